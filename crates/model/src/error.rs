@@ -1,0 +1,188 @@
+//! The one error of all crates: a kind for tables (errno, exit code), what is wrong, and where.
+//!
+//! Rules: a message says what was expected and what was found, lower case, no full stop; the
+//! place is added by whoever knows it; nothing is logged and swallowed.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Names the result of every fallible call in SinterFS.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Says what an error means to the caller; the mount and the command line each map it in one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The image contradicts its format or its checksums.
+    Corrupt,
+    /// The image or the request needs something that is not implemented or was not built in.
+    Unsupported,
+    /// A path, an inode or an attribute does not exist.
+    NotFound,
+    /// A bound of `Limits` or of the format would be exceeded.
+    Limit,
+    /// The caller asked for something that makes no sense (an option, an argument).
+    Invalid,
+    /// The operating system refused.
+    Io,
+    /// The user or another thread asked to stop.
+    Cancelled,
+}
+
+/// Names a spot in an image: the structure and where it lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The structure in the format's own words, for example `section header`.
+    pub structure: Cow<'static, str>,
+    /// The offset in bytes from the start of the image file, where there is one.
+    pub offset: Option<u64>,
+}
+
+/// Carries a failure with its kind, its place, the path it concerns and its cause.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: Kind,
+    what: Cow<'static, str>,
+    place: Option<Place>,
+    path: Option<PathBuf>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// Makes an error of a kind with a message.
+    #[cold]
+    pub fn new(kind: Kind, what: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner { kind, what: what.into(), place: None, path: None, source: None }))
+    }
+
+    /// Makes a `Corrupt` error.
+    #[cold]
+    pub fn corrupt(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Corrupt, what)
+    }
+
+    /// Makes an `Unsupported` error.
+    #[cold]
+    pub fn unsupported(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Unsupported, what)
+    }
+
+    /// Makes a `NotFound` error.
+    #[cold]
+    pub fn not_found(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::NotFound, what)
+    }
+
+    /// Makes a `Limit` error.
+    #[cold]
+    pub fn limit(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Limit, what)
+    }
+
+    /// Makes an `Invalid` error.
+    #[cold]
+    pub fn invalid(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Invalid, what)
+    }
+
+    /// Makes an `Io` error from the operating system's, with what was being done.
+    #[cold]
+    pub fn io(what: impl Into<Cow<'static, str>>, source: impl Into<std::io::Error>) -> Self {
+        Self::new(Kind::Io, what).because(source.into())
+    }
+
+    /// Adds the place in the image, unless a more exact one is already known.
+    #[must_use]
+    pub fn at(mut self, structure: impl Into<Cow<'static, str>>, offset: u64) -> Self {
+        self.0
+            .place
+            .get_or_insert(Place { structure: structure.into(), offset: Some(offset) });
+        self
+    }
+
+    /// Adds the structure in the image where no offset makes sense (compressed metadata, say).
+    #[must_use]
+    pub fn within(mut self, structure: impl Into<Cow<'static, str>>) -> Self {
+        self.0.place.get_or_insert(Place { structure: structure.into(), offset: None });
+        self
+    }
+
+    /// Adds the path that the error concerns, unless one is already known.
+    #[must_use]
+    pub fn path(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.path.get_or_insert_with(|| path.as_ref().to_owned());
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn because(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Tells the kind.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// Tells the message without place, path and cause.
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+
+    /// Tells the place in the image.
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// Tells the path that the error concerns.
+    pub fn concerned_path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// Tells the operating system's error behind this one, where there is one.
+    pub fn io_source(&self) -> Option<&std::io::Error> {
+        self.0.source.as_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.0.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        if self.0.kind == Kind::Corrupt {
+            f.write_str("corrupt image: ")?;
+        }
+        if let Some(place) = &self.0.place {
+            f.write_str(&place.structure)?;
+            if let Some(offset) = place.offset {
+                write!(f, " at {offset:#x}")?;
+            }
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.0.what)?;
+        if let Some(source) = &self.0.source {
+            write!(f, ": {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|s| &**s as _)
+    }
+}

@@ -1,0 +1,28 @@
+//! The nouns of SinterFS: what a tree, an image and a pipeline are made of, and the traits that
+//! carry everything between the crates.
+//!
+//! **Invariant:** no I/O, no threads, nothing of ours imported. Formats, pipeline and consumers
+//! (extract, mount, ...) meet only in these types.
+
+mod error;
+mod image;
+mod limits;
+mod meta;
+mod observer;
+mod source;
+mod tree;
+mod writer;
+
+pub use error::{Error, Kind, Place, Result};
+pub use image::{
+    Capability, Cursor, Dirent, Extent, ExtentSource, FsInfo, Image, ImageInfo, Ino, Inode, Xattrs,
+};
+pub use limits::Limits;
+pub use meta::{FileType, Meta, Rdev, Time, Times};
+pub use observer::{Observer, Quiet, Stage, Tally};
+pub use source::{FileContent, Source};
+pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
+pub use writer::{
+    Block, BlockId, Category, ContentMap, Geometry, ImageWriter, MapExtent, Segment,
+    SegmentEncoder, Summary,
+};

@@ -1,0 +1,30 @@
+//! Writing side, entrance: where a tree comes from (a directory, a tar, another image, ...).
+
+use crate::{Extent, NodeId, Observer, Result, Tree};
+
+/// The content of one file of a source, open for reading. Reads may come in any order.
+pub trait FileContent: Send {
+    /// Tells the length in bytes now.
+    fn len(&self) -> Result<u64>;
+
+    /// Tells whether the file has no bytes now.
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Tells data and holes in order, without gaps, ending at `len`; the block numbers of data
+    /// mean nothing to the pipeline.
+    fn extents(&self) -> Result<Vec<Extent>>;
+
+    /// Reads bytes from `offset` on; fewer than asked only at the end of the file.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
+}
+
+/// Hands out a tree and the content of its files. Many threads may open files at once.
+pub trait Source: Send + Sync {
+    /// Walks everything. What cannot be read is told to the observer, counted by it and left out.
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree>;
+
+    /// Opens the content of a regular file of the tree that `scan` returned.
+    fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>>;
+}

@@ -1,0 +1,377 @@
+//! The scanned tree: flat tables of nodes and links, a few dozen bytes each, sorted by name.
+//!
+//! **Invariant:** node 0 is the root directory; every other directory has exactly one link; a
+//! file with several links is a hard link; the links of a directory are contiguous and sorted
+//! bytewise by name. Names are bytes.
+
+use crate::{Error, FileType, Meta, Rdev, Result};
+
+/// Names a node of a tree: an index, 0 is the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The root directory of every tree.
+    pub const ROOT: Self = Self(0);
+
+    /// Tells the id as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Points at a string in the tree's arena.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct NameRef {
+    start: u64,
+    len: u32,
+}
+
+/// What a node is and what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A directory: its links are `links[first..first + count]`.
+    Directory {
+        /// Index of its first link.
+        first: u32,
+        /// Number of its links.
+        count: u32,
+    },
+    /// A regular file of so many bytes when scanned.
+    File {
+        /// Bytes, holes included.
+        size: u64,
+    },
+    /// A symlink with its target.
+    Symlink(NameRef),
+    /// A character device.
+    CharDevice(Rdev),
+    /// A block device.
+    BlockDevice(Rdev),
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+}
+
+impl Content {
+    /// Tells the file type.
+    pub const fn kind(&self) -> FileType {
+        match self {
+            Self::Directory { .. } => FileType::Directory,
+            Self::File { .. } => FileType::File,
+            Self::Symlink(_) => FileType::Symlink,
+            Self::CharDevice(_) => FileType::CharDevice,
+            Self::BlockDevice(_) => FileType::BlockDevice,
+            Self::Fifo => FileType::Fifo,
+            Self::Socket => FileType::Socket,
+        }
+    }
+}
+
+/// One inode of the tree.
+#[derive(Debug, Clone, Copy)]
+pub struct Node {
+    /// Permissions, owner, times.
+    pub meta: Meta,
+    /// Type and content.
+    pub content: Content,
+    /// Number of links to it (1 for the root and every directory).
+    pub links: u32,
+    /// The first link to it; meaningless for the root.
+    pub first_link: u32,
+}
+
+/// One name of a node in a directory.
+#[derive(Debug, Clone, Copy)]
+pub struct Link {
+    /// The name.
+    pub name: NameRef,
+    /// The directory that holds the name.
+    pub parent: NodeId,
+    /// The node it names.
+    pub node: NodeId,
+}
+
+/// Counts what a tree holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TreeStats {
+    /// Directories, the root included.
+    pub directories: u64,
+    /// Regular files, hard links once.
+    pub files: u64,
+    /// Symlinks.
+    pub symlinks: u64,
+    /// Devices, fifos and sockets.
+    pub specials: u64,
+    /// Names beyond the first of a node.
+    pub hard_links: u64,
+    /// Bytes of regular files, hard links once, holes included.
+    pub bytes: u64,
+}
+
+/// A whole scanned tree.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    arena: Vec<u8>,
+}
+
+impl Tree {
+    /// Tells all nodes; the index is the `NodeId`.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Gives the nodes for changes of `meta` (transforms); structure must stay.
+    pub fn nodes_mut(&mut self) -> &mut [Node] {
+        &mut self.nodes
+    }
+
+    /// Tells all links, those of one directory together.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Tells a node.
+    ///
+    /// # Panics
+    /// For an id of another tree.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// Tells the links of a directory, sorted by name; none for other nodes.
+    pub fn children(&self, dir: NodeId) -> &[Link] {
+        match self.node(dir).content {
+            Content::Directory { first, count } => {
+                &self.links[first as usize..first as usize + count as usize]
+            }
+            _ => &[],
+        }
+    }
+
+    /// Tells a name's or a target's bytes.
+    pub fn bytes(&self, name: NameRef) -> &[u8] {
+        let start = usize::try_from(name.start).unwrap_or(usize::MAX);
+        &self.arena[start..start + name.len as usize]
+    }
+
+    /// Tells the path of a node by its first link, without a leading slash; empty for the root.
+    pub fn path(&self, id: NodeId) -> Vec<u8> {
+        let mut names = Vec::new();
+        let mut at = id;
+        while at != NodeId::ROOT {
+            let link = &self.links[self.node(at).first_link as usize];
+            names.push(self.bytes(link.name));
+            at = link.parent;
+        }
+        names.reverse();
+        names.join(&b'/')
+    }
+
+    /// Counts what the tree holds.
+    pub fn stats(&self) -> TreeStats {
+        let mut stats = TreeStats::default();
+        for node in &self.nodes {
+            match node.content {
+                Content::Directory { .. } => stats.directories += 1,
+                Content::File { size } => {
+                    stats.files += 1;
+                    stats.bytes += size;
+                }
+                Content::Symlink(_) => stats.symlinks += 1,
+                _ => stats.specials += 1,
+            }
+            stats.hard_links += u64::from(node.links.saturating_sub(1));
+        }
+        stats
+    }
+}
+
+/// Collects nodes and links in any order and sorts them into a `Tree`.
+#[derive(Debug)]
+pub struct TreeBuilder {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    arena: Vec<u8>,
+}
+
+impl TreeBuilder {
+    /// Starts a tree with its root directory.
+    pub fn new(root: Meta) -> Self {
+        let content = Content::Directory { first: 0, count: 0 };
+        let root = Node { meta: root, content, links: 1, first_link: 0 };
+        Self { nodes: vec![root], links: Vec::new(), arena: Vec::new() }
+    }
+
+    /// Keeps a string (a symlink's target) in the arena.
+    pub fn intern(&mut self, bytes: &[u8]) -> Result<NameRef> {
+        let start = self.arena.len() as u64;
+        let len = u32::try_from(bytes.len()).map_err(|_| Error::limit("name longer than 4 GiB"))?;
+        self.arena.extend_from_slice(bytes);
+        Ok(NameRef { start, len })
+    }
+
+    /// Adds a node and its first link. A directory's `first` and `count` are filled in later.
+    pub fn add(
+        &mut self,
+        parent: NodeId,
+        name: &[u8],
+        meta: Meta,
+        content: Content,
+    ) -> Result<NodeId> {
+        let id = u32::try_from(self.nodes.len())
+            .map(NodeId)
+            .map_err(|_| Error::limit("more than 4294967295 files"))?;
+        self.nodes.push(Node { meta, content, links: 0, first_link: 0 });
+        self.link(parent, name, id)?;
+        Ok(id)
+    }
+
+    /// Adds a further name of a node that is no directory.
+    pub fn link(&mut self, parent: NodeId, name: &[u8], node: NodeId) -> Result<()> {
+        let name = self.intern(name)?;
+        if self.links.len() >= u32::MAX as usize {
+            return Err(Error::limit("more than 4294967295 names"));
+        }
+        self.links.push(Link { name, parent, node });
+        self.nodes[node.index()].links += 1;
+        Ok(())
+    }
+
+    /// Sorts all links and numbers nodes in the order of a walk by name, so that a tree does not
+    /// depend on the order in which a scan found its files.
+    pub fn finish(mut self) -> Result<Tree> {
+        self.sort_links();
+        self.number_links();
+        let order = self.walk_order()?;
+        Ok(self.renumber(&order))
+    }
+
+    fn name(&self, link: &Link) -> &[u8] {
+        let start = usize::try_from(link.name.start).unwrap_or(usize::MAX);
+        &self.arena[start..start + link.name.len as usize]
+    }
+
+    fn sort_links(&mut self) {
+        let mut links = std::mem::take(&mut self.links);
+        links.sort_unstable_by(|a, b| {
+            a.parent.cmp(&b.parent).then_with(|| self.name(a).cmp(self.name(b)))
+        });
+        self.links = links;
+    }
+
+    fn number_links(&mut self) {
+        let mut at = 0;
+        for run in self.links.chunk_by(|a, b| a.parent == b.parent) {
+            let (first, count) = (at, run.len() as u32);
+            at += count;
+            if let Some(link) = run.first() {
+                self.nodes[link.parent.index()].content = Content::Directory { first, count };
+            }
+        }
+    }
+
+    /// Lists the nodes level by level from the root; fails for a cycle or an orphan.
+    fn walk_order(&self) -> Result<Vec<NodeId>> {
+        let mut order = vec![NodeId::ROOT];
+        let mut seen = vec![false; self.nodes.len()];
+        seen[0] = true;
+        let mut next = 0;
+        while let Some(&dir) = order.get(next) {
+            next += 1;
+            let Content::Directory { first, count } = self.nodes[dir.index()].content else {
+                continue;
+            };
+            let range = first as usize..first as usize + count as usize;
+            for pair in self.links[range.clone()].windows(2) {
+                if self.name(&pair[0]) == self.name(&pair[1]) {
+                    let name = String::from_utf8_lossy(self.name(&pair[0])).into_owned();
+                    return Err(Error::invalid(format!("the name {name:?} stands twice in a directory")));
+                }
+            }
+            for link in &self.links[range] {
+                if !std::mem::replace(&mut seen[link.node.index()], true) {
+                    order.push(link.node);
+                }
+            }
+        }
+        if order.len() != self.nodes.len() {
+            return Err(Error::invalid("a directory of the tree is not reached from its root"));
+        }
+        Ok(order)
+    }
+
+    fn renumber(self, order: &[NodeId]) -> Tree {
+        let mut new_id = vec![NodeId::ROOT; order.len()];
+        for (new, old) in order.iter().enumerate() {
+            new_id[old.index()] = NodeId(new as u32);
+        }
+        let mut nodes = Vec::with_capacity(order.len());
+        let mut links = Vec::with_capacity(self.links.len());
+        for &old in order {
+            let mut node = self.nodes[old.index()];
+            if let Content::Directory { first, count } = &mut node.content {
+                let range = *first as usize..*first as usize + *count as usize;
+                *first = links.len() as u32;
+                links.extend(self.links[range].iter().map(|link| Link {
+                    name: link.name,
+                    parent: new_id[old.index()],
+                    node: new_id[link.node.index()],
+                }));
+            }
+            nodes.push(node);
+        }
+        for (index, link) in links.iter().enumerate().rev() {
+            nodes[link.node.index()].first_link = index as u32;
+        }
+        Tree { nodes, links, arena: self.arena }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory() -> Content {
+        Content::Directory { first: 0, count: 0 }
+    }
+
+    #[test]
+    fn order_of_adding_does_not_matter() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        let b = builder.add(NodeId::ROOT, b"b", Meta::default(), directory()).unwrap();
+        let file = builder.add(b, b"z", Meta::default(), Content::File { size: 7 }).unwrap();
+        builder.add(NodeId::ROOT, b"a", Meta::default(), Content::Fifo).unwrap();
+        builder.link(b, b"\xff", file).unwrap();
+        builder.link(NodeId::ROOT, b"c", file).unwrap();
+        let tree = builder.finish().unwrap();
+
+        let names: Vec<_> =
+            tree.children(NodeId::ROOT).iter().map(|link| tree.bytes(link.name)).collect();
+        assert_eq!(names, [b"a", b"b", b"c"]);
+        let file = tree.children(NodeId::ROOT)[2].node;
+        assert_eq!(tree.node(file).links, 3);
+        assert_eq!(tree.path(file), b"c");
+        assert_eq!(tree.stats().hard_links, 2);
+        assert_eq!(tree.stats().bytes, 7);
+    }
+
+    #[test]
+    fn a_name_twice_is_refused() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        builder.add(NodeId::ROOT, b"a", Meta::default(), Content::Fifo).unwrap();
+        builder.add(NodeId::ROOT, b"a", Meta::default(), Content::Socket).unwrap();
+        assert!(builder.finish().is_err());
+    }
+
+    #[test]
+    fn an_unreachable_directory_is_refused() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        let a = builder.add(NodeId::ROOT, b"a", Meta::default(), directory()).unwrap();
+        builder.links[0].parent = a;
+        assert!(builder.finish().is_err());
+    }
+}

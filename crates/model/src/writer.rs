@@ -1,0 +1,174 @@
+//! Writing side, exit: how content may be cut, how a cut piece becomes stored blocks, and the
+//! writer that lays blocks and metadata out. See docs/adr/0001 for what shaped these traits.
+
+use std::sync::Arc;
+
+use crate::{NodeId, Result, Tree};
+
+/// Numbers stored blocks in commit order, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockId(pub u32);
+
+/// A kind of content that is cut and encoded as a stream of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum Category {
+    /// Anything without a better name.
+    #[default]
+    Default,
+    /// Content that is already compressed and gains nothing from more.
+    Incompressible,
+}
+
+impl Category {
+    /// Tells the name that images and reports show.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "<default>",
+            Self::Incompressible => "incompressible",
+        }
+    }
+}
+
+/// Says how a format lets content be cut; plain data that the segment stage follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Geometry {
+    /// Content of many files is packed into solid blocks; files are lists of byte ranges.
+    Solid {
+        /// The largest block in bytes before encoding.
+        block_size: u32,
+    },
+}
+
+/// A cut piece of content on its way to the encoder.
+#[derive(Debug)]
+pub struct Segment {
+    /// The place in commit order, from 0 without gaps.
+    pub sequence: u32,
+    /// What the bytes are.
+    pub category: Category,
+    /// The bytes; shared, because the segment stage still matches against them.
+    pub data: Arc<Vec<u8>>,
+}
+
+/// Stored bytes of a segment, ready for the image.
+#[derive(Debug)]
+pub struct Block {
+    /// The segment's place in commit order.
+    pub sequence: u32,
+    /// What the bytes are.
+    pub category: Category,
+    /// Bytes before encoding.
+    pub raw_len: u32,
+    /// Bytes as stored, with whatever header the format puts around a block.
+    pub bytes: Vec<u8>,
+}
+
+/// Turns segments into stored blocks; called from many threads at once, in any order.
+pub trait SegmentEncoder: Send + Sync {
+    /// Encodes one segment; the result depends on the segment alone.
+    fn encode(&self, segment: &Segment) -> Result<Block>;
+}
+
+/// A range of a file in commit terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapExtent {
+    /// Decoded bytes of a block.
+    Data {
+        /// The block.
+        block: BlockId,
+        /// Offset in the decoded block.
+        offset: u32,
+        /// Length in bytes, above zero.
+        len: u32,
+    },
+    /// Zeros that are not stored.
+    Hole {
+        /// Length in bytes, above zero.
+        len: u64,
+    },
+}
+
+/// Tells where the content of every file went. Equal files share one list.
+#[derive(Debug, Default)]
+pub struct ContentMap {
+    extents: Vec<MapExtent>,
+    /// Start of each list in `extents`, with the end of the last.
+    starts: Vec<u64>,
+    /// The list of each node; `NONE` for nodes without content.
+    lists: Vec<u32>,
+}
+
+impl ContentMap {
+    const NONE: u32 = u32::MAX;
+
+    /// Starts a map for a tree of so many nodes.
+    pub fn new(nodes: usize) -> Self {
+        Self { extents: Vec::new(), starts: vec![0], lists: vec![Self::NONE; nodes] }
+    }
+
+    /// Adds a list of extents and tells its number.
+    pub fn push(&mut self, extents: &[MapExtent]) -> u32 {
+        let id = self.list_count();
+        self.extents.extend_from_slice(extents);
+        self.starts.push(self.extents.len() as u64);
+        id
+    }
+
+    /// Says that a file's content is a list.
+    pub fn assign(&mut self, file: NodeId, list: u32) {
+        self.lists[file.index()] = list;
+    }
+
+    /// Tells how many lists there are.
+    pub fn list_count(&self) -> u32 {
+        (self.starts.len() - 1) as u32
+    }
+
+    /// Tells the list of a file; `None` if it has none (it vanished, or is no file).
+    pub fn list_of(&self, file: NodeId) -> Option<u32> {
+        self.lists.get(file.index()).copied().filter(|&list| list != Self::NONE)
+    }
+
+    /// Tells the extents of a list.
+    pub fn list(&self, list: u32) -> &[MapExtent] {
+        let at = |index: usize| usize::try_from(self.starts[index]).unwrap_or(usize::MAX);
+        &self.extents[at(list as usize)..at(list as usize + 1)]
+    }
+
+    /// Tells the extents of a file; none if it has no list.
+    pub fn extents(&self, file: NodeId) -> &[MapExtent] {
+        self.list_of(file).map_or(&[], |list| self.list(list))
+    }
+}
+
+/// What a finished image looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Bytes of the whole image.
+    pub image_bytes: u64,
+    /// Blocks written.
+    pub blocks: u64,
+    /// Bytes of blocks before encoding.
+    pub raw_bytes: u64,
+    /// Bytes of blocks as stored.
+    pub block_bytes: u64,
+    /// Bytes of metadata as stored.
+    pub metadata_bytes: u64,
+}
+
+/// Lays out one image. Called strictly in this order: `geometry`, `encoder`, `put` for every block
+/// in sequence, `finish` once.
+pub trait ImageWriter: Send {
+    /// Tells how content may be cut.
+    fn geometry(&self) -> Geometry;
+
+    /// Gives the encoder that the worker threads share.
+    fn encoder(&self) -> Arc<dyn SegmentEncoder>;
+
+    /// Appends a block; blocks come in sequence.
+    fn put(&mut self, block: Block) -> Result<BlockId>;
+
+    /// Writes the metadata and ends the image. The caller makes it durable.
+    fn finish(self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary>;
+}
