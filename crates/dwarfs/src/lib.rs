@@ -1,3 +1,5 @@
 //! DwarFS images, versions 2.0 to 2.6: nothing else knows their bytes.
 //!
 //! The format is described in `docs/formats/dwarfs.md`.
+
+pub mod layout;
