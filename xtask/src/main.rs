@@ -1,3 +1,79 @@
-//! Entry point.
+//! The project's habits in one place: `cargo xtask VERB`. CI calls the same verbs.
+//!
+//! Each verb is a file. **Invariant:** a verb prints what it runs and ends with a non-zero exit
+//! code if anything failed.
 
-fn main() {}
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for the terminal"
+)]
+
+mod bench;
+mod check;
+mod demo;
+mod golden;
+mod licences;
+mod run;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is missing first)
+
+  demo [DIR]          build an image of DIR (default: /usr/share/doc), mount it, read from it
+  check               formatting, clippy, crate arrows, house rules, licences
+  test [ARGS]         check that everything works: cargo test of the whole workspace
+  bench DIR           sizes, times and memory of ours and of the peers at hand, in turn
+  golden [--bless]    compare (or record) digests and dumps of images of a fixed tree
+  fuzz [SECONDS]      mutate images and read them, for so many seconds (default: 60)
+";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let verb = args.next().unwrap_or_default();
+    let rest: Vec<String> = args.collect();
+    let result = match verb.as_str() {
+        "demo" => demo::demo(rest.first().map(String::as_str)),
+        "check" => check::check(),
+        "test" => run::cargo_with("test", &["test", "--workspace"], &rest),
+        "bench" => bench::bench(&rest),
+        "bench-child" => return bench::child(&rest),
+        "golden" => golden::golden(rest.iter().any(|arg| arg == "--bless")),
+        "fuzz" => fuzz(rest.first().map_or("60", String::as_str)),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask {verb}: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the mutation test of the readers for longer than a normal test run does.
+fn fuzz(seconds: &str) -> run::Outcome {
+    let mut command = run::cargo();
+    command
+        .args([
+            "test",
+            "--release",
+            "-p",
+            "sinterfs",
+            "--test",
+            "mutation",
+            "--",
+            "--nocapture",
+        ])
+        .env("SINTER_FUZZ_SECONDS", seconds);
+    run::run("fuzz", &mut command)
+}

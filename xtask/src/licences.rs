@@ -1,0 +1,78 @@
+//! Licences of every crate that is linked, against the allow list of deny.toml.
+
+use crate::run::{self, Outcome};
+
+/// Checks that each crate can be used under allowed licences alone.
+pub fn licences() -> Outcome {
+    println!("== licences");
+    let allowed = allow_list()?;
+    let metadata = run::output(run::cargo().args(["metadata", "--format-version=1", "--locked"]))?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).map_err(|e| e.to_string())?;
+    let mut broken = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        match package["license"].as_str() {
+            Some(expression) if satisfied(expression, &allowed) => {}
+            Some(expression) => broken.push(format!("{name}: {expression}")),
+            None => broken.push(format!("{name}: no licence given")),
+        }
+    }
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("not allowed:\n  {}", broken.join("\n  ")))
+    }
+}
+
+fn allow_list() -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(run::root().join("deny.toml")).map_err(|e| e.to_string())?;
+    let list = text
+        .split_once("allow = [")
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .ok_or("deny.toml has no allow list")?
+        .0;
+    Ok(list
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Tells whether an SPDX expression can be met; `/` is an old way to write OR.
+fn satisfied(expression: &str, allowed: &[String]) -> bool {
+    let expression = expression.replace('/', " OR ").replace(['(', ')'], " ");
+    // AND binds tighter in SPDX, but `(A OR B) AND C` is what crates write: every AND part must
+    // hold, any OR inside it will do. That reads `A OR B AND C` too strictly, never too loosely.
+    expression.split(" AND ").all(|part| {
+        part.split(" OR ").any(|licence| {
+            let licence = licence.split_whitespace().collect::<Vec<_>>().join(" ");
+            allowed.contains(&licence)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::satisfied;
+
+    #[test]
+    fn expressions() {
+        let allowed = [
+            "MIT".to_owned(),
+            "BSD-3-Clause".to_owned(),
+            "Unicode-3.0".to_owned(),
+        ];
+        for good in [
+            "MIT",
+            "GPL-2.0 OR MIT",
+            "MIT/Apache-2.0",
+            "(MIT OR X) AND Unicode-3.0",
+        ] {
+            assert!(satisfied(good, &allowed), "{good}");
+        }
+        for bad in ["GPL-3.0-only", "MIT AND GPL-2.0", "LGPL-2.1", ""] {
+            assert!(!satisfied(bad, &allowed), "{bad}");
+        }
+    }
+}
