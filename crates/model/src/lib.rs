@@ -23,6 +23,6 @@ pub use observer::{Observer, Quiet, Stage, Tally};
 pub use source::{FileContent, Source};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{
-    Block, BlockId, Category, ContentMap, Geometry, ImageWriter, MapExtent, Segment,
+    Block, BlockId, Category, ContentMap, Geometry, ImageWriter, Loss, MapExtent, Segment,
     SegmentEncoder, Summary,
 };

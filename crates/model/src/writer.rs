@@ -142,8 +142,17 @@ impl ContentMap {
     }
 }
 
+/// Something of the tree that the format could not keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// What was lost, for people to read after a number: `hard links of symlinks ...`.
+    pub what: &'static str,
+    /// How often.
+    pub count: u64,
+}
+
 /// What a finished image looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {
     /// Bytes of the whole image.
     pub image_bytes: u64,
@@ -155,6 +164,8 @@ pub struct Summary {
     pub block_bytes: u64,
     /// Bytes of metadata as stored.
     pub metadata_bytes: u64,
+    /// What the image does not keep of the tree; empty if it keeps everything.
+    pub losses: Vec<Loss>,
 }
 
 /// Lays out one image. Called strictly in this order: `geometry`, `encoder`, `put` for every block
