@@ -2,4 +2,8 @@
 //!
 //! The format is described in `docs/formats/dwarfs.md`.
 
+#[allow(dead_code, reason = "the reader that uses all of it follows")]
+mod frozen;
 pub mod layout;
+#[allow(dead_code, reason = "the reader that uses all of it follows")]
+mod thrift;
