@@ -54,7 +54,13 @@ impl Error {
     /// Makes an error of a kind with a message.
     #[cold]
     pub fn new(kind: Kind, what: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Inner { kind, what: what.into(), place: None, path: None, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            what: what.into(),
+            place: None,
+            path: None,
+            source: None,
+        }))
     }
 
     /// Makes a `Corrupt` error.
@@ -96,16 +102,20 @@ impl Error {
     /// Adds the place in the image, unless a more exact one is already known.
     #[must_use]
     pub fn at(mut self, structure: impl Into<Cow<'static, str>>, offset: u64) -> Self {
-        self.0
-            .place
-            .get_or_insert(Place { structure: structure.into(), offset: Some(offset) });
+        self.0.place.get_or_insert(Place {
+            structure: structure.into(),
+            offset: Some(offset),
+        });
         self
     }
 
     /// Adds the structure in the image where no offset makes sense (compressed metadata, say).
     #[must_use]
     pub fn within(mut self, structure: impl Into<Cow<'static, str>>) -> Self {
-        self.0.place.get_or_insert(Place { structure: structure.into(), offset: None });
+        self.0.place.get_or_insert(Place {
+            structure: structure.into(),
+            offset: None,
+        });
         self
     }
 
@@ -118,10 +128,7 @@ impl Error {
 
     /// Adds the cause.
     #[must_use]
-    pub fn because(
-        mut self,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
+    pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }

@@ -15,6 +15,10 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { metadata: 4 << 30, block: 1 << 30, sections: 1 << 28 }
+        Self {
+            metadata: 4 << 30,
+            block: 1 << 30,
+            sections: 1 << 28,
+        }
     }
 }

@@ -87,7 +87,11 @@ pub struct Times {
 impl Times {
     /// Makes all times the same.
     pub const fn all(time: Time) -> Self {
-        Self { modified: time, accessed: time, changed: time }
+        Self {
+            modified: time,
+            accessed: time,
+            changed: time,
+        }
     }
 }
 
@@ -139,7 +143,13 @@ mod tests {
 
     #[test]
     fn dev_t_keeps_large_numbers() {
-        for (major, minor) in [(0, 0), (8, 1), (259, 70_000), (0xfff, 0xff), (0xffff_ffff, 0xffff_ffff)] {
+        for (major, minor) in [
+            (0, 0),
+            (8, 1),
+            (259, 70_000),
+            (0xfff, 0xff),
+            (0xffff_ffff, 0xffff_ffff),
+        ] {
             let rdev = Rdev { major, minor };
             assert_eq!(Rdev::from_dev_t(rdev.to_dev_t()), rdev);
         }

@@ -202,8 +202,17 @@ impl TreeBuilder {
     /// Starts a tree with its root directory.
     pub fn new(root: Meta) -> Self {
         let content = Content::Directory { first: 0, count: 0 };
-        let root = Node { meta: root, content, links: 1, first_link: 0 };
-        Self { nodes: vec![root], links: Vec::new(), arena: Vec::new() }
+        let root = Node {
+            meta: root,
+            content,
+            links: 1,
+            first_link: 0,
+        };
+        Self {
+            nodes: vec![root],
+            links: Vec::new(),
+            arena: Vec::new(),
+        }
     }
 
     /// Keeps a string (a symlink's target) in the arena.
@@ -225,7 +234,12 @@ impl TreeBuilder {
         let id = u32::try_from(self.nodes.len())
             .map(NodeId)
             .map_err(|_| Error::limit("more than 4294967295 files"))?;
-        self.nodes.push(Node { meta, content, links: 0, first_link: 0 });
+        self.nodes.push(Node {
+            meta,
+            content,
+            links: 0,
+            first_link: 0,
+        });
         self.link(parent, name, id)?;
         Ok(id)
     }
@@ -258,7 +272,9 @@ impl TreeBuilder {
     fn sort_links(&mut self) {
         let mut links = std::mem::take(&mut self.links);
         links.sort_unstable_by(|a, b| {
-            a.parent.cmp(&b.parent).then_with(|| self.name(a).cmp(self.name(b)))
+            a.parent
+                .cmp(&b.parent)
+                .then_with(|| self.name(a).cmp(self.name(b)))
         });
         self.links = links;
     }
@@ -289,7 +305,9 @@ impl TreeBuilder {
             for pair in self.links[range.clone()].windows(2) {
                 if self.name(&pair[0]) == self.name(&pair[1]) {
                     let name = String::from_utf8_lossy(self.name(&pair[0])).into_owned();
-                    return Err(Error::invalid(format!("the name {name:?} stands twice in a directory")));
+                    return Err(Error::invalid(format!(
+                        "the name {name:?} stands twice in a directory"
+                    )));
                 }
             }
             for link in &self.links[range] {
@@ -299,7 +317,9 @@ impl TreeBuilder {
             }
         }
         if order.len() != self.nodes.len() {
-            return Err(Error::invalid("a directory of the tree is not reached from its root"));
+            return Err(Error::invalid(
+                "a directory of the tree is not reached from its root",
+            ));
         }
         Ok(order)
     }
@@ -327,7 +347,11 @@ impl TreeBuilder {
         for (index, link) in links.iter().enumerate().rev() {
             nodes[link.node.index()].first_link = index as u32;
         }
-        Tree { nodes, links, arena: self.arena }
+        Tree {
+            nodes,
+            links,
+            arena: self.arena,
+        }
     }
 }
 
@@ -342,15 +366,24 @@ mod tests {
     #[test]
     fn order_of_adding_does_not_matter() {
         let mut builder = TreeBuilder::new(Meta::default());
-        let b = builder.add(NodeId::ROOT, b"b", Meta::default(), directory()).unwrap();
-        let file = builder.add(b, b"z", Meta::default(), Content::File { size: 7 }).unwrap();
-        builder.add(NodeId::ROOT, b"a", Meta::default(), Content::Fifo).unwrap();
+        let b = builder
+            .add(NodeId::ROOT, b"b", Meta::default(), directory())
+            .unwrap();
+        let file = builder
+            .add(b, b"z", Meta::default(), Content::File { size: 7 })
+            .unwrap();
+        builder
+            .add(NodeId::ROOT, b"a", Meta::default(), Content::Fifo)
+            .unwrap();
         builder.link(b, b"\xff", file).unwrap();
         builder.link(NodeId::ROOT, b"c", file).unwrap();
         let tree = builder.finish().unwrap();
 
-        let names: Vec<_> =
-            tree.children(NodeId::ROOT).iter().map(|link| tree.bytes(link.name)).collect();
+        let names: Vec<_> = tree
+            .children(NodeId::ROOT)
+            .iter()
+            .map(|link| tree.bytes(link.name))
+            .collect();
         assert_eq!(names, [b"a", b"b", b"c"]);
         let file = tree.children(NodeId::ROOT)[2].node;
         assert_eq!(tree.node(file).links, 3);
@@ -362,15 +395,21 @@ mod tests {
     #[test]
     fn a_name_twice_is_refused() {
         let mut builder = TreeBuilder::new(Meta::default());
-        builder.add(NodeId::ROOT, b"a", Meta::default(), Content::Fifo).unwrap();
-        builder.add(NodeId::ROOT, b"a", Meta::default(), Content::Socket).unwrap();
+        builder
+            .add(NodeId::ROOT, b"a", Meta::default(), Content::Fifo)
+            .unwrap();
+        builder
+            .add(NodeId::ROOT, b"a", Meta::default(), Content::Socket)
+            .unwrap();
         assert!(builder.finish().is_err());
     }
 
     #[test]
     fn an_unreachable_directory_is_refused() {
         let mut builder = TreeBuilder::new(Meta::default());
-        let a = builder.add(NodeId::ROOT, b"a", Meta::default(), directory()).unwrap();
+        let a = builder
+            .add(NodeId::ROOT, b"a", Meta::default(), directory())
+            .unwrap();
         builder.links[0].parent = a;
         assert!(builder.finish().is_err());
     }

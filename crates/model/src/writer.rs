@@ -104,7 +104,11 @@ impl ContentMap {
 
     /// Starts a map for a tree of so many nodes.
     pub fn new(nodes: usize) -> Self {
-        Self { extents: Vec::new(), starts: vec![0], lists: vec![Self::NONE; nodes] }
+        Self {
+            extents: Vec::new(),
+            starts: vec![0],
+            lists: vec![Self::NONE; nodes],
+        }
     }
 
     /// Adds a list of extents and tells its number.
@@ -127,7 +131,10 @@ impl ContentMap {
 
     /// Tells the list of a file; `None` if it has none (it vanished, or is no file).
     pub fn list_of(&self, file: NodeId) -> Option<u32> {
-        self.lists.get(file.index()).copied().filter(|&list| list != Self::NONE)
+        self.lists
+            .get(file.index())
+            .copied()
+            .filter(|&list| list != Self::NONE)
     }
 
     /// Tells the extents of a list.
