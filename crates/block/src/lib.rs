@@ -1,4 +1,12 @@
 //! Bytes to blocks and back: codecs, checksums, the cache of decoded blocks, positioned reads.
 //!
 //! **Invariant:** knows no format. What a format writes around a codec's stream (sizes, ids) is
-//! the format's business; here is the codec's own stream only.
+//! the format's business; here is the codec's own stream only. Nothing here trusts its input: a
+//! decoder returns the promised number of bytes or an error, and allocates nothing above its limit.
+
+pub mod cache;
+pub mod checksum;
+pub mod codec;
+mod read;
+
+pub use read::{Bytes, FileSource, MemorySource, ReadAt, Window};

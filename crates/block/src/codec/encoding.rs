@@ -1,0 +1,259 @@
+//! How to encode a block: a codec with its options, as text and as a value.
+//!
+//! In: text like `zstd:level=19:long` (the spelling of mkdwarfs' `-C`), then raw bytes. Out: the
+//! codec's own stream.
+//!
+//! **Invariant:** the result depends on the bytes and the options alone; one thread is used.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use model::{Error, Result};
+
+use super::options::Options;
+use super::{brotli, lz4, xz, zstd};
+
+/// Names a codec and its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// The bytes as they are.
+    #[default]
+    None,
+    /// A Zstandard frame.
+    Zstd {
+        /// The level; below 1 are the fast ones.
+        level: i32,
+        /// The window as a power of two, instead of the level's.
+        window: Option<u32>,
+        /// Whether to look for matches far apart with a table of their own.
+        long: bool,
+    },
+    /// An .xz stream with LZMA2.
+    Lzma {
+        /// The preset.
+        level: u32,
+        /// Whether to try harder than the preset.
+        extreme: bool,
+        /// The dictionary as a power of two, instead of the preset's.
+        dict: Option<u32>,
+        /// The machine code to filter, where that is smaller.
+        binary: Option<Bcj>,
+    },
+    /// An LZ4 block by the fast method.
+    Lz4 {
+        /// 0, or below for faster and larger.
+        level: i32,
+    },
+    /// An LZ4 block by the high-compression method.
+    Lz4Hc {
+        /// The level.
+        level: i32,
+    },
+    /// A brotli stream.
+    Brotli {
+        /// The quality.
+        quality: u32,
+        /// The window as a power of two; above 24 it is of the large-window extension.
+        lgwin: u32,
+    },
+}
+
+/// Names the machine code that a branch converter knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bcj {
+    /// x86 and x86-64.
+    X86,
+    /// Big-endian PowerPC.
+    PowerPc,
+    /// Itanium.
+    Ia64,
+    /// Little-endian 32-bit ARM.
+    Arm,
+    /// Little-endian ARM-Thumb.
+    ArmThumb,
+    /// ARM64; readers with liblzma before 5.4 do not know it.
+    Arm64,
+    /// RISC-V; readers with liblzma before 5.6 do not know it.
+    RiscV,
+    /// SPARC.
+    Sparc,
+}
+
+impl Bcj {
+    const NAMES: [(&'static str, Self); 8] = [
+        ("x86", Self::X86),
+        ("powerpc", Self::PowerPc),
+        ("ia64", Self::Ia64),
+        ("arm", Self::Arm),
+        ("armthumb", Self::ArmThumb),
+        ("arm64", Self::Arm64),
+        ("riscv", Self::RiscV),
+        ("sparc", Self::Sparc),
+    ];
+}
+
+impl fmt::Display for Bcj {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES
+            .iter()
+            .find(|(_, bcj)| bcj == self)
+            .map_or("?", |(name, _)| name);
+        f.write_str(name)
+    }
+}
+
+const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
+const ZSTD_WINDOW: RangeInclusive<u32> = 10..=31;
+const LZMA_LEVEL: RangeInclusive<u32> = 0..=9;
+const LZMA_DICT: RangeInclusive<u32> = 12..=30;
+const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
+const LZ4HC_LEVEL: RangeInclusive<i32> = 0..=12;
+const BROTLI_QUALITY: RangeInclusive<u32> = 0..=11;
+const BROTLI_WINDOW: RangeInclusive<u32> = 10..=30;
+
+impl Encoding {
+    /// Encodes a block into the codec's own stream, which may be longer than the block.
+    /// `Invalid` for options out of their range or a block that is too long for the codec.
+    pub fn encode(&self, raw: &[u8]) -> Result<Vec<u8>> {
+        self.check()?;
+        match *self {
+            Self::None => Ok(raw.to_vec()),
+            Self::Zstd {
+                level,
+                window,
+                long,
+            } => zstd::encode(raw, level, window, long),
+            Self::Lzma {
+                level,
+                extreme,
+                dict,
+                binary,
+            } => xz::encode(
+                raw,
+                xz::Options {
+                    level,
+                    extreme,
+                    dict,
+                    binary,
+                },
+            ),
+            Self::Lz4 { level } => lz4::encode(raw, level),
+            Self::Lz4Hc { level } => lz4::encode_hc(raw, level),
+            Self::Brotli { quality, lgwin } => brotli::encode(raw, quality, lgwin),
+        }
+    }
+
+    /// Fails with `Invalid` for values that the text form would not take.
+    fn check(&self) -> Result<()> {
+        let fits = match *self {
+            Self::None => true,
+            Self::Zstd {
+                level,
+                window,
+                long: _,
+            } => ZSTD_LEVEL.contains(&level) && window.is_none_or(|log| ZSTD_WINDOW.contains(&log)),
+            Self::Lzma { level, dict, .. } => {
+                LZMA_LEVEL.contains(&level) && dict.is_none_or(|log| LZMA_DICT.contains(&log))
+            }
+            Self::Lz4 { level } => LZ4_LEVEL.contains(&level),
+            Self::Lz4Hc { level } => LZ4HC_LEVEL.contains(&level),
+            Self::Brotli { quality, lgwin } => {
+                BROTLI_QUALITY.contains(&quality) && BROTLI_WINDOW.contains(&lgwin)
+            }
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::invalid(format!(
+                "compression `{self}`: out of range"
+            )))
+        }
+    }
+}
+
+impl FromStr for Encoding {
+    type Err = Error;
+
+    /// Reads `none`, `zstd:level=19:window=27:long`, `lzma:level=9:extreme:dict=26:binary=x86`,
+    /// `lz4`, `lz4hc:level=9`, `brotli:quality=11:lgwin=24`; every option may be left out.
+    /// mkdwarfs' names `null`, `wlog` and `dict_size` are taken too.
+    fn from_str(text: &str) -> Result<Self> {
+        let mut options = Options::new(text)?;
+        let encoding = match options.name() {
+            "none" | "null" => Self::None,
+            "zstd" => Self::Zstd {
+                level: options.number(&["level"], ZSTD_LEVEL)?.unwrap_or(22),
+                window: options.number(&["window", "wlog"], ZSTD_WINDOW)?,
+                long: options.flag("long")?,
+            },
+            "lzma" => Self::Lzma {
+                level: options.number(&["level"], LZMA_LEVEL)?.unwrap_or(9),
+                extreme: options.flag("extreme")?,
+                dict: options.number(&["dict", "dict_size"], LZMA_DICT)?,
+                binary: options.choice("binary", &Bcj::NAMES)?,
+            },
+            "lz4" => Self::Lz4 {
+                level: options.number(&["level"], LZ4_LEVEL)?.unwrap_or(0),
+            },
+            "lz4hc" => Self::Lz4Hc {
+                level: options.number(&["level"], LZ4HC_LEVEL)?.unwrap_or(9),
+            },
+            "brotli" => Self::Brotli {
+                quality: options.number(&["quality"], BROTLI_QUALITY)?.unwrap_or(11),
+                lgwin: options.number(&["lgwin"], BROTLI_WINDOW)?.unwrap_or(22),
+            },
+            name => {
+                return Err(Error::invalid(format!(
+                    "compression `{text}`: unknown name `{name}` (allowed: none, zstd, lzma, lz4, \
+                     lz4hc, brotli)"
+                )));
+            }
+        };
+        options.finish()?;
+        Ok(encoding)
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::None => f.write_str("none"),
+            Self::Zstd {
+                level,
+                window,
+                long,
+            } => {
+                write!(f, "zstd:level={level}")?;
+                if let Some(window) = window {
+                    write!(f, ":window={window}")?;
+                }
+                f.write_str(if long { ":long" } else { "" })
+            }
+            Self::Lzma {
+                level,
+                extreme,
+                dict,
+                binary,
+            } => {
+                write!(
+                    f,
+                    "lzma:level={level}{}",
+                    if extreme { ":extreme" } else { "" }
+                )?;
+                if let Some(dict) = dict {
+                    write!(f, ":dict={dict}")?;
+                }
+                match binary {
+                    Some(bcj) => write!(f, ":binary={bcj}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Lz4 { level: 0 } => f.write_str("lz4"),
+            Self::Lz4 { level } => write!(f, "lz4:level={level}"),
+            Self::Lz4Hc { level } => write!(f, "lz4hc:level={level}"),
+            Self::Brotli { quality, lgwin } => write!(f, "brotli:quality={quality}:lgwin={lgwin}"),
+        }
+    }
+}

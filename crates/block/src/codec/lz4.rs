@@ -1,0 +1,87 @@
+//! LZ4 blocks: a raw sequence stream without a header, whose decoded size the format keeps
+//! elsewhere (lz4_Block_format.md).
+//!
+//! **Invariant:** a size that the stream cannot possibly give (more than 255 bytes for one) is
+//! refused before anything is allocated.
+
+use model::{Error, Result};
+
+use super::{wrong_length, zeroed};
+
+/// The longest block that LZ4 takes, in bytes.
+pub const MAX_INPUT: usize = 0x7e00_0000;
+
+/// The most bytes that one byte of a block can stand for.
+const MAX_RATIO: u64 = 255;
+
+/// The block of no bytes: one token without literals and without a match.
+const EMPTY: [u8; 1] = [0];
+
+/// Decodes a block of exactly `decoded_len` bytes; the caller holds that against its limit.
+pub fn decode(stream: &[u8], decoded_len: u64) -> Result<Vec<u8>> {
+    let stored = stream.len() as u64;
+    if decoded_len > MAX_INPUT as u64 || stored > i32::MAX as u64 {
+        return Err(Error::corrupt(format!(
+            "lz4: {decoded_len} bytes are too many for a block"
+        )));
+    }
+    if decoded_len > stored.saturating_mul(MAX_RATIO) {
+        return Err(Error::corrupt(format!(
+            "lz4: {stored} bytes cannot hold the {decoded_len} that are promised"
+        )));
+    }
+    if decoded_len == 0 {
+        return if stream == EMPTY {
+            Ok(Vec::new())
+        } else {
+            Err(Error::corrupt("lz4: not empty"))
+        };
+    }
+    let mut decoded = zeroed(decoded_len)?;
+    let found = lzzzz::lz4::decompress(stream, &mut decoded)
+        .map_err(|_| Error::corrupt("lz4: damaged block"))?;
+    if found as u64 != decoded_len {
+        return Err(wrong_length("lz4", decoded_len, found as u64));
+    }
+    Ok(decoded)
+}
+
+/// Encodes into a block with the fast method; a level below 0 is faster still.
+pub(super) fn encode(raw: &[u8], level: i32) -> Result<Vec<u8>> {
+    check_input(raw)?;
+    if raw.is_empty() {
+        // the binding gives no bytes at all
+        return Ok(EMPTY.to_vec());
+    }
+    let mut encoded = Vec::new();
+    let acceleration = 1i32.saturating_sub(level);
+    lzzzz::lz4::compress_to_vec(raw, &mut encoded, acceleration).map_err(failed)?;
+    Ok(encoded)
+}
+
+/// Encodes into a block with the high-compression method.
+pub(super) fn encode_hc(raw: &[u8], level: i32) -> Result<Vec<u8>> {
+    check_input(raw)?;
+    if raw.is_empty() {
+        // the binding gives no bytes at all
+        return Ok(EMPTY.to_vec());
+    }
+    let mut encoded = Vec::new();
+    lzzzz::lz4_hc::compress_to_vec(raw, &mut encoded, level).map_err(failed)?;
+    Ok(encoded)
+}
+
+fn check_input(raw: &[u8]) -> Result<()> {
+    if raw.len() > MAX_INPUT {
+        return Err(Error::invalid(format!(
+            "lz4: a block has up to {MAX_INPUT} bytes, this one {}",
+            raw.len()
+        )));
+    }
+    Ok(())
+}
+
+#[cold]
+fn failed(error: lzzzz::Error) -> Error {
+    Error::invalid("lz4: cannot encode").because(error)
+}

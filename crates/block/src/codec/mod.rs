@@ -1,0 +1,63 @@
+//! Codecs: one module each, with `decode` from the codec's own stream, and [`Encoding`], which
+//! names a codec with its options and encodes.
+//!
+//! In: a whole stream in memory. Out: a whole block in memory.
+//!
+//! **Invariants:** a decoder gives exactly the promised number of bytes or an error; nothing is
+//! allocated above the caller's limit (xz and brotli also hold their window, bounded in their
+//! modules); an encoder's result depends on its input and options alone and uses one thread.
+//! Contexts of zstd are kept per thread, so a thread that has encoded with a high level holds that
+//! level's tables until it ends.
+
+pub mod brotli;
+mod encoding;
+pub mod lz4;
+mod options;
+pub mod xz;
+pub mod zstd;
+
+#[cfg(test)]
+mod tests;
+
+use model::{Error, Result};
+
+pub use encoding::{Bcj, Encoding};
+
+/// Fails with `Limit` if a decoded size is above what the caller allows.
+pub fn check_limit(decoded: u64, limit: u64) -> Result<()> {
+    if decoded <= limit {
+        return Ok(());
+    }
+    Err(Error::limit(format!(
+        "{decoded} decoded bytes are above the limit of {limit}"
+    )))
+}
+
+/// Makes an empty vector with room for so many bytes; `Limit` if there is not so much memory.
+fn with_room(len: u64) -> Result<Vec<u8>> {
+    let mut room = Vec::new();
+    match usize::try_from(len).map(|len| room.try_reserve_exact(len)) {
+        Ok(Ok(())) => Ok(room),
+        _ => Err(Error::limit(format!("no memory for {len} bytes"))),
+    }
+}
+
+/// Makes a vector of so many zeros; `Limit` if there is not so much memory.
+pub(crate) fn zeroed(len: u64) -> Result<Vec<u8>> {
+    let mut zeros = with_room(len)?;
+    zeros.resize(
+        zeros
+            .capacity()
+            .min(usize::try_from(len).unwrap_or(usize::MAX)),
+        0,
+    );
+    Ok(zeros)
+}
+
+/// Makes the error for a stream that gave another number of bytes than it promised.
+#[cold]
+fn wrong_length(codec: &str, expected: u64, found: u64) -> Error {
+    Error::corrupt(format!(
+        "{codec}: expected {expected} decoded bytes, found {found}"
+    ))
+}

@@ -1,0 +1,131 @@
+//! The text form of a codec with options: `name[:key=value|:flag]...`.
+//!
+//! In: text from the user. Out: typed values, each within its range.
+//!
+//! **Invariant:** nothing is ignored: unknown, repeated and out-of-range options are errors that
+//! tell what is allowed.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use model::{Error, Result};
+
+/// The options of one codec while they are being taken.
+pub(super) struct Options<'a> {
+    text: &'a str,
+    name: &'a str,
+    left: Vec<(&'a str, Option<&'a str>)>,
+    allowed: Vec<String>,
+}
+
+impl<'a> Options<'a> {
+    /// Splits the text into its parts.
+    pub(super) fn new(text: &'a str) -> Result<Self> {
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        let mut left: Vec<(&str, Option<&str>)> = Vec::new();
+        for part in parts {
+            let (key, value) = match part.split_once('=') {
+                Some((key, value)) => (key, Some(value)),
+                None => (part, None),
+            };
+            if left.iter().any(|&(other, _)| other == key) {
+                return Err(Error::invalid(format!(
+                    "compression `{text}`: `{key}` given twice"
+                )));
+            }
+            left.push((key, value));
+        }
+        Ok(Self {
+            text,
+            name,
+            left,
+            allowed: Vec::new(),
+        })
+    }
+
+    /// Tells the codec's name.
+    pub(super) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Takes a number, under any of its names.
+    pub(super) fn number<T>(&mut self, keys: &[&str], range: RangeInclusive<T>) -> Result<Option<T>>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        let shape = format!("{}={}..{}", keys.join("|"), range.start(), range.end());
+        self.allowed.push(shape.clone());
+        let Some(value) = self.take(keys)? else {
+            return Ok(None);
+        };
+        value
+            .and_then(|value| value.parse().ok())
+            .filter(|number| range.contains(number))
+            .map(Some)
+            .ok_or_else(|| self.error(&format!("expected {shape}")))
+    }
+
+    /// Takes one of several words.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        key: &str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>> {
+        let words: Vec<&str> = choices.iter().map(|&(word, _)| word).collect();
+        let shape = format!("{key}={}", words.join("|"));
+        self.allowed.push(shape.clone());
+        let Some(value) = self.take(&[key])? else {
+            return Ok(None);
+        };
+        choices
+            .iter()
+            .find(|&&(word, _)| Some(word) == value)
+            .map(|&(_, choice)| Some(choice))
+            .ok_or_else(|| self.error(&format!("expected {shape}")))
+    }
+
+    /// Takes a word without a value.
+    pub(super) fn flag(&mut self, key: &str) -> Result<bool> {
+        self.allowed.push(key.to_owned());
+        match self.take(&[key])? {
+            None => Ok(false),
+            Some(None) => Ok(true),
+            Some(Some(_)) => Err(self.error(&format!("`{key}` takes no value"))),
+        }
+    }
+
+    /// Fails if something is left that the codec does not know.
+    pub(super) fn finish(self) -> Result<()> {
+        let Some(&(key, _)) = self.left.first() else {
+            return Ok(());
+        };
+        let allowed = match self.allowed.as_slice() {
+            [] => "it has none".to_owned(),
+            allowed => format!("allowed: {}", allowed.join(", ")),
+        };
+        Err(self.error(&format!(
+            "unknown option `{key}` of {} ({allowed})",
+            self.name
+        )))
+    }
+
+    fn take(&mut self, keys: &[&str]) -> Result<Option<Option<&'a str>>> {
+        let mut found = None;
+        for key in keys {
+            let Some(index) = self.left.iter().position(|(name, _)| name == key) else {
+                continue;
+            };
+            if found.is_some() {
+                return Err(self.error(&format!("`{}` given twice", keys.join("|"))));
+            }
+            found = Some(self.left.remove(index).1);
+        }
+        Ok(found)
+    }
+
+    fn error(&self, what: &str) -> Error {
+        Error::invalid(format!("compression `{}`: {what}", self.text))
+    }
+}

@@ -1,0 +1,241 @@
+use model::Kind;
+
+use super::*;
+
+const ALL: [&str; 19] = [
+    "none",
+    "zstd:level=-5",
+    "zstd:level=1",
+    "zstd:level=19:window=27:long",
+    "zstd:level=3:window=10",
+    "lzma:level=0",
+    "lzma:level=6:dict=12",
+    "lzma:level=1:extreme:dict=30:binary=x86",
+    "lzma:level=2:binary=powerpc",
+    "lzma:level=2:binary=ia64",
+    "lzma:level=2:binary=arm",
+    "lzma:level=2:binary=armthumb",
+    "lzma:level=2:binary=arm64",
+    "lzma:level=2:binary=riscv",
+    "lzma:level=2:binary=sparc",
+    "lz4",
+    "lz4:level=-9",
+    "lz4hc:level=9",
+    "brotli:quality=5:lgwin=30",
+];
+
+fn encoding(text: &str) -> Encoding {
+    text.parse().unwrap()
+}
+
+fn decode(encoding: Encoding, stream: &[u8], len: u64) -> Result<Vec<u8>> {
+    match encoding {
+        Encoding::None => Ok(stream.to_vec()),
+        Encoding::Zstd { .. } => zstd::decode(stream, len),
+        Encoding::Lzma { .. } => xz::decode(stream, len),
+        Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => lz4::decode(stream, len),
+        Encoding::Brotli { .. } => brotli::decode(stream, len),
+    }
+}
+
+/// Bytes that compress, but not to nothing; calls and jumps of x86 here and there.
+fn sample(len: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let mut bytes = Vec::with_capacity(len + 16);
+    while bytes.len() < len {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        match state >> 30 {
+            0 => bytes.extend(format!("line {} of many\n", state >> 20).bytes()),
+            1 => bytes.extend([0xe8, (state >> 8) as u8, 0, 0, 0]),
+            2 => bytes.extend(state.to_le_bytes()),
+            _ => bytes.extend([0; 7]),
+        }
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+#[test]
+fn round_trip_of_every_encoding() {
+    for text in ALL {
+        for len in [0, 1, 15, 4097, 65_536, 3_000_001] {
+            let raw = sample(len);
+            let encoding = encoding(text);
+            let stream = encoding.encode(&raw).unwrap();
+            assert_eq!(
+                stream,
+                encoding.encode(&raw).unwrap(),
+                "{text} is deterministic"
+            );
+            let decoded = decode(encoding, &stream, len as u64).unwrap();
+            assert!(decoded == raw, "{text} of {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn the_text_form_round_trips() {
+    for text in ALL {
+        assert_eq!(encoding(text).to_string(), text);
+    }
+    for (text, canonical) in [
+        ("null", "none"),
+        ("zstd", "zstd:level=22"),
+        ("zstd:long:wlog=20:level=3", "zstd:level=3:window=20:long"),
+        ("lzma", "lzma:level=9"),
+        ("lzma:dict_size=20", "lzma:level=9:dict=20"),
+        ("lz4:level=0", "lz4"),
+        ("lz4hc", "lz4hc:level=9"),
+        ("brotli", "brotli:quality=11:lgwin=22"),
+    ] {
+        assert_eq!(encoding(text).to_string(), canonical);
+        assert_eq!(encoding(canonical), encoding(text));
+    }
+}
+
+#[test]
+fn bad_text_tells_what_is_allowed() {
+    for (text, told) in [
+        ("", "allowed: none, zstd, lzma, lz4, lz4hc, brotli"),
+        ("gzip:level=9", "unknown name `gzip`"),
+        ("zstd:level=23", "level=-131072..22"),
+        ("zstd:level", "level=-131072..22"),
+        ("zstd:level=", "level=-131072..22"),
+        ("zstd:window=32", "window|wlog=10..31"),
+        ("zstd:window=20:wlog=20", "given twice"),
+        ("zstd:level=1:level=1", "given twice"),
+        ("zstd:long=1", "takes no value"),
+        (
+            "zstd:fast",
+            "allowed: level=-131072..22, window|wlog=10..31, long",
+        ),
+        ("zstd:", "unknown option ``"),
+        ("lzma:dict=31", "12..30"),
+        (
+            "lzma:binary=mips",
+            "x86|powerpc|ia64|arm|armthumb|arm64|riscv|sparc",
+        ),
+        ("lz4:level=1", "-65536..0"),
+        ("lz4hc:level=13", "0..12"),
+        ("brotli:quality=12", "0..11"),
+        ("none:level=1", "it has none"),
+    ] {
+        let error = text.parse::<Encoding>().unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid);
+        assert!(error.to_string().contains(told), "{text}: {error}");
+    }
+}
+
+#[test]
+fn values_out_of_range_do_not_reach_the_codec() {
+    for encoding in [
+        Encoding::Zstd {
+            level: 23,
+            window: None,
+            long: false,
+        },
+        Encoding::Zstd {
+            level: 1,
+            window: Some(32),
+            long: false,
+        },
+        Encoding::Lzma {
+            level: 10,
+            extreme: false,
+            dict: None,
+            binary: None,
+        },
+        Encoding::Lzma {
+            level: 1,
+            extreme: false,
+            dict: Some(31),
+            binary: None,
+        },
+        Encoding::Lz4 { level: 1 },
+        Encoding::Lz4Hc { level: 13 },
+        Encoding::Brotli {
+            quality: 12,
+            lgwin: 22,
+        },
+    ] {
+        assert_eq!(encoding.encode(b"abc").unwrap_err().kind(), Kind::Invalid);
+    }
+}
+
+#[test]
+fn the_promised_length_is_kept_exactly() {
+    let raw = sample(100_000);
+    for text in ALL.into_iter().filter(|&text| text != "none") {
+        let encoding = encoding(text);
+        let stream = encoding.encode(&raw).unwrap();
+        let short = decode(encoding, &stream, 99_999).unwrap_err();
+        assert!(
+            matches!(short.kind(), Kind::Limit | Kind::Corrupt),
+            "{text}: {short}"
+        );
+        let sized = matches!(encoding, Encoding::Zstd { .. } | Encoding::Lzma { .. });
+        assert_eq!(decode(encoding, &stream, 100_001).is_ok(), sized, "{text}");
+        for cut in [0, 1, stream.len() / 2, stream.len() - 1] {
+            assert!(
+                decode(encoding, &stream[..cut], 100_000).is_err(),
+                "{text} cut at {cut}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sizes_are_told_without_decoding() {
+    let raw = sample(70_000);
+    assert_eq!(
+        zstd::decoded_len(&encoding("zstd").encode(&raw).unwrap()).unwrap(),
+        70_000
+    );
+    assert_eq!(
+        xz::decoded_len(&encoding("lzma:level=1").encode(&raw).unwrap()).unwrap(),
+        70_000
+    );
+}
+
+#[test]
+fn xz_streams_in_a_row_and_padding_are_one_content() {
+    let one = encoding("lzma:level=1").encode(b"one").unwrap();
+    let two = encoding("lzma:level=1").encode(b"two!").unwrap();
+    let row = [&one[..], &[0; 8], &two, &[0; 4]].concat();
+    assert_eq!(xz::decoded_len(&row).unwrap(), 7);
+    assert_eq!(xz::decode(&row, 7).unwrap(), b"onetwo!");
+    assert_eq!(xz::decode(&row, 6).unwrap_err().kind(), Kind::Limit);
+}
+
+#[test]
+fn huge_claims_fail_before_memory_is_taken() {
+    // a zstd frame header that claims 2^60 bytes: magic, descriptor (8-byte size, single segment)
+    let frame = [
+        &[0x28, 0xb5, 0x2f, 0xfd, 0xe0][..],
+        &(1u64 << 60).to_le_bytes(),
+    ]
+    .concat();
+    assert_eq!(
+        zstd::decode(&frame, 1 << 30).unwrap_err().kind(),
+        Kind::Limit
+    );
+    assert_eq!(
+        zstd::decode(&frame, u64::MAX).unwrap_err().kind(),
+        Kind::Limit
+    );
+    assert_eq!(
+        lz4::decode(&[0; 100], 1 << 30).unwrap_err().kind(),
+        Kind::Corrupt
+    );
+    assert_eq!(
+        brotli::decode(&[0; 100], 1 << 60).unwrap_err().kind(),
+        Kind::Limit
+    );
+}
+
+#[test]
+fn the_xz_dictionary_fits_the_input() {
+    let stream = encoding("lzma:level=9").encode(&sample(5000)).unwrap();
+    // block header: size, flags, filter LZMA2 (0x21), one property: dictionary 8 KiB (2)
+    assert_eq!(stream[12..17], [2, 0, 0x21, 1, 2]);
+}

@@ -1,0 +1,228 @@
+//! The .xz format: any filter chain, any number of blocks (tukaani.org/xz/xz-file-format.txt).
+//!
+//! In: a stream (or several, or with padding). Out: the content, checked by the stream's own
+//! integrity check.
+//!
+//! **Invariant:** the size in the index is held against the limit before anything is allocated.
+//! The decoder's dictionary is allocated as the stream asks, up to 1 GiB: what `xz` and mkdwarfs
+//! can be asked to write.
+
+use liblzma::stream::{Action, Check, Filters, LzmaOptions, PRESET_EXTREME, Status, Stream};
+use model::{Error, Result};
+
+use super::{Bcj, check_limit, with_room, wrong_length};
+
+/// The most memory a decoder may take: a dictionary of 1 GiB and some tables, in bytes.
+const DECODER_MEMORY: u64 = (1 << 30) + (8 << 20);
+
+/// The length of a stream's header, and of its footer, in bytes.
+const EDGE: usize = 12;
+
+/// Tells the decoded size from the indexes, without decoding. `Corrupt` for what is no stream.
+///
+/// The indexes' checksums are not looked at; `decode` finds them out.
+pub fn decoded_len(stream: &[u8]) -> Result<u64> {
+    let mut rest = stream;
+    let mut total = 0u64;
+    loop {
+        while let Some(before) = rest.strip_suffix(&[0; 4]) {
+            rest = before;
+        }
+        let (before, len) = last_stream(rest)?;
+        total = total
+            .checked_add(len)
+            .ok_or_else(|| bad("sizes overflow"))?;
+        if before.is_empty() {
+            return Ok(total);
+        }
+        rest = before;
+    }
+}
+
+/// Takes the last stream off: what is before it, and its decoded size.
+fn last_stream(bytes: &[u8]) -> Result<(&[u8], u64)> {
+    let (rest, footer) = bytes
+        .len()
+        .checked_sub(EDGE)
+        .and_then(|start| bytes.split_at_checked(start))
+        .ok_or_else(|| bad("shorter than a footer"))?;
+    // footer: CRC32, backward size / 4 - 1, flags (2), "YZ"
+    let &[_, _, _, _, b0, b1, b2, b3, _, _, b'Y', b'Z'] = footer else {
+        return Err(bad("no footer at the end"));
+    };
+    let index_len = (u64::from(u32::from_le_bytes([b0, b1, b2, b3])) + 1) * 4;
+    let (rest, mut index) = usize::try_from(index_len)
+        .ok()
+        .and_then(|len| rest.len().checked_sub(len))
+        .and_then(|start| rest.split_at_checked(start))
+        .ok_or_else(|| bad("index longer than the stream"))?;
+    if take(&mut index)? != 0 {
+        return Err(bad("no index before the footer"));
+    }
+    let records = integer(&mut index)?;
+    let (mut stored, mut decoded) = (0u64, 0u64);
+    for _ in 0..records {
+        let unpadded = integer(&mut index)?;
+        let padded = unpadded
+            .checked_next_multiple_of(4)
+            .ok_or_else(|| bad("block size"))?;
+        stored = stored
+            .checked_add(padded)
+            .ok_or_else(|| bad("sizes overflow"))?;
+        decoded = decoded
+            .checked_add(integer(&mut index)?)
+            .ok_or_else(|| bad("sizes overflow"))?;
+    }
+    let before = usize::try_from(stored)
+        .ok()
+        .and_then(|stored| rest.len().checked_sub(stored)?.checked_sub(EDGE))
+        .and_then(|start| rest.get(..start))
+        .ok_or_else(|| bad("index names more than is there"))?;
+    Ok((before, decoded))
+}
+
+/// Takes a byte off the front.
+fn take(bytes: &mut &[u8]) -> Result<u8> {
+    let (&first, rest) = bytes.split_first().ok_or_else(|| bad("index ends early"))?;
+    *bytes = rest;
+    Ok(first)
+}
+
+/// Takes a variable-length integer off the front: 7 bits a byte, least first, at most 9 bytes.
+fn integer(bytes: &mut &[u8]) -> Result<u64> {
+    let mut value = 0;
+    for shift in (0..63).step_by(7) {
+        let byte = take(bytes)?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(bad("number too long"))
+}
+
+/// Decodes streams of up to `limit` bytes of content. `Limit` if they claim more or need a
+/// dictionary above 1 GiB, `Corrupt` if they are damaged.
+pub fn decode(stream: &[u8], limit: u64) -> Result<Vec<u8>> {
+    let len = decoded_len(stream)?;
+    check_limit(len, limit)?;
+    let mut decoded = with_room(len)?;
+    let mut decoder = Stream::new_stream_decoder(DECODER_MEMORY, liblzma::stream::CONCATENATED)
+        .map_err(|error| Error::limit("xz: cannot make a decoder").because(error))?;
+    let mut rest = stream;
+    loop {
+        let (read, written) = (decoder.total_in(), decoder.total_out());
+        let status = decoder
+            .process_vec(rest, &mut decoded, Action::Finish)
+            .map_err(failed)?;
+        if status == Status::StreamEnd {
+            break;
+        }
+        if decoder.total_in() == read && decoder.total_out() == written {
+            return Err(bad("more content than the index tells"));
+        }
+        let consumed = usize::try_from(decoder.total_in() - read).unwrap_or(usize::MAX);
+        rest = rest.get(consumed..).unwrap_or_default();
+    }
+    if decoded.len() as u64 != len {
+        return Err(wrong_length("xz", len, decoded.len() as u64));
+    }
+    Ok(decoded)
+}
+
+#[cold]
+fn failed(error: liblzma::stream::Error) -> Error {
+    use liblzma::stream::Error as Xz;
+    match error {
+        Xz::MemLimit => Error::limit(format!(
+            "xz: the dictionary is above the limit of {DECODER_MEMORY} bytes"
+        )),
+        Xz::Mem => Error::limit("xz: no memory for the dictionary"),
+        Xz::Options | Xz::UnsupportedCheck => {
+            Error::unsupported("xz: filter or check that is not known")
+        }
+        _ => Error::corrupt("xz: damaged stream").because(error),
+    }
+}
+
+#[cold]
+fn bad(what: &str) -> Error {
+    Error::corrupt(format!("xz: {what}"))
+}
+
+/// Says how to encode.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    pub(super) level: u32,
+    pub(super) extreme: bool,
+    pub(super) dict: Option<u32>,
+    pub(super) binary: Option<Bcj>,
+}
+
+/// Encodes into one stream of one block with CRC64 and a dictionary that is no bigger than the
+/// input needs; with a filter for machine code only if that is smaller.
+pub(super) fn encode(raw: &[u8], options: Options) -> Result<Vec<u8>> {
+    let preset = options.level | if options.extreme { PRESET_EXTREME } else { 0 };
+    let mut lzma = LzmaOptions::new_preset(preset).map_err(cannot_encode)?;
+    let wanted = 1u32
+        << options
+            .dict
+            .unwrap_or(DICT_OF_LEVEL[options.level.min(9) as usize]);
+    let needed = u32::try_from(raw.len()).unwrap_or(u32::MAX).max(MIN_DICT);
+    let needed = needed.checked_next_power_of_two().unwrap_or(u32::MAX);
+    lzma.dict_size(wanted.min(needed));
+    let plain = encode_with(raw, Filters::new().lzma2(&lzma))?;
+    let Some(bcj) = options.binary else {
+        return Ok(plain);
+    };
+    let mut filters = Filters::new();
+    match bcj {
+        Bcj::X86 => filters.x86(),
+        Bcj::PowerPc => filters.powerpc(),
+        Bcj::Ia64 => filters.ia64(),
+        Bcj::Arm => filters.arm(),
+        Bcj::ArmThumb => filters.arm_thumb(),
+        Bcj::Arm64 => filters.arm64(),
+        Bcj::RiscV => filters.riscv(),
+        Bcj::Sparc => filters.sparc(),
+    };
+    let filtered = encode_with(raw, filters.lzma2(&lzma))?;
+    Ok(if filtered.len() < plain.len() {
+        filtered
+    } else {
+        plain
+    })
+}
+
+/// The smallest dictionary that LZMA2 knows, in bytes.
+const MIN_DICT: u32 = 4096;
+
+/// The dictionaries of the presets 0 to 9 as powers of two.
+const DICT_OF_LEVEL: [u32; 10] = [18, 20, 21, 22, 22, 23, 23, 24, 25, 26];
+
+fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {
+    let mut encoder = Stream::new_stream_encoder(filters, Check::Crc64).map_err(cannot_encode)?;
+    let mut encoded = Vec::with_capacity(raw.len() / 2 + 128);
+    let mut rest = raw;
+    loop {
+        let read = encoder.total_in();
+        let status = encoder
+            .process_vec(rest, &mut encoded, Action::Finish)
+            .map_err(cannot_encode)?;
+        if status == Status::StreamEnd {
+            encoded.shrink_to_fit();
+            return Ok(encoded);
+        }
+        let consumed = usize::try_from(encoder.total_in() - read).unwrap_or(usize::MAX);
+        rest = rest.get(consumed..).unwrap_or_default();
+        encoded.reserve(encoded.len().max(4096));
+    }
+}
+
+#[cold]
+fn cannot_encode(error: liblzma::stream::Error) -> Error {
+    match error {
+        liblzma::stream::Error::Mem => Error::limit("xz: no memory for the encoder"),
+        error => Error::invalid("xz: cannot encode").because(error),
+    }
+}

@@ -1,0 +1,89 @@
+//! Zstandard: frames that tell their content size (RFC 8878).
+//!
+//! In: one frame, or several of which all but one are empty or skippable. Out: the content.
+//!
+//! **Invariant:** the size in the frame header is held against the limit before anything is
+//! allocated, and against what comes out afterwards.
+
+use std::cell::RefCell;
+
+use model::{Error, Result};
+use zstd_safe::{CCtx, CParameter, DCtx, ResetDirective};
+
+use super::{check_limit, with_room, wrong_length};
+
+thread_local! {
+    static DECODER: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+    static ENCODER: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
+}
+
+/// Tells the content size of the first frame from its header. `Corrupt` for what is no frame,
+/// `Unsupported` for a frame that does not tell.
+pub fn decoded_len(stream: &[u8]) -> Result<u64> {
+    match zstd_safe::get_frame_content_size(stream) {
+        Ok(Some(len)) => Ok(len),
+        Ok(None) => Err(Error::unsupported("zstd: frame without a content size")),
+        Err(_) => Err(Error::corrupt("zstd: no valid frame header")),
+    }
+}
+
+/// Decodes frames of up to `limit` bytes of content. `Limit` if they claim more, `Corrupt` if
+/// they are damaged.
+pub fn decode(stream: &[u8], limit: u64) -> Result<Vec<u8>> {
+    let len = decoded_len(stream)?;
+    check_limit(len, limit)?;
+    let mut decoded = with_room(len)?;
+    let result = DECODER.with_borrow_mut(|slot| {
+        let context = match slot {
+            Some(context) => context,
+            None => slot.insert(DCtx::try_create().ok_or_else(no_memory)?),
+        };
+        Ok(context.decompress(&mut decoded, stream))
+    })?;
+    let found = result.map_err(|code| {
+        Error::corrupt(format!(
+            "zstd: {}",
+            zstd_safe::get_error_name(code).to_lowercase()
+        ))
+    })?;
+    if found as u64 != len {
+        return Err(wrong_length("zstd", len, found as u64));
+    }
+    Ok(decoded)
+}
+
+/// Encodes into one frame with a content size and without a checksum.
+pub(super) fn encode(raw: &[u8], level: i32, window: Option<u32>, long: bool) -> Result<Vec<u8>> {
+    let mut encoded = with_room(zstd_safe::compress_bound(raw.len()) as u64)?;
+    let result = ENCODER.with_borrow_mut(|slot| {
+        let context = match slot {
+            Some(context) => context,
+            None => slot.insert(CCtx::try_create().ok_or_else(no_memory)?),
+        };
+        Ok(context
+            .reset(ResetDirective::SessionAndParameters)
+            .and_then(|_| context.set_parameter(CParameter::CompressionLevel(level)))
+            .and_then(|_| match window {
+                Some(log) => context.set_parameter(CParameter::WindowLog(log)),
+                None => Ok(0),
+            })
+            .and_then(|_| context.set_parameter(CParameter::EnableLongDistanceMatching(long)))
+            .and_then(|_| context.compress2(&mut encoded, raw)))
+    })?;
+    result.map_err(|code| {
+        Error::new(
+            model::Kind::Invalid,
+            format!(
+                "zstd: cannot encode: {}",
+                zstd_safe::get_error_name(code).to_lowercase()
+            ),
+        )
+    })?;
+    encoded.shrink_to_fit();
+    Ok(encoded)
+}
+
+#[cold]
+fn no_memory() -> Error {
+    Error::limit("zstd: no memory for a context")
+}

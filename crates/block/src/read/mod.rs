@@ -1,0 +1,66 @@
+//! Positioned reads: where the bytes of an image come from.
+//!
+//! In: an offset and a length in bytes. Out: exactly that many bytes, or `Corrupt` because the
+//! source ends before (an image that was cut short), or `Io`.
+//!
+//! **Invariant:** no shared position; many threads may read one source at once.
+
+mod bytes;
+mod file;
+mod mapping;
+mod memory;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+use model::{Error, Result};
+
+pub use bytes::Bytes;
+pub use file::FileSource;
+pub use memory::MemorySource;
+pub use window::Window;
+
+/// Reads bytes at any offset of a source whose length does not change.
+pub trait ReadAt: Send + Sync {
+    /// Tells the length in bytes.
+    fn len(&self) -> u64;
+
+    /// Tells whether there are no bytes at all.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills the buffer with the bytes from `offset` on. `Corrupt` if the source ends before.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// Gives `len` bytes from `offset` on, without a copy where the source can. `Corrupt` if the
+    /// source ends before; that is found out before anything is allocated.
+    fn map(&self, offset: u64, len: u64) -> Result<Bytes> {
+        read_owned(self, offset, len)
+    }
+}
+
+/// Reads a range into memory of its own.
+fn read_owned<S: ReadAt + ?Sized>(source: &S, offset: u64, len: u64) -> Result<Bytes> {
+    check_range(source.len(), offset, len)?;
+    let mut buf = crate::codec::zeroed(len)?;
+    source.read_at(offset, &mut buf)?;
+    Ok(Bytes::from(buf))
+}
+
+/// Fails with `Corrupt` unless `[offset, offset + len)` lies within `[0, total)`.
+fn check_range(total: u64, offset: u64, len: u64) -> Result<()> {
+    match offset.checked_add(len) {
+        Some(end) if end <= total => Ok(()),
+        _ => Err(truncated(total, offset, len)),
+    }
+}
+
+/// Makes the error for a range past the end.
+#[cold]
+fn truncated(total: u64, offset: u64, len: u64) -> Error {
+    Error::corrupt(format!(
+        "truncated: expected {len} bytes at {offset:#x}, but the end is at {total:#x}"
+    ))
+}
