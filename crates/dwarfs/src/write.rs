@@ -1,0 +1,3 @@
+mod compact;
+mod freeze;
+mod fsst;
