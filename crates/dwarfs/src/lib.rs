@@ -2,6 +2,7 @@
 //!
 //! The format is described in `docs/formats/dwarfs.md`.
 
+pub mod framing;
 #[allow(dead_code, reason = "the reader that uses all of it follows")]
 mod frozen;
 pub mod layout;

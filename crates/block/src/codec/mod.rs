@@ -13,6 +13,7 @@ pub mod brotli;
 mod encoding;
 pub mod lz4;
 mod options;
+pub mod ricepp;
 pub mod xz;
 pub mod zstd;
 

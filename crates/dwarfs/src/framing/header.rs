@@ -1,0 +1,139 @@
+//! The LEB128 size, and the header in thrift's compact protocol that FLAC and RICEPP have behind
+//! it: a struct of numbers.
+//!
+//! **Invariant:** bounded by the bytes at hand; a field type that cannot be skipped is an error.
+
+use model::{Error, Result};
+
+/// Takes a LEB128 number off the front: what it is, and the rest.
+pub(super) fn size(bytes: &[u8]) -> Result<(u64, &[u8])> {
+    let mut rest = bytes;
+    let value = number(&mut rest)?;
+    Ok((value, rest))
+}
+
+/// Writes a number as LEB128.
+pub(super) fn write_size(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+/// Holds the numbers of a struct by their field ids.
+pub(super) struct Fields(Vec<(i64, u64)>);
+
+impl Fields {
+    /// Takes a struct off the front: what it is, and the rest.
+    pub(super) fn read(bytes: &[u8]) -> Result<(Self, &[u8])> {
+        let mut rest = bytes;
+        let mut fields = Vec::new();
+        let mut id = 0i64;
+        loop {
+            let head = byte(&mut rest)?;
+            if head == 0 {
+                return Ok((Self(fields), rest));
+            }
+            id = match i64::from(head >> 4) {
+                0 => signed(&mut rest)?,
+                delta => id.checked_add(delta).ok_or_else(|| bad("field id"))?,
+            };
+            let value = match head & 0x0f {
+                1 => 1,
+                2 => 0,
+                3 => byte(&mut rest)?.into(),
+                // upstream keeps unsigned numbers in thrift's signed ones of the same width
+                4 => signed(&mut rest)?.cast_unsigned() & 0xffff,
+                5 => signed(&mut rest)?.cast_unsigned() & 0xffff_ffff,
+                6 => signed(&mut rest)?.cast_unsigned(),
+                other => return Err(bad(&format!("field {id} has type {other}"))),
+            };
+            fields.push((id, value));
+        }
+    }
+
+    /// Tells the number in a field; 0 where there is none, as thrift has it.
+    pub(super) fn get(&self, id: i64) -> u64 {
+        self.0
+            .iter()
+            .rev()
+            .find(|field| field.0 == id)
+            .map_or(0, |field| field.1)
+    }
+}
+
+fn byte(bytes: &mut &[u8]) -> Result<u8> {
+    let (&first, rest) = bytes.split_first().ok_or_else(|| bad("ends early"))?;
+    *bytes = rest;
+    Ok(first)
+}
+
+/// Takes a number of 7 bits a byte, least first, of at most 64 bits.
+fn number(bytes: &mut &[u8]) -> Result<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = byte(bytes)?;
+        let bits = u64::from(byte & 0x7f);
+        if bits << shift >> shift != bits {
+            break;
+        }
+        value |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(bad("number above 64 bits"))
+}
+
+/// Takes a number whose sign is in the lowest bit.
+fn signed(bytes: &mut &[u8]) -> Result<i64> {
+    let value = number(bytes)?;
+    Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+}
+
+#[cold]
+fn bad(what: &str) -> Error {
+    Error::corrupt(format!("compression header: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_round_trip() {
+        for value in [0, 1, 127, 128, 300, 1 << 32, u64::MAX] {
+            let mut bytes = write_size(value);
+            bytes.push(9);
+            assert_eq!(size(&bytes).unwrap(), (value, &[9][..]));
+        }
+        assert!(size(&[]).is_err());
+        assert!(size(&[0x80; 3]).is_err());
+        assert!(size(&[0xff; 10]).is_err());
+        assert!(size(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).is_err());
+    }
+
+    #[test]
+    fn a_struct_of_numbers() {
+        let bytes = [
+            0x14, 4, // field 1, i16: 2
+            0x13, 24, // field 2, byte: 24
+            0x13, 0xc1, // field 3, byte: 0xc1
+            0x31, // field 6, true
+            0x05, 20, 0x80, 0x02, // field 10 (id of its own), i32: 128
+            0,    // end
+            7,
+        ];
+        let (fields, rest) = Fields::read(&bytes).unwrap();
+        let values: Vec<u64> = [1, 2, 3, 6, 10, 11].map(|id| fields.get(id)).into();
+        assert_eq!(values, [2, 24, 0xc1, 1, 128, 0]);
+        assert_eq!(rest, [7]);
+        for cut in 0..bytes.len() - 1 {
+            assert!(Fields::read(&bytes[..cut]).is_err());
+        }
+        assert!(Fields::read(&[0x18, 0, 0]).is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! What DwarFS writes around a codec's stream: the payload of a section, by compression id.
+//!
+//! In: a section's payload with its compression id, or a raw block with an encoding. Out: the
+//! other one. See `docs/formats/dwarfs.md`, compression ids.
+//!
+//! | id | name | payload |
+//! |---|---|---|
+//! | 0 | none | the bytes |
+//! | 1 | lzma | .xz stream; the size is in its index |
+//! | 2 | zstd | frame with a content size |
+//! | 3, 4 | lz4, lz4hc | size (u32, little-endian), block |
+//! | 5 | brotli | size (LEB128), stream |
+//! | 6 | flac | size (LEB128), header (thrift compact), stream |
+//! | 7 | ricepp | size (LEB128), header (thrift compact), bit stream |
+//!
+//! **Invariant:** a decoded size is held against the limit before anything is allocated, and what
+//! is decoded has that size or is an error.
+
+mod header;
+
+#[cfg(test)]
+mod tests;
+
+use block::codec::{Encoding, brotli, check_limit, lz4, ricepp, xz, zstd};
+use model::{Error, Result};
+
+/// The compression ids.
+pub mod id {
+    /// The bytes as they are.
+    pub const NONE: u16 = 0;
+    /// An .xz stream.
+    pub const LZMA: u16 = 1;
+    /// A Zstandard frame.
+    pub const ZSTD: u16 = 2;
+    /// An LZ4 block by either method.
+    pub const LZ4: u16 = 3;
+    /// An LZ4 block; upstream reads this id, but writes [`LZ4`].
+    pub const LZ4HC: u16 = 4;
+    /// A brotli stream.
+    pub const BROTLI: u16 = 5;
+    /// PCM audio as FLAC.
+    pub const FLAC: u16 = 6;
+    /// 16-bit images as Rice codes.
+    pub const RICEPP: u16 = 7;
+}
+
+/// Tells the name of a compression id, as upstream shows it.
+pub fn name(compression: u16) -> Option<&'static str> {
+    Some(match compression {
+        id::NONE => "NONE",
+        id::LZMA => "LZMA",
+        id::ZSTD => "ZSTD",
+        id::LZ4 => "LZ4",
+        id::LZ4HC => "LZ4HC",
+        id::BROTLI => "BROTLI",
+        id::FLAC => "FLAC",
+        id::RICEPP => "RICEPP",
+        _ => return None,
+    })
+}
+
+/// Tells the decoded size of a payload in bytes, without decoding it. `Limit` if that is above
+/// `limit`, `Unsupported` for an unknown id, `Corrupt` for a damaged payload.
+pub fn decoded_len(compression: u16, stored: &[u8], limit: u64) -> Result<u64> {
+    let len = match compression {
+        id::NONE => stored.len() as u64,
+        id::LZMA => xz::decoded_len(stored)?,
+        id::ZSTD => zstd::decoded_len(stored)?,
+        id::LZ4 | id::LZ4HC => lz4_size(stored)?.0,
+        id::BROTLI | id::FLAC | id::RICEPP => header::size(stored)?.0,
+        _ => return Err(unknown(compression)),
+    };
+    check_limit(len, limit)?;
+    Ok(len)
+}
+
+/// Decodes a payload of up to `limit` decoded bytes. `Limit` if there are more, `Unsupported` for
+/// an unknown id, `Corrupt` for a damaged payload.
+pub fn decode(compression: u16, stored: &[u8], limit: u64) -> Result<Vec<u8>> {
+    match compression {
+        id::NONE => {
+            check_limit(stored.len() as u64, limit)?;
+            Ok(stored.to_vec())
+        }
+        id::LZMA => xz::decode(stored, limit),
+        id::ZSTD => zstd::decode(stored, limit),
+        id::LZ4 | id::LZ4HC => {
+            let (len, block) = lz4_size(stored)?;
+            check_limit(len, limit)?;
+            lz4::decode(block, len)
+        }
+        id::BROTLI => {
+            let (len, stream) = header::size(stored)?;
+            check_limit(len, limit)?;
+            brotli::decode(stream, len)
+        }
+        id::RICEPP => decode_ricepp(stored, limit),
+        _ => Err(unknown(compression)),
+    }
+}
+
+/// Decodes 16-bit images: the size, the header, the bit stream.
+fn decode_ricepp(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
+    let (len, rest) = header::size(stored)?;
+    check_limit(len, limit)?;
+    let (fields, stream) = header::Fields::read(rest)?;
+    let [
+        block_size,
+        components,
+        bytes,
+        unused_lsb,
+        big_endian,
+        version,
+    ] = [1, 2, 3, 4, 5, 6].map(|id| fields.get(id));
+    if version > 1 || bytes != 2 {
+        return Err(Error::unsupported(format!(
+            "ricepp: version {version} with {bytes} bytes a sample"
+        )));
+    }
+    let packing = ricepp::Packing {
+        block_size: usize::try_from(block_size).unwrap_or(usize::MAX),
+        components: usize::try_from(components).unwrap_or(usize::MAX),
+        unused_lsb: u32::try_from(unused_lsb).unwrap_or(u32::MAX),
+        big_endian: big_endian != 0,
+    };
+    ricepp::decode(stream, len, packing)
+}
+
+/// Encodes a block and tells its compression id; the bytes as they are and id 0 where the codec
+/// gains nothing.
+pub fn encode(encoding: &Encoding, raw: &[u8]) -> Result<(u16, Vec<u8>)> {
+    let (id, payload) = match encoding {
+        Encoding::None => return Ok((id::NONE, raw.to_vec())),
+        Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
+        Encoding::Lzma { .. } => (id::LZMA, encoding.encode(raw)?),
+        Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => {
+            let size = u32::try_from(raw.len()).map_err(|_| {
+                Error::invalid(format!("lz4: a block of {} bytes is too long", raw.len()))
+            })?;
+            (
+                id::LZ4,
+                [&size.to_le_bytes()[..], &encoding.encode(raw)?].concat(),
+            )
+        }
+        Encoding::Brotli { .. } => {
+            let mut payload = header::write_size(raw.len() as u64);
+            payload.extend(encoding.encode(raw)?);
+            (id::BROTLI, payload)
+        }
+        other => {
+            return Err(Error::unsupported(format!(
+                "dwarfs has no compression `{other}`"
+            )));
+        }
+    };
+    if payload.len() < raw.len() {
+        Ok((id, payload))
+    } else {
+        Ok((id::NONE, raw.to_vec()))
+    }
+}
+
+/// Takes the size off the front of an LZ4 payload.
+fn lz4_size(stored: &[u8]) -> Result<(u64, &[u8])> {
+    let (size, block) = stored
+        .split_first_chunk()
+        .ok_or_else(|| Error::corrupt("lz4: no decoded size"))?;
+    Ok((u32::from_le_bytes(*size).into(), block))
+}
+
+#[cold]
+fn unknown(compression: u16) -> Error {
+    Error::unsupported(format!("unknown compression {compression}"))
+}
