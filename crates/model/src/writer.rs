@@ -1,11 +1,17 @@
 //! Writing side, exit: how content may be cut, how a cut piece becomes stored blocks, and the
-//! writer that lays blocks and metadata out. See docs/adr/0001 for what shaped these traits.
+//! writer that lays blocks and metadata out.
+//!
+//! **Invariant:** content is cut first and encoded later. The segment stage numbers blocks and
+//! says where every file's bytes are before any of them is encoded, so a `ContentMap` speaks of
+//! decoded bytes only; where those lie in the image is known to the writer alone.
+//! docs/adr/0001 tells how SquashFS and EROFS were tried on these traits.
 
 use std::sync::Arc;
 
-use crate::{NodeId, Result, Tree};
+use crate::{Error, NodeId, Result, Tree};
 
-/// Numbers stored blocks in commit order, from 0.
+/// Names a block by the `sequence` of the segment it was made from, so it can be used before the
+/// block exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u32);
 
@@ -31,9 +37,14 @@ impl Category {
 }
 
 /// Says how a format lets content be cut; plain data that the segment stage follows.
+///
+/// It is a promise about the `ContentMap`: a writer may rely on it to tell what an extent means.
+/// A pipeline that cannot cut like this has to refuse (`Unsupported`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Geometry {
-    /// Content of many files is packed into solid blocks; files are lists of byte ranges.
+    /// Content of many files is packed into solid blocks; files are lists of byte ranges. An
+    /// extent may point anywhere into any block, and a hole may begin and end at any byte.
     Solid {
         /// The largest block in bytes before encoding.
         block_size: u32,
@@ -43,7 +54,7 @@ pub enum Geometry {
 /// A cut piece of content on its way to the encoder.
 #[derive(Debug)]
 pub struct Segment {
-    /// The place in commit order, from 0 without gaps.
+    /// The place in commit order, from 0 without gaps; given when the segment is complete.
     pub sequence: u32,
     /// What the bytes are.
     pub category: Category,
@@ -51,8 +62,9 @@ pub struct Segment {
     pub data: Arc<Vec<u8>>,
 }
 
-/// Stored bytes of a segment, ready for the image.
+/// The stored form of one whole segment, ready for the image.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Block {
     /// The segment's place in commit order.
     pub sequence: u32,
@@ -64,18 +76,36 @@ pub struct Block {
     pub bytes: Vec<u8>,
 }
 
+impl Block {
+    /// Makes the stored form of a segment.
+    ///
+    /// # Errors
+    /// `Limit` for a segment of 4 GiB or more.
+    pub fn new(segment: &Segment, bytes: Vec<u8>) -> Result<Self> {
+        let raw_len = u32::try_from(segment.data.len())
+            .map_err(|_| Error::limit("a segment of 4 GiB or more"))?;
+        Ok(Self {
+            sequence: segment.sequence,
+            category: segment.category,
+            raw_len,
+            bytes,
+        })
+    }
+}
+
 /// Turns segments into stored blocks; called from many threads at once, in any order.
 pub trait SegmentEncoder: Send + Sync {
-    /// Encodes one segment; the result depends on the segment alone.
+    /// Encodes one segment; the result depends on the segment alone. A format whose stored unit
+    /// is smaller than a segment (clusters of a fixed encoded size) cuts it further in here.
     fn encode(&self, segment: &Segment) -> Result<Block>;
 }
 
-/// A range of a file in commit terms.
+/// A range of a file in decoded terms; the writer finds the stored bytes when it finishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapExtent {
     /// Decoded bytes of a block.
     Data {
-        /// The block.
+        /// The block; need not have been put yet when the extent is made.
         block: BlockId,
         /// Offset in the decoded block.
         offset: u32,
@@ -184,9 +214,52 @@ pub trait ImageWriter: Send {
     /// Gives the encoder that the worker threads share.
     fn encoder(&self) -> Arc<dyn SegmentEncoder>;
 
-    /// Appends a block; blocks come in sequence.
-    fn put(&mut self, block: Block) -> Result<BlockId>;
+    /// Appends a block; blocks come in sequence, and their `BlockId` is that sequence. What is
+    /// needed to find the block again (position, stored size) is for the writer to remember.
+    fn put(&mut self, block: Block) -> Result<()>;
 
     /// Writes the metadata and ends the image. The caller makes it durable.
     fn finish(self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_takes_its_place_from_its_segment() {
+        let segment = Segment {
+            sequence: 7,
+            category: Category::Incompressible,
+            data: Arc::new(vec![1; 300]),
+        };
+        let block = Block::new(&segment, vec![2; 9]).unwrap();
+        assert_eq!(
+            (block.sequence, block.raw_len, block.bytes.len()),
+            (7, 300, 9)
+        );
+        assert_eq!(block.category, Category::Incompressible);
+    }
+
+    #[test]
+    fn equal_files_share_a_list() {
+        let mut map = ContentMap::new(3);
+        let list = map.push(&[
+            MapExtent::Hole { len: 5 << 32 },
+            MapExtent::Data {
+                block: BlockId(1),
+                offset: 4,
+                len: 6,
+            },
+        ]);
+        let empty = map.push(&[]);
+        map.assign(NodeId(1), list);
+        map.assign(NodeId(2), list);
+        assert_eq!(map.list_of(NodeId(0)), None);
+        assert_eq!(map.extents(NodeId(0)), &[]);
+        assert_eq!(map.extents(NodeId(1)), map.extents(NodeId(2)));
+        assert_eq!(map.extents(NodeId(1)).len(), 2);
+        assert_eq!(map.list(empty), &[]);
+        assert_eq!(map.list_count(), 2);
+    }
 }
