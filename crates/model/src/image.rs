@@ -1,8 +1,9 @@
 //! Reading side: what any opened image answers, whatever its format.
 //!
-//! An `Image` has been validated when it was opened: afterwards its methods fail only for
-//! arguments that do not fit (`NotFound`, `Invalid`), for blocks whose content is damaged
-//! (`Corrupt`, with the block's place) and for I/O.
+//! What an `Image` has read when it was opened it has validated: afterwards its methods fail only
+//! for arguments that do not fit (`NotFound`, `Invalid`), for what is read later and is damaged
+//! (`Corrupt`, with its place: blocks, and the metadata of formats that load it on demand) and
+//! for I/O.
 
 use std::ops::ControlFlow;
 
@@ -59,7 +60,8 @@ pub struct Inode {
 pub enum ExtentSource {
     /// Zeros that are not stored.
     Hole,
-    /// Decoded bytes of a block; `block` numbers blocks in the order of the image.
+    /// Decoded bytes of a block; `block` names it and grows along the image, with gaps where a
+    /// format knows blocks by their position only.
     Block {
         /// The block.
         block: u64,
