@@ -8,5 +8,4 @@ mod frozen;
 pub mod layout;
 #[allow(dead_code, reason = "the reader that uses all of it follows")]
 mod thrift;
-#[allow(dead_code, reason = "the writer that uses all of it follows")]
-mod write;
+pub mod write;

@@ -1,3 +1,35 @@
+//! Writing DwarFS images, format 2.5: blocks as they come, then schema, metadata, history and
+//! index.
+//!
+//! In: encoded blocks in sequence, at the end the tree and the map of its content. Out: an image,
+//! written from front to back. **Invariant:** the image depends on what is put and on the options
+//! alone. Format: upstream's dwarfs-format(5), `thrift/*.thrift` and `frozen/`.
+
+mod chunks;
 mod compact;
 mod freeze;
 mod fsst;
+mod history;
+mod metadata;
+mod numbering;
+mod options;
+mod section;
+mod strings;
+mod times;
+mod writer;
+
+pub use options::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions};
+pub use writer::DwarfsWriter;
+
+/// Turns counts into where each run starts, with the end of the last; packed, into the differences
+/// of these, the first being zero.
+fn with_sentinel(counts: &[u32], packed: bool) -> Vec<u32> {
+    let mut table = Vec::with_capacity(counts.len() + 1);
+    let mut end = 0;
+    table.push(0);
+    for &count in counts {
+        end = if packed { count } else { end + count };
+        table.push(end);
+    }
+    table
+}

@@ -17,7 +17,6 @@ use model::Result;
 
 use crate::layout::metadata::FieldId;
 use bits::BitBuffer;
-use plan::Node;
 use schema::Schema;
 
 /// Zero bytes at the end, so that a reader may load 64 bits at any place.

@@ -11,7 +11,7 @@ mod table;
 mod tests;
 mod train;
 
-pub(super) use table::SymbolTable;
+pub(super) use table::Cuts;
 pub(super) use train::train;
 
 /// The code that says that the next byte stands for itself.

@@ -12,7 +12,7 @@ fn bits(data: &[u8], at: u64, width: u32) -> u64 {
 }
 
 /// Reads a field of a struct at a bit position.
-fn field<'n>(node: &'n Node, at: u64, id: i16) -> Option<(u64, &'n Node)> {
+fn field(node: &Node, at: u64, id: i16) -> Option<(u64, &Node)> {
     node.field(id)
         .map(|(offset, node)| (at + u64::from(offset), node))
 }

@@ -1,4 +1,4 @@
-use super::table::{Cuts, Symbol};
+use super::table::{Cuts, Symbol, SymbolTable};
 use super::*;
 
 /// Decodes as the format's description says, from the stored table alone.

@@ -1,0 +1,83 @@
+//! The history section: how an image was made, in thrift's compact encoding.
+//!
+//! Format: upstream's `thrift/history.thrift`.
+
+use super::compact::{CompactWriter, Type};
+use super::options::HistoryInfo;
+
+/// Encodes a history of one entry.
+pub(super) fn encode(info: &HistoryInfo) -> Vec<u8> {
+    let mut w = CompactWriter::default();
+    w.begin_struct();
+    w.field(1, Type::List); // entries
+    w.elements(Type::Struct, 1);
+    entry(&mut w, info);
+    w.end_struct();
+    w.finish()
+}
+
+fn entry(w: &mut CompactWriter, info: &HistoryInfo) {
+    w.begin_struct();
+    w.field(1, Type::Struct); // version
+    w.begin_struct();
+    for (id, number) in (1..).zip(info.version) {
+        // an unsigned 16-bit number in a signed one
+        w.int_field(id, Type::I16, i64::from(number.cast_signed()));
+    }
+    w.bool_field(4, true); // is_release
+    w.end_struct();
+    w.string_field(2, info.system_id.as_bytes());
+    w.string_field(3, info.compiler_id.as_bytes());
+    if !info.arguments.is_empty() {
+        w.field(4, Type::List);
+        strings(w, &info.arguments);
+    }
+    if let Some(timestamp) = info.timestamp {
+        w.int_field(5, Type::I64, timestamp.cast_signed());
+    }
+    if !info.library_versions.is_empty() {
+        let mut versions = info.library_versions.clone();
+        versions.sort();
+        versions.dedup();
+        w.field(6, Type::Set);
+        strings(w, &versions);
+    }
+    w.end_struct();
+}
+
+fn strings(w: &mut CompactWriter, strings: &[String]) {
+    w.elements(Type::Binary, strings.len());
+    for string in strings {
+        w.string(string.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_written_byte_by_byte() {
+        let info = HistoryInfo {
+            version: [0, 15, 3],
+            system_id: "Linux".to_owned(),
+            compiler_id: "rustc".to_owned(),
+            arguments: vec!["a".to_owned()],
+            timestamp: Some(100),
+            library_versions: vec!["z-1".to_owned(), "b-2".to_owned(), "z-1".to_owned()],
+        };
+        #[rustfmt::skip]
+        assert_eq!(encode(&info), [
+            0x19, 0x1c,             // 1 entries: one struct
+            0x1c,                   //   1 version
+            0x14, 0, 0x14, 30, 0x14, 6, 0x11, 0, // 0.15.3, a release
+            0x18, 5, b'L', b'i', b'n', b'u', b'x',
+            0x18, 5, b'r', b'u', b's', b't', b'c',
+            0x19, 0x18, 1, b'a',    //   4 arguments: one string
+            0x16, 0xc8, 1,          //   5 timestamp: i64 100
+            0x1a, 0x28, 3, b'b', b'-', b'2', 3, b'z', b'-', b'1', // 6: set of two strings
+            0,
+            0,
+        ]);
+    }
+}

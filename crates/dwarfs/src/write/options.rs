@@ -1,0 +1,235 @@
+//! What can be chosen when an image is written.
+//!
+//! In: what the caller sets. Out: the same, checked once. **Invariant:** nothing here asks a
+//! clock or the environment, so equal options and input give equal images.
+
+use block::codec::Encoding;
+use model::{Error, Result};
+
+/// Chooses how an image is written.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    /// The block size as a power of two in bytes, 10 to 30.
+    pub block_size_bits: u8,
+    /// How content is encoded.
+    pub encoding: Encoding,
+    /// How schema, metadata and history are encoded.
+    pub metadata_encoding: Encoding,
+    /// The unit of times; they are rounded down to it.
+    pub time_resolution: TimeResolution,
+    /// Whether times of access and of inode changes are kept besides those of content changes.
+    pub keep_all_times: bool,
+    /// When the image was made, in seconds since 1970; none keeps images reproducible.
+    pub create_timestamp: Option<u64>,
+    /// How the image was made.
+    pub history: Option<HistoryInfo>,
+    /// Whether the image ends with a table of its sections, so that it opens without a walk.
+    pub section_index: bool,
+    /// Which tables of the metadata are packed.
+    pub packing: Packing,
+    /// The name and version of the program that writes.
+    pub version_string: String,
+}
+
+impl Default for WriteOptions {
+    /// 16 MiB blocks of zstd 22, times in seconds, everything packed.
+    fn default() -> Self {
+        let zstd = Encoding::Zstd {
+            level: 22,
+            window: None,
+            long: false,
+        };
+        Self {
+            block_size_bits: 24,
+            encoding: zstd,
+            metadata_encoding: zstd,
+            time_resolution: TimeResolution::SECOND,
+            keep_all_times: false,
+            create_timestamp: None,
+            history: None,
+            section_index: true,
+            packing: Packing::default(),
+            version_string: concat!("sinterfs ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// Fails with `Invalid` for a block size that the format does not have.
+    pub(super) fn check(&self) -> Result<()> {
+        if (10..=30).contains(&self.block_size_bits) {
+            return Ok(());
+        }
+        let bits = self.block_size_bits;
+        Err(Error::invalid(format!(
+            "block size of 2^{bits} bytes (allowed: 2^10 to 2^30)"
+        )))
+    }
+
+    /// Tells the block size in bytes.
+    pub(super) fn block_size(&self) -> u32 {
+        1 << self.block_size_bits
+    }
+}
+
+/// Says how an image was made; informational.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HistoryInfo {
+    /// Major, minor and patch version of the program.
+    pub version: [u16; 3],
+    /// The system, for example `Linux`.
+    pub system_id: String,
+    /// The compiler, for example `rustc 1.95`.
+    pub compiler_id: String,
+    /// The command line.
+    pub arguments: Vec<String>,
+    /// Seconds since 1970; none keeps images reproducible.
+    pub timestamp: Option<u64>,
+    /// Libraries with their versions.
+    pub library_versions: Vec<String>,
+}
+
+/// The unit of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeResolution {
+    nanos: u64,
+}
+
+/// Nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
+
+impl TimeResolution {
+    /// Whole seconds.
+    pub const SECOND: Self = Self { nanos: SECOND };
+    /// Nanoseconds: every time survives.
+    pub const NANOSECOND: Self = Self { nanos: 1 };
+
+    /// Makes a resolution of so many nanoseconds: a divisor of a second or a multiple of one.
+    /// `Invalid` for anything else.
+    pub fn from_nanos(nanos: u64) -> Result<Self> {
+        let divides = nanos > 0 && SECOND.is_multiple_of(nanos);
+        let multiple =
+            nanos.is_multiple_of(SECOND) && (1..=u32::MAX.into()).contains(&(nanos / SECOND));
+        if divides || multiple {
+            return Ok(Self { nanos });
+        }
+        Err(Error::invalid(format!(
+            "time resolution of {nanos} ns (allowed: divisors of a second, whole seconds)"
+        )))
+    }
+
+    /// Tells the unit in nanoseconds.
+    pub fn nanos(self) -> u64 {
+        self.nanos
+    }
+
+    /// Tells the seconds of a unit, 1 for units below a second.
+    pub(super) fn seconds(self) -> u32 {
+        u32::try_from(self.nanos / SECOND)
+            .unwrap_or(u32::MAX)
+            .max(1)
+    }
+
+    /// Tells the nanoseconds of a unit below a second.
+    pub(super) fn subsecond(self) -> Option<u32> {
+        u32::try_from(self.nanos)
+            .ok()
+            .filter(|_| self.nanos < SECOND)
+    }
+}
+
+/// Chooses which tables of the metadata are packed. A reader unpacks them when it opens the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packing {
+    /// Stores how many chunks a file has instead of where they start.
+    pub chunk_table: bool,
+    /// Stores how many entries a directory has instead of where it lies.
+    pub directories: bool,
+    /// Stores how many files share content instead of which.
+    pub shared_files: bool,
+    /// How names are stored.
+    pub names: StringPacking,
+    /// How the targets of symlinks are stored.
+    pub symlinks: StringPacking,
+}
+
+/// Chooses how a table of strings is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StringPacking {
+    /// As a list of strings, as before version 2.3.
+    Plain,
+    /// As one buffer.
+    Compact {
+        /// Encodes the strings with FSST where that is smaller.
+        fsst: bool,
+        /// Stores lengths instead of offsets.
+        index: bool,
+    },
+}
+
+impl StringPacking {
+    /// The smallest.
+    pub const ALL: Self = Self::Compact {
+        fsst: true,
+        index: true,
+    };
+}
+
+impl Packing {
+    /// Packs nothing: readers need the least time and memory to open the image.
+    pub const NONE: Self = Self {
+        chunk_table: false,
+        directories: false,
+        shared_files: false,
+        names: StringPacking::Plain,
+        symlinks: StringPacking::Plain,
+    };
+}
+
+impl Default for Packing {
+    /// Packs everything, which upstream reads since 0.5.
+    fn default() -> Self {
+        Self {
+            chunk_table: true,
+            directories: true,
+            shared_files: true,
+            names: StringPacking::ALL,
+            symlinks: StringPacking::ALL,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resolutions_are_divisors_or_multiples_of_a_second() {
+        for nanos in [
+            1,
+            2,
+            100,
+            1000,
+            500_000_000,
+            SECOND,
+            2 * SECOND,
+            3600 * SECOND,
+        ] {
+            assert_eq!(TimeResolution::from_nanos(nanos).unwrap().nanos(), nanos);
+        }
+        for nanos in [0, 3, 1_500_000_000, SECOND * (1 << 33)] {
+            assert!(TimeResolution::from_nanos(nanos).is_err(), "{nanos}");
+        }
+    }
+
+    #[test]
+    fn block_sizes_have_bounds() {
+        for (bits, valid) in [(9, false), (10, true), (30, true), (31, false)] {
+            let options = WriteOptions {
+                block_size_bits: bits,
+                ..WriteOptions::default()
+            };
+            assert_eq!(options.check().is_ok(), valid);
+        }
+    }
+}

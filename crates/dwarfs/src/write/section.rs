@@ -1,0 +1,80 @@
+//! Sections: header, hashes and stored bytes, and the index of them all.
+//!
+//! In: raw bytes. Out: a whole section. **Invariant:** a section's bytes depend on its number,
+//! type and content alone, so workers can make them in any order.
+
+use block::checksum::{sha512_256, xxh3_64};
+use block::codec::Encoding;
+use model::{Error, Result};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32, U64};
+
+use crate::framing;
+use crate::layout::{
+    Compression, FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_WRITTEN, SectionHeaderV2, SectionType,
+};
+
+/// Makes a section; content that an encoding makes no smaller is stored as it is.
+pub(super) fn section(
+    number: u32,
+    kind: SectionType,
+    encoding: &Encoding,
+    raw: &[u8],
+) -> Result<Vec<u8>> {
+    if *encoding == Encoding::None {
+        return Ok(assemble(number, kind, Compression::NONE, raw));
+    }
+    let (id, stored) = framing::encode(encoding, raw)?;
+    Ok(assemble(number, kind, Compression(U16::new(id)), &stored))
+}
+
+fn assemble(number: u32, kind: SectionType, compression: Compression, stored: &[u8]) -> Vec<u8> {
+    let mut header = SectionHeaderV2 {
+        file: FileHeader {
+            magic: MAGIC,
+            major: MAJOR,
+            minor: MINOR_WRITTEN,
+        },
+        sha512_256: [0; 32],
+        xxh3_64: U64::new(0),
+        number: U32::new(number),
+        kind,
+        compression,
+        length: U64::new(stored.len() as u64),
+    };
+    let mut bytes = Vec::with_capacity(SectionHeaderV2::SIZE + stored.len());
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(stored);
+    header.xxh3_64 = U64::new(xxh3_64(&bytes[SectionHeaderV2::XXH3_START..]));
+    bytes[..SectionHeaderV2::SIZE].copy_from_slice(header.as_bytes());
+    header.sha512_256 = sha512_256(&bytes[SectionHeaderV2::SHA_START..]);
+    bytes[..SectionHeaderV2::SIZE].copy_from_slice(header.as_bytes());
+    bytes
+}
+
+/// Collects where sections start.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    entries: Vec<IndexEntry>,
+}
+
+impl Index {
+    /// Adds a section; `Limit` if it starts beyond what an entry can tell.
+    pub(super) fn push(&mut self, kind: SectionType, offset: u64) -> Result<()> {
+        let entry = IndexEntry::new(kind, offset)
+            .ok_or_else(|| Error::limit("an image of more than 2^48 bytes"))?;
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Makes the section, which holds the entry of itself too.
+    pub(super) fn section(mut self, number: u32, offset: u64) -> Result<Vec<u8>> {
+        self.push(SectionType::SECTION_INDEX, offset)?;
+        section(
+            number,
+            SectionType::SECTION_INDEX,
+            &Encoding::None,
+            self.entries.as_bytes(),
+        )
+    }
+}
