@@ -47,7 +47,7 @@ pub struct Inode {
     /// The number of names; for a directory two plus its subdirectories.
     pub nlink: u32,
     /// Bytes of content: a file's length, a symlink's target length, zero for special files; a
-    /// directory's is the number of its entries.
+    /// directory's is the format's own measure (entries or bytes), never to be compared.
     pub size: u64,
     /// Bytes that are not in holes.
     pub allocated: u64,
