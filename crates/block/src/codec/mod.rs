@@ -11,6 +11,7 @@
 
 pub mod brotli;
 mod encoding;
+pub mod flac;
 pub mod lz4;
 mod options;
 pub mod ricepp;

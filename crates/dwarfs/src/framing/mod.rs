@@ -17,6 +17,7 @@
 //! is decoded has that size or is an error.
 
 mod header;
+mod pcm;
 
 #[cfg(test)]
 mod tests;
@@ -94,6 +95,7 @@ pub fn decode(compression: u16, stored: &[u8], limit: u64) -> Result<Vec<u8>> {
             check_limit(len, limit)?;
             brotli::decode(stream, len)
         }
+        id::FLAC => pcm::decode(stored, limit),
         id::RICEPP => decode_ricepp(stored, limit),
         _ => Err(unknown(compression)),
     }

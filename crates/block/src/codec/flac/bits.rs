@@ -1,0 +1,105 @@
+//! Bits of a byte string, most significant first.
+
+use model::Result;
+
+use super::bad;
+
+/// Takes bits off the front of a byte string.
+#[derive(Debug)]
+pub(super) struct Bits<'a> {
+    rest: &'a [u8],
+    len: usize,
+    /// The bits at hand, highest next. Below the first `have` bits are zeros, or what follows in
+    /// the byte string.
+    word: u64,
+    have: u32,
+}
+
+impl<'a> Bits<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            len: bytes.len(),
+            word: 0,
+            have: 0,
+        }
+    }
+
+    /// Gets as many whole bytes as there is room for.
+    fn refill(&mut self) {
+        if let Some(word) = self.rest.first_chunk() {
+            self.word |= u64::from_be_bytes(*word) >> self.have;
+            let bytes = (63 - self.have) / 8;
+            self.have += bytes * 8;
+            self.rest = self.rest.get(bytes as usize..).unwrap_or_default();
+            return;
+        }
+        while self.have <= 56
+            && let Some((&byte, rest)) = self.rest.split_first()
+        {
+            self.word |= u64::from(byte) << (56 - self.have);
+            self.have += 8;
+            self.rest = rest;
+        }
+    }
+
+    /// Takes a number of up to 56 bits.
+    #[inline]
+    pub(super) fn take(&mut self, count: u32) -> Result<u64> {
+        debug_assert!(count <= 56);
+        if count == 0 {
+            return Ok(0);
+        }
+        if self.have < count {
+            self.refill();
+            if self.have < count {
+                return Err(bad("stream ends early"));
+            }
+        }
+        let value = self.word >> (64 - count);
+        self.word <<= count;
+        self.have -= count;
+        Ok(value)
+    }
+
+    /// Takes a number of up to 56 bits in two's complement.
+    #[inline]
+    pub(super) fn signed(&mut self, count: u32) -> Result<i64> {
+        if count == 0 {
+            return Ok(0);
+        }
+        Ok((self.take(count)? << (64 - count)).cast_signed() >> (64 - count))
+    }
+
+    /// Takes zeros and the one behind them; tells how many zeros.
+    #[inline]
+    pub(super) fn zeros(&mut self) -> Result<u64> {
+        let mut zeros = 0;
+        loop {
+            let here = self.word.leading_zeros();
+            if here < self.have {
+                self.word = self.word << here << 1;
+                self.have -= here + 1;
+                return Ok(zeros + u64::from(here));
+            }
+            zeros += u64::from(self.have);
+            (self.word, self.have) = (0, 0);
+            self.refill();
+            if self.have == 0 {
+                return Err(bad("stream ends early"));
+            }
+        }
+    }
+
+    /// Drops the bits up to the next whole byte.
+    pub(super) fn align(&mut self) {
+        let drop = self.have % 8;
+        self.word <<= drop;
+        self.have -= drop;
+    }
+
+    /// Tells how many whole bytes have been begun.
+    pub(super) fn consumed(&self) -> usize {
+        self.len - self.rest.len() - (self.have / 8) as usize
+    }
+}

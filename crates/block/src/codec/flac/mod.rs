@@ -1,0 +1,197 @@
+//! FLAC streams (RFC 9639): any block size up to 65535, 4 to 32 bits a sample, 1 to 8 channels,
+//! inside and outside the streamable subset.
+//!
+//! In: a stream from `fLaC` on. Out: frame after frame of interleaved samples.
+//!
+//! **Invariant:** memory is that of one frame (65535 samples of 8 channels); every checksum of
+//! headers and frames is held against the bytes; a sample that does not fit its width is an
+//! error, so sums cannot overflow. The MD5 of the whole stream is not looked at: images have
+//! their own checksums.
+
+mod bits;
+mod frame;
+mod subframe;
+
+#[cfg(test)]
+mod tests;
+
+use model::{Error, Result};
+
+use bits::Bits;
+use frame::{Header, Stereo};
+
+/// What the stream says of itself in its first metadata block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// The number of channels, 1 to 8.
+    pub channels: u32,
+    /// The width of a sample in bits, 4 to 32.
+    pub bits_per_sample: u32,
+}
+
+/// Decodes a stream frame by frame.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    rest: &'a [u8],
+    info: StreamInfo,
+    channels: Vec<Vec<i64>>,
+}
+
+impl<'a> Decoder<'a> {
+    /// Reads what is before the first frame. `Corrupt` for what is no stream.
+    pub fn new(stream: &'a [u8]) -> Result<Self> {
+        let mut rest = stream
+            .strip_prefix(b"fLaC")
+            .ok_or_else(|| bad("no stream marker"))?;
+        let mut info = None;
+        loop {
+            let (&[head, l0, l1, l2], after) = rest
+                .split_first_chunk()
+                .ok_or_else(|| bad("metadata ends early"))?;
+            let len = u32::from_be_bytes([0, l0, l1, l2]);
+            let (block, after) = usize::try_from(len)
+                .ok()
+                .and_then(|len| after.split_at_checked(len))
+                .ok_or_else(|| bad("metadata ends early"))?;
+            match (info, head & 0x7f) {
+                (None, 0) => info = Some(stream_info(block)?),
+                (None, _) => return Err(bad("the first metadata is no stream information")),
+                (Some(_), 0) => return Err(bad("stream information comes twice")),
+                (Some(_), 127) => return Err(bad("impossible type of metadata")),
+                (Some(_), _) => {}
+            }
+            rest = after;
+            if let (Some(info), true) = (info, head & 0x80 != 0) {
+                return Ok(Self {
+                    rest,
+                    info,
+                    channels: Vec::new(),
+                });
+            }
+        }
+    }
+
+    /// Tells what the stream says of itself.
+    pub fn info(&self) -> StreamInfo {
+        self.info
+    }
+
+    /// Decodes the next frame into `samples`, which holds just this frame afterwards: a sample of
+    /// each channel in turn. `Corrupt` for a damaged frame, and where no frame is left.
+    pub fn next_frame(&mut self, samples: &mut Vec<i32>) -> Result<()> {
+        let mut bits = Bits::new(self.rest);
+        let header = Header::read(&mut bits, self.info)?;
+        self.channels.resize_with(header.channels, Vec::new);
+        for (index, channel) in self.channels.iter_mut().enumerate() {
+            let width = header.bits_per_sample + header.extra_bit(index);
+            subframe::decode(&mut bits, header.block_size, width, channel)?;
+        }
+        bits.align();
+        let checked = bits.consumed();
+        let found = crc16(self.rest.get(..checked).unwrap_or_default());
+        if bits.take(16)? != u64::from(found) {
+            return Err(bad("the frame's checksum does not match"));
+        }
+        self.rest = self.rest.get(bits.consumed()..).unwrap_or_default();
+        if let (Some(stereo), [first, second]) = (header.stereo, self.channels.as_mut_slice()) {
+            undo_stereo(stereo, first, second);
+        }
+        interleave(&self.channels, header, samples)
+    }
+}
+
+/// Reads the stream information: block sizes, frame sizes, rate (20 bits), channels - 1 (3), width
+/// - 1 (5), samples (36), MD5.
+fn stream_info(block: &[u8]) -> Result<StreamInfo> {
+    if block.len() != 34 {
+        return Err(bad("stream information has another length than 34 bytes"));
+    }
+    let mut bits = Bits::new(block);
+    bits.take(40)?;
+    bits.take(40)?;
+    bits.take(20)?;
+    let channels = bits.take(3)? as u32 + 1;
+    let bits_per_sample = bits.take(5)? as u32 + 1;
+    if bits_per_sample < 4 {
+        return Err(bad("fewer than 4 bits a sample"));
+    }
+    Ok(StreamInfo {
+        channels,
+        bits_per_sample,
+    })
+}
+
+/// Makes left and right of what the encoder stored instead.
+fn undo_stereo(stereo: Stereo, first: &mut [i64], second: &mut [i64]) {
+    for (a, b) in first.iter_mut().zip(second) {
+        (*a, *b) = match stereo {
+            Stereo::LeftSide => (*a, *a - *b),
+            Stereo::SideRight => (*a + *b, *b),
+            Stereo::MidSide => {
+                // the lowest bit of left + right is that of left - right
+                let sum = *a << 1 | *b & 1;
+                ((sum + *b) >> 1, (sum - *b) >> 1)
+            }
+        };
+    }
+}
+
+/// Puts the samples of all channels in turn.
+fn interleave(channels: &[Vec<i64>], header: Header, samples: &mut Vec<i32>) -> Result<()> {
+    samples.clear();
+    samples.resize(header.block_size * header.channels, 0);
+    for (index, channel) in channels.iter().enumerate() {
+        let places = samples.iter_mut().skip(index).step_by(header.channels);
+        for (place, &sample) in places.zip(channel) {
+            if !fits(sample, header.bits_per_sample) {
+                return Err(bad("a sample does not fit its width"));
+            }
+            *place = i32::try_from(sample).map_err(|_| bad("a sample does not fit its width"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether a number fits in so many bits with a sign.
+fn fits(sample: i64, bits: u32) -> bool {
+    matches!(sample >> (bits - 1), 0 | -1)
+}
+
+/// Computes the CRC-16 of frames: polynomial 0x8005, highest bit first.
+fn crc16(bytes: &[u8]) -> u16 {
+    const TABLE: [u16; 256] = {
+        let mut table = [0; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let mut crc = (byte as u16) << 8;
+            let mut bit = 0;
+            while bit < 8 {
+                crc = (crc << 1) ^ ((crc >> 15) * 0x8005);
+                bit += 1;
+            }
+            table[byte] = crc;
+            byte += 1;
+        }
+        table
+    };
+    bytes.iter().fold(0, |crc: u16, &byte| {
+        let [high, low] = crc.to_be_bytes();
+        u16::from(low) << 8
+            ^ TABLE
+                .get(usize::from(high ^ byte))
+                .copied()
+                .unwrap_or_default()
+    })
+}
+
+/// Computes the CRC-8 of frame headers: polynomial 0x07, highest bit first.
+fn crc8(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0, |crc, byte| {
+        (0..8).fold(crc ^ byte, |crc: u8, _| (crc << 1) ^ ((crc >> 7) * 0x07))
+    })
+}
+
+#[cold]
+fn bad(what: &'static str) -> Error {
+    Error::corrupt(format!("flac: {what}"))
+}

@@ -1,0 +1,202 @@
+//! PCM audio: a FLAC stream, and how its samples were packed in the file.
+//!
+//! In: size, header (1 channels, 2 bits per sample, 3 flags), FLAC stream. Out: the waveform's
+//! bytes. Flags: 0x80 big-endian; 0x40 signed, else offset binary; 0x20 the sample is at the top
+//! of its bytes with zeros below, else at the bottom with its sign above (zeros if unsigned);
+//! the lowest two bits are the bytes of a sample minus one.
+//!
+//! **Invariant:** the header and the stream agree on channels and width, and the width fits the
+//! bytes; the output never grows beyond the size by more than a frame.
+
+use block::codec::{check_limit, flac};
+use model::{Error, Result};
+
+use super::header;
+
+const BIG_ENDIAN: u8 = 0x80;
+const SIGNED: u8 = 0x40;
+const PADDED_BELOW: u8 = 0x20;
+const BYTES: u8 = 0x03;
+
+/// Decodes a payload of up to `limit` decoded bytes.
+pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
+    let (len, rest) = header::size(stored)?;
+    check_limit(len, limit)?;
+    let (fields, stream) = header::Fields::read(rest)?;
+    let [channels, bits, flags] = [1, 2, 3].map(|id| fields.get(id));
+    let packing = Packing::new(bits, flags)?;
+    let mut decoder = flac::Decoder::new(stream)?;
+    let info = decoder.info();
+    if u64::from(info.channels) != channels || info.bits_per_sample != packing.bits {
+        return Err(Error::corrupt(format!(
+            "flac: the header tells {channels} channels of {bits} bits, the stream {} of {}",
+            info.channels, info.bits_per_sample
+        )));
+    }
+    let mut packed = Vec::new();
+    let mut samples = Vec::new();
+    while (packed.len() as u64) < len {
+        decoder.next_frame(&mut samples)?;
+        packing.pack(&samples, &mut packed);
+    }
+    if packed.len() as u64 != len {
+        return Err(Error::corrupt(format!(
+            "flac: expected {len} decoded bytes, found {} or more",
+            packed.len()
+        )));
+    }
+    Ok(packed)
+}
+
+/// Says how a sample lies in its bytes.
+#[derive(Debug, Clone, Copy)]
+struct Packing {
+    bits: u32,
+    bytes: usize,
+    big_endian: bool,
+    signed: bool,
+    padded_below: bool,
+}
+
+impl Packing {
+    fn new(bits: u64, flags: u64) -> Result<Self> {
+        let flags = u8::try_from(flags).unwrap_or(u8::MAX);
+        if flags & !(BIG_ENDIAN | SIGNED | PADDED_BELOW | BYTES) != 0 {
+            return Err(Error::unsupported(format!(
+                "flac: unknown packing flags {flags:#x}"
+            )));
+        }
+        let bytes = usize::from(flags & BYTES) + 1;
+        let bits = u32::try_from(bits)
+            .ok()
+            .filter(|&bits| (1..=8 * bytes as u32).contains(&bits))
+            .ok_or_else(|| {
+                Error::corrupt(format!("flac: samples of {bits} bits in {bytes} bytes"))
+            })?;
+        Ok(Self {
+            bits,
+            bytes,
+            big_endian: flags & BIG_ENDIAN != 0,
+            signed: flags & SIGNED != 0,
+            padded_below: flags & PADDED_BELOW != 0,
+        })
+    }
+
+    /// Appends the bytes of samples, each of which fits the width.
+    fn pack(self, samples: &[i32], packed: &mut Vec<u8>) {
+        packed.reserve(samples.len() * self.bytes);
+        let bias = if self.signed { 0 } else { 1 << (self.bits - 1) };
+        let shift = if self.padded_below {
+            8 * self.bytes as u32 - self.bits
+        } else {
+            0
+        };
+        for sample in samples {
+            let value = sample.cast_unsigned().wrapping_add(bias) << shift;
+            if self.big_endian {
+                packed.extend(value.to_be_bytes().iter().skip(4 - self.bytes));
+            } else {
+                packed.extend(value.to_le_bytes().iter().take(self.bytes));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(bits: u64, flags: u64, samples: &[i32]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        Packing::new(bits, flags)
+            .unwrap()
+            .pack(samples, &mut packed);
+        packed
+    }
+
+    #[test]
+    fn eight_bits() {
+        // WAV has 8 bits unsigned, AIFF signed
+        assert_eq!(packed(8, 0x00, &[-128, -1, 0, 127]), [0, 127, 128, 255]);
+        assert_eq!(packed(8, 0x40, &[-128, -1, 0, 127]), [0x80, 0xff, 0, 0x7f]);
+    }
+
+    #[test]
+    fn sixteen_bits() {
+        assert_eq!(packed(16, 0x41, &[-2, 0x1234]), [0xfe, 0xff, 0x34, 0x12]);
+        assert_eq!(packed(16, 0xc1, &[-2, 0x1234]), [0xff, 0xfe, 0x12, 0x34]);
+        assert_eq!(packed(16, 0x01, &[-0x8000, 0x7fff]), [0, 0, 0xff, 0xff]);
+    }
+
+    #[test]
+    fn twelve_bits_in_two_bytes() {
+        // at the bottom: the sign goes on above, an unsigned one has zeros there
+        assert_eq!(packed(12, 0xc1, &[-2, 0x7ff]), [0xff, 0xfe, 0x07, 0xff]);
+        assert_eq!(
+            packed(12, 0x81, &[-0x800, -2, 0x7ff]),
+            [0, 0, 0x07, 0xfe, 0x0f, 0xff]
+        );
+        // at the top: zeros below
+        assert_eq!(packed(12, 0xe1, &[-2, 0x7ff]), [0xff, 0xe0, 0x7f, 0xf0]);
+        assert_eq!(packed(12, 0x21, &[-0x800, 0x7ff]), [0, 0, 0xf0, 0xff]);
+    }
+
+    #[test]
+    fn twenty_bits_in_three_and_four_bytes() {
+        assert_eq!(
+            packed(20, 0x42, &[-2, 0x1_2345]),
+            [0xfe, 0xff, 0xff, 0x45, 0x23, 0x01]
+        );
+        assert_eq!(
+            packed(20, 0xe2, &[-2, 0x1_2345]),
+            [0xff, 0xff, 0xe0, 0x12, 0x34, 0x50]
+        );
+        assert_eq!(
+            packed(20, 0x02, &[-0x8_0000, 0x7_ffff]),
+            [0, 0, 0, 0xff, 0xff, 0x0f]
+        );
+        assert_eq!(
+            packed(20, 0xa3, &[-0x8_0000, 0x7_ffff]),
+            [0, 0, 0, 0, 0xff, 0xff, 0xf0, 0]
+        );
+        assert_eq!(packed(20, 0xc3, &[-2]), [0xff, 0xff, 0xff, 0xfe]);
+    }
+
+    #[test]
+    fn twenty_four_and_thirty_two_bits() {
+        assert_eq!(
+            packed(24, 0xc2, &[-2, 0x12_3456]),
+            [0xff, 0xff, 0xfe, 0x12, 0x34, 0x56]
+        );
+        assert_eq!(
+            packed(24, 0x63, &[-2, 0x12_3456]),
+            [0, 0xfe, 0xff, 0xff, 0, 0x56, 0x34, 0x12]
+        );
+        assert_eq!(
+            packed(32, 0xc3, &[i32::MIN, -2]),
+            [0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xfe]
+        );
+        assert_eq!(
+            packed(32, 0x03, &[i32::MIN, -1, i32::MAX]),
+            [0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff]
+        );
+    }
+
+    #[test]
+    fn impossible_packings_are_refused() {
+        for (bits, flags) in [
+            (0, 0x40),
+            (9, 0x40),
+            (17, 0x41),
+            (25, 0x42),
+            (33, 0x43),
+            (8, 0x44),
+            (8, 0x100),
+        ] {
+            assert!(
+                Packing::new(bits, flags).is_err(),
+                "{bits} bits, {flags:#x}"
+            );
+        }
+    }
+}
