@@ -3,9 +3,8 @@
 //! The format is described in `docs/formats/dwarfs.md`.
 
 pub mod framing;
-#[allow(dead_code, reason = "the reader that uses all of it follows")]
 mod frozen;
 pub mod layout;
-#[allow(dead_code, reason = "the reader that uses all of it follows")]
+pub mod read;
 mod thrift;
 pub mod write;

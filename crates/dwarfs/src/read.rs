@@ -1,0 +1,174 @@
+//! Reads DwarFS images of every version: opens, validates once, answers `model::Image`.
+//!
+//! In: a source of bytes. Out: `Dwarfs`.
+//!
+//! **Invariant:** nothing of an opened image can make an index, an offset or a size go out of
+//! bounds: `validate` has seen it all. Metadata that is stored uncompressed is viewed where it is.
+
+mod content;
+mod fsst;
+mod image;
+mod info;
+mod locate;
+mod metadata;
+mod options;
+mod section;
+mod strings;
+mod table;
+mod validate;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use block::cache::BlockCache;
+use block::{ReadAt, Window};
+use model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
+
+use crate::layout::SectionType;
+use metadata::Metadata;
+use section::{SectionReader, Sections};
+use validate::Derived;
+
+pub use info::{Category, SectionInfo, Sizes};
+pub use locate::locate;
+pub use options::Options;
+
+/// Says where in its file an image starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Offset {
+    /// Wherever the first image is found, behind any header.
+    #[default]
+    Auto,
+    /// At this byte.
+    At(u64),
+}
+
+/// Says how to open an image.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// Where the image starts.
+    pub offset: Offset,
+    /// How long the image is, if something follows it in its file.
+    pub len: Option<u64>,
+    /// What the image may make the reader allocate.
+    pub limits: Limits,
+    /// Bytes of decoded blocks to keep, if `cache` is not given.
+    pub cache_bytes: u64,
+    /// A cache to share with other images.
+    pub cache: Option<Arc<BlockCache>>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            offset: Offset::Auto,
+            len: None,
+            limits: Limits::default(),
+            cache_bytes: 512 << 20,
+            cache: None,
+        }
+    }
+}
+
+/// An opened DwarFS image. Many threads may read it at once.
+///
+/// Besides the cache of blocks it keeps the metadata in memory (mapped if it is stored
+/// uncompressed), 16 bytes per block and 8 bytes per directory; unpacked tables take 4 bytes per
+/// item.
+pub struct Dwarfs {
+    reader: SectionReader,
+    sections: Sections,
+    metadata: Metadata,
+    derived: Derived,
+    info: ImageInfo,
+    cache: Arc<BlockCache>,
+    /// What tells this image's blocks from those of others in a shared cache.
+    cache_key: u64,
+}
+
+/// Numbers the images of this process; see `Dwarfs::cache_key`.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+impl Dwarfs {
+    /// Opens an image and validates its metadata, in time linear in the metadata.
+    ///
+    /// `Invalid` if there is no image, `Unsupported` for unknown versions and features, `Corrupt`
+    /// if the image contradicts itself, `Limit` if it asks for more than `options.limits`.
+    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+        let start = match options.offset {
+            Offset::At(offset) => offset,
+            Offset::Auto => locate(&*source)?
+                .ok_or_else(|| Error::invalid("no DwarFS image was found in the file"))?,
+        };
+        let header = locate::version(&*source, start)?;
+        let window = match options.len {
+            Some(len) => Window::new(source, start, len)?,
+            None => Window::from(source, start)?,
+        };
+        let reader = SectionReader::new(window, &header);
+        let sections = reader.list(&options.limits)?;
+        let missing = |kind: SectionType| {
+            move || Error::corrupt(format!("there is no {kind}")).at("image", start)
+        };
+        let schema = sections
+            .schema
+            .ok_or_else(missing(SectionType::METADATA_V2_SCHEMA))?;
+        let tables = sections
+            .metadata
+            .ok_or_else(missing(SectionType::METADATA_V2))?;
+        let limit = options.limits.metadata;
+        let schema = reader.load(schema, SectionType::METADATA_V2_SCHEMA, limit)?;
+        let tables = reader.load(tables, SectionType::METADATA_V2, limit)?;
+        let metadata = Metadata::open(&schema, tables, &options.limits)?;
+        let derived = validate::validate(&metadata, sections.blocks.len() as u64)?;
+        let info = image_info(&header, &reader, &metadata, &derived);
+        let cache = options
+            .cache
+            .clone()
+            .unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, metadata.block_size)));
+        let cache_key = OPENED.fetch_add(1, Ordering::Relaxed) << 32;
+        Ok(Self {
+            reader,
+            sections,
+            metadata,
+            derived,
+            info,
+            cache,
+            cache_key,
+        })
+    }
+}
+
+fn image_info(
+    header: &crate::layout::FileHeader,
+    reader: &SectionReader,
+    metadata: &Metadata,
+    derived: &Derived,
+) -> ImageInfo {
+    ImageInfo {
+        format: "dwarfs",
+        version: format!("{}.{}", header.major, header.minor),
+        root: Ino(0),
+        totals: FsInfo {
+            inodes: metadata.inodes.len(),
+            bytes: derived.contents.total,
+            stored: reader.len(),
+            block_size: metadata.block_size,
+        },
+        capability: Capability {
+            xattrs: false,
+            special_hard_links: false,
+            holes: metadata.chunks.hole_block.is_some(),
+            time_unit: metadata.options.time_unit(),
+        },
+    }
+}
+
+impl std::fmt::Debug for Dwarfs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dwarfs")
+            .field("info", &self.info)
+            .field("blocks", &self.sections.blocks.len())
+            .finish_non_exhaustive()
+    }
+}

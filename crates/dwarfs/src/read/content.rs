@@ -1,0 +1,285 @@
+//! Files' content: chunks to pieces, positions in a file to chunks, bytes from decoded blocks.
+//!
+//! In: a list of chunks and a position. Out: extents and bytes.
+//!
+//! **Invariant:** runs on validated metadata only. A block's decoded length is not known before it
+//! is decoded: a piece past its end is `Corrupt` with the block's place.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use model::{Error, Extent, ExtentSource, Result};
+
+use super::Dwarfs;
+use super::metadata::Metadata;
+use super::section::{self, Header};
+use super::validate::STEP;
+use crate::layout::SectionType;
+use crate::layout::metadata::chunk::OFFSET_IS_LARGE_HOLE;
+
+/// What a chunk stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// Bytes of a block.
+    Data { block: u32, offset: u64, len: u64 },
+    /// Zeros.
+    Hole { len: u64 },
+}
+
+impl Piece {
+    pub(crate) fn len(&self) -> u64 {
+        match *self {
+            Self::Data { len, .. } | Self::Hole { len } => len,
+        }
+    }
+}
+
+impl Metadata {
+    /// Tells what a chunk stands for.
+    #[inline]
+    pub(crate) fn piece(&self, index: u64) -> Piece {
+        let data: &[u8] = &self.data;
+        let chunks = &self.chunks;
+        let block = chunks.block.get_u32(data, index);
+        let offset = chunks.offset.get(data, index);
+        let size = chunks.size.get(data, index);
+        if chunks.hole_block != Some(block) {
+            return Piece::Data {
+                block,
+                offset,
+                len: size,
+            };
+        }
+        if offset == u64::from(OFFSET_IS_LARGE_HOLE) {
+            return Piece::Hole {
+                len: chunks.large_holes.get(data, size),
+            };
+        }
+        // 30 bits by 32 bits, and 32 bits
+        Piece::Hole {
+            len: size.saturating_mul(self.block_size).saturating_add(offset),
+        }
+    }
+
+    /// Tells whether a chunk is a hole whose length is kept apart.
+    pub(crate) fn is_large_hole(&self, index: u64) -> bool {
+        let data: &[u8] = &self.data;
+        self.chunks.hole_block == Some(self.chunks.block.get_u32(data, index))
+            && self.chunks.offset.get(data, index) == u64::from(OFFSET_IS_LARGE_HOLE)
+    }
+}
+
+/// The chunks of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChunkList {
+    list: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Dwarfs {
+    /// Finds the chunks of a file by its inode.
+    pub(crate) fn chunks_of(&self, inode: u64) -> ChunkList {
+        let data: &[u8] = &self.metadata.data;
+        let file = inode.saturating_sub(self.derived.ranks.symlinks);
+        let unique = self.derived.contents.unique;
+        let list = match file.checked_sub(unique) {
+            None => file,
+            Some(shared) => {
+                let number = self.metadata.shared_files.get(data, shared);
+                unique.saturating_add(u64::from(number))
+            }
+        };
+        let bound = |at: u64| u64::from(self.metadata.chunk_table.get(data, at));
+        ChunkList {
+            list,
+            start: bound(list),
+            end: bound(list.saturating_add(1)),
+        }
+    }
+
+    /// Tells the bytes of a file, with and without holes.
+    pub(crate) fn size_of(&self, chunks: &ChunkList) -> (u64, u64) {
+        if let Some((notes, allocated)) = self.notes(chunks) {
+            return (notes.last().copied().unwrap_or(0), allocated);
+        }
+        let (mut size, mut allocated) = (0_u64, 0_u64);
+        for index in chunks.start..chunks.end {
+            let piece = self.metadata.piece(index);
+            size = size.saturating_add(piece.len());
+            if matches!(piece, Piece::Data { .. }) {
+                allocated = allocated.saturating_add(piece.len());
+            }
+        }
+        (size, allocated)
+    }
+
+    /// Finds the offsets that were noted for a long list, and its bytes without holes.
+    fn notes(&self, chunks: &ChunkList) -> Option<(&[u64], u64)> {
+        let count = chunks.end.saturating_sub(chunks.start);
+        if count <= STEP {
+            return None;
+        }
+        let contents = &self.derived.contents;
+        let at = contents
+            .long
+            .binary_search_by_key(&chunks.list, |long| u64::from(long.0))
+            .ok()?;
+        let (_, first) = contents.long.get(at)?;
+        let number = usize::try_from(count.div_ceil(STEP)).ok()?.checked_add(1)?;
+        let notes = contents.offsets.get(*first..first.checked_add(number)?)?;
+        Some((notes, *contents.allocated.get(at)?))
+    }
+
+    /// Finds a chunk at or before a position, and that chunk's own position.
+    fn seek(&self, chunks: &ChunkList, position: u64) -> (u64, u64) {
+        let Some((notes, _)) = self.notes(chunks) else {
+            return (chunks.start, 0);
+        };
+        let at = notes
+            .partition_point(|offset| *offset <= position)
+            .saturating_sub(1);
+        let skipped = (at as u64).saturating_mul(STEP);
+        let index = chunks.start.saturating_add(skipped).min(chunks.end);
+        (index, notes.get(at).copied().unwrap_or(0))
+    }
+
+    /// Shows the pieces of a file from the one at a position on, with their own positions.
+    pub(crate) fn pieces(
+        &self,
+        chunks: &ChunkList,
+        position: u64,
+    ) -> impl Iterator<Item = (u64, Piece)> + '_ {
+        let (first, mut at) = self.seek(chunks, position);
+        (first..chunks.end)
+            .map(move |index| {
+                let piece = self.metadata.piece(index);
+                let start = at;
+                at = at.saturating_add(piece.len());
+                (start, piece)
+            })
+            .filter(move |(start, piece)| {
+                piece.len() > 0 && start.saturating_add(piece.len()) > position
+            })
+    }
+
+    /// Shows a file's extents from the one at a position on.
+    pub(crate) fn extents_of(
+        &self,
+        chunks: &ChunkList,
+        from: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) {
+        for (offset, piece) in self.pieces(chunks, from) {
+            let source = match piece {
+                Piece::Hole { .. } => ExtentSource::Hole,
+                Piece::Data { block, offset, .. } => ExtentSource::Block {
+                    block: u64::from(block),
+                    offset,
+                },
+            };
+            if visit(Extent {
+                offset,
+                len: piece.len(),
+                source,
+            })
+            .is_break()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Reads bytes of a file from a position on, up to its end.
+    pub(crate) fn read_chunks(
+        &self,
+        chunks: &ChunkList,
+        position: u64,
+        buf: &mut [u8],
+    ) -> Result<usize> {
+        let mut done = 0;
+        for (start, piece) in self.pieces(chunks, position) {
+            let Some(target) = buf.get_mut(done..).filter(|left| !left.is_empty()) else {
+                break;
+            };
+            let skip = position.saturating_add(done as u64).saturating_sub(start);
+            let len = usize::try_from(piece.len().saturating_sub(skip))
+                .map_or(target.len(), |len| len.min(target.len()));
+            let Some(target) = target.get_mut(..len) else {
+                break;
+            };
+            match piece {
+                Piece::Hole { .. } => target.fill(0),
+                Piece::Data { block, offset, .. } => {
+                    self.copy_from_block(block, offset.saturating_add(skip), target)?;
+                }
+            }
+            done = done.saturating_add(len);
+        }
+        Ok(done)
+    }
+
+    fn copy_from_block(&self, block: u32, offset: u64, target: &mut [u8]) -> Result<()> {
+        let decoded = self.block(block)?;
+        let source = usize::try_from(offset).ok().and_then(|start| {
+            let range: Range<usize> = start..start.checked_add(target.len())?;
+            decoded.get(range)
+        });
+        match source {
+            Some(source) => {
+                target.copy_from_slice(source);
+                Ok(())
+            }
+            None => Err(self.too_short(block, decoded.len(), offset, target.len())),
+        }
+    }
+
+    #[cold]
+    fn too_short(&self, block: u32, found: usize, offset: u64, len: usize) -> Error {
+        let place = self
+            .sections
+            .blocks
+            .get(block as usize)
+            .map_or(0, |extent| extent.offset);
+        Error::corrupt(format!(
+            "the block has {found} bytes, but {len} are needed from {offset} on"
+        ))
+        .at(format!("block {block}"), self.reader.file_offset(place))
+    }
+
+    /// Gives a decoded block from the cache.
+    pub(crate) fn block(&self, block: u32) -> Result<Arc<Vec<u8>>> {
+        let key = self.cache_key | u64::from(block);
+        self.cache.get_or_decode(key, || self.decode_block(block))
+    }
+
+    /// Decodes a block.
+    pub(crate) fn decode_block(&self, block: u32) -> Result<Vec<u8>> {
+        self.with_block(block, |extent, header| {
+            self.reader.decode(extent, header, self.metadata.block_size)
+        })
+    }
+
+    /// Reads a block's header, and gives errors that concern the block its place.
+    pub(crate) fn with_block<T>(
+        &self,
+        block: u32,
+        work: impl FnOnce(section::Extent, &Header) -> Result<T>,
+    ) -> Result<T> {
+        let index = usize::try_from(block).unwrap_or(usize::MAX);
+        let extent = *self
+            .sections
+            .blocks
+            .get(index)
+            .ok_or_else(|| Error::not_found(format!("block {block}")))?;
+        self.reader
+            .header_of(extent, SectionType::BLOCK)
+            .and_then(|header| work(extent, &header))
+            .map_err(|error| {
+                error.at(
+                    format!("block {block}"),
+                    self.reader.file_offset(extent.offset),
+                )
+            })
+    }
+}

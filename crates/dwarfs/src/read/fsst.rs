@@ -1,0 +1,197 @@
+//! Decodes FSST: short strings whose frequent substrings of 1 to 8 bytes became single bytes.
+//!
+//! In: a symbol table as `string_table.symtab` holds it; encoded strings. Out: strings.
+//!
+//! **Invariant:** an output is at most eight times as long as its input.
+//! Spec: dwarfs-format(5), "Names and Symlinks String Table Packing".
+
+use model::{Error, Result};
+
+/// The code that says: the next byte is meant as it is.
+const ESCAPE: u8 = 255;
+
+/// What starts every symbol table but for its bytes 1 to 3: version and magic number.
+const MAGIC: [u8; 4] = [0x0a, 0x14, 0x34, 0x01];
+
+/// Bytes before the symbols: header, zero-termination flag, histogram of lengths.
+const HEADER: usize = 17;
+
+/// The symbols of one string table.
+pub(crate) struct Fsst {
+    symbols: [[u8; 8]; 256],
+    lens: [u8; 256],
+}
+
+impl Fsst {
+    /// Reads a symbol table.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        let bad = |what: &'static str| Error::corrupt(what).within("FSST symbol table");
+        let (head, mut symbols) = bytes
+            .split_at_checked(HEADER)
+            .ok_or_else(|| bad("shorter than its header"))?;
+        let [
+            version,
+            count,
+            _,
+            _,
+            m0,
+            m1,
+            m2,
+            m3,
+            zero_terminated,
+            histogram @ ..,
+        ] = head
+        else {
+            return Err(bad("shorter than its header"));
+        };
+        if *version != 1 || [*m0, *m1, *m2, *m3] != MAGIC {
+            return Err(bad("unknown version"));
+        }
+        let mut histogram: [usize; 8] = <[u8; 8]>::try_from(histogram)
+            .map_err(|_| bad("shorter than its header"))?
+            .map(usize::from);
+        if histogram.iter().sum::<usize>() != usize::from(*count) {
+            return Err(bad("the lengths do not add up to the number of symbols"));
+        }
+        let mut table = Self {
+            symbols: [[0; 8]; 256],
+            lens: [0; 256],
+        };
+        let mut code = 0;
+        match zero_terminated {
+            0 => {}
+            1 => {
+                // code 0 is the byte 0; it is counted, but not stored
+                let [ones, ..] = &mut histogram;
+                *ones = ones
+                    .checked_sub(1)
+                    .ok_or_else(|| bad("no symbol for the byte zero"))?;
+                table.set(0, &[0])?;
+                code = 1;
+            }
+            _ => return Err(bad("unknown kind of termination")),
+        }
+        // two bytes first, one byte last
+        for len in [2, 3, 4, 5, 6, 7, 8, 1_usize] {
+            let number = histogram.get(len - 1).copied().unwrap_or(0);
+            for _ in 0..number {
+                let (symbol, rest) = symbols
+                    .split_at_checked(len)
+                    .ok_or_else(|| bad("symbols are missing"))?;
+                table.set(code, symbol)?;
+                code += 1;
+                symbols = rest;
+            }
+        }
+        Ok(table)
+    }
+
+    fn set(&mut self, code: usize, symbol: &[u8]) -> Result<()> {
+        let slot = self.symbols.get_mut(code).zip(self.lens.get_mut(code));
+        let target = slot.and_then(|(bytes, len)| {
+            *len = u8::try_from(symbol.len()).ok()?;
+            bytes.get_mut(..symbol.len())
+        });
+        match target {
+            Some(target) if code < usize::from(ESCAPE) => {
+                target.copy_from_slice(symbol);
+                Ok(())
+            }
+            _ => Err(Error::corrupt("more than 255 symbols").within("FSST symbol table")),
+        }
+    }
+
+    /// Decodes a string into `out`, which is emptied first. `None` if it names a symbol that is
+    /// not there, or ends in an escape.
+    pub(crate) fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        out.clear();
+        out.reserve(encoded.len().saturating_mul(8));
+        let mut codes = encoded.iter();
+        while let Some(code) = codes.next() {
+            if *code == ESCAPE {
+                out.push(*codes.next()?);
+                continue;
+            }
+            let len = usize::from(*self.lens.get(usize::from(*code))?);
+            let symbol = self.symbols.get(usize::from(*code))?;
+            if len == 0 {
+                return None;
+            }
+            // eight bytes at once, of which the last ones are taken back
+            let end = out.len().checked_add(len)?;
+            out.extend_from_slice(symbol);
+            out.truncate(end);
+        }
+        Some(())
+    }
+}
+
+impl std::fmt::Debug for Fsst {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let count = self.lens.iter().filter(|len| **len > 0).count();
+        write!(f, "Fsst({count} symbols)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(table: &[u8], encoded: &[u8]) -> Option<Vec<u8>> {
+        let mut out = b"left over".to_vec();
+        Fsst::parse(table).unwrap().decode(encoded, &mut out)?;
+        Some(out)
+    }
+
+    #[rustfmt::skip]
+    const EXAMPLE: &[u8] = &[
+        1, 4, 0, 0, 0x0a, 0x14, 0x34, 0x01, // version, 4 symbols, encoder's parameters, magic
+        0,                                  // not zero-terminated
+        2, 1, 1, 0, 0, 0, 0, 0,             // two of 1 byte, one of 2, one of 3
+        b'F', b'S',                         // code 0
+        b'w', b'a', b'r',                   // code 1
+        b'!',                               // code 2
+        b'D',                               // code 3
+    ];
+
+    #[test]
+    fn the_example_of_the_format_description() {
+        assert_eq!(decode(EXAMPLE, &[3, 1, 0, 2]).unwrap(), b"DwarFS!");
+    }
+
+    #[test]
+    fn escapes_stand_for_themselves() {
+        assert_eq!(
+            decode(EXAMPLE, &[255, 255, 1, 255, 0]).unwrap(),
+            b"\xffwar\0"
+        );
+        assert_eq!(decode(EXAMPLE, &[]).unwrap(), b"");
+    }
+
+    #[test]
+    fn unknown_codes_and_a_lone_escape_are_refused() {
+        assert!(decode(EXAMPLE, &[4]).is_none());
+        assert!(decode(EXAMPLE, &[1, 255]).is_none());
+    }
+
+    #[test]
+    fn the_zero_terminated_variant_has_a_symbol_for_zero() {
+        let mut table = EXAMPLE.to_vec();
+        table[1] = 5;
+        table[8] = 1;
+        table[9] = 3;
+        assert_eq!(decode(&table, &[4, 2, 1, 3, 0]).unwrap(), b"Dwar!\0");
+    }
+
+    #[test]
+    fn broken_tables_are_refused() {
+        for at in [0, 1, 4, 5, 6, 7, 8, 9] {
+            let mut table = EXAMPLE.to_vec();
+            table[at] ^= 0x80;
+            assert!(Fsst::parse(&table).is_err(), "byte {at}");
+        }
+        for len in 0..EXAMPLE.len() {
+            assert!(Fsst::parse(&EXAMPLE[..len]).is_err(), "{len} bytes");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What an image tells about itself: sections, sizes, categories, options, who made it.
+//!
+//! **Invariant:** informational only; reading files needs none of it.
+
+use std::collections::BTreeMap;
+
+use model::Result;
+
+use super::Dwarfs;
+use super::metadata::features;
+use super::options::Options;
+use super::section::{Extent, Header};
+use crate::framing;
+use crate::frozen::view::Ints;
+use crate::layout::metadata::root;
+use crate::layout::{Compression, SectionType};
+
+/// A section of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SectionInfo {
+    /// What it holds.
+    pub kind: SectionType,
+    /// How it is encoded.
+    pub compression: Compression,
+    /// Where its header starts, in bytes from the start of the file.
+    pub offset: u64,
+    /// Stored bytes without the header.
+    pub len: u64,
+    /// Its number; sections v1 have none.
+    pub number: Option<u32>,
+}
+
+/// The sizes of an image's parts in bytes, headers of sections not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sizes {
+    /// The image, all headers counted.
+    pub image: u64,
+    /// Blocks as they are stored.
+    pub blocks: u64,
+    /// The schema and the metadata as they are stored.
+    pub metadata: u64,
+    /// The metadata when it is decoded.
+    pub metadata_decoded: u64,
+}
+
+/// A category of blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Category {
+    /// Its name.
+    pub name: String,
+    /// How many blocks there are.
+    pub blocks: u64,
+    /// Bytes of these blocks as they are stored.
+    pub stored: u64,
+}
+
+impl Dwarfs {
+    /// Tells where the image starts in its file.
+    pub fn offset(&self) -> u64 {
+        self.reader.file_offset(0)
+    }
+
+    /// Tells the minor version of the format.
+    pub fn minor_version(&self) -> u8 {
+        self.reader.minor
+    }
+
+    /// Tells whether the section index was used.
+    pub fn has_index(&self) -> bool {
+        self.sections.from_index
+    }
+
+    /// Lists the sections in the order of the image, reading all their headers.
+    pub fn sections(&self) -> Result<Vec<SectionInfo>> {
+        self.reader
+            .walk()
+            .map(|found| found.map(|(header, extent)| self.section_info(extent, &header)))
+            .collect()
+    }
+
+    /// Tells the number of blocks.
+    pub fn block_count(&self) -> u64 {
+        self.sections.blocks.len() as u64
+    }
+
+    /// Tells the largest size of a decoded block in bytes.
+    pub fn block_size(&self) -> u64 {
+        self.metadata.block_size
+    }
+
+    /// Tells a block's section and its decoded size, decoding nothing.
+    pub fn block_info(&self, block: u32) -> Result<(SectionInfo, u64)> {
+        self.with_block(block, |extent, header| {
+            let stored = self.reader.stored(extent, header)?;
+            let id = header.compression.0.get();
+            let decoded = framing::decoded_len(id, &stored, self.metadata.block_size)?;
+            Ok((self.section_info(extent, header), decoded))
+        })
+    }
+
+    fn section_info(&self, extent: Extent, header: &Header) -> SectionInfo {
+        SectionInfo {
+            kind: header.kind,
+            compression: header.compression,
+            offset: self.reader.file_offset(extent.offset),
+            len: header.len,
+            number: header.v2.map(|v2| v2.number.get()),
+        }
+    }
+
+    /// Tells the sizes of the image's parts.
+    pub fn sizes(&self) -> Sizes {
+        let header = if self.reader.is_v2() { 64 } else { 8 };
+        let stored = |extent: &Extent| extent.len.saturating_sub(header);
+        let tables = self.sections.schema.iter().chain(&self.sections.metadata);
+        Sizes {
+            image: self.reader.len(),
+            blocks: self
+                .sections
+                .blocks
+                .iter()
+                .map(stored)
+                .fold(0, u64::saturating_add),
+            metadata: tables.map(stored).fold(0, u64::saturating_add),
+            metadata_decoded: self.metadata.data.len() as u64,
+        }
+    }
+
+    /// Tells how the tables are stored.
+    pub fn options(&self) -> &Options {
+        &self.metadata.options
+    }
+
+    /// Tells the features that the image needs.
+    pub fn features(&self) -> Result<Vec<String>> {
+        features(&self.metadata.root())
+    }
+
+    /// Tells the version of the library that made the metadata, where the image tells.
+    pub fn made_by(&self) -> Result<Option<String>> {
+        match self
+            .metadata
+            .root()
+            .field(root::DWARFS_VERSION)?
+            .optional()?
+        {
+            Some(version) => version.text().map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Tells when the metadata was made, in seconds since 1970, where the image tells.
+    pub fn created(&self) -> Result<Option<u64>> {
+        match self
+            .metadata
+            .root()
+            .field(root::CREATE_TIMESTAMP)?
+            .optional()?
+        {
+            Some(time) => time.u64().map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Tells the category of a block, where the image tells.
+    pub fn block_category(&self, block: u64) -> Result<Option<String>> {
+        let Some((names, numbers)) = self.category_tables()? else {
+            return Ok(None);
+        };
+        if block >= numbers.len() {
+            return Ok(None);
+        }
+        let number = numbers.get(&self.metadata.data, block);
+        Ok(usize::try_from(number)
+            .ok()
+            .and_then(|number| names.get(number).cloned()))
+    }
+
+    /// Lists the categories that blocks have.
+    pub fn categories(&self) -> Result<Vec<Category>> {
+        let Some((names, numbers)) = self.category_tables()? else {
+            return Ok(Vec::new());
+        };
+        let header = if self.reader.is_v2() { 64 } else { 8 };
+        let mut categories: BTreeMap<u64, Category> = BTreeMap::new();
+        for (extent, number) in self
+            .sections
+            .blocks
+            .iter()
+            .zip(numbers.iter(&self.metadata.data))
+        {
+            let name = usize::try_from(number)
+                .ok()
+                .and_then(|number| names.get(number));
+            let category = categories.entry(number).or_insert_with(|| Category {
+                name: name
+                    .cloned()
+                    .unwrap_or_else(|| format!("category {number}")),
+                blocks: 0,
+                stored: 0,
+            });
+            category.blocks = category.blocks.saturating_add(1);
+            category.stored = category
+                .stored
+                .saturating_add(extent.len.saturating_sub(header));
+        }
+        Ok(categories.into_values().collect())
+    }
+
+    fn category_tables(&self) -> Result<Option<(Vec<String>, Ints)>> {
+        let node = self.metadata.root();
+        let names = node.field(root::CATEGORY_NAMES)?.optional()?;
+        let numbers = node.field(root::BLOCK_CATEGORIES)?.optional()?;
+        let Some((names, numbers)) = names.zip(numbers) else {
+            return Ok(None);
+        };
+        let names: Result<Vec<_>> = names.list()?.items().map(|name| name?.text()).collect();
+        Ok(Some((names?, numbers.list()?.ints(32)?)))
+    }
+}

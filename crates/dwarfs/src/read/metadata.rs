@@ -1,0 +1,297 @@
+//! The metadata's tables, viewed in place through the schema.
+//!
+//! In: the decoded schema and metadata sections. Out: every table that reading files needs, one
+//! shape for all versions: before 2.3 the inodes are the directory entries, too.
+//!
+//! **Invariant:** views lie within the metadata, but what they hold has not been checked yet:
+//! that is `validate`'s business. Spec: upstream's `thrift/metadata.thrift`.
+
+use model::{Error, Limits, Result};
+
+use super::options::Options;
+use super::section::Content;
+use super::strings::StringTable;
+use super::table::Table;
+use crate::frozen::schema::Schema;
+use crate::frozen::view::{Ints, List, Node};
+use crate::layout::metadata::{
+    FEATURES_KNOWN, FieldId, chunk, dir_entry, directory, inode_data, root,
+};
+
+/// The tables of one image.
+#[derive(Debug)]
+pub(crate) struct Metadata {
+    pub(crate) data: Content,
+    pub(crate) schema: Schema,
+    pub(crate) options: Options,
+    pub(crate) block_size: u64,
+    pub(crate) chunks: Chunks,
+    /// First chunk of each list of chunks, with the end of the last.
+    pub(crate) chunk_table: Table,
+    /// The list of each shared file, counted from the first shared list.
+    pub(crate) shared_files: Table,
+    /// First entry of each directory, with the end of the last.
+    pub(crate) first_entry: Table,
+    pub(crate) entries: Entries,
+    pub(crate) inodes: Inodes,
+    pub(crate) symlink_table: Ints,
+    pub(crate) modes: Ints,
+    pub(crate) uids: Ints,
+    pub(crate) gids: Ints,
+    pub(crate) devices: Ints,
+    pub(crate) names: StringTable,
+    pub(crate) symlinks: StringTable,
+}
+
+/// Ranges of blocks, and holes.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    pub(crate) block: Ints,
+    pub(crate) offset: Ints,
+    pub(crate) size: Ints,
+    /// The block number that says: a hole.
+    pub(crate) hole_block: Option<u32>,
+    pub(crate) large_holes: Ints,
+}
+
+/// Names in directories.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    pub(crate) name: Ints,
+    pub(crate) inode: Ints,
+}
+
+/// Seconds and parts of seconds of one kind of time.
+#[derive(Debug, Default)]
+pub(crate) struct TimeColumns {
+    pub(crate) offset: Ints,
+    pub(crate) subsec: Ints,
+}
+
+/// What inodes have, by row.
+#[derive(Debug, Default)]
+pub(crate) struct Inodes {
+    pub(crate) mode: Ints,
+    pub(crate) owner: Ints,
+    pub(crate) group: Ints,
+    pub(crate) modified: TimeColumns,
+    pub(crate) accessed: TimeColumns,
+    pub(crate) changed: TimeColumns,
+    pub(crate) nlink_minus_one: Ints,
+    /// The row of each inode, before version 2.3; later it is the inode's number.
+    pub(crate) row_of: Option<Ints>,
+}
+
+impl Inodes {
+    /// Tells the number of inodes.
+    pub(crate) fn len(&self) -> u64 {
+        self.row_of.as_ref().map_or(self.mode.len(), Ints::len)
+    }
+
+    /// Tells the number of rows.
+    pub(crate) fn rows(&self) -> u64 {
+        self.mode.len()
+    }
+
+    /// Tells an inode's row.
+    #[inline]
+    pub(crate) fn row(&self, data: &[u8], inode: u64) -> u64 {
+        match &self.row_of {
+            None => inode,
+            Some(rows) => rows.get(data, inode),
+        }
+    }
+
+    fn open(list: &List<'_>, row_of: Option<Ints>) -> Result<Self> {
+        let time = |offset: FieldId, subsec: FieldId| -> Result<TimeColumns> {
+            Ok(TimeColumns {
+                offset: list.column(offset, 64)?,
+                subsec: list.column(subsec, 64)?,
+            })
+        };
+        Ok(Self {
+            mode: list.column(inode_data::MODE_INDEX, 32)?,
+            owner: list.column(inode_data::OWNER_INDEX, 32)?,
+            group: list.column(inode_data::GROUP_INDEX, 32)?,
+            modified: time(inode_data::MTIME_OFFSET, inode_data::MTIME_SUBSEC)?,
+            accessed: time(inode_data::ATIME_OFFSET, inode_data::ATIME_SUBSEC)?,
+            changed: time(inode_data::CTIME_OFFSET, inode_data::CTIME_SUBSEC)?,
+            nlink_minus_one: list.column(inode_data::NLINK_MINUS_ONE, 32)?,
+            row_of,
+        })
+    }
+}
+
+impl Metadata {
+    /// Views the tables. `Unsupported` if the image needs a feature that is not known.
+    pub(crate) fn open(schema: &[u8], data: Content, limits: &Limits) -> Result<Self> {
+        let schema = Schema::parse(schema).map_err(|error| error.within("METADATA_V2_SCHEMA"))?;
+        Self::view(schema, &data, limits).map_err(|error| error.within("METADATA_V2"))
+    }
+
+    fn view(schema: Schema, content: &Content, limits: &Limits) -> Result<Self> {
+        let data: &[u8] = content;
+        let node = Node::root(&schema, data);
+        check_features(&node)?;
+        let ints = |id: FieldId, bits: u32| node.field(id)?.list()?.ints(bits);
+        let options = Options::read(&node)?;
+        let block_size = u64::from(node.field(root::BLOCK_SIZE)?.u32()?);
+        if block_size > limits.block {
+            return Err(Error::limit(format!(
+                "blocks of {block_size} bytes; the limit is {}",
+                limits.block
+            )));
+        }
+        let inodes = node.field(root::INODES)?.list()?;
+        let entries = match node.field(root::DIR_ENTRIES)?.optional()? {
+            Some(entries) => Some(entries.list()?),
+            None => None,
+        };
+        let (entries, row_of) = match entries {
+            Some(list) => {
+                let name = list.column(dir_entry::NAME_INDEX, 32)?;
+                (
+                    Entries {
+                        name,
+                        inode: list.column(dir_entry::INODE_NUM, 32)?,
+                    },
+                    None,
+                )
+            }
+            None => {
+                let name = inodes.column(inode_data::NAME_INDEX_V2_2, 32)?;
+                let inode = inodes.column(inode_data::INODE_V2_2, 32)?;
+                (
+                    Entries { name, inode },
+                    Some(ints(root::ENTRY_TABLE_V2_2, 32)?),
+                )
+            }
+        };
+        let inodes = Inodes::open(&inodes, row_of)?;
+        let optional = |id: FieldId, bits: u32| match node.field(id)?.optional()? {
+            Some(list) => list.list()?.ints(bits),
+            None => Ok(Ints::default()),
+        };
+        let metadata = Self {
+            block_size,
+            chunks: open_chunks(&node)?,
+            chunk_table: Table::default(),
+            shared_files: Table::default(),
+            first_entry: Table::default(),
+            entries,
+            inodes,
+            symlink_table: ints(root::SYMLINK_TABLE, 32)?,
+            modes: ints(root::MODES, 32)?,
+            uids: ints(root::UIDS, 32)?,
+            gids: ints(root::GIDS, 32)?,
+            devices: optional(root::DEVICES, 64)?,
+            names: StringTable::open(
+                &node.field(root::NAMES)?,
+                &node.field(root::COMPACT_NAMES)?,
+                data,
+            )?,
+            symlinks: StringTable::open(
+                &node.field(root::SYMLINKS)?,
+                &node.field(root::COMPACT_SYMLINKS)?,
+                data,
+            )?,
+            options,
+            schema: Schema::default(),
+            data: content.clone(),
+        };
+        let chunk_table = ints(root::CHUNK_TABLE, 32)?;
+        let shared_files = optional(root::SHARED_FILES_TABLE, 32)?;
+        let directories = node.field(root::DIRECTORIES)?.list()?;
+        let first_entry = directories.column(directory::FIRST_ENTRY, 32)?;
+        let metadata = metadata.unpack(chunk_table, shared_files, first_entry)?;
+        Ok(Self { schema, ..metadata })
+    }
+
+    /// Unpacks the tables that the options call packed.
+    fn unpack(self, chunk_table: Ints, shared_files: Ints, first_entry: Ints) -> Result<Self> {
+        let data: &[u8] = &self.data;
+        // Bounds first: a table that is longer than what it is about makes no sense.
+        let inodes = self.inodes.len();
+        for (what, len) in [
+            ("chunk_table", chunk_table.len()),
+            ("shared_files_table", shared_files.len()),
+            ("directories", first_entry.len()),
+        ] {
+            if len > inodes.saturating_add(1) {
+                return Err(Error::corrupt(format!(
+                    "{what} has {len} items, but there are {inodes} inodes"
+                )));
+            }
+        }
+        let chunks = self.chunks.block.len();
+        let chunk_table = if self.options.packed_chunk_table {
+            Table::Owned(Table::sums(&chunk_table, data, chunks)?)
+        } else {
+            Table::View(chunk_table)
+        };
+        let shared_files = if self.options.packed_shared_files_table {
+            Table::Owned(Table::runs(&shared_files, data, inodes)?)
+        } else {
+            Table::View(shared_files)
+        };
+        let first_entry = if self.options.packed_directories {
+            Table::Owned(Table::sums(&first_entry, data, self.entries.inode.len())?)
+        } else {
+            Table::View(first_entry)
+        };
+        Ok(Self {
+            chunk_table,
+            shared_files,
+            first_entry,
+            ..self
+        })
+    }
+
+    /// Views the root again, for what is not needed to read files.
+    pub(crate) fn root(&self) -> Node<'_> {
+        Node::root(&self.schema, &self.data)
+    }
+}
+
+fn open_chunks(node: &Node<'_>) -> Result<Chunks> {
+    let list = node.field(root::CHUNKS)?.list()?;
+    let hole_block = match node.field(root::HOLE_BLOCK_INDEX)?.optional()? {
+        Some(block) => Some(block.u32()?),
+        None => None,
+    };
+    let large_holes = match node.field(root::LARGE_HOLE_SIZE)?.optional()? {
+        Some(sizes) => sizes.list()?.ints(64)?,
+        None => Ints::default(),
+    };
+    Ok(Chunks {
+        block: list.column(chunk::BLOCK, 32)?,
+        offset: list.column(chunk::OFFSET, 32)?,
+        size: list.column(chunk::SIZE, 32)?,
+        hole_block,
+        large_holes,
+    })
+}
+
+/// Tells the features that an image says it needs.
+pub(super) fn features(node: &Node<'_>) -> Result<Vec<String>> {
+    match node.field(root::FEATURES)?.optional()? {
+        None => Ok(Vec::new()),
+        Some(set) => set.list()?.items().map(|item| item?.text()).collect(),
+    }
+}
+
+fn check_features(node: &Node<'_>) -> Result<()> {
+    let unknown: Vec<_> = features(node)?
+        .into_iter()
+        .filter(|feature| !FEATURES_KNOWN.contains(&feature.as_str()))
+        .map(|feature| format!("{feature:?}"))
+        .collect();
+    if unknown.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::unsupported(format!(
+            "the image needs unknown features: {}",
+            unknown.join(", ")
+        )))
+    }
+}

@@ -1,0 +1,367 @@
+//! The list of an image's sections, and their contents checked and decoded.
+//!
+//! In: the source from the image's first byte on. Out: where every section lies; the bytes of one.
+//!
+//! **Invariant:** every listed section lies wholly within the image; bytes are given out only
+//! after their XXH3 was found right (sections v2; v1 have none).
+//! Spec: dwarfs-format(5), "FILE STRUCTURE".
+
+use std::ops::Deref;
+
+use block::{Bytes, ReadAt, Window};
+use model::{Error, Limits, Result};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::locate::read;
+use crate::framing;
+use crate::layout::{
+    Compression, FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_HEADER_V2, MINOR_INDEX,
+    SectionHeaderV1, SectionHeaderV2, SectionType,
+};
+
+/// Says where a section lies: header included, in bytes from the start of the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+}
+
+/// A section's header, whatever its version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) kind: SectionType,
+    pub(crate) compression: Compression,
+    /// Stored bytes without the header.
+    pub(crate) len: u64,
+    /// What only sections v2 have.
+    pub(crate) v2: Option<SectionHeaderV2>,
+}
+
+impl Header {
+    /// Bytes of the header itself.
+    pub(crate) fn size(&self) -> u64 {
+        if self.v2.is_some() { 64 } else { 8 }
+    }
+}
+
+/// Where every section lies.
+#[derive(Debug, Default)]
+pub(crate) struct Sections {
+    pub(crate) blocks: Vec<Extent>,
+    pub(crate) schema: Option<Extent>,
+    pub(crate) metadata: Option<Extent>,
+    pub(crate) histories: Vec<Extent>,
+    /// Sections that are not needed to read files, of known and unknown types.
+    pub(crate) others: Vec<(SectionType, Extent)>,
+    /// Whether the section index told all this.
+    pub(crate) from_index: bool,
+}
+
+/// Reads sections of one image.
+pub(crate) struct SectionReader {
+    window: Window,
+    pub(crate) minor: u8,
+}
+
+/// The decoded bytes of a section, mapped or owned.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    bytes: Bytes,
+    skip: usize,
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(self.skip..).unwrap_or_default()
+    }
+}
+
+impl SectionReader {
+    pub(crate) fn new(window: Window, header: &FileHeader) -> Self {
+        Self {
+            window,
+            minor: header.minor,
+        }
+    }
+
+    /// Tells the bytes from the start of the image to the end of the source.
+    pub(crate) fn len(&self) -> u64 {
+        self.window.len()
+    }
+
+    /// Tells the offset in the file of an offset in the image.
+    pub(crate) fn file_offset(&self, offset: u64) -> u64 {
+        self.window.start().saturating_add(offset)
+    }
+
+    pub(crate) fn is_v2(&self) -> bool {
+        self.minor >= MINOR_HEADER_V2
+    }
+
+    /// Tells where the first section starts.
+    pub(crate) fn first(&self) -> u64 {
+        if self.is_v2() {
+            0
+        } else {
+            size_of::<FileHeader>() as u64
+        }
+    }
+
+    /// Lists all sections: as the index says if it is sound, else by going from one to the next.
+    pub(crate) fn list(&self, limits: &Limits) -> Result<Sections> {
+        if let Some(entries) = self.index(limits)? {
+            let mut sections = Sections {
+                from_index: true,
+                ..Sections::default()
+            };
+            for (kind, extent) in entries {
+                self.add(&mut sections, kind, extent)?;
+            }
+            return Ok(sections);
+        }
+        let mut sections = Sections::default();
+        let mut count = 0_u64;
+        for found in self.walk() {
+            let (header, extent) = found?;
+            count = count.saturating_add(1);
+            if count > limits.sections {
+                return Err(Error::limit(format!(
+                    "more than {} sections",
+                    limits.sections
+                )));
+            }
+            self.add(&mut sections, header.kind, extent)?;
+        }
+        Ok(sections)
+    }
+
+    fn add(&self, sections: &mut Sections, kind: SectionType, extent: Extent) -> Result<()> {
+        let slot = match kind {
+            SectionType::BLOCK => {
+                sections.blocks.push(extent);
+                return Ok(());
+            }
+            SectionType::HISTORY => {
+                sections.histories.push(extent);
+                return Ok(());
+            }
+            SectionType::METADATA_V2_SCHEMA => &mut sections.schema,
+            SectionType::METADATA_V2 => &mut sections.metadata,
+            _ => {
+                sections.others.push((kind, extent));
+                return Ok(());
+            }
+        };
+        if slot.replace(extent).is_some() {
+            return Err(Error::corrupt(format!("a second {kind}"))
+                .at("section", self.file_offset(extent.offset)));
+        }
+        Ok(())
+    }
+
+    /// Goes from section to section; ends after the first error.
+    pub(crate) fn walk(&self) -> impl Iterator<Item = Result<(Header, Extent)>> + '_ {
+        let mut at = Some(self.first());
+        std::iter::from_fn(move || {
+            let offset = at.take().filter(|offset| *offset < self.len())?;
+            let found = self.header(offset).and_then(|header| {
+                let len = header.size().checked_add(header.len);
+                let end = len.and_then(|len| offset.checked_add(len));
+                match len.zip(end).filter(|(_, end)| *end <= self.len()) {
+                    Some((len, end)) => {
+                        at = Some(end);
+                        Ok((header, Extent { offset, len }))
+                    }
+                    None => Err(Error::corrupt(format!(
+                        "the {} of {} bytes ends after the image",
+                        header.kind, header.len
+                    ))
+                    .at("section header", self.file_offset(offset))),
+                }
+            });
+            Some(found)
+        })
+    }
+
+    /// Reads the header of the section that starts at an offset.
+    pub(crate) fn header(&self, offset: u64) -> Result<Header> {
+        let cut = || {
+            Error::corrupt("the image ends within a section header")
+                .at("section header", self.file_offset(offset))
+        };
+        if !self.is_v2() {
+            let header: SectionHeaderV1 = read::<_, 8>(&self.window, offset)?.ok_or_else(cut)?;
+            return Ok(Header {
+                kind: header.kind,
+                compression: Compression(u16::from(header.compression).into()),
+                len: u64::from(header.length.get()),
+                v2: None,
+            });
+        }
+        let header: SectionHeaderV2 = read::<_, 64>(&self.window, offset)?.ok_or_else(cut)?;
+        if header.file.magic != MAGIC || header.file.major != MAJOR {
+            return Err(Error::corrupt("expected the magic of a section")
+                .at("section header", self.file_offset(offset)));
+        }
+        Ok(Header {
+            kind: header.kind,
+            compression: header.compression,
+            len: header.length.get(),
+            v2: Some(header),
+        })
+    }
+
+    /// Reads the header of a listed section and checks that it says what the list says.
+    pub(crate) fn header_of(&self, extent: Extent, kind: SectionType) -> Result<Header> {
+        let header = self.header(extent.offset)?;
+        let fits = header.size().checked_add(header.len) == Some(extent.len);
+        if header.kind != kind || !fits {
+            return Err(Error::corrupt(format!(
+                "expected a {kind} of {} bytes with its header, found a {} of {} without",
+                extent.len, header.kind, header.len
+            ))
+            .at("section header", self.file_offset(extent.offset)));
+        }
+        Ok(header)
+    }
+
+    /// Reads the section index; `None` if there is none or if it is not sound.
+    fn index(&self, limits: &Limits) -> Result<Option<Vec<(SectionType, Extent)>>> {
+        if self.minor < MINOR_INDEX {
+            return Ok(None);
+        }
+        let Some(tail) = self.len().checked_sub(8) else {
+            return Ok(None);
+        };
+        let Some(last) = read::<IndexEntry, 8>(&self.window, tail)? else {
+            return Ok(None);
+        };
+        if last.kind() != SectionType::SECTION_INDEX || last.offset() >= self.len() {
+            return Ok(None);
+        }
+        let Ok(header) = self.header(last.offset()) else {
+            return Ok(None);
+        };
+        let end = last
+            .offset()
+            .checked_add(header.size())
+            .and_then(|at| at.checked_add(header.len));
+        let sound = header.kind == SectionType::SECTION_INDEX
+            && header.compression == Compression::NONE
+            && end == Some(self.len())
+            && header.len % 8 == 0
+            && header.len / 8 <= limits.sections;
+        if !sound {
+            return Ok(None);
+        }
+        let extent = Extent {
+            offset: last.offset(),
+            len: header.size().saturating_add(header.len),
+        };
+        match self.stored(extent, &header) {
+            Ok(content) => Ok(self.index_entries(&content, last)),
+            Err(error) if error.kind() == model::Kind::Corrupt => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn index_entries(
+        &self,
+        content: &[u8],
+        last: IndexEntry,
+    ) -> Option<Vec<(SectionType, Extent)>> {
+        let entries = <[IndexEntry]>::ref_from_bytes(content).ok()?;
+        // schema, metadata and the index itself, from the start of the image to its end
+        if entries.len() < 3 || entries.first()?.offset() != 0 || *entries.last()? != last {
+            return None;
+        }
+        let ends = entries
+            .iter()
+            .skip(1)
+            .map(|entry| entry.offset())
+            .chain([self.len()]);
+        entries
+            .iter()
+            .zip(ends)
+            .map(|(entry, end)| {
+                let len = end.checked_sub(entry.offset())?;
+                let extent = Extent {
+                    offset: entry.offset(),
+                    len,
+                };
+                (len >= SectionHeaderV2::SIZE as u64).then_some((entry.kind(), extent))
+            })
+            .collect()
+    }
+
+    /// Gives the stored bytes of a section after checking their XXH3. Its errors have no place:
+    /// the caller knows what the section is called.
+    pub(crate) fn stored(&self, extent: Extent, header: &Header) -> Result<Content> {
+        let Some(v2) = &header.v2 else {
+            let at = extent.offset.saturating_add(header.size());
+            let bytes = self.window.map(at, header.len)?;
+            return Ok(Content { bytes, skip: 0 });
+        };
+        // hashed are the end of the header and all that follows
+        let skip = SectionHeaderV2::SIZE - SectionHeaderV2::XXH3_START;
+        let at = extent
+            .offset
+            .saturating_add(SectionHeaderV2::XXH3_START as u64);
+        let bytes = self
+            .window
+            .map(at, header.len.saturating_add(skip as u64))?;
+        let found = block::checksum::xxh3_64(&bytes);
+        let expected = v2.xxh3_64.get();
+        // the header was read apart from what was hashed now
+        let same = v2.as_bytes().get(SectionHeaderV2::XXH3_START..) == bytes.get(..skip);
+        if found != expected || !same {
+            return Err(Error::corrupt(format!(
+                "XXH3 is {found:016x}, expected {expected:016x}"
+            )));
+        }
+        Ok(Content { bytes, skip })
+    }
+
+    /// Gives a section's decoded bytes, at most `limit` of them. Stored bytes that need no
+    /// decoding are not copied.
+    pub(crate) fn load(&self, extent: Extent, kind: SectionType, limit: u64) -> Result<Content> {
+        let load = || {
+            let header = self.header_of(extent, kind)?;
+            if header.compression != Compression::NONE {
+                let bytes = Bytes::from(self.decode(extent, &header, limit)?);
+                return Ok(Content { bytes, skip: 0 });
+            }
+            if header.len > limit {
+                return Err(Error::limit(format!(
+                    "{} bytes; the limit is {limit}",
+                    header.len
+                )));
+            }
+            self.stored(extent, &header)
+        };
+        load().map_err(|error| error.at(kind.to_string(), self.file_offset(extent.offset)))
+    }
+
+    /// Decodes a section to memory of its own. Its errors have no place.
+    pub(crate) fn decode(&self, extent: Extent, header: &Header, limit: u64) -> Result<Vec<u8>> {
+        let stored = self.stored(extent, header)?;
+        framing::decode(header.compression.0.get(), &stored, limit)
+    }
+
+    /// Checks the SHA-512/256 of a section v2; `None` if it has none.
+    pub(crate) fn sha512_256_matches(
+        &self,
+        extent: Extent,
+        header: &Header,
+    ) -> Result<Option<bool>> {
+        let Some(v2) = &header.v2 else {
+            return Ok(None);
+        };
+        let start = SectionHeaderV2::SHA_START as u64;
+        let at = extent.offset.saturating_add(start);
+        let bytes = self.window.map(at, extent.len.saturating_sub(start))?;
+        Ok(Some(block::checksum::sha512_256(&bytes) == v2.sha512_256))
+    }
+}

@@ -1,0 +1,59 @@
+//! Checks the metadata once, so that reading never meets an index out of range afterwards.
+//!
+//! In: the tables as they are stored. Out: `Derived`, what only a look at everything can tell.
+//!
+//! **Invariant:** after this, every directory is reached from the root in exactly one way, every
+//! name is a name, every chunk lies within a block that exists, every file has a size. Nothing is
+//! refused that upstream ever wrote. Time: linear in the tables; memory: 4 to 8 bytes per
+//! directory, and per file where links have to be counted.
+
+mod contents;
+mod entries;
+mod inodes;
+mod names;
+
+use model::{Error, Result};
+
+use super::metadata::Metadata;
+
+pub(crate) use contents::{Contents, STEP};
+pub(crate) use inodes::Ranks;
+
+/// What was found out when the metadata was checked.
+#[derive(Debug)]
+pub(crate) struct Derived {
+    /// Which inodes are of which type.
+    pub(crate) ranks: Ranks,
+    /// The directory that holds each directory; the root holds itself.
+    pub(crate) parents: Vec<u32>,
+    /// The number of subdirectories of each directory.
+    pub(crate) subdirectories: Vec<u32>,
+    /// The number of names of each inode that is no directory, counted, if there is an inode with
+    /// several and the image does not tell.
+    pub(crate) links: Vec<u32>,
+    /// Sizes of files.
+    pub(crate) contents: Contents,
+}
+
+/// Checks everything. `blocks` is the number of `BLOCK` sections.
+pub(crate) fn validate(metadata: &Metadata, blocks: u64) -> Result<Derived> {
+    let check = || {
+        let ranks = inodes::check(metadata)?;
+        let tree = entries::check(metadata, &ranks)?;
+        names::check(metadata)?;
+        let contents = contents::check(metadata, &ranks, blocks)?;
+        let entries::Directories {
+            parents,
+            subdirectories,
+            links,
+        } = tree;
+        Ok(Derived {
+            ranks,
+            parents,
+            subdirectories,
+            links,
+            contents,
+        })
+    };
+    check().map_err(|error: Error| error.within("METADATA_V2"))
+}

@@ -1,0 +1,183 @@
+//! Chunks and files: every chunk lies within its block, every file has a size.
+
+use model::{Error, Result};
+
+use super::inodes::Ranks;
+use crate::read::content::Piece;
+use crate::read::metadata::Metadata;
+
+/// Lists of more chunks than this have their offsets noted, one per so many chunks.
+pub(crate) const STEP: u64 = 64;
+
+/// Sizes of files, noted where adding up chunks would take long.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// The number of files whose list of chunks is theirs alone.
+    pub(crate) unique: u64,
+    /// Lists of more than `STEP` chunks: their number, and where their notes start; in order.
+    pub(crate) long: Vec<(u32, usize)>,
+    /// The notes: bytes before chunk 0, `STEP`, 2 * `STEP`, .. of the list, and bytes of all.
+    pub(crate) offsets: Vec<u64>,
+    /// Bytes of long lists that are not in holes, in the order of `long`.
+    pub(crate) allocated: Vec<u64>,
+    /// Bytes of all files, each inode once.
+    pub(crate) total: u64,
+}
+
+/// Checks all chunks, lists and shared files.
+pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<Contents> {
+    check_chunks(metadata, blocks)?;
+    let data: &[u8] = &metadata.data;
+    let files = ranks.files.saturating_sub(ranks.symlinks);
+    let shared = metadata.shared_files.len();
+    let lists = metadata
+        .chunk_table
+        .len()
+        .checked_sub(1)
+        .ok_or_else(|| Error::corrupt("chunk_table is empty"))?;
+    let unique = files
+        .checked_sub(shared)
+        .filter(|unique| *unique <= lists)
+        .ok_or_else(|| {
+            Error::corrupt(format!(
+                "{files} files, {shared} of them shared, with {lists} chunk lists"
+            ))
+        })?;
+    if shared == 0 && unique != lists {
+        return Err(Error::corrupt(format!(
+            "{files} files with {lists} chunk lists"
+        )));
+    }
+    let mut contents = Contents {
+        unique,
+        ..Contents::default()
+    };
+    let mut sharing = Sharing {
+        metadata,
+        next: 0,
+        before: 0,
+    };
+    let mut start = u64::from(metadata.chunk_table.get(data, 0));
+    for list in 0..lists {
+        let end = u64::from(metadata.chunk_table.get(data, list.saturating_add(1)));
+        if end < start || end > metadata.chunks.block.len() {
+            return Err(Error::corrupt(format!(
+                "the chunks of list {list} go from {start} to {end} of {}",
+                metadata.chunks.block.len()
+            )));
+        }
+        let size = contents.add(metadata, list, start, end)?;
+        let users = match list.checked_sub(unique) {
+            None => 1,
+            Some(list) => sharing.count(list)?,
+        };
+        contents.total = contents.total.saturating_add(size.saturating_mul(users));
+        start = end;
+    }
+    sharing.finish(lists.saturating_sub(unique))?;
+    Ok(contents)
+}
+
+impl Contents {
+    /// Adds up a list's chunks and makes notes if there are many.
+    fn add(&mut self, metadata: &Metadata, list: u64, start: u64, end: u64) -> Result<u64> {
+        let long = end.saturating_sub(start) > STEP;
+        if long {
+            let list = u32::try_from(list).map_err(|_| Error::corrupt("too many chunk lists"))?;
+            self.long.push((list, self.offsets.len()));
+        }
+        let (mut size, mut allocated) = (0_u64, 0_u64);
+        for chunk in start..end {
+            if long && (chunk - start).is_multiple_of(STEP) {
+                self.offsets.push(size);
+            }
+            let piece = metadata.piece(chunk);
+            // files are as long as a signed offset can tell
+            size = size
+                .checked_add(piece.len())
+                .filter(|size| i64::try_from(*size).is_ok())
+                .ok_or_else(|| {
+                    Error::corrupt(format!("the size of chunk list {list} overflows"))
+                })?;
+            if !matches!(piece, Piece::Hole { .. }) {
+                allocated = allocated.saturating_add(piece.len());
+            }
+        }
+        if long {
+            self.offsets.push(size);
+            self.allocated.push(allocated);
+        }
+        Ok(size)
+    }
+}
+
+/// Counts how many shared files use each list; the table is sorted.
+struct Sharing<'a> {
+    metadata: &'a Metadata,
+    next: u64,
+    before: u32,
+}
+
+impl Sharing<'_> {
+    fn count(&mut self, list: u64) -> Result<u64> {
+        let table = &self.metadata.shared_files;
+        let start = self.next;
+        while self.next < table.len() {
+            let number = table.get(&self.metadata.data, self.next);
+            if number < self.before {
+                return Err(Error::corrupt("shared_files_table is not sorted"));
+            }
+            if u64::from(number) != list {
+                break;
+            }
+            self.before = number;
+            self.next += 1;
+        }
+        Ok(self.next - start)
+    }
+
+    fn finish(&self, lists: u64) -> Result<()> {
+        if self.next == self.metadata.shared_files.len() {
+            return Ok(());
+        }
+        let number = self
+            .metadata
+            .shared_files
+            .get(&self.metadata.data, self.next);
+        Err(Error::corrupt(format!(
+            "a shared file has list {number} of {lists} shared lists"
+        )))
+    }
+}
+
+/// Checks that every chunk lies within a block that exists, or is a hole with a size.
+fn check_chunks(metadata: &Metadata, blocks: u64) -> Result<()> {
+    let data: &[u8] = &metadata.data;
+    let chunks = &metadata.chunks;
+    for index in 0..chunks.block.len() {
+        let bad = |what: &str| Err(Error::corrupt(format!("chunk {index} {what}")));
+        match metadata.piece(index) {
+            Piece::Hole { .. } => {
+                let size = chunks.size.get(data, index);
+                let large = metadata.is_large_hole(index);
+                if large && size >= chunks.large_holes.len() {
+                    return bad("is a large hole whose size is not there");
+                }
+            }
+            Piece::Data { block, offset, len } => {
+                if u64::from(block) >= blocks {
+                    return bad(&format!("is in block {block} of {blocks}"));
+                }
+                // 32 bits each
+                if offset.saturating_add(len) > metadata.block_size {
+                    return bad(&format!(
+                        "ends at {} of a block of {}",
+                        offset.saturating_add(len),
+                        metadata.block_size
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
