@@ -2,6 +2,7 @@
 //!
 //! The format is described in `docs/formats/dwarfs.md`.
 
+pub mod check;
 pub mod framing;
 mod frozen;
 pub mod layout;

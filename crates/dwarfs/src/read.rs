@@ -5,15 +5,16 @@
 //! **Invariant:** nothing of an opened image can make an index, an offset or a size go out of
 //! bounds: `validate` has seen it all. Metadata that is stored uncompressed is viewed where it is.
 
-mod content;
+pub(crate) mod content;
 mod fsst;
+mod history;
 mod image;
 mod info;
 mod locate;
-mod metadata;
+pub(crate) mod metadata;
 mod options;
-mod section;
-mod strings;
+pub(crate) mod section;
+pub(crate) mod strings;
 mod table;
 mod validate;
 
@@ -24,11 +25,12 @@ use block::cache::BlockCache;
 use block::{ReadAt, Window};
 use model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 
-use crate::layout::SectionType;
+use crate::layout::{MAJOR, SectionType};
 use metadata::Metadata;
 use section::{SectionReader, Sections};
 use validate::Derived;
 
+pub use history::{HistoryEntry, MetadataVersion, Version};
 pub use info::{Category, SectionInfo, Sizes};
 pub use locate::locate;
 pub use options::Options;
@@ -76,12 +78,14 @@ impl Default for OpenOptions {
 /// uncompressed), 16 bytes per block and 8 bytes per directory; unpacked tables take 4 bytes per
 /// item.
 pub struct Dwarfs {
-    reader: SectionReader,
-    sections: Sections,
-    metadata: Metadata,
-    derived: Derived,
+    pub(crate) reader: SectionReader,
+    pub(crate) sections: Sections,
+    pub(crate) metadata: Metadata,
+    pub(crate) derived: Derived,
     info: ImageInfo,
     cache: Arc<BlockCache>,
+    /// The largest decoded section besides blocks.
+    pub(crate) metadata_limit: u64,
     /// What tells this image's blocks from those of others in a shared cache.
     cache_key: u64,
 }
@@ -95,19 +99,10 @@ impl Dwarfs {
     /// `Invalid` if there is no image, `Unsupported` for unknown versions and features, `Corrupt`
     /// if the image contradicts itself, `Limit` if it asks for more than `options.limits`.
     pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let start = match options.offset {
-            Offset::At(offset) => offset,
-            Offset::Auto => locate(&*source)?
-                .ok_or_else(|| Error::invalid("no DwarFS image was found in the file"))?,
-        };
-        let header = locate::version(&*source, start)?;
-        let window = match options.len {
-            Some(len) => Window::new(source, start, len)?,
-            None => Window::from(source, start)?,
-        };
-        let reader = SectionReader::new(window, &header);
+        let reader = Self::find(source, options)?;
         let sections = reader.list(&options.limits)?;
         let missing = |kind: SectionType| {
+            let start = reader.file_offset(0);
             move || Error::corrupt(format!("there is no {kind}")).at("image", start)
         };
         let schema = sections
@@ -119,9 +114,9 @@ impl Dwarfs {
         let limit = options.limits.metadata;
         let schema = reader.load(schema, SectionType::METADATA_V2_SCHEMA, limit)?;
         let tables = reader.load(tables, SectionType::METADATA_V2, limit)?;
-        let metadata = Metadata::open(&schema, tables, &options.limits)?;
+        let metadata = Metadata::open(&schema, &tables, &options.limits)?;
         let derived = validate::validate(&metadata, sections.blocks.len() as u64)?;
-        let info = image_info(&header, &reader, &metadata, &derived);
+        let info = image_info(&reader, &metadata, &derived);
         let cache = options
             .cache
             .clone()
@@ -134,20 +129,31 @@ impl Dwarfs {
             derived,
             info,
             cache,
+            metadata_limit: limit,
             cache_key,
         })
     }
+
+    /// Finds the image in its file and checks that its version is known.
+    pub(crate) fn find(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<SectionReader> {
+        let start = match options.offset {
+            Offset::At(offset) => offset,
+            Offset::Auto => locate(&*source)?
+                .ok_or_else(|| Error::invalid("no DwarFS image was found in the file"))?,
+        };
+        let header = locate::version(&*source, start)?;
+        let window = match options.len {
+            Some(len) => Window::new(source, start, len)?,
+            None => Window::from(source, start)?,
+        };
+        Ok(SectionReader::new(window, &header))
+    }
 }
 
-fn image_info(
-    header: &crate::layout::FileHeader,
-    reader: &SectionReader,
-    metadata: &Metadata,
-    derived: &Derived,
-) -> ImageInfo {
+fn image_info(reader: &SectionReader, metadata: &Metadata, derived: &Derived) -> ImageInfo {
     ImageInfo {
         format: "dwarfs",
-        version: format!("{}.{}", header.major, header.minor),
+        version: format!("{MAJOR}.{}", reader.minor),
         root: Ino(0),
         totals: FsInfo {
             inodes: metadata.inodes.len(),

@@ -1,5 +1,7 @@
 //! Reads upstream's own test images: every version since 2.0, and what was once misread.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 mod manifest;
 mod support;
 

@@ -1,6 +1,8 @@
 //! Reads every image that the real mkdwarfs made for us, and compares it with what the source tree
 //! was: all fields that DwarFS can keep, and every byte.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 mod manifest;
 mod support;
 

@@ -90,12 +90,14 @@ impl Dwarfs {
                 unique.saturating_add(u64::from(number))
             }
         };
-        let bound = |at: u64| u64::from(self.metadata.chunk_table.get(data, at));
-        ChunkList {
-            list,
-            start: bound(list),
-            end: bound(list.saturating_add(1)),
-        }
+        self.chunks_of_list(list)
+    }
+
+    /// Finds the chunks of a list; none for a list that is not there.
+    pub(crate) fn chunks_of_list(&self, list: u64) -> ChunkList {
+        let bound = |at: u64| u64::from(self.metadata.chunk_table.get(&self.metadata.data, at));
+        let (start, end) = (bound(list), bound(list.saturating_add(1)));
+        ChunkList { list, start, end }
     }
 
     /// Tells the bytes of a file, with and without holes.

@@ -124,9 +124,9 @@ impl Inodes {
 
 impl Metadata {
     /// Views the tables. `Unsupported` if the image needs a feature that is not known.
-    pub(crate) fn open(schema: &[u8], data: Content, limits: &Limits) -> Result<Self> {
+    pub(crate) fn open(schema: &[u8], data: &Content, limits: &Limits) -> Result<Self> {
         let schema = Schema::parse(schema).map_err(|error| error.within("METADATA_V2_SCHEMA"))?;
-        Self::view(schema, &data, limits).map_err(|error| error.within("METADATA_V2"))
+        Self::view(schema, data, limits).map_err(|error| error.within("METADATA_V2"))
     }
 
     fn view(schema: Schema, content: &Content, limits: &Limits) -> Result<Self> {

@@ -228,7 +228,7 @@ impl SectionReader {
     }
 
     /// Reads the section index; `None` if there is none or if it is not sound.
-    fn index(&self, limits: &Limits) -> Result<Option<Vec<(SectionType, Extent)>>> {
+    pub(crate) fn index(&self, limits: &Limits) -> Result<Option<Vec<(SectionType, Extent)>>> {
         if self.minor < MINOR_INDEX {
             return Ok(None);
         }

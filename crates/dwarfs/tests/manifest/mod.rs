@@ -3,6 +3,9 @@
 //! A manifest is a map from path to fields. `Compare` holds the options that say which fields an
 //! image is able to show.
 
+#![allow(dead_code, reason = "each test binary uses another part of this")]
+#![allow(clippy::unwrap_used, reason = "only tests use this")]
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -1,7 +1,11 @@
 //! Finds the shared test vectors and opens images of them.
 
-// each test binary uses another part of this
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary uses another part of this")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "only tests use this"
+)]
 
 use std::fs;
 use std::io::Read;

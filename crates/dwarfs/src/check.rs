@@ -1,0 +1,97 @@
+//! Checks an image: every hash of every section, the order of sections, the metadata, and, when
+//! asked, every block by decoding it.
+//!
+//! In: a source. Out: `Report`, which lists all that is wrong, each with its place.
+//!
+//! **Invariant:** goes on after damage as far as sections can be found. The report does not depend
+//! on the number of threads. Memory: per thread one block, stored and decoded.
+
+mod sections;
+mod tables;
+
+use std::sync::Arc;
+
+use block::ReadAt;
+use model::{Error, Observer, Result};
+
+use crate::read::{Dwarfs, OpenOptions};
+
+/// Problems that are kept; of more only the number is.
+const KEPT: usize = 10_000;
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Sections that were looked at.
+    pub sections: u64,
+    /// Blocks that were decoded.
+    pub blocks: u64,
+    /// Stored bytes that were hashed.
+    pub bytes: u64,
+    /// What is wrong, in the order of the image; the first ten thousand.
+    pub problems: Vec<Error>,
+    /// Problems that were not kept.
+    pub omitted: u64,
+    /// What is unusual, but harms nobody.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Tells whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn problem(&mut self, error: Error) {
+        if self.problems.len() < KEPT {
+            self.problems.push(error);
+        } else {
+            self.omitted = self.omitted.saturating_add(1);
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if self.notes.len() < KEPT {
+            self.notes.push(note);
+        }
+    }
+}
+
+/// Checks the image in a source; `deep` decodes all blocks.
+///
+/// Damage is in the report. An error means that nothing could be checked: there is no image, its
+/// version is not known, reading failed, or the observer asked to stop.
+pub fn check(
+    source: Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    deep: bool,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let reader = Dwarfs::find(Arc::clone(&source), options)?;
+    let image = match Dwarfs::open(source, options) {
+        Ok(image) => Some(image),
+        Err(error) if error.kind() == model::Kind::Io => return Err(error),
+        Err(error) => {
+            report.problem(error);
+            None
+        }
+    };
+    let found = sections::list(&reader, &options.limits, &mut report)?;
+    let needed = image.as_ref().map(tables::needed_of_blocks);
+    let job = sections::Job {
+        reader: &reader,
+        found: &found,
+        deep,
+        block_limit: image
+            .as_ref()
+            .map_or(options.limits.block, Dwarfs::block_size),
+        needed: needed.as_deref(),
+        observer,
+    };
+    job.run(&mut report)?;
+    if let Some(image) = &image {
+        tables::check(image, &mut report);
+    }
+    Ok(report)
+}

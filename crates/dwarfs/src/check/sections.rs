@@ -1,0 +1,232 @@
+//! Sections: found one after the other, compared with the index, hashed and decoded in parallel.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use model::{Error, Kind, Limits, Observer, Result, Stage, Tally};
+
+use super::Report;
+use crate::framing;
+use crate::layout::SectionType;
+use crate::read::section::{Extent, Header, SectionReader};
+
+/// Finds all sections by going from one to the next, and compares that with the index.
+pub(super) fn list(
+    reader: &SectionReader,
+    limits: &Limits,
+    report: &mut Report,
+) -> Result<Vec<(Header, Extent)>> {
+    let mut found = Vec::new();
+    for section in reader.walk() {
+        match section {
+            Ok(section) => found.push(section),
+            Err(error) if error.kind() == Kind::Io => return Err(error),
+            Err(error) => report.problem(error),
+        }
+        if found.len() as u64 > limits.sections {
+            report.problem(Error::limit(format!(
+                "more than {} sections",
+                limits.sections
+            )));
+            break;
+        }
+    }
+    check_order(reader, &found, report);
+    check_index(reader, limits, &mut found, report)?;
+    Ok(found)
+}
+
+fn check_order(reader: &SectionReader, found: &[(Header, Extent)], report: &mut Report) {
+    for ((header, extent), expected) in found.iter().zip(0_u32..) {
+        let offset = reader.file_offset(extent.offset);
+        if header.kind.name().is_none() {
+            report.note(format!("unknown {} at {offset:#x}", header.kind));
+        }
+        let Some(v2) = &header.v2 else { continue };
+        if v2.number.get() != expected {
+            let number = v2.number.get();
+            report.problem(
+                Error::corrupt(format!("section number {number}, expected {expected}"))
+                    .at(header.kind.to_string(), offset),
+            );
+        }
+        if v2.file.minor != reader.minor {
+            report.note(format!(
+                "the {} at {offset:#x} says version 2.{}, the image 2.{}",
+                header.kind, v2.file.minor, reader.minor
+            ));
+        }
+    }
+}
+
+/// Compares the index with what was found; adds sections that only the index knows.
+fn check_index(
+    reader: &SectionReader,
+    limits: &Limits,
+    found: &mut Vec<(Header, Extent)>,
+    report: &mut Report,
+) -> Result<()> {
+    let Some(entries) = reader.index(limits)? else {
+        if let Some((_, extent)) = found
+            .iter()
+            .find(|(header, _)| header.kind == SectionType::SECTION_INDEX)
+        {
+            report.problem(
+                Error::corrupt("the section index is not sound; reading goes on without it")
+                    .at("SECTION_INDEX", reader.file_offset(extent.offset)),
+            );
+        }
+        return Ok(());
+    };
+    let indexed: BTreeSet<u64> = entries.iter().map(|(_, extent)| extent.offset).collect();
+    for (header, extent) in found.iter() {
+        if !indexed.contains(&extent.offset) {
+            let offset = reader.file_offset(extent.offset);
+            report.note(format!(
+                "the {} at {offset:#x} is not in the index",
+                header.kind
+            ));
+        }
+    }
+    let walked: BTreeSet<u64> = found.iter().map(|(_, extent)| extent.offset).collect();
+    for (kind, extent) in entries {
+        if walked.contains(&extent.offset) {
+            continue;
+        }
+        match reader.header_of(extent, kind) {
+            Ok(header) => found.push((header, extent)),
+            Err(error) if error.kind() == Kind::Io => return Err(error),
+            Err(error) => report.problem(error),
+        }
+    }
+    Ok(())
+}
+
+/// The sections to hash and decode.
+pub(super) struct Job<'a> {
+    pub(super) reader: &'a SectionReader,
+    pub(super) found: &'a [(Header, Extent)],
+    pub(super) deep: bool,
+    /// The largest decoded block.
+    pub(super) block_limit: u64,
+    /// Bytes that chunks need of each block, where the metadata could be read.
+    pub(super) needed: Option<&'a [u64]>,
+    pub(super) observer: &'a dyn Observer,
+}
+
+/// What one section turned out to be.
+#[derive(Default)]
+struct Outcome {
+    problems: Vec<Error>,
+    decoded: bool,
+}
+
+impl Job<'_> {
+    /// Checks all sections with as many threads as there are processors.
+    pub(super) fn run(&self, report: &mut Report) -> Result<()> {
+        let bytes = self
+            .found
+            .iter()
+            .fold(0_u64, |sum, (_, extent)| sum.saturating_add(extent.len));
+        let items = self.found.len() as u64;
+        self.observer.expect(
+            Stage::Verify,
+            Tally {
+                items,
+                bytes,
+                stored: bytes,
+            },
+        );
+        let blocks = self.block_numbers();
+        let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(self.found.len()) {
+                scope.spawn(|| {
+                    while !self.observer.cancelled() {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some((section, block)) = self.found.get(index).zip(blocks.get(index))
+                        else {
+                            break;
+                        };
+                        let outcome = self.check(section, *block);
+                        if let Ok(mut outcomes) = outcomes.lock() {
+                            outcomes.push((index, outcome));
+                        }
+                    }
+                });
+            }
+        });
+        if self.observer.cancelled() {
+            return Err(Error::new(Kind::Cancelled, "the check was stopped"));
+        }
+        let mut outcomes = outcomes.into_inner().unwrap_or_default();
+        outcomes.sort_by_key(|(index, _)| *index);
+        report.sections = items;
+        report.bytes = bytes;
+        for (_, outcome) in outcomes {
+            report.blocks = report.blocks.saturating_add(u64::from(outcome.decoded));
+            for problem in outcome.problems {
+                if problem.kind() == Kind::Io {
+                    return Err(problem);
+                }
+                report.problem(problem);
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers the blocks among the sections.
+    fn block_numbers(&self) -> Vec<Option<usize>> {
+        let mut count = 0;
+        let number = |(header, _): &(Header, Extent)| {
+            (header.kind == SectionType::BLOCK).then(|| {
+                count += 1;
+                count - 1
+            })
+        };
+        self.found.iter().map(number).collect()
+    }
+
+    fn check(&self, section: &(Header, Extent), block: Option<usize>) -> Outcome {
+        let (header, extent) = section;
+        let mut outcome = Outcome::default();
+        let name = match block {
+            Some(block) => format!("block {block}"),
+            None => header.kind.to_string(),
+        };
+        let offset = self.reader.file_offset(extent.offset);
+        let mut problem = |error: Error| outcome.problems.push(error.at(name.clone(), offset));
+        match self.reader.sha512_256_matches(*extent, header) {
+            Ok(Some(false)) => problem(Error::corrupt("SHA-512/256 does not match")),
+            Ok(_) => {}
+            Err(error) => problem(error),
+        }
+        let stored = self.reader.stored(*extent, header);
+        let stored = stored.map_err(&mut problem).ok();
+        if let (Some(stored), Some(block), true) = (stored, block, self.deep) {
+            let id = header.compression.0.get();
+            match framing::decode(id, &stored, self.block_limit) {
+                Ok(decoded) => {
+                    let needed = self.needed.and_then(|needed| needed.get(block).copied());
+                    let len = decoded.len() as u64;
+                    if let Some(needed) = needed.filter(|needed| *needed > len) {
+                        problem(Error::corrupt(format!(
+                            "the block has {len} bytes, but files need {needed}"
+                        )));
+                    }
+                    outcome.decoded = true;
+                }
+                Err(error) => problem(error),
+            }
+        }
+        let done = Tally {
+            items: 1,
+            bytes: extent.len,
+            stored: extent.len,
+        };
+        self.observer.advance(Stage::Verify, done);
+        outcome
+    }
+}
