@@ -2,7 +2,7 @@ use model::Kind;
 
 use super::*;
 
-const ALL: [&str; 19] = [
+const ALL: [&str; 22] = [
     "none",
     "zstd:level=-5",
     "zstd:level=1",
@@ -20,7 +20,10 @@ const ALL: [&str; 19] = [
     "lzma:level=2:binary=sparc",
     "lz4",
     "lz4:level=-9",
+    "lz4hc:level=2",
+    "lz4hc:level=3",
     "lz4hc:level=9",
+    "lz4hc:level=12",
     "brotli:quality=5:lgwin=30",
 ];
 
@@ -55,20 +58,78 @@ fn sample(len: usize) -> Vec<u8> {
     bytes
 }
 
+fn round_trip(text: &str, len: usize) {
+    let raw = sample(len);
+    let encoding = encoding(text);
+    let stream = encoding.encode(&raw).unwrap();
+    let decoded = decode(encoding, &stream, len as u64).unwrap();
+    assert!(decoded == raw, "{text} of {len} bytes");
+}
+
 #[test]
 fn round_trip_of_every_encoding() {
     for text in ALL {
-        for len in [0, 1, 15, 4097, 65_536, 3_000_001] {
-            let raw = sample(len);
-            let encoding = encoding(text);
-            let stream = encoding.encode(&raw).unwrap();
-            assert_eq!(
-                stream,
-                encoding.encode(&raw).unwrap(),
-                "{text} is deterministic"
-            );
-            let decoded = decode(encoding, &stream, len as u64).unwrap();
-            assert!(decoded == raw, "{text} of {len} bytes");
+        for len in [0, 1, 15, 4097, 65_536, 300_001] {
+            round_trip(text, len);
+        }
+    }
+}
+
+#[test]
+fn round_trip_of_large_blocks() {
+    for text in [
+        "zstd:level=3:long",
+        "lzma:level=0",
+        "lz4",
+        "lz4hc:level=3",
+        "brotli:quality=3",
+    ] {
+        round_trip(text, 5_000_001);
+    }
+}
+
+/// Blocks that share bytes, so that what a context remembers would show.
+fn related_blocks() -> Vec<Vec<u8>> {
+    let long = sample(200_000);
+    let mut blocks = vec![
+        long.clone(),
+        long[1..].to_vec(),
+        sample(70_000),
+        long[99_999..].to_vec(),
+    ];
+    // the first four bytes again, each time before another fifth: a table of zeros points there
+    let mut starts: Vec<u8> = (0..40)
+        .flat_map(|fifth| [b'a', b'b', b'c', b'd', fifth])
+        .collect();
+    starts.extend(sample(70_000));
+    blocks.push(starts);
+    for len in [20, 100, 1000, 5000, 60_000, 65_548] {
+        blocks.extend((0..2).map(|skip| long[skip * 7..skip * 7 + len].to_vec()));
+    }
+    blocks
+}
+
+#[test]
+fn what_a_thread_encoded_before_does_not_show() {
+    let blocks = related_blocks();
+    for text in ALL {
+        let encoding = encoding(text);
+        let alone = |block: &Vec<u8>| {
+            std::thread::scope(|scope| {
+                scope
+                    .spawn(|| encoding.encode(block).unwrap())
+                    .join()
+                    .unwrap()
+            })
+        };
+        let alone: Vec<Vec<u8>> = blocks.iter().map(alone).collect();
+        for round in 0..2 {
+            for (index, block) in blocks.iter().enumerate() {
+                assert!(
+                    encoding.encode(block).unwrap() == alone[index],
+                    "{text} {round} {index}"
+                );
+            }
         }
     }
 }
