@@ -7,6 +7,6 @@
 pub mod cache;
 pub mod checksum;
 pub mod codec;
-mod read;
+mod source;
 
-pub use read::{Bytes, FileSource, MemorySource, ReadAt, Window};
+pub use source::{Bytes, FileSource, MemorySource, ReadAt, Window};

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use model::{Kind, Result};
+use model::{Error, Kind, Result};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use sinterfs_block::codec::{Encoding, brotli, flac, lz4, ricepp, xz, zstd};
@@ -188,11 +188,7 @@ fn an_xz_dictionary_above_the_cap_is_refused() {
         let crc = crc32(&stream[12..20]).to_le_bytes();
         stream[20..24].copy_from_slice(&crc);
         let result = xz::decode(&stream, 5000);
-        assert_eq!(
-            result.as_ref().err().map(|error| error.kind()),
-            kind,
-            "{result:?}"
-        );
+        assert_eq!(result.as_ref().err().map(Error::kind), kind, "{result:?}");
     }
 }
 
