@@ -1,1 +1,22 @@
-//! SinterFS: ops.
+//! What users do with an opened image, written once over `&dyn Image`: walk, list, cat, extract
+//! and verify.
+//!
+//! **Invariant:** no format is known here, and nothing is printed: progress and warnings go to
+//! the observer, results to the caller.
+
+mod cat;
+mod extract;
+mod list;
+mod plan;
+mod resolve;
+mod runs;
+mod verify;
+mod walk;
+mod workers;
+
+pub use cat::cat;
+pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
+pub use list::{ListOptions, Row, list, row};
+pub use resolve::{Follow, resolve};
+pub use verify::{VerifyReport, verify};
+pub use walk::{Entry, Step, Visit, walk};

@@ -1,0 +1,320 @@
+//! Writes the content of files, on all threads, in the order of the blocks it comes from.
+//!
+//! **Invariant:** a file is either whole, with its metadata, or not there; memory is 1 MiB a
+//! thread, and at most one file a thread is open.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+
+use model::{Error, Inode, Result, Stage, Tally};
+
+use super::target::{NewFile, Ticket};
+use super::{Extraction, lock, metadata};
+use crate::plan::{Item, Job};
+use crate::runs::{Run, runs};
+use crate::workers;
+
+const CHUNK: usize = 1 << 20;
+
+/// The files of an extraction and how far they are.
+pub(crate) struct Files<'a> {
+    work: &'a Extraction<'a>,
+    jobs: Vec<Job>,
+    /// Files that consist of several jobs.
+    parted: HashMap<u32, Mutex<Parted>>,
+    missing: Mutex<HashSet<u32>>,
+}
+
+/// A file that several threads write.
+#[derive(Debug)]
+struct Parted {
+    left: usize,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Unmade,
+    Open(Ticket),
+    /// Failed, or to stay as it was: no more is to be done.
+    Closed,
+}
+
+impl<'a> Files<'a> {
+    /// Cuts the files of a plan into jobs.
+    pub(crate) fn new(work: &'a Extraction<'a>) -> Result<Self> {
+        let jobs = work.plan.jobs(work.image)?;
+        let mut parted: HashMap<u32, Mutex<Parted>> = HashMap::new();
+        for job in jobs.iter().filter(|job| !job.whole) {
+            let entry = parted.entry(job.leaf);
+            let file = entry.or_insert_with(|| {
+                Mutex::new(Parted {
+                    left: 0,
+                    state: State::Unmade,
+                })
+            });
+            file.get_mut()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .left += 1;
+        }
+        let mut total = Tally {
+            items: work.plan.leaves.len() as u64,
+            ..Tally::default()
+        };
+        for job in jobs.iter().filter(|job| job.range.start == 0) {
+            let allocated = work.image.inode(work.plan.leaf(job.leaf).ino)?.allocated;
+            total.bytes = total.bytes.saturating_add(allocated);
+        }
+        work.observer.expect(Stage::Extract, total);
+        Ok(Self {
+            work,
+            jobs,
+            parted,
+            missing: Mutex::default(),
+        })
+    }
+
+    /// Writes all files.
+    pub(crate) fn write_all(&self) -> Result<()> {
+        let threads = self.work.threads();
+        let buffer = || vec![0; CHUNK];
+        let done = workers::run(
+            threads,
+            &self.jobs,
+            self.work.observer,
+            buffer,
+            |buf, job| self.write_job(buf, job),
+        );
+        if done.is_err() {
+            self.discard_partial();
+        }
+        done
+    }
+
+    /// Tells which files could not be written.
+    pub(crate) fn missing(self) -> HashSet<u32> {
+        self.missing
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn write_job(&self, buf: &mut [u8], job: &Job) -> Result<()> {
+        let item = self.work.plan.leaf(job.leaf);
+        let done = match self.parted.get(&job.leaf) {
+            None => write_whole(self.work, item, buf),
+            Some(parted) => self.write_part(parted, item, job.range.clone(), buf),
+        };
+        let done = done.map_err(|error| self.work.locate(error, item.spot));
+        if done.is_err() {
+            lock(&self.missing).insert(job.leaf);
+        }
+        self.work.settle(done)?;
+        Ok(())
+    }
+
+    fn write_part(
+        &self,
+        parted: &Mutex<Parted>,
+        item: &Item,
+        range: Range<u64>,
+        buf: &mut [u8],
+    ) -> Result<()> {
+        let (work, name) = (self.work, self.work.plan.name(item.spot));
+        let inode = work.image.inode(item.ino)?;
+        let done = begin_part(work, parted, item).and_then(|new| match new {
+            Some(new) => write_range(work, &new, &inode, range, buf).map(|()| Some(new)),
+            None => Ok(None),
+        });
+
+        let mut parted = lock(parted);
+        parted.left -= 1;
+        let dir = work.target.dir(work.plan, item.spot.dir)?;
+        let last = parted.left == 0;
+        let done = match done {
+            Ok(Some(new)) if last && matches!(parted.state, State::Open(_)) => {
+                finish(work, item, &new, &inode)
+            }
+            other => other.map(drop),
+        };
+        if done.is_err() {
+            match std::mem::replace(&mut parted.state, State::Closed) {
+                State::Open(ticket) => work.target.discard(&dir, name, &ticket)?,
+                State::Unmade => {}
+                // The first failure has been told; the rest of the file fails with it.
+                State::Closed => return Ok(()),
+            }
+        }
+        if last {
+            work.observer.advance(
+                Stage::Extract,
+                Tally {
+                    items: 1,
+                    ..Tally::default()
+                },
+            );
+        }
+        done
+    }
+
+    fn discard_partial(&self) {
+        for (&leaf, parted) in &self.parted {
+            let parted = lock(parted);
+            let State::Open(ticket) = &parted.state else {
+                continue;
+            };
+            if parted.left == 0 {
+                continue;
+            }
+            let spot = self.work.plan.leaf(leaf).spot;
+            let dir = self.work.target.dir(self.work.plan, spot.dir);
+            let name = self.work.plan.name(spot);
+            let done = dir.and_then(|dir| self.work.target.discard(&dir, name, ticket));
+            if let Err(error) = done {
+                self.work.imperfect(error, spot);
+            }
+        }
+    }
+}
+
+/// Makes a file of several parts, or opens it again; `None` if no more is to be done for it.
+fn begin_part(
+    work: &Extraction<'_>,
+    parted: &Mutex<Parted>,
+    item: &Item,
+) -> Result<Option<NewFile>> {
+    let (dir, name) = (
+        work.target.dir(work.plan, item.spot.dir)?,
+        work.plan.name(item.spot),
+    );
+    let mut parted = lock(parted);
+    match &parted.state {
+        State::Closed => Ok(None),
+        State::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
+        State::Unmade => {
+            let Some(new) = work.target.make_file(&dir, name)? else {
+                parted.state = State::Closed;
+                work.counts.add(|counts| counts.kept += 1);
+                return Ok(None);
+            };
+            parted.state = State::Open(new.ticket()?);
+            Ok(Some(new))
+        }
+    }
+}
+
+/// Writes a file that is a copy where a hard link was not possible.
+pub(crate) fn write_copy(work: &Extraction<'_>, item: &Item) -> Result<()> {
+    write_whole(work, item, &mut vec![0; CHUNK])
+}
+
+fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut [u8]) -> Result<()> {
+    let inode = work.image.inode(item.ino)?;
+    let (dir, name) = (
+        work.target.dir(work.plan, item.spot.dir)?,
+        work.plan.name(item.spot),
+    );
+    let Some(new) = work.target.make_file(&dir, name)? else {
+        work.counts.add(|counts| counts.kept += 1);
+        work.observer.advance(
+            Stage::Extract,
+            Tally {
+                items: 1,
+                ..Tally::default()
+            },
+        );
+        return Ok(());
+    };
+    let done = write_range(work, &new, &inode, 0..inode.size, buf)
+        .and_then(|()| finish(work, item, &new, &inode));
+    if done.is_err() {
+        work.target.discard(&dir, name, &new.ticket()?)?;
+    }
+    work.observer.advance(
+        Stage::Extract,
+        Tally {
+            items: 1,
+            ..Tally::default()
+        },
+    );
+    done
+}
+
+/// Sets the length and metadata of a file that is complete, and gives it its name.
+fn finish(work: &Extraction<'_>, item: &Item, new: &NewFile, inode: &Inode) -> Result<()> {
+    let set = new.file.set_len(inode.size);
+    set.map_err(|error| Error::io("can't set the length", error))?;
+    metadata::of_open(work, &new.file, item.spot, inode);
+    let dir = work.target.dir(work.plan, item.spot.dir)?;
+    work.target.publish(&dir, work.plan.name(item.spot), new)?;
+    work.counts.add(|counts| {
+        counts.files += 1;
+        counts.bytes = counts.bytes.saturating_add(inode.allocated);
+    });
+    Ok(())
+}
+
+fn write_range(
+    work: &Extraction<'_>,
+    new: &NewFile,
+    inode: &Inode,
+    range: Range<u64>,
+    buf: &mut [u8],
+) -> Result<()> {
+    runs(work.image, inode.ino, range, &mut |run| match run {
+        Run::Data(range) => copy(work, new, inode, range, buf),
+        Run::Hole(_) if work.options.sparse => Ok(()),
+        Run::Hole(range) => fill(work, new, range, buf),
+    })
+}
+
+fn copy(
+    work: &Extraction<'_>,
+    new: &NewFile,
+    inode: &Inode,
+    range: Range<u64>,
+    buf: &mut [u8],
+) -> Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        work.pause()?;
+        let part = front(buf, range.end - at);
+        let count = work.image.read_at(inode.ino, at, part)?;
+        let data = part.get(..count).filter(|data| !data.is_empty());
+        let data = data.ok_or_else(|| Error::corrupt("a file ends before its size"))?;
+        put(new, data, at)?;
+        at += count as u64;
+        work.observer.advance(
+            Stage::Extract,
+            Tally {
+                bytes: count as u64,
+                ..Tally::default()
+            },
+        );
+    }
+    Ok(())
+}
+
+fn fill(work: &Extraction<'_>, new: &NewFile, range: Range<u64>, buf: &mut [u8]) -> Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        work.pause()?;
+        let part = front(buf, range.end - at);
+        part.fill(0);
+        put(new, part, at)?;
+        at += part.len() as u64;
+    }
+    Ok(())
+}
+
+fn front(buf: &mut [u8], len: u64) -> &mut [u8] {
+    let len = usize::try_from(len).map_or(buf.len(), |len| len.min(buf.len()));
+    buf.split_at_mut(len).0
+}
+
+fn put(new: &NewFile, data: &[u8], at: u64) -> Result<()> {
+    new.file
+        .write_all_at(data, at)
+        .map_err(|error| Error::io("write failed", error))
+}

@@ -1,0 +1,146 @@
+//! Gives restored files their owner, permissions, attributes and times, in this order: a change
+//! of owner clears set-id bits and capabilities, and everything changes times.
+//!
+//! **Invariant:** what can't be set is told and counted, and never fails the entry; set-id bits
+//! are set only on a file that has the owner (or group) that they were meant for.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use model::{Error, FileType, Inode, Time};
+use rustix::fs::{self, AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::io::Result as IoResult;
+
+use super::Extraction;
+use super::target::{open_name, proc_path};
+use crate::plan::{Item, Spot};
+
+const SET_UID: u16 = 0o4000;
+const SET_GID: u16 = 0o2000;
+
+/// Restores metadata of an open file or directory.
+pub(crate) fn of_open(job: &Extraction<'_>, fd: impl AsFd, spot: Spot, inode: &Inode) {
+    let fd = fd.as_fd();
+    owner(job, spot, inode, |uid, gid| fs::fchown(fd, uid, gid));
+    xattrs(job, spot, inode, |name, value| {
+        fs::fsetxattr(fd, name, value, XattrFlags::empty())
+    });
+    if job.options.permissions {
+        let done = allowed_mode(fd, inode).and_then(|mode| fs::fchmod(fd, mode));
+        tell(job, spot, "can't set the permissions", done);
+    }
+    if job.options.times {
+        tell(
+            job,
+            spot,
+            "can't set the times",
+            fs::futimens(fd, &timestamps(inode)),
+        );
+    }
+}
+
+/// Restores metadata of what is not to be opened: symlinks, devices, fifos and sockets.
+pub(crate) fn of_name(job: &Extraction<'_>, dir: &OwnedFd, item: &Item, inode: &Inode) {
+    let (spot, name) = (item.spot, job.plan.name(item.spot));
+    let no_follow = AtFlags::SYMLINK_NOFOLLOW;
+    owner(job, spot, inode, |uid, gid| {
+        fs::chownat(dir, name, uid, gid, no_follow)
+    });
+    match open_name(dir, name) {
+        Ok(fd) => {
+            let path = proc_path(fd.as_fd());
+            xattrs(job, spot, inode, |name, value| {
+                fs::setxattr(&path, name, value, XattrFlags::empty())
+            });
+            if job.options.permissions && inode.kind != FileType::Symlink {
+                let mode = allowed_mode(fd.as_fd(), inode);
+                let done =
+                    mode.and_then(|mode| fs::chmodat(fs::CWD, &path, mode, AtFlags::empty()));
+                tell(job, spot, "can't set the permissions", done);
+            }
+        }
+        Err(error) => job.imperfect(error, spot),
+    }
+    if job.options.times {
+        let done = fs::utimensat(dir, name, &timestamps(inode), no_follow);
+        tell(job, spot, "can't set the times", done);
+    }
+}
+
+fn tell(job: &Extraction<'_>, spot: Spot, what: &'static str, done: IoResult<()>) {
+    if let Err(errno) = done {
+        job.imperfect(Error::io(what, errno), spot);
+    }
+}
+
+fn owner(
+    job: &Extraction<'_>,
+    spot: Spot,
+    inode: &Inode,
+    change: impl FnOnce(Option<Uid>, Option<Gid>) -> IoResult<()>,
+) {
+    if !job.options.owner {
+        return;
+    }
+    // The kernel takes this number for "leave it".
+    if inode.meta.uid == u32::MAX || inode.meta.gid == u32::MAX {
+        let error = Error::corrupt(format!("{} can't be an owner or group", u32::MAX));
+        return job.imperfect(error, spot);
+    }
+    let done = change(
+        Some(Uid::from_raw(inode.meta.uid)),
+        Some(Gid::from_raw(inode.meta.gid)),
+    );
+    tell(job, spot, "can't set the owner", done);
+}
+
+/// Takes away set-id bits that would lend the rights of somebody else than the image says.
+fn allowed_mode(fd: BorrowedFd<'_>, inode: &Inode) -> IoResult<Mode> {
+    let mut mode = inode.meta.mode & 0o7777;
+    if mode & (SET_UID | SET_GID) != 0 {
+        let stat = fs::fstat(fd)?;
+        if stat.st_uid != inode.meta.uid {
+            mode &= !SET_UID;
+        }
+        if stat.st_gid != inode.meta.gid {
+            mode &= !SET_GID;
+        }
+    }
+    Ok(Mode::from_raw_mode(u32::from(mode)))
+}
+
+fn xattrs(
+    job: &Extraction<'_>,
+    spot: Spot,
+    inode: &Inode,
+    set: impl Fn(&[u8], &[u8]) -> IoResult<()>,
+) {
+    if !job.options.xattrs || !job.image.info().capability.xattrs {
+        return;
+    }
+    let all = match job.image.xattrs(inode.ino) {
+        Ok(all) => all,
+        Err(error) => return job.imperfect(error, spot),
+    };
+    for (name, value) in all {
+        if let Err(errno) = set(&name, &value) {
+            let name = String::from_utf8_lossy(&name);
+            job.imperfect(
+                Error::io(format!("can't set the attribute {name}"), errno),
+                spot,
+            );
+        }
+    }
+}
+
+fn timestamps(inode: &Inode) -> Timestamps {
+    let spec = |time: Time| Timespec {
+        tv_sec: time.secs,
+        // Larger numbers mean "now" and "leave it" to the kernel.
+        tv_nsec: i64::from(time.nanos.min(999_999_999)),
+    };
+    let times = &inode.meta.times;
+    Timestamps {
+        last_access: spec(times.accessed),
+        last_modification: spec(times.modified),
+    }
+}

@@ -1,0 +1,243 @@
+//! Restores an image, or a part of it, below a directory.
+//!
+//! Enters an image and what of it is wanted; leaves files, and a report of what did not work.
+//! **Invariant:** nothing outside the target is ever written: see `target`. What fails for one
+//! entry is told to the observer and counted; a partial file is removed.
+
+mod content;
+mod metadata;
+mod options;
+mod report;
+mod select;
+mod target;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Mutex;
+
+use model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
+
+use crate::plan::{Alias, Item, Plan, Spot};
+use crate::workers;
+use content::Files;
+use report::Counts;
+use target::Target;
+
+pub use options::{ExtractOptions, Overwrite};
+pub use report::ExtractReport;
+
+/// Restores the selected part of an image below a directory, which is made if it is missing.
+///
+/// An entry that can't be restored is warned of and counted, and the rest goes on, if the options
+/// say so; a full disk, a request to stop and an unusable target end the work with an error.
+pub fn extract(
+    image: &dyn Image,
+    target_dir: &Path,
+    options: &ExtractOptions,
+    observer: &dyn Observer,
+) -> Result<ExtractReport> {
+    let selection = select::Selection::new(options)?;
+    let counts = Counts::default();
+    let (plan, unsafe_names) = select::plan(image, &selection, options.strip)?;
+    let target = Target::open(target_dir, options.overwrite)?;
+    let job = Extraction {
+        image,
+        options,
+        observer,
+        plan: &plan,
+        target: &target,
+        counts: &counts,
+    };
+    for error in unsafe_names.into_iter().chain(selection.unmatched()) {
+        job.settle::<()>(Err(error))?;
+    }
+    job.all()?;
+    Ok(counts.report())
+}
+
+/// All that the steps of one extraction share.
+pub(crate) struct Extraction<'a> {
+    pub(crate) image: &'a dyn Image,
+    pub(crate) options: &'a ExtractOptions,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) plan: &'a Plan,
+    pub(crate) target: &'a Target,
+    pub(crate) counts: &'a Counts,
+}
+
+impl Extraction<'_> {
+    fn all(&self) -> Result<()> {
+        self.directories()?;
+        let files = Files::new(self)?;
+        files.write_all()?;
+        let mut missing = files.missing();
+        self.specials(&mut missing)?;
+        self.aliases(&missing)?;
+        self.directory_metadata()
+    }
+
+    fn directories(&self) -> Result<()> {
+        for (index, dir) in self.plan.dirs.iter().enumerate().skip(1) {
+            self.pause()?;
+            let made = self.target.make_dir(self.plan, index as u32);
+            if self
+                .settle(made.map_err(|error| self.locate(error, dir.spot)))?
+                .is_some()
+            {
+                self.counts.add(|counts| counts.directories += 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn specials(&self, missing: &mut HashSet<u32>) -> Result<()> {
+        for (index, item) in self.plan.leaves.iter().enumerate() {
+            if item.kind == FileType::File {
+                continue;
+            }
+            self.pause()?;
+            let made = self
+                .special(item)
+                .map_err(|error| self.locate(error, item.spot));
+            if self.settle(made)?.is_none() {
+                missing.insert(index as u32);
+            }
+            self.observer.advance(
+                Stage::Extract,
+                Tally {
+                    items: 1,
+                    ..Tally::default()
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// Makes what has no content.
+    fn special(&self, item: &Item) -> Result<()> {
+        let inode = self.image.inode(item.ino)?;
+        let dir = self.target.dir(self.plan, item.spot.dir)?;
+        let name = self.plan.name(item.spot);
+        let made = if item.kind == FileType::Symlink {
+            self.target
+                .make_symlink(&dir, name, &self.image.read_link(item.ino)?)
+        } else {
+            self.target.make_special(&dir, name, &inode)
+        }?;
+        if !made {
+            self.counts.add(|counts| counts.kept += 1);
+            return Ok(());
+        }
+        self.counts.add(|counts| match item.kind {
+            FileType::Symlink => counts.symlinks += 1,
+            _ => counts.specials += 1,
+        });
+        metadata::of_name(self, &dir, item, &inode);
+        Ok(())
+    }
+
+    fn aliases(&self, missing: &HashSet<u32>) -> Result<()> {
+        for alias in &self.plan.aliases {
+            self.pause()?;
+            let made = match missing.contains(&alias.first) {
+                true => Err(Error::not_found(
+                    "the first name of this hard link was not restored",
+                )),
+                false => self.alias(alias),
+            };
+            self.settle(made.map_err(|error| self.locate(error, alias.spot)))?;
+        }
+        Ok(())
+    }
+
+    fn alias(&self, alias: &Alias) -> Result<()> {
+        let first = self.plan.leaf(alias.first);
+        let from = self.target.dir(self.plan, first.spot.dir)?;
+        let to = self.target.dir(self.plan, alias.spot.dir)?;
+        let (old, new) = (self.plan.name(first.spot), self.plan.name(alias.spot));
+        let made = match self.target.make_link(&from, old, &to, new) {
+            // The file system has no hard links, or no more of them: a copy is the next best.
+            Err(error) if target::no_links(&error) => {
+                let copy = Item {
+                    spot: alias.spot,
+                    ..*first
+                };
+                return match first.kind {
+                    FileType::File => content::write_copy(self, &copy),
+                    _ => self.special(&copy),
+                };
+            }
+            other => other?,
+        };
+        self.counts.add(|counts| match made {
+            true => counts.links += 1,
+            false => counts.kept += 1,
+        });
+        Ok(())
+    }
+
+    /// Deepest first, so that nothing changes the times of a directory that is done.
+    fn directory_metadata(&self) -> Result<()> {
+        let all = self.options.selects_all() && self.options.strip == 0;
+        let from = if all || self.target.made_root() { 0 } else { 1 };
+        for (index, dir) in self.plan.dirs.iter().enumerate().skip(from).rev() {
+            self.pause()?;
+            if !self.target.made_dir(index as u32) {
+                continue;
+            }
+            let done = self
+                .target
+                .reopen_dir(self.plan, index as u32)
+                .and_then(|fd| {
+                    metadata::of_open(self, &fd, dir.spot, &self.image.inode(dir.ino)?);
+                    Ok(())
+                });
+            self.settle(done.map_err(|error| self.locate(error, dir.spot)))?;
+        }
+        Ok(())
+    }
+
+    /// Stops if asked to.
+    fn pause(&self) -> Result<()> {
+        match self.observer.cancelled() {
+            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds the path to an error.
+    pub(crate) fn locate(&self, error: Error, spot: Spot) -> Error {
+        error.path(self.plan.path(spot))
+    }
+
+    /// Counts and tells a failure that leaves the rest possible, and returns any other.
+    pub(crate) fn settle<T>(&self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if self.options.continue_on_error && !target::ends_all(&error) => {
+                self.observer.warn(&error);
+                self.counts.add(|counts| counts.failed += 1);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells of something that was restored in part.
+    pub(crate) fn imperfect(&self, error: Error, spot: Spot) {
+        self.observer.warn(&self.locate(error, spot));
+        self.counts.add(|counts| counts.imperfect += 1);
+    }
+
+    /// The number of threads to use.
+    pub(crate) fn threads(&self) -> usize {
+        workers::thread_count(self.options.threads)
+    }
+}
+
+/// Locks what no thread leaves in a bad state.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

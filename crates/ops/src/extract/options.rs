@@ -1,0 +1,68 @@
+//! What a caller can ask of an extraction.
+
+use std::path::PathBuf;
+
+/// Says what happens to what is already in the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overwrite {
+    /// The target must be missing or empty.
+    #[default]
+    Refuse,
+    /// What has the name of an entry is replaced; directories are merged.
+    Replace,
+    /// What has the name of an entry stays as it is; directories are merged.
+    Keep,
+}
+
+/// Says what of an image is restored, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtractOptions {
+    /// Paths to restore, with everything below them; with no globs either, everything.
+    pub paths: Vec<PathBuf>,
+    /// Patterns of whole paths to restore, with everything below what they match. `*` and `?` do
+    /// not match a slash, `**` does.
+    pub globs: Vec<String>,
+    /// Components to take off the front of paths; entries with no more than these are left out.
+    pub strip: usize,
+    /// The number of threads; 0 means one for each processor.
+    pub threads: usize,
+    /// Restores owner and group; without it, set-id bits stay only where the owner is the same.
+    pub owner: bool,
+    /// Restores permission bits.
+    pub permissions: bool,
+    /// Restores times to the nanosecond.
+    pub times: bool,
+    /// Restores extended attributes.
+    pub xattrs: bool,
+    /// Keeps holes; without it they are written as zeros.
+    pub sparse: bool,
+    /// What happens to what is already there.
+    pub overwrite: Overwrite,
+    /// Goes on after a failure that concerns one entry.
+    pub continue_on_error: bool,
+}
+
+impl Default for ExtractOptions {
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            globs: Vec::new(),
+            strip: 0,
+            threads: 0,
+            owner: rustix::process::geteuid().is_root(),
+            permissions: true,
+            times: true,
+            xattrs: true,
+            sparse: true,
+            overwrite: Overwrite::default(),
+            continue_on_error: true,
+        }
+    }
+}
+
+impl ExtractOptions {
+    /// Tells whether nothing is left out by name.
+    pub(crate) fn selects_all(&self) -> bool {
+        self.paths.is_empty() && self.globs.is_empty()
+    }
+}

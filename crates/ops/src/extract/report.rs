@@ -1,0 +1,40 @@
+//! Counts what an extraction did.
+
+use std::sync::Mutex;
+
+/// Tells what an extraction did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExtractReport {
+    /// Directories made or merged.
+    pub directories: u64,
+    /// Regular files written.
+    pub files: u64,
+    /// Further names of files.
+    pub links: u64,
+    /// Symlinks made.
+    pub symlinks: u64,
+    /// Devices, fifos and sockets made.
+    pub specials: u64,
+    /// Bytes of data written.
+    pub bytes: u64,
+    /// Entries that were there and stayed as they were.
+    pub kept: u64,
+    /// Entries that could not be restored; each was told to the observer.
+    pub failed: u64,
+    /// Entries restored without some of their metadata; each was told to the observer.
+    pub imperfect: u64,
+}
+
+/// The report while it grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counts(Mutex<ExtractReport>);
+
+impl Counts {
+    pub(crate) fn add(&self, change: impl FnOnce(&mut ExtractReport)) {
+        change(&mut super::lock(&self.0));
+    }
+
+    pub(crate) fn report(&self) -> ExtractReport {
+        *super::lock(&self.0)
+    }
+}

@@ -1,0 +1,207 @@
+//! Decides by name what is restored and under which name.
+//!
+//! **Invariant:** a name that could lead out of the target (`..`, with a slash, ...) never gets
+//! into a plan; it becomes an error, and so does everything below it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use globset::{Candidate, GlobBuilder, GlobMatcher};
+use model::{Error, FileType, Image, Result};
+
+use super::options::ExtractOptions;
+use crate::plan::Plan;
+use crate::walk::{Entry, Step, Visit, walk};
+
+/// How many hostile names are told one by one.
+const MAX_TOLD: usize = 1000;
+
+/// What the options select.
+pub(crate) struct Selection {
+    paths: Vec<(Vec<u8>, AtomicBool)>,
+    globs: Vec<(GlobMatcher, AtomicBool)>,
+}
+
+impl Selection {
+    /// Prepares the paths and globs of the options. `Invalid` for a malformed glob.
+    pub(crate) fn new(options: &ExtractOptions) -> Result<Self> {
+        let path = |path: &Path| {
+            let bytes = path.as_os_str().as_bytes();
+            let parts = bytes.split(|&byte| byte == b'/');
+            let parts: Vec<_> = parts
+                .filter(|part| !part.is_empty() && *part != b".")
+                .collect();
+            (parts.join(&b'/'), AtomicBool::new(false))
+        };
+        let glob = |text: &String| {
+            let clean = text.trim_start_matches("./").trim_matches('/');
+            let glob = GlobBuilder::new(clean).literal_separator(true).build();
+            let glob = glob.map_err(|error| Error::invalid(error.to_string()))?;
+            Ok((glob.compile_matcher(), AtomicBool::new(false)))
+        };
+        Ok(Self {
+            paths: options.paths.iter().map(|text| path(text)).collect(),
+            globs: options.globs.iter().map(glob).collect::<Result<_>>()?,
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.globs.is_empty()
+    }
+
+    /// Tells whether a path is named itself; notes which pattern was of use.
+    fn names(&self, path: &[u8]) -> bool {
+        let mut named = false;
+        let candidate = Candidate::from_bytes(path);
+        for (wanted, used) in &self.paths {
+            if wanted.is_empty() || wanted == path {
+                used.store(true, Ordering::Relaxed);
+                named = true;
+            }
+        }
+        for (glob, used) in &self.globs {
+            if glob.is_match_candidate(&candidate) {
+                used.store(true, Ordering::Relaxed);
+                named = true;
+            }
+        }
+        named
+    }
+
+    /// Tells whether something below a directory may be named.
+    fn may_name_below(&self, path: &[u8]) -> bool {
+        let below = |wanted: &[u8]| {
+            wanted
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        !self.globs.is_empty() || self.paths.iter().any(|(wanted, _)| below(wanted))
+    }
+
+    /// Makes an error of each path and glob that was of no use.
+    pub(crate) fn unmatched(&self) -> Vec<Error> {
+        let unused = |used: &AtomicBool| !used.load(Ordering::Relaxed);
+        let paths = self
+            .paths
+            .iter()
+            .filter(|(_, used)| unused(used))
+            .map(|(path, _)| {
+                Error::not_found("no such file or directory in the image")
+                    .path(OsStr::from_bytes(path))
+            });
+        let globs = self
+            .globs
+            .iter()
+            .filter(|(_, used)| unused(used))
+            .map(|(glob, _)| {
+                Error::not_found("nothing in the image matches").path(glob.glob().glob())
+            });
+        paths.chain(globs).collect()
+    }
+}
+
+/// A directory on the way: whether it is selected with everything, and its index in the plan once
+/// something needs it.
+struct Level {
+    inside: bool,
+    planned: Option<u32>,
+    name: Vec<u8>,
+    ino: model::Ino,
+}
+
+/// Plans the selected part of an image; the errors tell of names that can't be used.
+pub(crate) fn plan(
+    image: &dyn Image,
+    selection: &Selection,
+    strip: usize,
+) -> Result<(Plan, Vec<Error>)> {
+    let root = image.info().root;
+    let mut plan = Plan::new(root);
+    let mut refused = Vec::new();
+    let mut refused_count = 0;
+    let all = selection.is_empty();
+    let top = Level {
+        inside: all,
+        planned: Some(0),
+        name: Vec::new(),
+        ino: root,
+    };
+    let mut levels = vec![top];
+    walk(image, root, &mut |met| {
+        let entry = match met {
+            Visit::Enter(entry) => entry,
+            Visit::Leave(_) => {
+                levels.pop();
+                return Ok(Step::On);
+            }
+        };
+        if let Some(error) = refuse(&entry) {
+            refused_count += 1;
+            if refused.len() < MAX_TOLD {
+                refused.push(error);
+            }
+            return Ok(Step::Over);
+        }
+        let above = levels.last().is_some_and(|level| level.inside);
+        // Asked even inside what is selected, to learn which patterns are of use.
+        let named = !all && selection.names(entry.path);
+        let inside = above || named;
+        let stripped = entry.depth < strip;
+        if entry.kind == FileType::Directory {
+            if !inside && !selection.may_name_below(entry.path) {
+                return Ok(Step::Over);
+            }
+            let (name, ino) = (entry.name.to_vec(), entry.ino);
+            levels.push(Level {
+                inside,
+                planned: stripped.then_some(0),
+                name,
+                ino,
+            });
+            if inside && !stripped {
+                plan_dirs(&mut plan, &mut levels)?;
+            }
+        } else if inside && !stripped {
+            let parent = plan_dirs(&mut plan, &mut levels)?;
+            plan.add_leaf(image, parent, entry.name, entry.ino, entry.kind)?;
+        }
+        Ok(Step::On)
+    })?;
+    plan.seal();
+    if refused_count > refused.len() {
+        let more = refused_count - refused.len();
+        refused.push(Error::corrupt(format!(
+            "{more} more names can't be names of files"
+        )));
+    }
+    Ok((plan, refused))
+}
+
+/// Plans the directories on the way that nothing has needed so far; tells the deepest.
+fn plan_dirs(plan: &mut Plan, levels: &mut [Level]) -> Result<u32> {
+    let first = levels
+        .iter()
+        .rposition(|level| level.planned.is_some())
+        .unwrap_or(0);
+    let mut parent = levels[first].planned.unwrap_or(0);
+    for level in &mut levels[first + 1..] {
+        parent = plan.add_dir(parent, &level.name, level.ino)?;
+        level.planned = Some(parent);
+    }
+    Ok(parent)
+}
+
+fn refuse(entry: &Entry<'_>) -> Option<Error> {
+    let name = entry.name;
+    let bad = name.is_empty()
+        || name == b"."
+        || name == b".."
+        || name.iter().any(|&byte| byte == b'/' || byte == 0);
+    let text = String::from_utf8_lossy(name);
+    bad.then(|| {
+        Error::corrupt(format!("{text:?} can't be the name of a file"))
+            .path(OsStr::from_bytes(entry.path))
+    })
+}

@@ -1,0 +1,113 @@
+//! Turns an image into rows: what `ls`, `ls -l`, `ls -lR` and JSON show.
+//!
+//! **Invariant:** memory holds one row at a time, and a path for every inode that has several
+//! names.
+
+use std::collections::HashMap;
+
+use model::{FileType, Image, Ino, Rdev, Result, Times};
+
+use crate::walk::{Step, Visit, walk};
+
+/// One name in an image with all that is known of its inode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The path; bytes, as names need not be text.
+    pub path: Vec<u8>,
+    /// The type.
+    pub kind: FileType,
+    /// Permission bits, set-id bits and the sticky bit.
+    pub mode: u16,
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// The size in bytes; of a directory the number of its entries.
+    pub size: u64,
+    /// Bytes that are not in holes.
+    pub allocated: u64,
+    /// The times.
+    pub times: Times,
+    /// The number of names.
+    pub nlink: u32,
+    /// The inode number.
+    pub ino: Ino,
+    /// Where a symlink points.
+    pub target: Option<Vec<u8>>,
+    /// The number of a device.
+    pub rdev: Option<Rdev>,
+    /// The first path in this listing with the same inode, where this is not the first.
+    pub link: Option<Vec<u8>>,
+}
+
+/// Says what a listing shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListOptions {
+    /// Shows everything below a directory and not only its entries.
+    pub recursive: bool,
+    /// Shows the start itself and not what it holds, as `ls -d` does.
+    pub itself: bool,
+}
+
+/// Makes the row of an inode under the path that the caller knows it by.
+pub fn row(image: &dyn Image, ino: Ino, path: &[u8]) -> Result<Row> {
+    let inode = image.inode(ino)?;
+    let device = matches!(inode.kind, FileType::CharDevice | FileType::BlockDevice);
+    let symlink = inode.kind == FileType::Symlink;
+    Ok(Row {
+        path: path.to_vec(),
+        kind: inode.kind,
+        mode: inode.meta.mode,
+        uid: inode.meta.uid,
+        gid: inode.meta.gid,
+        size: inode.size,
+        allocated: inode.allocated,
+        times: inode.meta.times,
+        nlink: inode.nlink,
+        ino,
+        target: symlink.then(|| image.read_link(ino)).transpose()?,
+        rdev: device.then_some(inode.rdev),
+        link: None,
+    })
+}
+
+/// Shows rows in bytewise order of names, depth first, until the visitor stops.
+///
+/// `path` is what stands before the names; a start that is no directory is shown itself.
+pub fn list(
+    image: &dyn Image,
+    start: Ino,
+    path: &[u8],
+    options: ListOptions,
+    show: &mut dyn FnMut(&Row) -> Result<Step>,
+) -> Result<()> {
+    let itself = row(image, start, path)?;
+    if options.itself || itself.kind != FileType::Directory {
+        show(&itself)?;
+        return Ok(());
+    }
+    let mut first_paths: HashMap<Ino, Vec<u8>> = HashMap::new();
+    walk(image, start, &mut |visit| {
+        let Visit::Enter(entry) = visit else {
+            return Ok(Step::On);
+        };
+        let mut row = row(image, entry.ino, &join(path, entry.path))?;
+        if row.nlink > 1 && row.kind != FileType::Directory {
+            row.link = first_paths.get(&row.ino).cloned();
+            if row.link.is_none() {
+                first_paths.insert(row.ino, row.path.clone());
+            }
+        }
+        Ok(match show(&row)? {
+            Step::On if !options.recursive => Step::Over,
+            step => step,
+        })
+    })
+}
+
+fn join(start: &[u8], path: &[u8]) -> Vec<u8> {
+    if start.is_empty() || start.ends_with(b"/") {
+        return [start, path].concat();
+    }
+    [start, b"/", path].concat()
+}

@@ -1,0 +1,250 @@
+//! Gathers what of an image is to be read, and in which order blocks are touched least often.
+//!
+//! Enters an image and a selection of paths; leaves directories before what they hold, files cut
+//! into jobs by the position of their first block, and the further names of what has several.
+//! **Invariant:** memory is about 60 bytes and the name for each selected entry.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::ops::{ControlFlow, Range};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use model::{Extent, ExtentSource, FileType, Image, Ino, Result};
+
+use crate::walk::{Entry, Step, Visit, walk};
+
+/// Files with more data than this are cut into several jobs.
+const PART: u64 = 16 << 20;
+
+/// A name in a directory of the plan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spot {
+    pub(crate) dir: u32,
+    name: usize,
+    len: u16,
+}
+
+/// An inode that is to be made or read under its first name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item {
+    pub(crate) spot: Spot,
+    pub(crate) ino: Ino,
+    pub(crate) kind: FileType,
+}
+
+/// A further name of an inode.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Alias {
+    pub(crate) spot: Spot,
+    /// The index in `Plan::leaves`.
+    pub(crate) first: u32,
+}
+
+/// A part of a file to be read in one go.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    /// The index in `Plan::leaves`.
+    pub(crate) leaf: u32,
+    pub(crate) range: Range<u64>,
+    /// Whether the range is all of the file.
+    pub(crate) whole: bool,
+    key: (u64, u64),
+}
+
+/// What is to be read of an image.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    names: Vec<u8>,
+    /// Directories, parents first; the first is the start and its own parent.
+    pub(crate) dirs: Vec<Item>,
+    /// All other inodes.
+    pub(crate) leaves: Vec<Item>,
+    pub(crate) aliases: Vec<Alias>,
+    first_names: HashMap<Ino, u32>,
+}
+
+impl Plan {
+    /// Starts a plan at a directory.
+    pub(crate) fn new(start: Ino) -> Self {
+        let spot = Spot {
+            dir: 0,
+            name: 0,
+            len: 0,
+        };
+        let root = Item {
+            spot,
+            ino: start,
+            kind: FileType::Directory,
+        };
+        Self {
+            dirs: vec![root],
+            ..Self::default()
+        }
+    }
+
+    /// Adds a directory and tells its index.
+    pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8], ino: Ino) -> Result<u32> {
+        let spot = self.spot(parent, name)?;
+        self.dirs.push(Item {
+            spot,
+            ino,
+            kind: FileType::Directory,
+        });
+        index(self.dirs.len() - 1)
+    }
+
+    /// Adds what is no directory, as a further name if the inode is already there.
+    pub(crate) fn add_leaf(
+        &mut self,
+        image: &dyn Image,
+        dir: u32,
+        name: &[u8],
+        ino: Ino,
+        kind: FileType,
+    ) -> Result<()> {
+        let spot = self.spot(dir, name)?;
+        if image.inode(ino)?.nlink > 1 {
+            if let Some(&first) = self.first_names.get(&ino) {
+                self.aliases.push(Alias { spot, first });
+                return Ok(());
+            }
+            self.first_names.insert(ino, index(self.leaves.len())?);
+        }
+        self.leaves.push(Item { spot, ino, kind });
+        Ok(())
+    }
+
+    fn spot(&mut self, dir: u32, name: &[u8]) -> Result<Spot> {
+        let start = self.names.len();
+        let len = u16::try_from(name.len())
+            .map_err(|_| model::Error::corrupt("a name is longer than 65535 bytes"))?;
+        self.names.extend_from_slice(name);
+        Ok(Spot {
+            dir,
+            name: start,
+            len,
+        })
+    }
+
+    /// Tells a name.
+    pub(crate) fn name(&self, spot: Spot) -> &[u8] {
+        self.names
+            .get(spot.name..spot.name + usize::from(spot.len))
+            .unwrap_or_default()
+    }
+
+    /// Tells the directory with an index.
+    pub(crate) fn dir(&self, index: u32) -> &Item {
+        &self.dirs[index as usize]
+    }
+
+    /// Tells what is no directory and has an index.
+    pub(crate) fn leaf(&self, index: u32) -> &Item {
+        &self.leaves[index as usize]
+    }
+
+    /// Builds the path of a name, for messages.
+    pub(crate) fn path(&self, spot: Spot) -> PathBuf {
+        let mut names = vec![self.name(spot)];
+        let mut dir = spot.dir;
+        while dir != 0 {
+            names.push(self.name(self.dir(dir).spot));
+            dir = self.dir(dir).spot.dir;
+        }
+        names.reverse();
+        PathBuf::from(OsString::from_vec(names.join(&b'/')))
+    }
+
+    /// Forgets what only building needs.
+    pub(crate) fn seal(&mut self) {
+        self.first_names = HashMap::new();
+    }
+
+    /// Cuts all files into jobs in the order of the blocks that they begin with.
+    pub(crate) fn jobs(&self, image: &dyn Image) -> Result<Vec<Job>> {
+        let mut jobs = Vec::new();
+        for (leaf, item) in self.leaves.iter().enumerate() {
+            if item.kind == FileType::File {
+                let cut = cut(image, item.ino, index(leaf)?, &mut jobs);
+                cut.map_err(|error| error.path(self.path(item.spot)))?;
+            }
+        }
+        jobs.sort_by_key(|job| job.key);
+        Ok(jobs)
+    }
+}
+
+/// Plans everything below a directory, whatever its names look like.
+pub(crate) fn everything(
+    image: &dyn Image,
+    start: Ino,
+    visit: &mut dyn FnMut(&Entry<'_>) -> Result<()>,
+) -> Result<Plan> {
+    let mut plan = Plan::new(start);
+    let mut dirs = vec![0];
+    walk(image, start, &mut |met| {
+        let entry = match met {
+            Visit::Enter(entry) => entry,
+            Visit::Leave(_) => {
+                dirs.pop();
+                return Ok(Step::On);
+            }
+        };
+        visit(&entry)?;
+        let parent = dirs.last().copied().unwrap_or(0);
+        if entry.kind == FileType::Directory {
+            dirs.push(plan.add_dir(parent, entry.name, entry.ino)?);
+        } else {
+            plan.add_leaf(image, parent, entry.name, entry.ino, entry.kind)?;
+        }
+        Ok(Step::On)
+    })?;
+    plan.seal();
+    Ok(plan)
+}
+
+fn index(value: usize) -> Result<u32> {
+    u32::try_from(value).map_err(|_| model::Error::limit("more than 2^32 entries are selected"))
+}
+
+/// Cuts a file at borders of extents, so that there are never more jobs than extents.
+fn cut(image: &dyn Image, ino: Ino, leaf: u32, jobs: &mut Vec<Job>) -> Result<()> {
+    const NO_DATA: (u64, u64) = (0, 0);
+    let first = jobs.len();
+    let mut open = Job {
+        leaf,
+        range: 0..0,
+        whole: false,
+        key: NO_DATA,
+    };
+    let mut data = 0_u64;
+    image.extents(ino, 0, &mut |Extent {
+                                     offset,
+                                     len,
+                                     source,
+                                 }| {
+        if data >= PART {
+            let next = Job {
+                leaf,
+                range: offset..offset,
+                whole: false,
+                key: NO_DATA,
+            };
+            jobs.push(std::mem::replace(&mut open, next));
+            data = 0;
+        }
+        if let ExtentSource::Block { block, offset } = source {
+            if data == 0 {
+                open.key = (block, offset);
+            }
+            data = data.saturating_add(len);
+        }
+        open.range.end = offset.saturating_add(len);
+        ControlFlow::Continue(())
+    })?;
+    open.range.end = image.inode(ino)?.size;
+    open.whole = jobs.len() == first;
+    jobs.push(open);
+    Ok(())
+}

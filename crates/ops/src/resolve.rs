@@ -1,0 +1,87 @@
+//! Finds the inode that a path names inside an image.
+//!
+//! **Invariant:** never leaves the image: `..` of the root is the root, and absolute targets of
+//! symlinks start at the image's root.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use model::{Error, FileType, Image, Ino, Result};
+
+/// Says whether symlinks on the way are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    /// No symlink is followed, not even on the way: such a path is not found.
+    Nothing,
+    /// All are followed except one that the whole path names.
+    Parents,
+    /// All are followed.
+    All,
+}
+
+/// The number of symlinks that a path may go through, as Linux has it.
+const MAX_LINKS: usize = 40;
+
+/// Finds what a path names; it counts from the root, with or without a leading slash.
+///
+/// `NotFound` if a component is missing or not a directory, `Invalid` for too many symlinks.
+pub fn resolve(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
+    resolve_inner(image, path, follow).map_err(|error| error.path(OsStr::from_bytes(path)))
+}
+
+fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> {
+    let root = image.info().root;
+    let mut here = root;
+    let mut links = 0;
+    // What is still to be walked, the nearest component last; a trailing slash asks for `.`.
+    let mut todo = Vec::new();
+    push(&mut todo, path);
+
+    while let Some(name) = todo.pop() {
+        if image.inode(here)?.kind != FileType::Directory {
+            return Err(Error::not_found(
+                "a component of the path is not a directory",
+            ));
+        }
+        match name.as_slice() {
+            b"." => continue,
+            b".." => {
+                here = image.parent(here)?;
+                continue;
+            }
+            _ => {}
+        }
+        let found = image.lookup(here, &name)?;
+        let found = found.ok_or_else(|| Error::not_found("no such file or directory"))?;
+        let last = todo.is_empty();
+        let through = match follow {
+            Follow::Nothing => false,
+            Follow::Parents => !last,
+            Follow::All => true,
+        };
+        if !through || image.inode(found)?.kind != FileType::Symlink {
+            here = found;
+            continue;
+        }
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(Error::invalid("too many levels of symbolic links"));
+        }
+        let target = image.read_link(found)?;
+        if target.starts_with(b"/") {
+            here = root;
+        }
+        push(&mut todo, &target);
+    }
+    Ok(here)
+}
+
+fn push(todo: &mut Vec<Vec<u8>>, path: &[u8]) {
+    if path.ends_with(b"/") {
+        todo.push(b".".to_vec());
+    }
+    let components = path
+        .split(|&byte| byte == b'/')
+        .filter(|part| !part.is_empty());
+    todo.extend(components.rev().map(<[u8]>::to_vec));
+}

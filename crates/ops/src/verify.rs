@@ -1,0 +1,234 @@
+//! Walks an image and reads everything in it.
+//!
+//! Enters an image, leaves a count of problems; each is told to the observer with its path.
+//! **Invariant:** a problem ends nothing but what it concerns; only a tree that can't be walked
+//! and a request to stop end the work.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::{Error, FileType, Image, Ino, Kind, Observer, Result, Stage, Tally};
+
+use crate::plan::{Item, Job, Plan, everything};
+use crate::runs::{Run, runs};
+use crate::walk::Entry;
+use crate::workers;
+
+const CHUNK: usize = 1 << 20;
+
+/// Tells what was read of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VerifyReport {
+    /// Names of everything, directories too; the root has none.
+    pub entries: u64,
+    /// Regular files, each once.
+    pub files: u64,
+    /// Bytes read, holes left out.
+    pub bytes: u64,
+    /// Problems; each was told to the observer.
+    pub problems: u64,
+}
+
+/// Reads everything in an image on so many threads (0: one for each processor).
+pub fn verify(image: &dyn Image, threads: usize, observer: &dyn Observer) -> Result<VerifyReport> {
+    let problems = AtomicU64::new(0);
+    let check = Check {
+        image,
+        observer,
+        problems: &problems,
+        bytes: AtomicU64::new(0),
+    };
+    let mut links: HashMap<Ino, (u32, u32)> = HashMap::new();
+    let mut last: Vec<Vec<u8>> = Vec::new();
+    let mut dirs = vec![image.info().root];
+    let mut entries = 0_u64;
+
+    let plan = everything(image, image.info().root, &mut |entry| {
+        entries += 1;
+        dirs.truncate(entry.depth + 1);
+        last.resize(entry.depth + 1, Vec::new());
+        if let (Some(&dir), Some(before)) = (dirs.last(), last.last_mut()) {
+            check.note(entry.path, check.entry(dir, before, entry, &mut links))?;
+            before.clear();
+            before.extend_from_slice(entry.name);
+        }
+        if entry.kind == FileType::Directory {
+            dirs.push(entry.ino);
+        }
+        match observer.cancelled() {
+            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
+            false => Ok(()),
+        }
+    })?;
+    for (ino, (nlink, seen)) in links {
+        let wrong = || {
+            Error::corrupt(format!(
+                "inode {} has {seen} names, expected {nlink}",
+                ino.0
+            ))
+        };
+        check.note(b"", if nlink == seen { Ok(()) } else { Err(wrong()) })?;
+    }
+    let files = check.contents(&plan, threads)?;
+    let bytes = check.bytes.into_inner();
+    Ok(VerifyReport {
+        entries,
+        files,
+        bytes,
+        problems: problems.into_inner(),
+    })
+}
+
+struct Check<'a> {
+    image: &'a dyn Image,
+    observer: &'a dyn Observer,
+    problems: &'a AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Check<'_> {
+    /// Tells of a problem and counts it; a request to stop goes on to the caller.
+    fn note(&self, path: &[u8], result: Result<()>) -> Result<()> {
+        match result {
+            Err(error) if error.kind() == Kind::Cancelled => Err(error),
+            Err(error) => {
+                let path = OsStr::from_bytes(path);
+                let error = if path.is_empty() {
+                    error
+                } else {
+                    error.path(path)
+                };
+                self.observer.warn(&error);
+                self.problems.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Checks one name: its form and order, that it is found, and what `stat` tells of its inode.
+    fn entry(
+        &self,
+        dir: Ino,
+        before: &[u8],
+        entry: &Entry<'_>,
+        links: &mut HashMap<Ino, (u32, u32)>,
+    ) -> Result<()> {
+        let name = entry.name;
+        let bad = |&byte: &u8| byte == b'/' || byte == 0;
+        if name.is_empty() || name == b"." || name == b".." || name.iter().any(bad) {
+            return Err(Error::corrupt("that can't be the name of a file"));
+        }
+        if before >= name {
+            return Err(Error::corrupt("the names of a directory are not in order"));
+        }
+        if self.image.lookup(dir, name)? != Some(entry.ino) {
+            return Err(Error::corrupt("the name is listed but not found"));
+        }
+        let inode = self.image.inode(entry.ino)?;
+        if inode.kind != entry.kind {
+            return Err(Error::corrupt(
+                "the directory and the inode tell different types",
+            ));
+        }
+        self.image.xattrs(entry.ino)?;
+        match inode.kind {
+            FileType::Directory if self.image.parent(entry.ino)? != dir => {
+                Err(Error::corrupt("the directory tells another parent"))
+            }
+            FileType::Directory => Ok(()),
+            kind => {
+                links.entry(entry.ino).or_insert((inode.nlink, 0)).1 += 1;
+                if inode.nlink == 1 {
+                    links.remove(&entry.ino);
+                }
+                if kind == FileType::Symlink
+                    && self.image.read_link(entry.ino)?.len() as u64 != inode.size
+                {
+                    return Err(Error::corrupt(
+                        "the size of the symlink is not its target's",
+                    ));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads the content of all files; tells how many there are.
+    fn contents(&self, plan: &Plan, threads: usize) -> Result<u64> {
+        let jobs = plan.jobs(self.image)?;
+        let mut expected = Tally::default();
+        for item in plan
+            .leaves
+            .iter()
+            .filter(|item| item.kind == FileType::File)
+        {
+            expected.items += 1;
+            let allocated = self.image.inode(item.ino)?.allocated;
+            expected.bytes = expected.bytes.saturating_add(allocated);
+        }
+        self.observer.expect(Stage::Verify, expected);
+        // A file of several parts with several problems is one problem.
+        let told = Mutex::new(std::collections::HashSet::new());
+        let buffer = || vec![0; CHUNK];
+        workers::run(threads, &jobs, self.observer, buffer, |buf, job| {
+            let item = plan.leaf(job.leaf);
+            let read = self.read(item, job, buf);
+            if job.range.start == 0 {
+                self.observer.advance(
+                    Stage::Verify,
+                    Tally {
+                        items: 1,
+                        ..Tally::default()
+                    },
+                );
+            }
+            let mut told = told
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            if read.is_err() && !told.insert(job.leaf) {
+                return Ok(());
+            }
+            self.note(plan.path(item.spot).as_os_str().as_bytes(), read)
+        })?;
+        Ok(expected.items)
+    }
+
+    fn read(&self, item: &Item, job: &Job, buf: &mut [u8]) -> Result<()> {
+        runs(
+            self.image,
+            item.ino,
+            job.range.clone(),
+            &mut |run| match run {
+                Run::Data(range) => self.read_data(item.ino, range, buf),
+                Run::Hole(_) => Ok(()),
+            },
+        )
+    }
+
+    fn read_data(&self, ino: Ino, range: Range<u64>, buf: &mut [u8]) -> Result<()> {
+        let mut at = range.start;
+        while at < range.end {
+            if self.observer.cancelled() {
+                return Err(Error::new(Kind::Cancelled, "stopped on request"));
+            }
+            let len = usize::try_from(range.end - at).map_or(buf.len(), |len| len.min(buf.len()));
+            let count = self.image.read_at(ino, at, buf.split_at_mut(len).0)?;
+            if count == 0 {
+                return Err(Error::corrupt("a file ends before its size"));
+            }
+            at += count as u64;
+            self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+            let done = Tally {
+                bytes: count as u64,
+                ..Tally::default()
+            };
+            self.observer.advance(Stage::Verify, done);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Walks an image depth first, in bytewise order of names.
+//!
+//! Enters a directory, leaves every entry below it with its full path. **Invariant:** no
+//! recursion and memory of the order of the depth, so that a tree of any depth can be walked; an
+//! image whose directories form a cycle is an error and not a hang.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+
+use model::{Cursor, Error, FileType, Image, Ino, Result};
+
+/// An entry of a directory on the way through an image.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// The path from where the walk started, without a slash at either end.
+    pub path: &'a [u8],
+    /// The last component of the path.
+    pub name: &'a [u8],
+    /// The inode.
+    pub ino: Ino,
+    /// Its type.
+    pub kind: FileType,
+    /// The number of directories between the start and this entry.
+    pub depth: usize,
+}
+
+/// Says how an entry is met.
+#[derive(Debug, Clone, Copy)]
+pub enum Visit<'a> {
+    /// The entry comes up; a directory before what it holds.
+    Enter(Entry<'a>),
+    /// All that a directory holds has been visited.
+    Leave(Entry<'a>),
+}
+
+/// Tells the walk where to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// To the next entry, which may be inside this one.
+    On,
+    /// To the next entry that is not inside this one.
+    Over,
+    /// Nowhere.
+    Stop,
+}
+
+struct Level {
+    dir: Ino,
+    next: Cursor,
+    /// The lengths of the path of the directory, and of that without its last component.
+    path: usize,
+    name: usize,
+}
+
+/// Walks what is below a directory; the directory itself is not visited.
+///
+/// `Corrupt` if a directory holds itself or is in several places; and the errors of the visitor.
+pub fn walk(
+    image: &dyn Image,
+    start: Ino,
+    visit: &mut dyn FnMut(Visit<'_>) -> Result<Step>,
+) -> Result<()> {
+    let mut path = Vec::new();
+    let mut stack = vec![Level {
+        dir: start,
+        next: Cursor::START,
+        path: 0,
+        name: 0,
+    }];
+    let mut above = HashSet::from([start]);
+    let mut entered = 1_u64;
+
+    while let Some(level) = stack.last_mut() {
+        let down = match proceed(image, level, above.len() - 1, &mut path, visit)? {
+            ControlFlow::Break(()) => return Ok(()),
+            ControlFlow::Continue(down) => down,
+        };
+        if let Some(next) = down {
+            entered += 1;
+            if !above.insert(next.dir) || entered > image.info().totals.inodes {
+                let error = Error::corrupt("a directory is in more than one place");
+                return Err(error.path(OsStr::from_bytes(&path)));
+            }
+            stack.push(next);
+            continue;
+        }
+        let Level {
+            dir,
+            path: end,
+            name,
+            ..
+        } = *level;
+        stack.pop();
+        above.remove(&dir);
+        path.truncate(end);
+        if stack.is_empty() {
+            continue;
+        }
+        let (ino, kind, depth) = (dir, FileType::Directory, stack.len() - 1);
+        let (path, name) = (path.as_slice(), path.get(name..).unwrap_or_default());
+        if visit(Visit::Leave(Entry {
+            path,
+            name,
+            ino,
+            kind,
+            depth,
+        }))? == Step::Stop
+        {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Visits entries of one directory until one is to be entered.
+fn proceed(
+    image: &dyn Image,
+    level: &mut Level,
+    depth: usize,
+    path: &mut Vec<u8>,
+    visit: &mut dyn FnMut(Visit<'_>) -> Result<Step>,
+) -> Result<ControlFlow<(), Option<Level>>> {
+    let mut result = Ok(ControlFlow::Continue(None));
+    path.truncate(level.path);
+    let listed = image.read_dir(level.dir, level.next, &mut |dirent| {
+        path.truncate(level.path);
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        let start = path.len();
+        path.extend_from_slice(dirent.name);
+        if dirent.next <= level.next {
+            let error = Error::corrupt("a directory goes on before its own position");
+            result = Err(error.path(OsStr::from_bytes(path)));
+            return ControlFlow::Break(());
+        }
+        level.next = dirent.next;
+        let (ino, kind) = (dirent.ino, dirent.kind);
+        match visit(Visit::Enter(Entry {
+            path,
+            name: dirent.name,
+            ino,
+            kind,
+            depth,
+        })) {
+            Ok(Step::On) if kind == FileType::Directory => {
+                let (next, path) = (Cursor::START, path.len());
+                let down = Level {
+                    dir: ino,
+                    next,
+                    path,
+                    name: start,
+                };
+                result = Ok(ControlFlow::Continue(Some(down)));
+            }
+            Ok(Step::On | Step::Over) => return ControlFlow::Continue(()),
+            Ok(Step::Stop) => result = Ok(ControlFlow::Break(())),
+            Err(error) => result = Err(error),
+        }
+        ControlFlow::Break(())
+    });
+    listed.map_err(|error| error.path(OsStr::from_bytes(path)))?;
+    result
+}

@@ -1,0 +1,463 @@
+//! Extracts images from memory and compares what is on disk, field by field.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use model::{FileType, Kind, Quiet, Rdev};
+use sinterfs_ops::{ExtractOptions, Follow, Overwrite, extract, resolve};
+use support::{Notes, assert_all_same, assert_same, is_root, paths_on_disk};
+use testkit::{Builder, Piece, meta, noise, sample, skip};
+
+fn target() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("out");
+    (dir, target)
+}
+
+fn some_paths(paths: &[&str]) -> ExtractOptions {
+    ExtractOptions {
+        paths: paths.iter().map(PathBuf::from).collect(),
+        ..Default::default()
+    }
+}
+
+fn relative(root: &Path) -> Vec<String> {
+    paths_on_disk(root)
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
+}
+
+#[test]
+fn everything_comes_back_on_any_number_of_threads() {
+    if !is_root() {
+        return skip("owners and devices need root");
+    }
+    let image = sample(5);
+    for threads in [1, 2, 7] {
+        let (_guard, target) = target();
+        let notes = Notes::default();
+        let options = ExtractOptions {
+            threads,
+            ..Default::default()
+        };
+        let report = extract(&image, &target, &options, &notes).unwrap();
+        assert_eq!(notes.warnings(), [""; 0]);
+        assert_all_same(&image, &target);
+        assert_eq!((report.failed, report.imperfect, report.kept), (0, 0, 0));
+        assert_eq!(
+            (report.symlinks, report.specials, report.directories),
+            (6, 4, 5)
+        );
+        assert_eq!(report.links, 3);
+        let expected = notes.expected.lock().unwrap()[0].1;
+        assert_eq!(*notes.done.lock().unwrap(), expected);
+        assert_eq!(report.bytes, expected.bytes);
+    }
+}
+
+#[test]
+fn holes_stay_holes_unless_asked_otherwise() {
+    let image = sample(0);
+    for sparse in [true, false] {
+        let (_guard, target) = target();
+        let options = ExtractOptions {
+            sparse,
+            ..some_paths(&["docs/hole-only", "docs/sparse"])
+        };
+        extract(&image, &target, &options, &Quiet).unwrap();
+        let only = fs::metadata(target.join("docs/hole-only")).unwrap();
+        assert_eq!(only.len(), 5 << 20);
+        let some = fs::metadata(target.join("docs/sparse")).unwrap();
+        if sparse {
+            assert_eq!(only.blocks(), 0);
+            assert!(some.blocks() * 512 < 200_000, "{} blocks", some.blocks());
+        } else {
+            assert!(only.blocks() * 512 >= 5 << 20);
+        }
+        let ino = resolve(&image, b"docs/sparse", Follow::Nothing).unwrap();
+        assert!(fs::read(target.join("docs/sparse")).unwrap() == support::content(&image, ino));
+    }
+}
+
+#[test]
+fn paths_and_globs_select() {
+    let image = sample(0);
+    let globs = |globs: &[&str]| ExtractOptions {
+        globs: globs.iter().map(ToString::to_string).collect(),
+        ..Default::default()
+    };
+    let cases: [(ExtractOptions, &[&str]); 6] = [
+        (some_paths(&["docs/small"]), &["docs", "docs/small"]),
+        (
+            some_paths(&["/docs/deep/set-gid/", "link"]),
+            &["docs", "docs/deep", "docs/deep/set-gid", "link"],
+        ),
+        (
+            globs(&["docs/sp*"]),
+            &["docs", "docs/sparse", "docs/sparse-start"],
+        ),
+        (globs(&["*/mode-zero"]), &[]),
+        (
+            globs(&["**/mode-zero"]),
+            &["docs", "docs/deep", "docs/deep/mode-zero"],
+        ),
+        (
+            ExtractOptions {
+                strip: 1,
+                ..some_paths(&["docs/deep", "zz-big"])
+            },
+            &[
+                "deep",
+                "deep/another-big",
+                "deep/mode-zero",
+                "deep/set-gid",
+                "deep/tool",
+            ],
+        ),
+    ];
+    for (options, expected) in cases {
+        let (_guard, target) = target();
+        let notes = Notes::default();
+        let report = extract(&image, &target, &options, &notes).unwrap();
+        assert_eq!(relative(&target), expected, "{options:?}");
+        assert_eq!(report.failed, u64::from(expected.is_empty()), "{options:?}");
+    }
+    let bad = extract(&image, &target().1, &globs(&["a[b"]), &Quiet).unwrap_err();
+    assert_eq!(bad.kind(), Kind::Invalid);
+}
+
+#[test]
+fn a_target_with_something_in_it_is_refused_unless_told_otherwise() {
+    let image = sample(0);
+    let (_guard, target) = target();
+    fs::create_dir(&target).unwrap();
+    fs::write(target.join("mine"), "x").unwrap();
+    let refused = extract(&image, &target, &ExtractOptions::default(), &Quiet).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Invalid);
+    assert_eq!(relative(&target), ["mine"]);
+    let file = extract(
+        &image,
+        &target.join("mine"),
+        &ExtractOptions::default(),
+        &Quiet,
+    );
+    assert!(
+        file.unwrap_err()
+            .to_string()
+            .contains("can't open the target")
+    );
+}
+
+#[test]
+fn replacing_can_be_repeated_and_keeping_keeps() {
+    if !is_root() {
+        return skip("owners and devices need root");
+    }
+    let image = sample(3);
+    let (_guard, target) = target();
+    let replace = ExtractOptions {
+        overwrite: Overwrite::Replace,
+        ..Default::default()
+    };
+    let first = extract(&image, &target, &replace, &Quiet).unwrap();
+    fs::write(target.join("docs/small"), "changed").unwrap();
+    fs::remove_file(target.join("docs/big")).unwrap();
+    fs::set_permissions(target.join("docs"), fs::Permissions::from_mode(0)).unwrap();
+    let again = extract(&image, &target, &replace, &Quiet).unwrap();
+    assert_eq!(first, again);
+    assert_all_same(&image, &target);
+
+    fs::write(target.join("docs/small"), "changed").unwrap();
+    fs::remove_file(target.join("docs/big")).unwrap();
+    let keep = ExtractOptions {
+        overwrite: Overwrite::Keep,
+        ..Default::default()
+    };
+    let report = extract(&image, &target, &keep, &Quiet).unwrap();
+    assert_eq!(fs::read(target.join("docs/small")).unwrap(), b"changed");
+    assert_eq!((report.files + report.links, report.failed), (1, 0));
+    let big = resolve(&image, b"docs/big", Follow::Nothing).unwrap();
+    assert!(fs::read(target.join("docs/big")).unwrap() == support::content(&image, big));
+}
+
+#[test]
+fn a_damaged_block_costs_only_its_files() {
+    let image = sample(0);
+    let find = |path: &[u8]| resolve(&image, path, Follow::Nothing).unwrap();
+    image.damage(find(b"docs/big"), 2_000_000);
+    let (_guard, target) = target();
+    let notes = Notes::default();
+    let report = extract(&image, &target, &ExtractOptions::default(), &notes).unwrap();
+    // The file, and its two other names.
+    assert_eq!(report.failed, 3, "{:?}", notes.warnings());
+    assert!(notes.warnings().iter().any(|text| {
+        text.starts_with("docs/big: corrupt image: block at 0x") && text.contains("checksum")
+    }));
+    for gone in ["docs/big", "docs/deep/another-big", "zz-big"] {
+        assert!(!target.join(gone).exists(), "{gone}");
+    }
+    assert_same(
+        &image,
+        find(b"docs/read-only"),
+        &target.join("docs/read-only"),
+    );
+
+    let (_guard, target) = self::target();
+    let strict = ExtractOptions {
+        continue_on_error: false,
+        ..Default::default()
+    };
+    let error = extract(&image, &target, &strict, &Quiet).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt);
+    assert_eq!(error.concerned_path(), Some(Path::new("docs/big")));
+    assert!(!target.join("docs/big").exists());
+}
+
+#[test]
+fn a_failed_replacement_leaves_the_old_file() {
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let file = b.file(
+        Builder::ROOT,
+        b"f",
+        meta(0o644, 0, 0),
+        &[Piece::Data(noise(1, 9000))],
+    );
+    let image = b.finish(0);
+    let (_guard, target) = target();
+    let replace = ExtractOptions {
+        overwrite: Overwrite::Replace,
+        ..Default::default()
+    };
+    extract(&image, &target, &replace, &Quiet).unwrap();
+    image.damage(image.ino(file), 8999);
+    let report = extract(&image, &target, &replace, &Quiet).unwrap();
+    assert_eq!(report.failed, 1);
+    assert_eq!(relative(&target), ["f"]);
+    assert!(fs::read(target.join("f")).unwrap() == noise(1, 9000));
+}
+
+#[test]
+fn a_large_file_is_written_by_several_threads() {
+    let mut b = Builder::new(meta(0o755, 0, 0), 1 << 20);
+    let data = noise(1, 70 << 20);
+    let pieces = [
+        Piece::Data(data.clone()),
+        Piece::Hole(30 << 20),
+        Piece::Data(noise(2, 40 << 20)),
+    ];
+    let file = b.file(Builder::ROOT, b"large", meta(0o644, 7, 8), &pieces);
+    let small = b.file(
+        Builder::ROOT,
+        b"small",
+        meta(0o644, 7, 8),
+        &[Piece::Data(vec![7; 9])],
+    );
+    let image = b.finish(0);
+    for threads in [1, 3] {
+        let (_guard, target) = target();
+        let options = ExtractOptions {
+            threads,
+            overwrite: Overwrite::Replace,
+            ..Default::default()
+        };
+        for _ in 0..2 {
+            let report = extract(&image, &target, &options, &Quiet).unwrap();
+            assert_eq!((report.files, report.failed), (2, 0));
+            assert_same(&image, image.ino(file), &target.join("large"));
+        }
+    }
+    image.damage(image.ino(file), 60 << 20);
+    image.damage(image.ino(file), 110 << 20);
+    for threads in [1, 3] {
+        let (_guard, target) = target();
+        let notes = Notes::default();
+        let options = ExtractOptions {
+            threads,
+            ..Default::default()
+        };
+        let report = extract(&image, &target, &options, &notes).unwrap();
+        assert_eq!(
+            (report.files, report.failed),
+            (1, 1),
+            "{:?}",
+            notes.warnings()
+        );
+        assert_eq!(relative(&target), ["small"]);
+        assert_same(&image, image.ino(small), &target.join("small"));
+    }
+}
+
+#[test]
+fn blocks_are_read_in_order() {
+    let image = sample(0);
+    let (_guard, target) = target();
+    let options = ExtractOptions {
+        threads: 1,
+        ..Default::default()
+    };
+    extract(&image, &target, &options, &Quiet).unwrap();
+    let touched = image.touched();
+    assert!(touched.is_sorted(), "{touched:?}");
+}
+
+#[test]
+fn hostile_names_stay_out() {
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let content = [Piece::Data(b"evil".to_vec())];
+    let dir = b.dir(Builder::ROOT, b"dir", meta(0o755, 0, 0));
+    for name in [
+        &b".."[..],
+        b".",
+        b"",
+        b"a/b",
+        b"../up",
+        b"/abs",
+        b"nul\0",
+        &[b'x'; 300],
+    ] {
+        b.file(dir, name, meta(0o644, 0, 0), &content);
+    }
+    let up = b.dir(dir, b"../updir", meta(0o755, 0, 0));
+    b.file(up, b"inside", meta(0o644, 0, 0), &content);
+    let up = b.dir(dir, b"..", meta(0o755, 0, 0));
+    b.file(up, b"inside", meta(0o644, 0, 0), &content);
+    b.file(dir, b"good", meta(0o644, 0, 0), &content);
+    let image = b.finish(0);
+    let (guard, target) = target();
+    let notes = Notes::default();
+    let report = extract(&image, &target, &ExtractOptions::default(), &notes).unwrap();
+    assert_eq!(relative(guard.path()), ["out", "out/dir", "out/dir/good"]);
+    assert_eq!(report.failed, 10, "{:?}", notes.warnings());
+}
+
+#[test]
+fn symlinks_lead_no_write_out() {
+    let (guard, target) = target();
+    let outside = guard.path().join("outside");
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    fs::write(outside.join("victim"), "old").unwrap();
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o701)).unwrap();
+
+    // The image: a symlink and a directory of one name, so that a file is to go through it.
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let text = outside.as_os_str().as_encoded_bytes();
+    b.symlink(Builder::ROOT, b"twice", meta(0o777, 0, 0), text);
+    let twice = b.dir(Builder::ROOT, b"twice", meta(0o755, 0, 0));
+    b.file(
+        twice,
+        b"victim",
+        meta(0o644, 0, 0),
+        &[Piece::Data(b"evil".to_vec())],
+    );
+    // The target: symlinks where directories and files are to be.
+    let docs = b.dir(Builder::ROOT, b"docs", meta(0o755, 0, 0));
+    b.file(
+        docs,
+        b"victim",
+        meta(0o644, 0, 0),
+        &[Piece::Data(b"evil".to_vec())],
+    );
+    b.file(
+        Builder::ROOT,
+        b"file",
+        meta(0o644, 0, 0),
+        &[Piece::Data(b"evil".to_vec())],
+    );
+    b.special(
+        Builder::ROOT,
+        b"fifo",
+        meta(0o666, 0, 0),
+        FileType::Fifo,
+        Rdev::default(),
+    );
+    let image = b.finish(0);
+
+    for overwrite in [Overwrite::Replace, Overwrite::Keep] {
+        let _ = fs::remove_dir_all(&target);
+        fs::create_dir(&target).unwrap();
+        symlink(&outside, target.join("docs")).unwrap();
+        symlink(outside.join("victim"), target.join("file")).unwrap();
+        symlink(outside.join("new"), target.join("fifo")).unwrap();
+        let options = ExtractOptions {
+            overwrite,
+            ..Default::default()
+        };
+        extract(&image, &target, &options, &Quiet).unwrap();
+        assert_eq!(fs::read(outside.join("victim")).unwrap(), b"old");
+        assert_eq!(relative(&outside), ["deep", "victim"]);
+        let mode = fs::metadata(&outside).unwrap().mode() & 0o7777;
+        assert_eq!(mode, 0o701, "{overwrite:?}");
+        let replaced = !target.join("file").is_symlink();
+        assert_eq!(replaced, overwrite == Overwrite::Replace);
+        assert_eq!(
+            target.join("docs").is_symlink(),
+            overwrite == Overwrite::Keep
+        );
+    }
+}
+
+#[test]
+fn a_deep_tree_is_no_problem() {
+    const DEPTH: usize = 3000;
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let mut dir = Builder::ROOT;
+    for level in 0..DEPTH {
+        b.file(dir, b"a", meta(0o644, 5, 6), &[Piece::Data(vec![1; 3])]);
+        b.file(dir, b"z", meta(0o644, 5, 6), &[Piece::Data(vec![2; 3])]);
+        dir = b.dir(dir, b"dd", meta(0o755, level as i64, 9));
+    }
+    let image = b.finish(0);
+    let (guard, target) = target();
+    let notes = Notes::default();
+    let report = extract(&image, &target, &ExtractOptions::default(), &notes).unwrap();
+    assert_eq!(notes.warnings(), [""; 0]);
+    assert_eq!(
+        (report.files, report.directories),
+        (2 * DEPTH as u64, DEPTH as u64)
+    );
+    let near = ["dd"; 500].join("/");
+    assert_eq!(fs::metadata(target.join(near)).unwrap().mtime(), 499);
+    // Removing by path would be too deep for what removes the temporary directory.
+    let done = std::process::Command::new("rm")
+        .arg("-rf")
+        .arg(guard.path())
+        .status()
+        .unwrap();
+    assert!(done.success());
+}
+
+#[test]
+fn attributes_are_restored() {
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let file = b.file(Builder::ROOT, b"f", meta(0o444, 3, 4), &[]);
+    b.xattr(file, b"user.colour", b"blue\0green");
+    b.xattr(file, b"nonsense", b"x");
+    let image = b.finish(0);
+    let (_guard, target) = target();
+    let notes = Notes::default();
+    let report = extract(&image, &target, &ExtractOptions::default(), &notes).unwrap();
+    assert_eq!((report.failed, report.files), (0, 1));
+    let mut value = [0; 64];
+    match rustix::fs::getxattr(target.join("f"), "user.colour", &mut value) {
+        Ok(len) => {
+            assert_eq!(&value[..len], b"blue\0green");
+            assert_eq!(report.imperfect, 1, "{:?}", notes.warnings());
+        }
+        Err(_) => skip("the file system of the temporary directory has no user attributes"),
+    }
+}
+
+#[test]
+fn stopping_leaves_no_partial_file() {
+    let image = sample(0);
+    let (_guard, target) = target();
+    let notes = Notes::default();
+    notes.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let stopped = extract(&image, &target, &ExtractOptions::default(), &notes).unwrap_err();
+    assert_eq!(stopped.kind(), Kind::Cancelled);
+    assert!(image.touched().is_empty());
+}
