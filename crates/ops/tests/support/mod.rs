@@ -1,5 +1,6 @@
 //! Compares a directory with an image, field by field, and gathers what an observer is told.
 
+#![allow(clippy::unwrap_used, reason = "all of this is test code")]
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
