@@ -1,0 +1,109 @@
+//! Lets a program go to the background once its mount is usable.
+//!
+//! Enters, in the parent, the command that starts the program again to mount in the foreground;
+//! leaves the result of its mount. The child tells it through its standard output, which is a
+//! pipe to the parent until then. **Invariant:** no fork without exec, so no unsafe code and no
+//! lost threads; the parent never reports success for a mount that does not answer.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use model::{Error, Kind, Result};
+
+const READY: u8 = b'r';
+const FAILED: u8 = b'f';
+/// The longest message that a child can leave.
+const LONGEST: u64 = 64 << 10;
+
+/// Starts a child that serves in the background and waits until its mount is usable.
+///
+/// The child must call `detach_from_terminal` and then `tell_parent`. Its standard error stays
+/// that of the parent until `tell_parent`.
+pub fn start(command: &mut Command) -> Result<()> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let child = command.spawn();
+    let mut child = child.map_err(|error| Error::io("can't start in the background", error))?;
+    let mut told = Vec::new();
+    if let Some(pipe) = child.stdout.take() {
+        let read = pipe.take(LONGEST).read_to_end(&mut told);
+        read.map_err(|error| Error::io("can't hear from the background", error))?;
+    }
+    match told.split_first() {
+        Some((&READY, _)) => Ok(()),
+        Some((&FAILED, [kind, message @ ..])) => {
+            let message = String::from_utf8_lossy(message).into_owned();
+            Err(Error::new(kind_of(*kind), message))
+        }
+        _ => {
+            let status = child
+                .wait()
+                .map_err(|error| Error::io("wait failed", error))?;
+            Err(Error::new(
+                Kind::Io,
+                format!("the server ended before it mounted: {status}"),
+            ))
+        }
+    }
+}
+
+/// Leaves the terminal's session, so that its end is not that of the mount.
+pub fn detach_from_terminal() -> Result<()> {
+    match rustix::process::setsid() {
+        // It leads a session already.
+        Ok(_) | Err(rustix::io::Errno::PERM) => Ok(()),
+        Err(errno) => Err(Error::io("can't leave the session", errno)),
+    }
+}
+
+/// Tells the parent how mounting went, and lets go of what a daemon should not hold: the
+/// terminal, the pipe and the working directory.
+pub fn tell_parent(mounted: std::result::Result<(), &Error>) -> Result<()> {
+    let report = match mounted {
+        Ok(()) => vec![READY],
+        Err(error) => {
+            let mut report = vec![FAILED, number_of(error.kind())];
+            report.extend_from_slice(error.to_string().as_bytes());
+            report.truncate(usize::try_from(LONGEST).unwrap_or(usize::MAX));
+            report
+        }
+    };
+    let mut out = std::io::stdout();
+    let told = out.write_all(&report).and_then(|()| out.flush());
+    told.map_err(|error| Error::io("can't tell the parent", error))?;
+    let null = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null");
+    let null = null.map_err(|error| Error::io("can't open /dev/null", error))?;
+    let failed = |errno| Error::io("can't let go of the terminal", errno);
+    rustix::stdio::dup2_stdout(&null).map_err(failed)?;
+    if mounted.is_ok() {
+        rustix::stdio::dup2_stdin(&null).map_err(failed)?;
+        rustix::stdio::dup2_stderr(&null).map_err(failed)?;
+        let moved = std::env::set_current_dir(Path::new("/"));
+        moved.map_err(|error| Error::io("can't go to the root directory", error))?;
+    }
+    Ok(())
+}
+
+const KINDS: [Kind; 7] = [
+    Kind::Corrupt,
+    Kind::Unsupported,
+    Kind::NotFound,
+    Kind::Limit,
+    Kind::Invalid,
+    Kind::Io,
+    Kind::Cancelled,
+];
+
+fn number_of(kind: Kind) -> u8 {
+    let found = KINDS.iter().position(|other| *other == kind);
+    found
+        .and_then(|index| u8::try_from(index).ok())
+        .unwrap_or(u8::MAX)
+}
+
+fn kind_of(number: u8) -> Kind {
+    KINDS.get(usize::from(number)).copied().unwrap_or(Kind::Io)
+}

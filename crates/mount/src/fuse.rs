@@ -1,0 +1,391 @@
+//! The wall to the library that speaks the FUSE protocol: the only place that names `fuser`.
+//!
+//! Enters an open FUSE device and a `View`; requests are turned into calls of the view and its
+//! answers into replies. **Invariant:** no file system logic here; a panic in the view costs one
+//! request, which is answered with `EIO`.
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fmt::Arguments;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{
+    Config, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyXattr, Request, Session, SessionACL,
+};
+use model::{FileType, Inode, Time};
+
+use crate::view::{Attr, View};
+
+/// How long the kernel may keep what it knows: nothing ever changes. (A century; the kernel cuts
+/// larger times off in ways that differ by version.)
+const TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// An inode number never names another inode later.
+const GENERATION: Generation = Generation(0);
+/// The largest request; the kernel allows 256 pages unless its administrator raised that.
+const MAX_REQUEST: u32 = 1 << 20;
+const STATFS_BLOCK: u32 = 4096;
+const SEEK_DATA: i32 = 3;
+const SEEK_HOLE: i32 = 4;
+
+thread_local! {
+    /// What a thread reads into; grows to the largest request.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Greets the kernel on an open FUSE device; afterwards the file system answers once `run`.
+pub(crate) fn greet(device: OwnedFd, view: View) -> io::Result<Server> {
+    let mut config = Config::default();
+    config.n_threads = Some(view.options().thread_count());
+    config.clone_fd = true;
+    // Who may use the files is decided by the kernel: see `allow_other`.
+    let acl = SessionACL::All;
+    let fs = Wall {
+        view,
+        no_open: false,
+        no_open_dir: false,
+    };
+    Session::from_fd(fs, device, acl, config).map(Server)
+}
+
+/// A file system that is mounted but does not answer yet.
+pub(crate) struct Server(Session<Wall>);
+
+impl Server {
+    /// Answers until the file system is unmounted.
+    pub(crate) fn run(self) -> io::Result<()> {
+        self.0.run()
+    }
+}
+
+struct Wall {
+    view: View,
+    no_open: bool,
+    no_open_dir: bool,
+}
+
+impl Wall {
+    fn trace(&self, line: Arguments<'_>) {
+        if let Some(trace) = &self.view.options().trace {
+            (trace.0)(&line.to_string());
+        }
+    }
+
+    /// Answers one request; a reply that is dropped on the way out of a panic sends `EIO`.
+    fn guard(&self, line: Arguments<'_>, answer: impl FnOnce()) {
+        self.trace(line);
+        if catch_unwind(AssertUnwindSafe(answer)).is_err() {
+            self.view.lost("a request ended in a panic");
+        }
+    }
+}
+
+fn error(errno: rustix::io::Errno) -> Errno {
+    Errno::from_i32(errno.raw_os_error())
+}
+
+fn system_time(time: Time) -> SystemTime {
+    let whole = Duration::from_secs(time.secs.unsigned_abs());
+    let nanos = Duration::from_nanos(u64::from(time.nanos));
+    let start = match time.secs {
+        0.. => UNIX_EPOCH.checked_add(whole),
+        _ => UNIX_EPOCH.checked_sub(whole),
+    };
+    start
+        .and_then(|start| start.checked_add(nanos))
+        .unwrap_or(UNIX_EPOCH)
+}
+
+fn file_type(kind: FileType) -> fuser::FileType {
+    match kind {
+        FileType::Directory => fuser::FileType::Directory,
+        FileType::File => fuser::FileType::RegularFile,
+        FileType::Symlink => fuser::FileType::Symlink,
+        FileType::CharDevice => fuser::FileType::CharDevice,
+        FileType::BlockDevice => fuser::FileType::BlockDevice,
+        FileType::Fifo => fuser::FileType::NamedPipe,
+        FileType::Socket => fuser::FileType::Socket,
+    }
+}
+
+fn file_attr(Attr { number, inode }: &Attr) -> FileAttr {
+    let Inode {
+        kind,
+        meta,
+        nlink,
+        size,
+        allocated,
+        rdev,
+        ..
+    } = inode;
+    FileAttr {
+        ino: INodeNo(*number),
+        size: *size,
+        blocks: allocated.div_ceil(512),
+        atime: system_time(meta.times.accessed),
+        mtime: system_time(meta.times.modified),
+        ctime: system_time(meta.times.changed),
+        crtime: UNIX_EPOCH,
+        kind: file_type(*kind),
+        perm: meta.mode,
+        nlink: *nlink,
+        uid: meta.uid,
+        gid: meta.gid,
+        // The kernel has 12 bits for the major and 20 for the minor number: the low 32.
+        rdev: u32::try_from(rdev.to_dev_t() & 0xffff_ffff).unwrap_or_default(),
+        blksize: STATFS_BLOCK,
+        flags: 0,
+    }
+}
+
+/// What stands for "no such name" in a reply that the kernel may keep.
+fn nothing() -> FileAttr {
+    FileAttr {
+        ino: INodeNo(0),
+        size: 0,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind: fuser::FileType::RegularFile,
+        perm: 0,
+        nlink: 0,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: 0,
+        flags: 0,
+    }
+}
+
+fn send_xattr(reply: ReplyXattr, size: u32, value: Result<Vec<u8>, rustix::io::Errno>) {
+    let value = match value {
+        Ok(value) => value,
+        Err(errno) => return reply.error(error(errno)),
+    };
+    match u32::try_from(value.len()) {
+        Ok(len) if size == 0 => reply.size(len),
+        Ok(len) if len <= size => reply.data(&value),
+        _ => reply.error(Errno::ERANGE),
+    }
+}
+
+impl Filesystem for Wall {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let offered = config.capabilities();
+        let wanted = InitFlags::FUSE_DO_READDIRPLUS
+            | InitFlags::FUSE_READDIRPLUS_AUTO
+            | InitFlags::FUSE_PARALLEL_DIROPS
+            | InitFlags::FUSE_CACHE_SYMLINKS
+            | InitFlags::FUSE_NO_OPEN_SUPPORT
+            | InitFlags::FUSE_NO_OPENDIR_SUPPORT
+            | InitFlags::FUSE_ASYNC_DIO
+            | InitFlags::FUSE_EXPORT_SUPPORT;
+        let missing = |_| io::Error::other("the kernel takes back what it offered");
+        config.add_capabilities(wanted & offered).map_err(missing)?;
+        self.no_open = offered.contains(InitFlags::FUSE_NO_OPEN_SUPPORT);
+        self.no_open_dir = offered.contains(InitFlags::FUSE_NO_OPENDIR_SUPPORT);
+        // Where a number is too large, the setters tell the one to take instead.
+        if let Err(most) = config.set_max_readahead(self.view.options().read_ahead.max(1)) {
+            let _ = config.set_max_readahead(most);
+        }
+        if let Err(most) = config.set_max_write(MAX_REQUEST) {
+            let _ = config.set_max_write(most);
+        }
+        let _ = config.set_max_background(64);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.guard(format_args!("lookup {parent} {name:?}"), || {
+            match self.view.lookup(parent.0, name.as_bytes()) {
+                Ok(Some(attr)) => reply.entry(&TTL, &file_attr(&attr), GENERATION),
+                Ok(None) => reply.entry(&TTL, &nothing(), GENERATION),
+                Err(errno) => reply.error(error(errno)),
+            }
+        });
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.guard(format_args!("getattr {ino}"), || {
+            match self.view.attr(ino.0) {
+                Ok(attr) => reply.attr(&TTL, &file_attr(&attr)),
+                Err(errno) => reply.error(error(errno)),
+            }
+        });
+    }
+
+    fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
+        self.guard(format_args!("readlink {ino}"), || {
+            match self.view.read_link(ino.0) {
+                Ok(target) => reply.data(&target),
+                Err(errno) => reply.error(error(errno)),
+            }
+        });
+    }
+
+    fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.guard(format_args!("open {ino}"), || match self.no_open {
+            // Tells the kernel never to ask again, and to keep what it has read.
+            true => reply.error(Errno::ENOSYS),
+            false => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+        });
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        flags: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        self.guard(format_args!("read {ino} {offset} +{size}"), || {
+            BUFFER.with_borrow_mut(|buffer| {
+                let size = usize::try_from(size).unwrap_or_default();
+                if buffer.len() < size {
+                    buffer.resize(size, 0);
+                }
+                let buffer = buffer.split_at_mut(size).0;
+                let direct = flags.0 & rustix::fs::OFlags::DIRECT.bits().cast_signed() != 0;
+                let read = match direct {
+                    true => self.view.read_front(ino.0, offset, buffer),
+                    false => self.view.read(ino.0, offset, buffer),
+                };
+                match read {
+                    Ok(count) => reply.data(buffer.get(..count).unwrap_or_default()),
+                    Err(errno) => reply.error(error(errno)),
+                }
+            });
+        });
+    }
+
+    fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let flags = FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_CACHE_DIR;
+        self.guard(format_args!("opendir {ino}"), || match self.no_open_dir {
+            true => reply.error(Errno::ENOSYS),
+            false => reply.opened(FileHandle(0), flags),
+        });
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        self.guard(format_args!("readdir {ino} {offset}"), || {
+            let done = self.view.read_dir(ino.0, offset, false, &mut |out| {
+                let (number, name) = (INodeNo(out.number), OsStr::from_bytes(out.name));
+                full(reply.add(number, out.next, file_type(out.kind), name))
+            });
+            match done {
+                Ok(()) => reply.ok(),
+                Err(errno) => reply.error(error(errno)),
+            }
+        });
+    }
+
+    fn readdirplus(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        self.guard(format_args!("readdirplus {ino} {offset}"), || {
+            let done = self.view.read_dir(ino.0, offset, true, &mut |out| {
+                let (number, name) = (INodeNo(out.number), OsStr::from_bytes(out.name));
+                let attr = out.attr.as_ref().map_or_else(nothing, file_attr);
+                full(reply.add(number, out.next, name, &TTL, &attr, GENERATION))
+            });
+            match done {
+                Ok(()) => reply.ok(),
+                Err(errno) => reply.error(error(errno)),
+            }
+        });
+    }
+
+    fn statfs(&self, _: &Request, ino: INodeNo, reply: ReplyStatfs) {
+        self.guard(format_args!("statfs {ino}"), || {
+            let totals = self.view.totals();
+            let blocks = totals.bytes.div_ceil(u64::from(STATFS_BLOCK));
+            reply.statfs(
+                blocks,
+                0,
+                0,
+                totals.inodes,
+                0,
+                STATFS_BLOCK,
+                255,
+                STATFS_BLOCK,
+            );
+        });
+    }
+
+    fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        self.guard(format_args!("getxattr {ino} {name:?} {size}"), || {
+            match self.view.has_xattrs() {
+                true => send_xattr(reply, size, self.view.xattr(ino.0, name.as_bytes())),
+                // Tells the kernel never to ask again.
+                false => reply.error(Errno::ENOSYS),
+            }
+        });
+    }
+
+    fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        self.guard(format_args!("listxattr {ino} {size}"), || {
+            match self.view.has_xattrs() {
+                true => send_xattr(reply, size, self.view.xattr_names(ino.0)),
+                false => reply.error(Errno::ENOSYS),
+            }
+        });
+    }
+
+    fn lseek(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        self.guard(format_args!("lseek {ino} {offset} {whence}"), || {
+            let hole = match whence {
+                SEEK_DATA => false,
+                SEEK_HOLE => true,
+                _ => return reply.error(Errno::EINVAL),
+            };
+            let Ok(offset) = u64::try_from(offset) else {
+                return reply.error(Errno::ENXIO);
+            };
+            match self.view.seek(ino.0, offset, hole).map(i64::try_from) {
+                Ok(Ok(found)) => reply.offset(found),
+                Ok(Err(_)) => reply.error(Errno::EOVERFLOW),
+                Err(errno) => reply.error(error(errno)),
+            }
+        });
+    }
+}
+
+fn full(full: bool) -> ControlFlow<()> {
+    if full {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
+    }
+}

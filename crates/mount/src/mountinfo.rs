@@ -1,0 +1,93 @@
+//! Reads what the kernel tells of mounts in `/proc/self/mountinfo`; see proc(5).
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use model::{Error, Result};
+
+/// A mount that this process sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// The device as `major:minor`.
+    pub(crate) device: String,
+    /// Where it is.
+    pub(crate) point: PathBuf,
+    /// The type, for example `fuse.sinter`.
+    pub(crate) kind: String,
+}
+
+/// Lists all mounts, the oldest first.
+pub(crate) fn mounts() -> Result<Vec<Mount>> {
+    let path = "/proc/self/mountinfo";
+    let text = std::fs::read(path).map_err(|error| Error::io("read failed", error).path(path))?;
+    Ok(text
+        .split(|&byte| byte == b'\n')
+        .filter_map(parse)
+        .collect())
+}
+
+/// Finds what is mounted at exactly this path, the uppermost if there is more.
+pub(crate) fn mounted_at(point: &Path) -> Result<Option<Mount>> {
+    Ok(mounts()?
+        .into_iter()
+        .rev()
+        .find(|mount| mount.point == point))
+}
+
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let device = fields.nth(2)?;
+    let point = fields.nth(1)?;
+    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    Some(Mount {
+        device: String::from_utf8_lossy(device).into_owned(),
+        point: PathBuf::from(OsString::from_vec(unescape(point))),
+        kind: String::from_utf8_lossy(&unescape(kind)).into_owned(),
+    })
+}
+
+/// Turns `\040` and the like back into bytes.
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, after)) = rest.split_first() {
+        let octal = after.get(..3).filter(|_| first == b'\\');
+        let octal = octal.and_then(|digits| std::str::from_utf8(digits).ok());
+        if let Some(byte) = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            bytes.push(byte);
+            rest = after.get(3..).unwrap_or_default();
+        } else {
+            bytes.push(first);
+            rest = after;
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_kernel() {
+        let line =
+            br"36 35 0:57 / /mnt/a\040b\134c rw,noatime master:1 shared:2 - fuse.sinter x\040y ro";
+        let mount = parse(line).unwrap();
+        assert_eq!(mount.device, "0:57");
+        assert_eq!(mount.point, Path::new(r"/mnt/a b\c"));
+        assert_eq!(mount.kind, "fuse.sinter");
+        let plain = parse(b"1 0 8:1 / / rw - ext4 /dev/root rw").unwrap();
+        assert_eq!(
+            (plain.point.as_path(), plain.kind.as_str()),
+            (Path::new("/"), "ext4")
+        );
+        assert_eq!(parse(b""), None);
+        assert_eq!(parse(b"1 2 3"), None);
+    }
+
+    #[test]
+    fn this_machine_has_a_root() {
+        assert!(mounted_at(Path::new("/")).unwrap().is_some());
+    }
+}
