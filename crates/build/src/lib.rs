@@ -1,1 +1,31 @@
-//! SinterFS: build.
+//! The content pipeline: a `Source` becomes an image through any `ImageWriter`.
+//!
+//! `build` reads as the pipeline: scan -> dedupe -> order -> segment -> compress -> commit ->
+//! finish; each stage is a file. Files are read twice at most: by `dedupe` to find equal and
+//! similar ones, by `read` in their final order.
+//! **Invariant:** what is written depends on the source and the options alone, not on the number
+//! of threads or their timing; memory is bounded (see `build`).
+
+mod build;
+mod classify;
+mod commit;
+mod compress;
+mod dedupe;
+mod flow;
+mod gear;
+mod matcher;
+mod order;
+mod paths;
+mod read;
+mod readahead;
+mod report;
+mod segment;
+mod sketch;
+pub mod source;
+mod threads;
+mod transform;
+
+pub use build::{Options, build};
+pub use order::Order;
+pub use report::Report;
+pub use transform::{Chmod, Transform};

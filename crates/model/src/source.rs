@@ -1,6 +1,6 @@
 //! Writing side, entrance: where a tree comes from (a directory, a tar, another image, ...).
 
-use crate::{Extent, NodeId, Observer, Result, Tree};
+use crate::{Extent, NodeId, Observer, Result, Time, Tree};
 
 /// The content of one file of a source, open for reading. Reads may come in any order.
 pub trait FileContent: Send {
@@ -10,6 +10,12 @@ pub trait FileContent: Send {
     /// Tells whether the file has no bytes now.
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
+    }
+
+    /// Tells when the content was last modified, where the source knows; a time that is not the
+    /// tree's means that the file changed after the scan.
+    fn modified(&self) -> Result<Option<Time>> {
+        Ok(None)
     }
 
     /// Tells data and holes in order, without gaps, ending at `len`; the block numbers of data

@@ -1,0 +1,196 @@
+//! The whole pipeline: scan -> dedupe -> order -> segment -> compress -> commit -> finish.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::{
+    Content, ContentMap, Error, ImageWriter, MapExtent, NodeId, Observer, Result, Source, Stage,
+    Tally, Tree,
+};
+
+use crate::dedupe::{Contents, dedupe};
+use crate::flow::{self, Owner, Stored};
+use crate::order::{Order, order};
+use crate::read::{Reader, Trouble};
+use crate::readahead::Plan;
+use crate::transform::Transform;
+use crate::{Report, paths, threads};
+
+/// Says how a tree is packed; what does not depend on the format.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Threads for each stage that has several; 0 means as many as the machine runs at once. The
+    /// image does not depend on it.
+    pub threads: usize,
+    /// The order in which contents are stored.
+    pub order: Order,
+    /// How many full blocks the segment stage keeps to find repeated parts in; each takes a
+    /// block's size of memory. 0 leaves the open blocks.
+    pub window: u32,
+    /// Changes of owners, times and modes.
+    pub transform: Transform,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 0,
+            order: Order::default(),
+            window: 4,
+            transform: Transform::default(),
+        }
+    }
+}
+
+/// Packs the tree of a source with a writer and tells what was done.
+///
+/// Memory: `(window + 2 * threads + 6)` blocks, 32 MiB of files read ahead, and about 250 bytes a
+/// file besides its name (the tree 140, its content 100) and 16 an extent.
+///
+/// An error of the writer, of an encoder or of the scan as a whole ends the build, as does an
+/// observer that asks to stop (`Cancelled`). A file that cannot be read does not: the observer is
+/// warned, the report counts it, and what could be read is stored.
+pub fn build(
+    source: &dyn Source,
+    mut writer: Box<dyn ImageWriter>,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let threads = threads::resolve(options.threads);
+    let scanning = Counting {
+        inner: observer,
+        warnings: AtomicU64::new(0),
+    };
+    let mut tree = threads::guard("scan", || source.scan(&scanning))?;
+    let mut contents = dedupe(
+        source,
+        &tree,
+        options.order == Order::Similarity,
+        threads,
+        observer,
+    )?;
+    let order = order(&tree, &mut contents, options.order);
+    let trouble = Trouble::default();
+    let reader = Reader {
+        source,
+        tree: &tree,
+        observer,
+        trouble: &trouble,
+    };
+    let plan = Plan {
+        contents: &contents,
+        order: &order,
+        reader,
+    };
+    observer.expect(Stage::Segment, plan.total());
+    let stored = flow::store(&plan, &mut *writer, options.window, threads, observer)?;
+    let placed = place(&mut tree, &contents, stored);
+    options.transform.apply(&mut tree);
+    observer.expect(
+        Stage::Finish,
+        Tally {
+            items: 1,
+            ..Tally::default()
+        },
+    );
+    let image = writer.finish(&tree, &placed.map)?;
+    observer.advance(
+        Stage::Finish,
+        Tally {
+            items: 1,
+            bytes: 0,
+            stored: image.metadata_bytes,
+        },
+    );
+    Ok(Report {
+        tree: tree.stats(),
+        left_out: scanning.warnings.into_inner(),
+        unreadable: trouble.unreadable.into_inner(),
+        changed: trouble.changed.into_inner(),
+        image,
+        ..placed.report
+    })
+}
+
+/// Where the content of each file went, and what that says for the report.
+struct Placed {
+    map: ContentMap,
+    report: Report,
+}
+
+/// Gives each file its list of extents, and its node the size that was stored.
+fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Placed {
+    let Stored { segmented, owners } = stored;
+    let mut map = ContentMap::new(tree.nodes().len());
+    let mut report = Report {
+        matched_bytes: segmented.matched,
+        ..Report::default()
+    };
+    let mut rejected: Vec<NodeId> = owners
+        .iter()
+        .filter_map(|owner| match owner {
+            Owner::Rejected(file) => Some(*file),
+            Owner::Content(_) => None,
+        })
+        .collect();
+    rejected.sort_unstable();
+    for extent in &segmented.extents {
+        if let MapExtent::Hole { len } = extent {
+            report.hole_bytes += *len;
+        }
+    }
+    let mut start = 0;
+    for (owner, list) in owners.iter().zip(&segmented.lists) {
+        let end = usize::try_from(list.end).unwrap_or(usize::MAX);
+        let number = map.push(&segmented.extents[start..end]);
+        start = end;
+        let mut give = |file: NodeId| {
+            map.assign(file, number);
+            tree.nodes_mut()[file.index()].content = Content::File { size: list.size };
+        };
+        match *owner {
+            Owner::Rejected(file) => give(file),
+            Owner::Content(index) => {
+                let content = &contents.items[index as usize];
+                give(content.original);
+                for &file in contents.duplicates(content) {
+                    if rejected.binary_search(&file).is_err() {
+                        give(file);
+                        report.duplicates += 1;
+                        report.duplicate_bytes += list.size;
+                    }
+                }
+            }
+        }
+    }
+    let nothing = map.push(&[]);
+    for &file in &contents.empty {
+        map.assign(file, nothing);
+        debug_assert_eq!(paths::size(tree, file), 0);
+    }
+    Placed { map, report }
+}
+
+/// Counts the warnings of the scan.
+struct Counting<'a> {
+    inner: &'a dyn Observer,
+    warnings: AtomicU64,
+}
+
+impl Observer for Counting<'_> {
+    fn expect(&self, stage: Stage, total: Tally) {
+        self.inner.expect(stage, total);
+    }
+
+    fn advance(&self, stage: Stage, done: Tally) {
+        self.inner.advance(stage, done);
+    }
+
+    fn warn(&self, warning: &Error) {
+        self.warnings.fetch_add(1, Ordering::Relaxed);
+        self.inner.warn(warning);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.inner.cancelled()
+    }
+}

@@ -1,0 +1,315 @@
+//! First read of the files: finds equal ones and sketches the others.
+//!
+//! Enters a tree; leaves the distinct contents in path order, each with the files that probably
+//! share it, and a similarity sketch of each if the order wants one. Equality is that of size,
+//! XXH3-128 of the data and the layout of holes; the second read (`read`) proves it byte by byte.
+//! A file whose size no other has is not read here unless its sketch is wanted.
+//! **Invariant:** every file is read at most once, in pieces of `PIECE` bytes; holes are not read.
+//! A file that cannot be read here is content of its own; the second read tells what is wrong.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use model::{
+    Category, ExtentSource, FileContent, NodeId, Observer, Result, Source, Stage, Tally, Tree,
+};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::sketch::{NOTHING, Sketch, Sketcher};
+use crate::threads::{self, lock};
+use crate::{classify, paths, read::PIECE};
+
+/// Files from this size on are read first, the largest first, so that no thread is left alone
+/// with a large file at the end.
+const LARGE: u64 = 64 << 20;
+
+/// What was found out about the files' content.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// The distinct contents, by the path of their first file.
+    pub items: Vec<Content>,
+    /// The sketch of each; empty if none were wanted.
+    pub sketches: Vec<Sketch>,
+    /// The files that share a content with an earlier one; see `Content::duplicates`.
+    pub duplicates: Vec<NodeId>,
+    /// The files without bytes.
+    pub empty: Vec<NodeId>,
+}
+
+/// One distinct content.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Content {
+    /// The first file that has it.
+    pub original: NodeId,
+    /// What it is, if it was read.
+    pub category: Option<Category>,
+    first_duplicate: u32,
+    duplicate_count: u32,
+}
+
+impl Contents {
+    /// Tells the files that probably share a content with its original.
+    pub fn duplicates(&self, content: &Content) -> &[NodeId] {
+        let first = content.first_duplicate as usize;
+        &self.duplicates[first..first + content.duplicate_count as usize]
+    }
+}
+
+/// What the first read learns of a file.
+#[derive(Debug, Clone, Copy)]
+struct Fingerprint {
+    hash: u128,
+    category: Category,
+}
+
+/// Reads the files and groups equal ones.
+pub(crate) fn dedupe(
+    source: &dyn Source,
+    tree: &Tree,
+    sketches: bool,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<Contents> {
+    let (files, empty): (Vec<_>, Vec<_>) = paths::files(tree)
+        .into_iter()
+        .partition(|&file| paths::size(tree, file) > 0);
+    let wanted = select(tree, &files, sketches);
+    let bytes = wanted
+        .iter()
+        .map(|&index| paths::size(tree, files[index as usize]))
+        .sum();
+    observer.expect(
+        Stage::Dedupe,
+        Tally {
+            items: wanted.len() as u64,
+            bytes,
+            stored: 0,
+        },
+    );
+
+    let table = Table {
+        prints: Mutex::new(vec![None; files.len()]),
+        sketches: Mutex::new(if sketches {
+            vec![NOTHING; files.len()]
+        } else {
+            Vec::new()
+        }),
+    };
+    let next = AtomicUsize::new(0);
+    threads::run("dedupe", threads, || {
+        let mut reader = Reader {
+            buffer: Vec::new(),
+            sketches,
+            observer,
+        };
+        let result = loop {
+            let Some(&index) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                break Ok(());
+            };
+            let file = files[index as usize];
+            match reader.read(source, tree, file) {
+                Ok(found) => table.set(index as usize, found),
+                Err(error) => break Err(error),
+            }
+        };
+        if result.is_err() {
+            next.store(wanted.len(), Ordering::Relaxed);
+        }
+        result
+    })?;
+    Ok(group(tree, &files, empty, table))
+}
+
+/// Lists the files to read, as indices, in the order in which threads take them.
+fn select(tree: &Tree, files: &[NodeId], all: bool) -> Vec<u32> {
+    let mut wanted: Vec<u32> = (0..files.len() as u32).collect();
+    let size = |index: u32| paths::size(tree, files[index as usize]);
+    if !all {
+        wanted.sort_unstable_by_key(|&index| size(index));
+        wanted = wanted
+            .chunk_by(|&a, &b| size(a) == size(b))
+            .filter(|same| same.len() > 1)
+            .flatten()
+            .copied()
+            .collect();
+    }
+    wanted.sort_unstable_by_key(|&index| {
+        let size = size(index);
+        (
+            std::cmp::Reverse(if size >= LARGE { size } else { 0 }),
+            index,
+        )
+    });
+    wanted
+}
+
+/// Where threads put what they find.
+struct Table {
+    prints: Mutex<Vec<Option<Fingerprint>>>,
+    sketches: Mutex<Vec<Sketch>>,
+}
+
+impl Table {
+    fn set(&self, index: usize, found: Option<(Fingerprint, Sketch)>) {
+        let Some((print, sketch)) = found else { return };
+        lock(&self.prints)[index] = Some(print);
+        if let Some(place) = lock(&self.sketches).get_mut(index) {
+            *place = sketch;
+        }
+    }
+}
+
+/// One thread's reading of files.
+struct Reader<'a> {
+    buffer: Vec<u8>,
+    sketches: bool,
+    observer: &'a dyn Observer,
+}
+
+impl Reader<'_> {
+    /// Reads a file; `None` if it cannot be read or is not as long as it was.
+    fn read(
+        &mut self,
+        source: &dyn Source,
+        tree: &Tree,
+        file: NodeId,
+    ) -> Result<Option<(Fingerprint, Sketch)>> {
+        threads::check_cancelled(self.observer)?;
+        let size = paths::size(tree, file);
+        let found = match source.open(tree, file) {
+            Ok(content) => self.print(&*content, size),
+            Err(_) => Ok(None),
+        };
+        self.observer.advance(
+            Stage::Dedupe,
+            Tally {
+                items: 1,
+                bytes: size,
+                stored: 0,
+            },
+        );
+        match found {
+            Err(error) if error.kind() == model::Kind::Cancelled => Err(error),
+            Err(_) => Ok(None),
+            Ok(found) => Ok(found),
+        }
+    }
+
+    fn print(
+        &mut self,
+        content: &dyn FileContent,
+        size: u64,
+    ) -> Result<Option<(Fingerprint, Sketch)>> {
+        let extents = content.extents()?;
+        if extents
+            .last()
+            .is_none_or(|last| last.offset + last.len != size)
+        {
+            return Ok(None);
+        }
+        let mut hash = Xxh3::new();
+        let mut sketcher = Sketcher::new();
+        let mut category = None;
+        for extent in &extents {
+            if extent.source == ExtentSource::Hole {
+                continue;
+            }
+            let end = extent.offset + extent.len;
+            let mut at = extent.offset;
+            while at < end {
+                let len = (end - at).min(PIECE as u64) as usize;
+                if self.buffer.len() < len {
+                    self.buffer.resize(len, 0);
+                }
+                let piece = &mut self.buffer[..len];
+                if content.read_at(at, piece)? < len {
+                    return Ok(None);
+                }
+                at += len as u64;
+                hash.update(piece);
+                let category = *category.get_or_insert_with(|| classify::category(piece));
+                if self.sketches && category != Category::Incompressible {
+                    sketcher.update(piece);
+                }
+                threads::check_cancelled(self.observer)?;
+            }
+        }
+        if extents.len() > 1 || category.is_none() {
+            for extent in &extents {
+                hash.update(&[u8::from(extent.source == ExtentSource::Hole)]);
+                hash.update(&extent.len.to_le_bytes());
+            }
+        }
+        let category = category.unwrap_or_default();
+        Ok(Some((
+            Fingerprint {
+                hash: hash.digest128(),
+                category,
+            },
+            sketcher.finish(),
+        )))
+    }
+}
+
+/// Puts files of equal size and fingerprint together.
+fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Contents {
+    let prints = table
+        .prints
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut sketches = table
+        .sketches
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let key = |index: u32| {
+        let print = prints[index as usize]?;
+        Some((paths::size(tree, files[index as usize]), print.hash))
+    };
+    let mut by_key: Vec<u32> = (0..files.len() as u32)
+        .filter(|&i| key(i).is_some())
+        .collect();
+    by_key.sort_unstable_by_key(|&index| (key(index), index));
+
+    // the original of each file, itself for most
+    let mut original: Vec<u32> = (0..files.len() as u32).collect();
+    for same in by_key.chunk_by(|&a, &b| key(a) == key(b)) {
+        for &index in same {
+            original[index as usize] = same[0];
+        }
+    }
+    // contents in path order, their duplicates in path order too
+    let mut duplicates: Vec<u32> = (0..files.len() as u32)
+        .filter(|&index| original[index as usize] != index)
+        .collect();
+    duplicates.sort_unstable_by_key(|&index| (original[index as usize], index));
+    let mut items = Vec::with_capacity(files.len() - duplicates.len());
+    let mut rest = &duplicates[..];
+    for index in 0..files.len() as u32 {
+        if original[index as usize] != index {
+            continue;
+        }
+        let count = rest.partition_point(|&other| original[other as usize] == index);
+        items.push(Content {
+            original: files[index as usize],
+            category: prints[index as usize].map(|print| print.category),
+            first_duplicate: (duplicates.len() - rest.len()) as u32,
+            duplicate_count: count as u32,
+        });
+        rest = &rest[count..];
+        if !sketches.is_empty() {
+            sketches[items.len() - 1] = sketches[index as usize];
+        }
+    }
+    sketches.truncate(items.len());
+    sketches.shrink_to_fit();
+    let duplicates = duplicates
+        .iter()
+        .map(|&index| files[index as usize])
+        .collect();
+    Contents {
+        items,
+        sketches,
+        duplicates,
+        empty,
+    }
+}

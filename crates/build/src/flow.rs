@@ -1,0 +1,255 @@
+//! The second half of the pipeline, which runs as a whole: read -> segment -> compress -> commit.
+//!
+//! Enters the contents in order; leaves what the segment stage knows. Threads: readers, one that segments, workers that encode, and the caller, who commits.
+//! **Invariant:** every wait ends when the other side is gone, so an error anywhere ends all
+//! threads; at most `threads + SPARE` segments are between segment and commit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use model::{Error, Geometry, ImageWriter, Kind, NodeId, Observer, Result, Segment, Stage, Tally};
+
+use crate::commit::{POLL, commit};
+use crate::compress::encode;
+use crate::read::{Closed, Piece, Sink};
+use crate::readahead::{Plan, Readahead};
+use crate::segment::{Segmented, Segmenter};
+use crate::threads;
+
+/// Segments beyond one for each worker that may wait, so that no worker does.
+const SPARE: usize = 2;
+
+/// Threads that read ahead: enough to keep a disk's queue filled.
+const READERS: usize = 4;
+
+/// Where all content went.
+pub(crate) struct Stored {
+    /// The extents, by segment.
+    pub segmented: Segmented,
+    /// Files that were stored for themselves after the given content, with the list they got:
+    /// lists of contents and of these follow each other in order.
+    pub owners: Vec<Owner>,
+}
+
+/// Whose content a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// That of a content, by its index, and of its duplicates.
+    Content(u32),
+    /// That of a file that looked like a duplicate and was none.
+    Rejected(NodeId),
+}
+
+/// Reads, cuts, encodes and writes all contents.
+pub(crate) fn store(
+    plan: &Plan<'_>,
+    writer: &mut dyn ImageWriter,
+    window: u32,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<Stored> {
+    let Geometry::Solid { block_size } = writer.geometry() else {
+        return Err(Error::unsupported(
+            "a format that cuts content in another way than solid blocks",
+        ));
+    };
+    let encoder = writer.encoder();
+    let encoder = &*encoder;
+    let ahead = Readahead::new();
+    let stop = AtomicBool::new(false);
+    let in_flight = threads + SPARE;
+    std::thread::scope(|scope| {
+        let (ahead, stop) = (&ahead, &stop);
+        let _ends_with_us = OnDrop(|| {
+            stop.store(true, Ordering::Relaxed);
+            ahead.close();
+        });
+        for _ in 0..threads.min(READERS) {
+            spawn(scope, "read", move || ahead.fill(plan))?;
+        }
+        let (segment_tx, segment_rx) = bounded(in_flight);
+        let (block_tx, block_rx) = unbounded();
+        let (permit_tx, permit_rx) = bounded(in_flight);
+        for _ in 0..in_flight {
+            let _ = permit_tx.send(());
+        }
+        for _ in 0..threads {
+            let (segments, blocks) = (segment_rx.clone(), block_tx.clone());
+            spawn(scope, "compress", move || {
+                encode(encoder, &segments, &blocks, stop, observer);
+            })?;
+        }
+        drop((segment_rx, block_tx));
+        let segmenting = spawn(scope, "segment", move || {
+            threads::guard("segment", move || {
+                let out = Outlet {
+                    segments: segment_tx,
+                    permits: permit_rx,
+                    observer,
+                };
+                let _close = OnDrop(|| ahead.close());
+                let result = segment(plan, ahead, block_size, window, &out, observer);
+                if result.is_err() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                result
+            })
+        })?;
+        let committed = commit(writer, &block_rx, &permit_tx, observer);
+        if committed.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        drop((block_rx, permit_tx));
+        let segmented = segmenting
+            .join()
+            .unwrap_or_else(|_| Err(Error::invalid("the segment thread ended by a panic")));
+        join(committed, segmented)
+    })
+}
+
+/// Chooses the error that tells most: a stage whose neighbour is gone only says so.
+fn join(committed: Result<u32>, segmented: Result<(Segmented, Vec<Owner>)>) -> Result<Stored> {
+    match (committed, segmented) {
+        (Ok(blocks), Ok((segmented, owners))) => {
+            if blocks != segmented.segments {
+                return Err(Error::invalid("a worker ended without its block"));
+            }
+            Ok(Stored { segmented, owners })
+        }
+        (Err(error), Ok(_)) => Err(error),
+        (Ok(_), Err(error)) => Err(error),
+        (Err(commit), Err(segment)) if commit.kind() == Kind::Cancelled => Err(segment),
+        (Err(commit), Err(_)) => Err(commit),
+    }
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new()
+        .name(name.to_owned())
+        .spawn_scoped(scope, work)
+        .map_err(|error| Error::io("cannot start a thread", error))
+}
+
+/// The way from the segment stage to the workers.
+struct Outlet<'a> {
+    segments: Sender<Segment>,
+    permits: Receiver<()>,
+    observer: &'a dyn Observer,
+}
+
+impl Outlet<'_> {
+    fn send(&self, segment: Segment) -> Result<()> {
+        loop {
+            threads::check_cancelled(self.observer)?;
+            match self.permits.recv_timeout(POLL) {
+                Ok(()) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
+        }
+        self.segments.send(segment).map_err(|_| gone())
+    }
+}
+
+#[cold]
+fn gone() -> Error {
+    Error::new(Kind::Cancelled, "the stage that takes segments has ended")
+}
+
+/// Cuts all contents in order; the body of the segment thread.
+fn segment(
+    plan: &Plan<'_>,
+    ahead: &Readahead,
+    block_size: u32,
+    window: u32,
+    out: &Outlet<'_>,
+    observer: &dyn Observer,
+) -> Result<(Segmented, Vec<Owner>)> {
+    let mut segmenter = Segmenter::new(block_size, window, |segment| out.send(segment))?;
+    let mut owners = Vec::with_capacity(plan.order.len());
+    for &content in plan.order {
+        let (mut bytes, mut rejected) = (0, Vec::new());
+        loop {
+            match ahead.take(observer)? {
+                Piece::Data {
+                    bytes: data,
+                    category,
+                } => {
+                    segmenter.data(&data, category)?;
+                    bytes += data.len() as u64;
+                    threads::check_cancelled(observer)?;
+                }
+                Piece::Hole(len) => segmenter.hole(len),
+                Piece::End { rejected: files } => {
+                    rejected.extend(files);
+                    break;
+                }
+            }
+        }
+        segmenter.end();
+        owners.push(Owner::Content(content));
+        observer.advance(
+            Stage::Segment,
+            Tally {
+                items: 1,
+                bytes,
+                stored: 0,
+            },
+        );
+        for file in rejected {
+            let mut direct = Direct {
+                segmenter: &mut segmenter,
+                failure: None,
+            };
+            let closed = plan.reader.read(file, None, &[], &mut direct);
+            match (closed, direct.failure) {
+                (Ok(()), None) => {}
+                (_, failure) => return Err(failure.unwrap_or_else(gone)),
+            }
+            segmenter.end();
+            owners.push(Owner::Rejected(file));
+        }
+    }
+    Ok((segmenter.finish()?, owners))
+}
+
+/// Feeds the segmenter from its own thread, for the rare file that was no duplicate after all.
+struct Direct<'a, E> {
+    segmenter: &'a mut Segmenter<E>,
+    failure: Option<Error>,
+}
+
+impl<E: FnMut(Segment) -> Result<()>> Sink for Direct<'_, E> {
+    fn reserve(&mut self, _: u64) -> std::result::Result<(), Closed> {
+        Ok(())
+    }
+
+    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
+        let result = match piece {
+            Piece::Data { bytes, category } => self.segmenter.data(&bytes, category),
+            Piece::Hole(len) => {
+                self.segmenter.hole(len);
+                Ok(())
+            }
+            Piece::End { .. } => Ok(()),
+        };
+        result.map_err(|error| {
+            self.failure = Some(error);
+            Closed
+        })
+    }
+}
+
+/// Calls a function when it goes out of scope, however that happens.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

@@ -1,0 +1,205 @@
+//! Puts the distinct contents into the order in which they are stored.
+//!
+//! Enters contents in path order; leaves a permutation of them. By similarity, a greedy chain:
+//! after a content comes the one not yet placed that agrees with it in most places of its
+//! sketch; where none agrees, the next one by extension, name and path. Candidates come from lists
+//! of the contents that share a value in a place, of which at most `LOOKS` are looked at, so the
+//! time grows as n log n. Contents that are already compressed come last, by path.
+//! **Invariant:** depends on the tree and the sketches alone; ties go by path.
+
+use std::str::FromStr;
+
+use model::{Category, Error, Tree};
+
+use crate::dedupe::Contents;
+use crate::paths;
+use crate::sketch::{EMPTY, PLACES, Sketch};
+
+/// Says in which order contents are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Similar contents together.
+    #[default]
+    Similarity,
+    /// As a walk of the tree finds them, directories by name.
+    Path,
+    /// By path from the last component to the first: equal names together.
+    ReversePath,
+    /// As the source numbered them: level by level for a directory.
+    None,
+}
+
+impl FromStr for Order {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Ok(match text {
+            "similarity" => Self::Similarity,
+            "path" => Self::Path,
+            "revpath" => Self::ReversePath,
+            "none" => Self::None,
+            _ => {
+                let what = format!("order {text:?} is none of similarity, path, revpath, none");
+                return Err(Error::invalid(what));
+            }
+        })
+    }
+}
+
+/// Lists the indices of the contents in the order in which they are stored.
+pub(crate) fn order(tree: &Tree, contents: &mut Contents, order: Order) -> Vec<u32> {
+    let mut indices: Vec<u32> = (0..contents.items.len() as u32).collect();
+    let node = |index: u32| contents.items[index as usize].original;
+    match order {
+        Order::Path => {}
+        Order::None => indices.sort_unstable_by_key(|&index| node(index)),
+        Order::ReversePath => indices.sort_by(|&a, &b| {
+            let (mut a, mut b) = (node(a), node(b));
+            while a != b {
+                let names = paths::name(tree, a).cmp(paths::name(tree, b));
+                if names.is_ne() {
+                    return names;
+                }
+                (a, b) = (paths::parent(tree, a), paths::parent(tree, b));
+            }
+            std::cmp::Ordering::Equal
+        }),
+        Order::Similarity => {
+            let sketches = std::mem::take(&mut contents.sketches);
+            return by_similarity(tree, contents, sketches);
+        }
+    }
+    indices
+}
+
+fn by_similarity(tree: &Tree, contents: &Contents, mut sketches: Vec<Sketch>) -> Vec<u32> {
+    let packed =
+        |index: u32| contents.items[index as usize].category == Some(Category::Incompressible);
+    let (last, mut chain): (Vec<u32>, Vec<u32>) =
+        (0..contents.items.len() as u32).partition(|&index| packed(index));
+    chain.sort_by(|&a, &b| {
+        let name = |index: u32| paths::name(tree, contents.items[index as usize].original);
+        let (a, b) = (name(a), name(b));
+        (paths::extension(a), a).cmp(&(paths::extension(b), b))
+    });
+    // from here on, contents are named by their rank in `chain`
+    let mut lists = Lists::new(&chain, &mut sketches);
+    let mut result = Vec::with_capacity(contents.items.len());
+    let mut first = 0;
+    while first < chain.len() {
+        let mut at = first as u32;
+        loop {
+            lists.place(at);
+            result.push(chain[at as usize]);
+            match lists.most_like(&chain, &sketches, at) {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        while first < chain.len() && lists.placed[first] {
+            first += 1;
+        }
+    }
+    result.extend(last);
+    result
+}
+
+/// How many contents of a list are looked at for each that asks.
+const LOOKS: usize = 48;
+
+/// In how many places two contents must agree to be called similar.
+const ALIKE: usize = 1;
+
+/// For each value of each place the contents that have it and are not yet placed, by rank.
+struct Lists {
+    /// The members of all lists.
+    members: Vec<u32>,
+    /// Where each list begins in `members`, and how many it still has.
+    spans: Vec<(u32, u32)>,
+    placed: Vec<bool>,
+    /// For which content each was last compared, so that it is compared once.
+    seen: Vec<u32>,
+}
+
+impl Lists {
+    /// Makes the lists and replaces each value of the sketches by the number of its list;
+    /// values that only one content has become `EMPTY`.
+    fn new(chain: &[u32], sketches: &mut [Sketch]) -> Self {
+        let mut members: Vec<u32> = Vec::new();
+        let mut spans = Vec::new();
+        let mut ranks: Vec<u32> = Vec::with_capacity(chain.len());
+        for place in 0..PLACES {
+            let value =
+                |sketches: &[Sketch], rank: u32| sketches[chain[rank as usize] as usize][place];
+            ranks.clear();
+            ranks.extend((0..chain.len() as u32).filter(|&rank| value(sketches, rank) != EMPTY));
+            ranks.sort_unstable_by_key(|&rank| (value(sketches, rank), rank));
+            let mut rest = &ranks[..];
+            while let Some(&head) = rest.first() {
+                let wanted = value(sketches, head);
+                let count = rest.partition_point(|&rank| value(sketches, rank) == wanted);
+                let (same, after) = rest.split_at(count);
+                rest = after;
+                let list = if count > 1 { spans.len() as u32 } else { EMPTY };
+                for &rank in same {
+                    sketches[chain[rank as usize] as usize][place] = list;
+                }
+                if count > 1 {
+                    spans.push((members.len() as u32, count as u32));
+                    members.extend_from_slice(same);
+                }
+            }
+        }
+        let count = chain.len();
+        Self {
+            members,
+            spans,
+            placed: vec![false; count],
+            seen: vec![EMPTY; count],
+        }
+    }
+
+    fn place(&mut self, rank: u32) {
+        self.placed[rank as usize] = true;
+    }
+
+    /// Finds the content not yet placed that agrees with `rank` in most places; the least rank of
+    /// several.
+    fn most_like(&mut self, chain: &[u32], sketches: &[Sketch], rank: u32) -> Option<u32> {
+        let mine = &sketches[chain[rank as usize] as usize];
+        let mut best: Option<(usize, u32)> = None;
+        for &list in mine.iter().filter(|&&list| list != EMPTY) {
+            let (start, count) = &mut self.spans[list as usize];
+            let members = &mut self.members[*start as usize..(*start + *count) as usize];
+            let (mut at, mut looks) = (0, 0);
+            while at < *count as usize && looks < LOOKS {
+                let other = members[at];
+                if self.placed[other as usize] {
+                    // a placed member leaves the list for good
+                    members.swap(at, *count as usize - 1);
+                    *count -= 1;
+                    continue;
+                }
+                (at, looks) = (at + 1, looks + 1);
+                if std::mem::replace(&mut self.seen[other as usize], rank) == rank {
+                    continue;
+                }
+                let theirs = &sketches[chain[other as usize] as usize];
+                let score = agreement(mine, theirs);
+                let better = best
+                    .is_none_or(|(most, least)| score > most || (score == most && other < least));
+                if score >= ALIKE && better {
+                    best = Some((score, other));
+                }
+            }
+        }
+        best.map(|(_, other)| other)
+    }
+}
+
+fn agreement(a: &Sketch, b: &Sketch) -> usize {
+    a.iter()
+        .zip(b)
+        .filter(|&(a, b)| a == b && *a != EMPTY)
+        .count()
+}

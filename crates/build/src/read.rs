@@ -1,0 +1,314 @@
+//! Second read of a content: its pieces in order, and the proof that its duplicates are equal.
+//!
+//! Enters a content with the files that probably share it; leaves data and holes for a sink, then
+//! how it ended. Each duplicate is read along in the same pieces and compared; one that differs,
+//! cannot be read or changed is rejected and becomes content of its own.
+//! **Invariant:** what the sink got is what is stored: at most the scanned size, less if the file
+//! ended or failed earlier. Trouble is told to the observer once for each file.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::{
+    Category, Error, Extent, ExtentSource, FileContent, NodeId, Observer, Result, Source, Tree,
+};
+
+use crate::{classify, paths};
+
+/// The largest piece in bytes: large enough that a system call costs nothing by comparison, small
+/// enough for the processor's cache.
+pub(crate) const PIECE: usize = 1 << 20;
+
+/// Duplicates that stay open while a content of several pieces is read; more are opened anew for
+/// each piece, so that the number of open files is bounded.
+const KEPT_OPEN: usize = 32;
+
+/// What the second read gives for a content.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Bytes; the category is the same in all pieces of a content.
+    Data { bytes: Vec<u8>, category: Category },
+    /// So many zeros that are not stored.
+    Hole(u64),
+    /// Nothing follows.
+    End {
+        /// Duplicates that turned out not to be equal.
+        rejected: Vec<NodeId>,
+    },
+}
+
+impl Piece {
+    /// Tells the bytes of memory a piece holds.
+    pub fn held(&self) -> u64 {
+        match self {
+            Self::Data { bytes, .. } => bytes.len() as u64,
+            _ => 0,
+        }
+    }
+}
+
+/// Says that nobody takes pieces any more.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+/// Where pieces go.
+pub(crate) trait Sink {
+    /// Waits until there is room for so many bytes.
+    fn reserve(&mut self, bytes: u64) -> std::result::Result<(), Closed>;
+    /// Takes a piece for which there is room.
+    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed>;
+}
+
+/// Counts files that gave trouble.
+#[derive(Debug, Default)]
+pub(crate) struct Trouble {
+    /// Files of which nothing or only a beginning could be read.
+    pub unreadable: AtomicU64,
+    /// Files that were not as the scan found them.
+    pub changed: AtomicU64,
+}
+
+/// Reads contents of one source.
+pub(crate) struct Reader<'a> {
+    pub source: &'a dyn Source,
+    pub tree: &'a Tree,
+    pub observer: &'a dyn Observer,
+    pub trouble: &'a Trouble,
+}
+
+/// Why reading stopped early.
+enum Stop {
+    Closed,
+    Failed(Error),
+}
+
+impl From<Closed> for Stop {
+    fn from(_: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// How a content was read to its end.
+struct Ended {
+    /// It has as many bytes as the scan found.
+    whole: bool,
+    /// It is as the scan found it.
+    unchanged: bool,
+}
+
+impl Reader<'_> {
+    /// Reads a content once and gives its pieces to the sink.
+    pub fn read(
+        &self,
+        file: NodeId,
+        category: Option<Category>,
+        duplicates: &[NodeId],
+        sink: &mut dyn Sink,
+    ) -> std::result::Result<(), Closed> {
+        let mut twins = Twins::new(self, file, duplicates);
+        let ended = match self.source.open(self.tree, file) {
+            Ok(content) => self.copy(file, category, &*content, &mut twins, sink),
+            Err(error) => Err(Stop::Failed(error)),
+        };
+        let whole = match ended {
+            Ok(ended) => {
+                if !ended.unchanged {
+                    let what = "changed while it was packed, stored as it was read then";
+                    self.observer
+                        .warn(&Error::invalid(what).path(self.path(file)));
+                    self.trouble.changed.fetch_add(1, Ordering::Relaxed);
+                }
+                ended.whole
+            }
+            Err(Stop::Failed(error)) => {
+                self.observer.warn(&error.path(self.path(file)));
+                self.trouble.unreadable.fetch_add(1, Ordering::Relaxed);
+                false
+            }
+            Err(Stop::Closed) => return Err(Closed),
+        };
+        let rejected = if whole {
+            twins.rejected
+        } else {
+            duplicates.to_vec()
+        };
+        sink.push(Piece::End { rejected })
+    }
+
+    fn copy(
+        &self,
+        file: NodeId,
+        mut category: Option<Category>,
+        content: &dyn FileContent,
+        twins: &mut Twins<'_>,
+        sink: &mut dyn Sink,
+    ) -> std::result::Result<Ended, Stop> {
+        let size = paths::size(self.tree, file);
+        let extents = clip(content.extents()?, size);
+        let mut rest: u64 = extents.iter().filter(|e| !is_hole(e)).map(|e| e.len).sum();
+        if rest == 0 {
+            twins.compare(
+                &extents,
+                0,
+                &[],
+                Turn {
+                    first: true,
+                    last: true,
+                },
+            );
+        }
+        let mut first = true;
+        for extent in &extents {
+            if is_hole(extent) {
+                sink.push(Piece::Hole(extent.len))?;
+                continue;
+            }
+            let (mut at, end) = (extent.offset, extent.offset + extent.len);
+            while at < end {
+                let len = (end - at).min(PIECE as u64);
+                sink.reserve(len)?;
+                let mut bytes = vec![0; len as usize];
+                let got = content.read_at(at, &mut bytes)?;
+                bytes.truncate(got);
+                let category = *category.get_or_insert_with(|| classify::category(&bytes));
+                let short = (got as u64) < len;
+                rest -= len;
+                if !short {
+                    twins.compare(
+                        &extents,
+                        at,
+                        &bytes,
+                        Turn {
+                            first,
+                            last: rest == 0,
+                        },
+                    );
+                }
+                if got > 0 {
+                    sink.push(Piece::Data { bytes, category })?;
+                }
+                if short {
+                    return Ok(Ended {
+                        whole: false,
+                        unchanged: false,
+                    });
+                }
+                (at, first) = (at + len, false);
+            }
+        }
+        let end = extents.last().map_or(0, |last| last.offset + last.len);
+        let unchanged = self.is_unchanged(file, content).unwrap_or(false);
+        Ok(Ended {
+            whole: end == size,
+            unchanged: unchanged && end == size,
+        })
+    }
+
+    /// Tells whether an open file has the size and time that the scan found.
+    fn is_unchanged(&self, file: NodeId, content: &dyn FileContent) -> Result<bool> {
+        let scanned = self.tree.node(file).meta.times.modified;
+        let time = content.modified()?;
+        Ok(content.len()? == paths::size(self.tree, file)
+            && time.is_none_or(|time| time == scanned))
+    }
+
+    fn path(&self, file: NodeId) -> std::path::PathBuf {
+        use std::os::unix::ffi::OsStringExt;
+        std::ffi::OsString::from_vec(self.tree.path(file)).into()
+    }
+}
+
+/// Which of a content's pieces is compared.
+#[derive(Clone, Copy)]
+struct Turn {
+    first: bool,
+    last: bool,
+}
+
+/// The duplicates of a content while it is read.
+struct Twins<'a> {
+    reader: &'a Reader<'a>,
+    original: NodeId,
+    equal: Vec<(NodeId, Option<Box<dyn FileContent>>)>,
+    rejected: Vec<NodeId>,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Twins<'a> {
+    fn new(reader: &'a Reader<'a>, original: NodeId, duplicates: &[NodeId]) -> Self {
+        let equal = duplicates.iter().map(|&file| (file, None)).collect();
+        Self {
+            reader,
+            original,
+            equal,
+            rejected: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Compares a piece of the content with the same range of each duplicate.
+    fn compare(&mut self, extents: &[Extent], at: u64, bytes: &[u8], turn: Turn) {
+        let mut equal = std::mem::take(&mut self.equal);
+        let keep = equal.len() <= KEPT_OPEN && !turn.last;
+        equal.retain_mut(|(file, open)| {
+            let same = self
+                .is_same(*file, open, extents, at, bytes, turn)
+                .unwrap_or(false);
+            if !same {
+                self.rejected.push(*file);
+            }
+            if !keep {
+                *open = None;
+            }
+            same
+        });
+        self.equal = equal;
+    }
+
+    fn is_same(
+        &mut self,
+        file: NodeId,
+        open: &mut Option<Box<dyn FileContent>>,
+        extents: &[Extent],
+        at: u64,
+        bytes: &[u8],
+        turn: Turn,
+    ) -> Result<bool> {
+        let content = match open {
+            Some(content) => content,
+            None => open.insert(self.reader.source.open(self.reader.tree, file)?),
+        };
+        let size = paths::size(self.reader.tree, self.original);
+        if turn.first && !is_same_layout(extents, &clip(content.extents()?, size)) {
+            return Ok(false);
+        }
+        self.buffer.resize(bytes.len(), 0);
+        if content.read_at(at, &mut self.buffer)? != bytes.len() || self.buffer != bytes {
+            return Ok(false);
+        }
+        Ok(!turn.last || self.reader.is_unchanged(file, &**content)?)
+    }
+}
+
+fn is_hole(extent: &Extent) -> bool {
+    extent.source == ExtentSource::Hole
+}
+
+fn is_same_layout(a: &[Extent], b: &[Extent]) -> bool {
+    let part = |extent: &Extent| (extent.offset, extent.len, is_hole(extent));
+    a.iter().map(part).eq(b.iter().map(part))
+}
+
+/// Cuts extents at a size.
+fn clip(mut extents: Vec<Extent>, size: u64) -> Vec<Extent> {
+    extents.retain_mut(|extent| {
+        extent.len = extent.len.min(size.saturating_sub(extent.offset));
+        extent.len > 0
+    });
+    extents
+}

@@ -1,0 +1,105 @@
+//! A similarity sketch: 16 minimum hashes of a sample of a file's 32-byte windows.
+//!
+//! Two files agree in about as many of the 16 places as they share windows. The sample is taken
+//! where the gear hash says (1 of 32 windows), so it moves along with inserted bytes.
+//! **Invariant:** the sketch depends on the bytes alone, not on how they were cut into reads.
+
+use crate::gear::GEAR;
+
+/// How many minimum hashes a sketch has.
+pub(crate) const PLACES: usize = 16;
+
+/// The value of a place that no window fell in.
+pub(crate) const EMPTY: u32 = u32::MAX;
+
+/// Minimum hashes; `EMPTY` where no window fell in.
+pub(crate) type Sketch = [u32; PLACES];
+
+/// The sketch of no bytes.
+pub(crate) const NOTHING: Sketch = [EMPTY; PLACES];
+
+/// The bits that choose a window: 5 for 1 of 32, the top ones for a window of 32 bytes.
+const SAMPLE: u32 = 0xf800_0000;
+
+/// Collects a sketch from the bytes of a file in order.
+#[derive(Debug)]
+pub(crate) struct Sketcher {
+    state: u32,
+    sketch: Sketch,
+}
+
+impl Sketcher {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: 0,
+            sketch: NOTHING,
+        }
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        let mut state = self.state;
+        for &byte in bytes {
+            // the low half of the table is as random as the whole
+            state = (state << 1).wrapping_add(GEAR[usize::from(byte)] as u32);
+            if state & SAMPLE == 0 {
+                self.note(state);
+            }
+        }
+        self.state = state;
+    }
+
+    #[inline]
+    fn note(&mut self, state: u32) {
+        let mixed = u64::from(state).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = (mixed >> 60) as usize;
+        let value = (mixed >> 28) as u32;
+        if let Some(minimum) = self.sketch.get_mut(place) {
+            *minimum = value.min(*minimum);
+        }
+    }
+
+    /// Gives the sketch.
+    pub(crate) fn finish(self) -> Sketch {
+        self.sketch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(len: usize, seed: u64) -> Vec<u8> {
+        let mut state = seed;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    fn sketch(pieces: &[&[u8]]) -> Sketch {
+        let mut sketcher = Sketcher::new();
+        pieces.iter().for_each(|piece| sketcher.update(piece));
+        sketcher.finish()
+    }
+
+    fn equal(a: &Sketch, b: &Sketch) -> usize {
+        a.iter().zip(b).filter(|(a, b)| a == b).count()
+    }
+
+    #[test]
+    fn cuts_do_not_matter_and_likeness_shows() {
+        let (a, other) = (noise(100_000, 1), noise(100_000, 2));
+        let whole = sketch(&[&a]);
+        assert_eq!(whole, sketch(&[&a[..7], &a[7..50_001], &a[50_001..]]));
+        assert!(equal(&whole, &sketch(&[&other])) == 0);
+        let like = [&a[..40_000], b"inserted", &a[40_000..]].concat();
+        assert!(equal(&whole, &sketch(&[&like])) >= 14);
+        let half = [&a[..50_000], &other[50_000..]].concat();
+        let places = equal(&whole, &sketch(&[&half]));
+        assert!((2..14).contains(&places), "{places}");
+    }
+}
