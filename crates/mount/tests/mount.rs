@@ -344,7 +344,7 @@ fn the_kernel_remembers() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&lines);
     let trace = Trace(Arc::new(move |line: &str| {
-        sink.lock().unwrap().push(line.to_owned())
+        sink.lock().unwrap().push(line.to_owned());
     }));
     let options = MountOptions {
         trace: Some(trace),

@@ -10,7 +10,7 @@ use std::ops::{ControlFlow, Range};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use model::{Extent, ExtentSource, FileType, Image, Ino, Result};
+use model::{Error, Extent, ExtentSource, FileType, Image, Ino, Result};
 
 use crate::walk::{Entry, Step, Visit, walk};
 
@@ -118,7 +118,7 @@ impl Plan {
     fn spot(&mut self, dir: u32, name: &[u8]) -> Result<Spot> {
         let start = self.names.len();
         let len = u16::try_from(name.len())
-            .map_err(|_| model::Error::corrupt("a name is longer than 65535 bytes"))?;
+            .map_err(|_| Error::corrupt("a name is longer than 65535 bytes"))?;
         self.names.extend_from_slice(name);
         Ok(Spot {
             dir,
@@ -176,36 +176,45 @@ impl Plan {
 }
 
 /// Plans everything below a directory, whatever its names look like.
+///
+/// The visitor is shown every entry, with the error if it (or the rest of a directory) can't be
+/// planned.
 pub(crate) fn everything(
     image: &dyn Image,
     start: Ino,
-    visit: &mut dyn FnMut(&Entry<'_>) -> Result<()>,
+    visit: &mut dyn FnMut(&Entry<'_>, Option<Error>) -> Result<()>,
 ) -> Result<Plan> {
     let mut plan = Plan::new(start);
     let mut dirs = vec![0];
     walk(image, start, &mut |met| {
         let entry = match met {
             Visit::Enter(entry) => entry,
+            Visit::Broken(entry, error) => {
+                visit(&entry, Some(error))?;
+                return Ok(Step::On);
+            }
             Visit::Leave(_) => {
                 dirs.pop();
                 return Ok(Step::On);
             }
         };
-        visit(&entry)?;
         let parent = dirs.last().copied().unwrap_or(0);
-        if entry.kind == FileType::Directory {
-            dirs.push(plan.add_dir(parent, entry.name, entry.ino)?);
-        } else {
-            plan.add_leaf(image, parent, entry.name, entry.ino, entry.kind)?;
-        }
-        Ok(Step::On)
+        let added = match entry.kind {
+            FileType::Directory => plan
+                .add_dir(parent, entry.name, entry.ino)
+                .map(|index| dirs.push(index)),
+            kind => plan.add_leaf(image, parent, entry.name, entry.ino, kind),
+        };
+        let step = if added.is_ok() { Step::On } else { Step::Over };
+        visit(&entry, added.err())?;
+        Ok(step)
     })?;
     plan.seal();
     Ok(plan)
 }
 
 fn index(value: usize) -> Result<u32> {
-    u32::try_from(value).map_err(|_| model::Error::limit("more than 2^32 entries are selected"))
+    u32::try_from(value).map_err(|_| Error::limit("more than 2^32 entries are selected"))
 }
 
 /// Cuts a file at borders of extents, so that there are never more jobs than extents.

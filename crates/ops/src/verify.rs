@@ -47,7 +47,10 @@ pub fn verify(image: &dyn Image, threads: usize, observer: &dyn Observer) -> Res
     let mut dirs = vec![image.info().root];
     let mut entries = 0_u64;
 
-    let plan = everything(image, image.info().root, &mut |entry| {
+    let plan = everything(image, image.info().root, &mut |entry, broken| {
+        if let Some(error) = broken {
+            return check.note(entry.path, Err(error));
+        }
         entries += 1;
         dirs.truncate(entry.depth + 1);
         last.resize(entry.depth + 1, Vec::new());

@@ -27,10 +27,12 @@ pub struct Entry<'a> {
 }
 
 /// Says how an entry is met.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub enum Visit<'a> {
     /// The entry comes up; a directory before what it holds.
     Enter(Entry<'a>),
+    /// The rest of a directory can't be listed; to go on is to leave it.
+    Broken(Entry<'a>, Error),
     /// All that a directory holds has been visited.
     Leave(Entry<'a>),
 }
@@ -54,9 +56,17 @@ struct Level {
     name: usize,
 }
 
+enum Progress {
+    Down(Level),
+    Done,
+    Broken(Error),
+    Stop,
+}
+
 /// Walks what is below a directory; the directory itself is not visited.
 ///
-/// `Corrupt` if a directory holds itself or is in several places; and the errors of the visitor.
+/// `Corrupt` if a directory holds itself or is in several places; the error of listing the start,
+/// and the errors of the visitor.
 pub fn walk(
     image: &dyn Image,
     start: Ino,
@@ -73,18 +83,20 @@ pub fn walk(
     let mut entered = 1_u64;
 
     while let Some(level) = stack.last_mut() {
-        let down = match proceed(image, level, above.len() - 1, &mut path, visit)? {
-            ControlFlow::Break(()) => return Ok(()),
-            ControlFlow::Continue(down) => down,
-        };
-        if let Some(next) = down {
-            entered += 1;
-            if !above.insert(next.dir) || entered > image.info().totals.inodes {
-                let error = Error::corrupt("a directory is in more than one place");
-                return Err(error.path(OsStr::from_bytes(&path)));
+        let mut broken = None;
+        match proceed(image, level, above.len() - 1, &mut path, visit)? {
+            Progress::Stop => return Ok(()),
+            Progress::Done => {}
+            Progress::Broken(error) => broken = Some(error),
+            Progress::Down(next) => {
+                entered += 1;
+                if !above.insert(next.dir) || entered > image.info().totals.inodes {
+                    let error = Error::corrupt("a directory is in more than one place");
+                    return Err(error.path(OsStr::from_bytes(&path)));
+                }
+                stack.push(next);
+                continue;
             }
-            stack.push(next);
-            continue;
         }
         let Level {
             dir,
@@ -96,18 +108,22 @@ pub fn walk(
         above.remove(&dir);
         path.truncate(end);
         if stack.is_empty() {
-            continue;
+            return broken.map_or(Ok(()), Err);
         }
-        let (ino, kind, depth) = (dir, FileType::Directory, stack.len() - 1);
-        let (path, name) = (path.as_slice(), path.get(name..).unwrap_or_default());
-        if visit(Visit::Leave(Entry {
-            path,
-            name,
-            ino,
-            kind,
-            depth,
-        }))? == Step::Stop
-        {
+        let entry = Entry {
+            path: &path,
+            name: path.get(name..).unwrap_or_default(),
+            ino: dir,
+            kind: FileType::Directory,
+            depth: stack.len() - 1,
+        };
+        if let Some(error) = broken {
+            let error = error.path(OsStr::from_bytes(&path));
+            if visit(Visit::Broken(entry, error))? == Step::Stop {
+                return Ok(());
+            }
+        }
+        if visit(Visit::Leave(entry))? == Step::Stop {
             return Ok(());
         }
     }
@@ -121,9 +137,8 @@ fn proceed(
     depth: usize,
     path: &mut Vec<u8>,
     visit: &mut dyn FnMut(Visit<'_>) -> Result<Step>,
-) -> Result<ControlFlow<(), Option<Level>>> {
-    let mut result = Ok(ControlFlow::Continue(None));
-    path.truncate(level.path);
+) -> Result<Progress> {
+    let mut result = Ok(Progress::Done);
     let listed = image.read_dir(level.dir, level.next, &mut |dirent| {
         path.truncate(level.path);
         if !path.is_empty() {
@@ -133,7 +148,7 @@ fn proceed(
         path.extend_from_slice(dirent.name);
         if dirent.next <= level.next {
             let error = Error::corrupt("a directory goes on before its own position");
-            result = Err(error.path(OsStr::from_bytes(path)));
+            result = Ok(Progress::Broken(error));
             return ControlFlow::Break(());
         }
         level.next = dirent.next;
@@ -147,20 +162,21 @@ fn proceed(
         })) {
             Ok(Step::On) if kind == FileType::Directory => {
                 let (next, path) = (Cursor::START, path.len());
-                let down = Level {
+                result = Ok(Progress::Down(Level {
                     dir: ino,
                     next,
                     path,
                     name: start,
-                };
-                result = Ok(ControlFlow::Continue(Some(down)));
+                }));
             }
             Ok(Step::On | Step::Over) => return ControlFlow::Continue(()),
-            Ok(Step::Stop) => result = Ok(ControlFlow::Break(())),
+            Ok(Step::Stop) => result = Ok(Progress::Stop),
             Err(error) => result = Err(error),
         }
         ControlFlow::Break(())
     });
-    listed.map_err(|error| error.path(OsStr::from_bytes(path)))?;
-    result
+    match listed {
+        Err(error) => Ok(Progress::Broken(error)),
+        Ok(()) => result,
+    }
 }

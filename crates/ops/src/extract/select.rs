@@ -111,7 +111,8 @@ struct Level {
     ino: model::Ino,
 }
 
-/// Plans the selected part of an image; the errors tell of names that can't be used.
+/// Plans the selected part of an image; the errors tell of names that can't be used and of
+/// what can't be listed.
 pub(crate) fn plan(
     image: &dyn Image,
     selection: &Selection,
@@ -119,8 +120,7 @@ pub(crate) fn plan(
 ) -> Result<(Plan, Vec<Error>)> {
     let root = image.info().root;
     let mut plan = Plan::new(root);
-    let mut refused = Vec::new();
-    let mut refused_count = 0;
+    let mut refused = Refused::default();
     let all = selection.is_empty();
     let top = Level {
         inside: all,
@@ -132,16 +132,17 @@ pub(crate) fn plan(
     walk(image, root, &mut |met| {
         let entry = match met {
             Visit::Enter(entry) => entry,
+            Visit::Broken(_, error) => {
+                refused.push(error);
+                return Ok(Step::On);
+            }
             Visit::Leave(_) => {
                 levels.pop();
                 return Ok(Step::On);
             }
         };
         if let Some(error) = refuse(&entry) {
-            refused_count += 1;
-            if refused.len() < MAX_TOLD {
-                refused.push(error);
-            }
+            refused.push(error);
             return Ok(Step::Over);
         }
         let above = levels.last().is_some_and(|level| level.inside);
@@ -165,18 +166,15 @@ pub(crate) fn plan(
             }
         } else if inside && !stripped {
             let parent = plan_dirs(&mut plan, &mut levels)?;
-            plan.add_leaf(image, parent, entry.name, entry.ino, entry.kind)?;
+            let added = plan.add_leaf(image, parent, entry.name, entry.ino, entry.kind);
+            if let Err(error) = added {
+                refused.push(error.path(OsStr::from_bytes(entry.path)));
+            }
         }
         Ok(Step::On)
     })?;
     plan.seal();
-    if refused_count > refused.len() {
-        let more = refused_count - refused.len();
-        refused.push(Error::corrupt(format!(
-            "{more} more names can't be names of files"
-        )));
-    }
-    Ok((plan, refused))
+    Ok((plan, refused.errors()))
 }
 
 /// Plans the directories on the way that nothing has needed so far; tells the deepest.
@@ -191,6 +189,33 @@ fn plan_dirs(plan: &mut Plan, levels: &mut [Level]) -> Result<u32> {
         level.planned = Some(parent);
     }
     Ok(parent)
+}
+
+/// What can't be planned: errors, but not more than anybody reads.
+#[derive(Default)]
+struct Refused {
+    told: Vec<Error>,
+    more: u64,
+}
+
+impl Refused {
+    fn push(&mut self, error: Error) {
+        if self.told.len() < MAX_TOLD {
+            self.told.push(error)
+        } else {
+            self.more += 1
+        }
+    }
+
+    fn errors(mut self) -> Vec<Error> {
+        if self.more > 0 {
+            let more = self.more;
+            self.told.push(Error::corrupt(format!(
+                "{more} more entries can't be restored"
+            )));
+        }
+        self.told
+    }
 }
 
 fn refuse(entry: &Entry<'_>) -> Option<Error> {
