@@ -57,7 +57,8 @@ impl Report {
     }
 }
 
-/// Checks the image in a source; `deep` decodes all blocks.
+/// Checks the image in a source; `deep` decodes all blocks, `threads` (0: one for
+/// each processor) share the work.
 ///
 /// Damage is in the report. An error means that nothing could be checked: there is no image, its
 /// version is not known, reading failed, or the observer asked to stop.
@@ -65,6 +66,7 @@ pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
     deep: bool,
+    threads: usize,
     observer: &dyn Observer,
 ) -> Result<Report> {
     let mut report = Report::default();
@@ -83,6 +85,7 @@ pub fn check(
         reader: &reader,
         found: &found,
         deep,
+        threads,
         block_limit: image
             .as_ref()
             .map_or(options.limits.block, Dwarfs::block_size),

@@ -17,6 +17,7 @@ fn check_bytes(bytes: Vec<u8>, deep: bool) -> model::Result<Report> {
         Arc::new(MemorySource(bytes)),
         &OpenOptions::default(),
         deep,
+        2,
         &Quiet,
     )
 }

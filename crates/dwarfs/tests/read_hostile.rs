@@ -120,7 +120,7 @@ fn exercise(bytes: &[u8], offset: Offset) -> bool {
             false
         }
     };
-    if let Ok(report) = check(source, &options, true, &Quiet) {
+    if let Ok(report) = check(source, &options, true, 2, &Quiet) {
         assert!(opened || !report.is_sound());
     }
     opened

@@ -108,6 +108,8 @@ pub(super) struct Job<'a> {
     pub(super) reader: &'a SectionReader,
     pub(super) found: &'a [(Header, Extent)],
     pub(super) deep: bool,
+    /// Threads that work; 0 means one for each processor.
+    pub(super) threads: usize,
     /// The largest decoded block.
     pub(super) block_limit: u64,
     /// Bytes that chunks need of each block, where the metadata could be read.
@@ -123,7 +125,7 @@ struct Outcome {
 }
 
 impl Job<'_> {
-    /// Checks all sections with as many threads as there are processors.
+    /// Checks all sections with many threads.
     pub(super) fn run(&self, report: &mut Report) -> Result<()> {
         let bytes = self
             .found
@@ -140,7 +142,10 @@ impl Job<'_> {
         );
         let blocks = self.block_numbers();
         let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.found.len()) {
                 scope.spawn(|| {
