@@ -201,9 +201,9 @@ struct Refused {
 impl Refused {
     fn push(&mut self, error: Error) {
         if self.told.len() < MAX_TOLD {
-            self.told.push(error)
+            self.told.push(error);
         } else {
-            self.more += 1
+            self.more += 1;
         }
     }
 
