@@ -1,3 +1,5 @@
+//! The cache under one reader and under many.
+
 use std::sync::Barrier;
 use std::sync::atomic::AtomicUsize;
 use std::thread;

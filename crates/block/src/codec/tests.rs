@@ -1,3 +1,5 @@
+//! Encodings as text, round trips, exact lengths.
+
 use model::Kind;
 
 use super::*;

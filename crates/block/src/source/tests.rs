@@ -1,3 +1,5 @@
+//! Every kind of source reads the same bytes, and none past its end.
+
 use std::fs::{self, OpenOptions};
 use std::sync::Arc;
 

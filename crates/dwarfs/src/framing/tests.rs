@@ -1,3 +1,5 @@
+//! Payloads of every compression id.
+
 use model::Kind;
 
 use super::*;

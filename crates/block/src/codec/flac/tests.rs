@@ -1,3 +1,5 @@
+//! FLAC streams that the test writes bit by bit, and streams that nobody wrote.
+
 use proptest::prelude::*;
 
 use super::*;
