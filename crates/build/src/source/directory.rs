@@ -93,6 +93,3 @@ impl Source for Directory {
         )))
     }
 }
-
-#[cfg(test)]
-mod tests;
