@@ -94,6 +94,26 @@ impl Waveform {
         file
     }
 
+    /// Writes the form of WAV that tells valid bits from stored ones.
+    fn extensible(self, data: &[u8]) -> Vec<u8> {
+        let frame = (self.channels * self.bytes) as u32;
+        let mut file = b"RIFF".to_vec();
+        file.extend((60 + data.len() as u32).to_le_bytes());
+        file.extend(b"WAVEfmt \x28\0\0\0\xfe\xff");
+        file.extend((self.channels as u16).to_le_bytes());
+        file.extend(44_100u32.to_le_bytes());
+        file.extend((44_100 * frame).to_le_bytes());
+        file.extend((frame as u16).to_le_bytes());
+        file.extend((8 * self.bytes as u16).to_le_bytes());
+        file.extend(22u16.to_le_bytes());
+        file.extend((self.bits as u16).to_le_bytes());
+        file.extend(0u32.to_le_bytes());
+        file.extend(b"\x01\0\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71data");
+        file.extend((data.len() as u32).to_le_bytes());
+        file.extend(data);
+        file
+    }
+
     fn aiff(self, data: &[u8]) -> Vec<u8> {
         let frames = (data.len() / self.channels / self.bytes) as u32;
         let mut file = b"FORM".to_vec();
@@ -129,15 +149,35 @@ impl Waveform {
 /// Writes files of every kind that mkdwarfs takes for audio; tells the waveforms.
 fn write_audio(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut waveforms = Vec::new();
-    for bits in [8u32, 12, 16, 20, 24, 32] {
+    for (bits, bytes) in [
+        (8, 1),
+        (16, 2),
+        (20, 3),
+        (24, 3),
+        (32, 4),
+        (12, 2),
+        (12, 4),
+        (18, 3),
+        (20, 4),
+        (24, 4),
+    ] {
         for channels in [1, 2, 3, 8] {
             for (extension, big_endian, signed) in [
                 ("wav", false, bits > 8),
+                ("extensible.wav", false, bits > 8),
                 ("aiff", true, true),
                 ("be.caf", true, true),
                 ("le.caf", false, true),
             ] {
-                let bytes = bits.div_ceil(8) as usize;
+                // what else there is mkdwarfs does not take for audio
+                let taken = match extension {
+                    "extensible.wav" => true,
+                    "be.caf" | "le.caf" => bits >= 20 || [(8, 1), (16, 2)].contains(&(bits, bytes)),
+                    _ => [(8, 1), (16, 2), (20, 3), (24, 3), (32, 4)].contains(&(bits, bytes)),
+                };
+                if !taken {
+                    continue;
+                }
                 let waveform = Waveform {
                     channels,
                     bits,
@@ -145,10 +185,11 @@ fn write_audio(dir: &Path) -> Vec<(String, Vec<u8>)> {
                     big_endian,
                     signed,
                 };
-                let name = format!("{bits}bits-{channels}ch.{extension}");
+                let name = format!("{bits}bits-{bytes}bytes-{channels}ch.{extension}");
                 let data = waveform.data(waveforms.len() as u64);
                 let file = match extension {
                     "wav" => waveform.wav(&data),
+                    "extensible.wav" => waveform.extensible(&data),
                     "aiff" => waveform.aiff(&data),
                     _ => waveform.caf(&data),
                 };
@@ -233,6 +274,7 @@ fn pack(mkdwarfs: &Path, dir: &Path, compression: u16, options: &[&str]) -> Vec<
             "--no-progress",
             "--log-level=error",
             "-l1",
+            "-S26",
             "-W0",
             "--order=path",
         ])
