@@ -7,6 +7,7 @@
 //! time grows as n log n. Contents that are already compressed come last, by path.
 //! **Invariant:** depends on the tree and the sketches alone; ties go by path.
 
+use std::fmt;
 use std::str::FromStr;
 
 use model::{Category, Error, Tree};
@@ -27,6 +28,17 @@ pub enum Order {
     ReversePath,
     /// As the source numbered them: level by level for a directory.
     None,
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Similarity => "similarity",
+            Self::Path => "path",
+            Self::ReversePath => "revpath",
+            Self::None => "none",
+        })
+    }
 }
 
 impl FromStr for Order {

@@ -1,3 +1,51 @@
-//! Entry point.
+//! `sinter`: flags to one facade call to text. Nothing here knows a format or does the work.
 
-fn main() {}
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is the program that prints"
+)]
+
+mod calendar;
+mod commands;
+mod exit;
+mod interrupt;
+mod progress;
+mod size;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use commands::Command;
+
+/// Packs trees of files into read-only images, and mounts, reads and checks them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sinter",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(after_help = "\
+Examples:
+  sinter build /usr/share/doc -o doc.dwarfs    pack a directory
+  sinter mount doc.dwarfs /mnt                 mount it (sinter umount /mnt ends that)
+  sinter ls -l doc.dwarfs gzip                 list a directory in it
+  sinter extract doc.dwarfs -o out             unpack it
+  sinter check --deep doc.dwarfs               verify every byte
+
+Exit codes: 0 done; 1 done, but something was left out, changed or is damaged; 2 wrong use;
+3 corrupt image; 4 unsupported; 5 not found; 6 over a limit; 7 the system refused; 130 interrupted.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    match commands::run(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => exit::report(&error),
+    }
+}

@@ -1,1 +1,39 @@
-//! SinterFS: sinterfs.
+//! SinterFS: read-only file system images, built, opened, mounted, extracted and checked.
+//!
+//! This is the facade that programs use: it knows all formats (`registry`) and hides them.
+//!
+//! ```no_run
+//! use sinterfs::{Cursor, OpenOptions};
+//! # fn main() -> sinterfs::Result<()> {
+//! let opened = sinterfs::open("image.dwarfs", &OpenOptions::default())?;
+//! let image = opened.image();
+//! image.read_dir(image.info().root, Cursor::START, &mut |entry| {
+//!     println!("{}", String::from_utf8_lossy(entry.name));
+//!     std::ops::ControlFlow::Continue(())
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod build;
+mod check;
+mod details;
+mod levels;
+mod open;
+mod output;
+mod registry;
+mod times;
+
+pub use ::build::Order;
+pub use block::{FileSource, MemorySource, ReadAt};
+pub use build::{BuildReport, BuildRequest, Destination, PipelineReport, build};
+pub use check::{CheckReport, Depth, check};
+pub use details::{Details, Value};
+pub use model::*;
+pub use mount::{Ended, MountOptions, Session, daemon, mount, umount};
+pub use open::{OpenOptions, Opened, open, open_source};
+pub use ops::{
+    ExtractOptions, ExtractReport, Follow, ListOptions, Overwrite, Row, Step, VerifyReport, cat,
+    extract, list, resolve, row, verify,
+};
+pub use registry::FORMATS;

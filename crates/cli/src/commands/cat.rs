@@ -1,0 +1,41 @@
+//! `sinter cat`: files of an image on standard output.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+use sinterfs::{Error, Follow, Result, cat, resolve};
+
+use super::image::ImageArgs;
+
+/// Print files of an image.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  sinter cat image.dwarfs etc/os-release")]
+pub struct Args {
+    #[command(flatten)]
+    image: ImageArgs,
+
+    /// The files; symlinks are followed inside the image.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<OsString>,
+
+    /// How many threads read ahead (default: one a processor).
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+}
+
+/// Prints the files one after the other.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let opened = args.image.open()?;
+    let image = &**opened.image();
+    let threads = super::threads(args.jobs);
+    let mut out = std::io::stdout().lock();
+    for path in &args.paths {
+        let ino = resolve(image, path.as_bytes(), Follow::All)?;
+        cat(image, ino, threads, &mut out).map_err(|e| e.path(path))?;
+    }
+    out.flush()
+        .map_err(|e| Error::io("cannot write the content", e))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,96 @@
+//! `sinter check`: whether an image is what it was when it was made.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use sinterfs::{Depth, Result};
+
+use super::image::ImageArgs;
+use crate::progress::{Display, Show};
+use crate::{exit, text};
+
+/// Verify checksums and structure of an image, or every byte of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter check image.dwarfs           checksums of all sections, structure of the metadata
+  sinter check --deep image.dwarfs    decode every block and read every file, too")]
+pub struct Args {
+    #[command(flatten)]
+    image: ImageArgs,
+
+    /// Decode every block and read every file.
+    #[arg(long)]
+    deep: bool,
+
+    /// How many threads work (default: one a processor).
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+
+    /// Show problems only.
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Checks, and shows every problem.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let show = if args.quiet || args.json {
+        Show::Warnings
+    } else {
+        Show::Progress
+    };
+    let display = Display::start(show);
+    let depth = Depth {
+        deep: args.deep,
+        threads: super::threads(args.jobs),
+    };
+    let options = args.image.options();
+    let report = sinterfs::check(&args.image.image, &options, depth, display.observer())?;
+    drop(display);
+    if args.json {
+        println!(
+            "{:#}",
+            json!({
+                "image": text::json_name(args.image.image.as_os_str().as_encoded_bytes()),
+                "deep": args.deep,
+                "sections": report.sections,
+                "blocks_decoded": report.blocks,
+                "files_read": report.files,
+                "problems": report.problems,
+                "notes": report.notes,
+            })
+        );
+    } else {
+        for problem in &report.problems {
+            eprintln!("sinter: {}", text::one_line(problem));
+        }
+        if !args.quiet {
+            for note in &report.notes {
+                println!("note: {}", text::one_line(note));
+            }
+            let depth = if args.deep {
+                format!(
+                    ", {} blocks decoded, {} files read",
+                    report.blocks, report.files
+                )
+            } else {
+                String::new()
+            };
+            let verdict = match report.problems.len() {
+                0 => "no problem".to_owned(),
+                1 => "1 problem".to_owned(),
+                n => format!("{n} problems"),
+            };
+            println!("{} sections{depth}: {verdict}", report.sections);
+        }
+    }
+    Ok(if report.problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(exit::PARTIAL)
+    })
+}

@@ -1,0 +1,22 @@
+//! `sinter completions`: what a shell needs to complete our flags.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use sinterfs::Result;
+
+/// Print completions for a shell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  sinter completions bash > /etc/bash_completion.d/sinter")]
+pub struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Prints the completions.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let mut command = crate::Cli::command();
+    clap_complete::generate(args.shell, &mut command, "sinter", &mut std::io::stdout());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,175 @@
+//! `sinter extract`: restores an image, or a part of it, below a directory.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use sinterfs::{ExtractOptions, ExtractReport, Overwrite, Result, extract};
+
+use super::image::ImageArgs;
+use crate::exit;
+use crate::progress::{Display, Show};
+use crate::size::human;
+
+/// Unpack an image.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter extract image.dwarfs -o out                    everything
+  sinter extract image.dwarfs -o out usr/bin etc/fstab  these, and what is below them
+  sinter extract image.dwarfs -o out --glob '**/*.h'    what matches
+
+Owners are restored for root only. Nothing outside the output directory is written, whatever the
+image says. A file that can't be restored is reported and the rest goes on; the exit code is then 1.")]
+pub struct Args {
+    #[command(flatten)]
+    image: ImageArgs,
+
+    /// The directory to unpack into; it is made if it is missing.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// What to unpack (default: everything).
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Unpack paths that match; `*` stays within a name, `**` crosses slashes.
+    #[arg(long, value_name = "PATTERN")]
+    glob: Vec<String>,
+
+    /// Take so many components off the front of paths.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    strip_components: usize,
+
+    /// Replace files that are there.
+    #[arg(long, conflicts_with = "keep")]
+    force: bool,
+
+    /// Keep files that are there and unpack the others.
+    #[arg(long)]
+    keep: bool,
+
+    /// Restore no owners even as root.
+    #[arg(long, conflicts_with = "owner")]
+    no_owner: bool,
+
+    /// Restore owners even if not root.
+    #[arg(long)]
+    owner: bool,
+
+    /// Restore no permissions.
+    #[arg(long)]
+    no_permissions: bool,
+
+    /// Restore no times.
+    #[arg(long)]
+    no_times: bool,
+
+    /// Write holes as zeros.
+    #[arg(long)]
+    no_sparse: bool,
+
+    /// Stop at the first file that can't be restored.
+    #[arg(long)]
+    stop_on_error: bool,
+
+    /// How many threads work (default: one a processor).
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+
+    /// Show warnings and errors only.
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Unpacks.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let opened = args.image.open()?;
+    let show = if args.quiet || args.json {
+        Show::Warnings
+    } else {
+        Show::Progress
+    };
+    let display = Display::start(show);
+    let options = options(&args);
+    let report = extract(
+        &**opened.image(),
+        &args.output,
+        &options,
+        display.observer(),
+    )?;
+    let seconds = display.observer().elapsed().as_secs_f64();
+    drop(display);
+    if args.json {
+        println!("{:#}", as_json(&report, seconds));
+    } else if !args.quiet {
+        eprintln!("{}", summary(&report, seconds));
+    }
+    let complete = report.failed == 0 && report.imperfect == 0;
+    Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
+}
+
+fn options(args: &Args) -> ExtractOptions {
+    let defaults = ExtractOptions::default();
+    ExtractOptions {
+        paths: args.paths.clone(),
+        globs: args.glob.clone(),
+        strip: args.strip_components,
+        threads: super::threads(args.jobs),
+        owner: (defaults.owner || args.owner) && !args.no_owner,
+        permissions: !args.no_permissions,
+        times: !args.no_times,
+        sparse: !args.no_sparse,
+        overwrite: match (args.force, args.keep) {
+            (true, _) => Overwrite::Replace,
+            (_, true) => Overwrite::Keep,
+            _ => Overwrite::Refuse,
+        },
+        continue_on_error: !args.stop_on_error,
+        ..defaults
+    }
+}
+
+fn summary(report: &ExtractReport, seconds: f64) -> String {
+    let mut text = format!(
+        "{} files, {} directories, {} symlinks, {} hard links, {} special files; {} in {seconds:.1} s",
+        report.files,
+        report.directories,
+        report.symlinks,
+        report.links,
+        report.specials,
+        human(report.bytes),
+    );
+    for (count, what) in [
+        (report.kept, "kept as they were"),
+        (report.failed, "not restored"),
+        (
+            report.imperfect,
+            "restored without some of their attributes",
+        ),
+    ] {
+        if count > 0 {
+            text += &format!("; {count} {what}");
+        }
+    }
+    text
+}
+
+fn as_json(report: &ExtractReport, seconds: f64) -> serde_json::Value {
+    json!({
+        "directories": report.directories,
+        "files": report.files,
+        "hard_links": report.links,
+        "symlinks": report.symlinks,
+        "specials": report.specials,
+        "bytes": report.bytes,
+        "kept": report.kept,
+        "failed": report.failed,
+        "imperfect": report.imperfect,
+        "seconds": seconds,
+    })
+}

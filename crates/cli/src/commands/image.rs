@@ -1,0 +1,52 @@
+//! What every command that reads an image asks for: the file, where the image begins in it, how
+//! much memory decoded blocks may take.
+
+use std::path::PathBuf;
+
+use sinterfs::{OpenOptions, Opened, Result};
+
+use crate::size;
+
+/// Names the image and how to open it.
+#[derive(Debug, clap::Args)]
+pub struct ImageArgs {
+    /// The image file.
+    #[arg(value_name = "IMAGE")]
+    pub image: PathBuf,
+
+    /// Where the image begins in its file, in bytes; `auto` finds it behind any header.
+    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = offset)]
+    pub offset: Offset,
+
+    /// How much memory decoded blocks may take (as in 512M).
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse)]
+    pub cache_size: u64,
+}
+
+/// An offset that is given or to be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offset(pub Option<u64>);
+
+fn offset(text: &str) -> std::result::Result<Offset, String> {
+    if text == "auto" {
+        Ok(Offset(None))
+    } else {
+        size::parse(text).map(|n| Offset(Some(n)))
+    }
+}
+
+impl ImageArgs {
+    /// Opens the image.
+    pub fn open(&self) -> Result<Opened> {
+        sinterfs::open(&self.image, &self.options())
+    }
+
+    /// Tells the options that the flags ask for.
+    pub fn options(&self) -> OpenOptions {
+        OpenOptions {
+            offset: self.offset.0,
+            cache_bytes: self.cache_size,
+            ..OpenOptions::default()
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `sinter info`: what an image is and how it was made.
+
+use std::process::ExitCode;
+
+use sinterfs::{Details, Result, Value};
+
+use super::image::ImageArgs;
+use crate::text;
+
+/// Show format, totals, codecs and history of an image.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter info image.dwarfs
+  sinter info --json image.dwarfs")]
+pub struct Args {
+    #[command(flatten)]
+    image: ImageArgs,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows what is known.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let opened = args.image.open()?;
+    let details = opened.details()?;
+    if args.json {
+        println!("{:#}", json(&Value::Map(details)));
+    } else {
+        print!("{}", plain(&details, 0));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Text(text) => text.as_str().into(),
+        Value::Number(number) => (*number).into(),
+        Value::Flag(flag) => (*flag).into(),
+        Value::List(list) => list.iter().map(json).collect(),
+        Value::Map(map) => {
+            let map = map
+                .iter()
+                .map(|(name, value)| (name.replace(' ', "_"), json(value)));
+            serde_json::Value::Object(map.collect())
+        }
+    }
+}
+
+fn plain(details: &Details, depth: usize) -> String {
+    let mut lines = String::new();
+    let indent = "  ".repeat(depth);
+    let width = details
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0)
+        + 1;
+    for (name, value) in details {
+        match value {
+            Value::Map(map) => lines += &format!("{indent}{name}:\n{}", plain(map, depth + 1)),
+            Value::List(list) if list.iter().any(|item| matches!(item, Value::Map(_))) => {
+                lines += &format!("{indent}{name}:\n");
+                for item in list {
+                    lines += &format!("{indent}  - {}\n", on_one_line(item));
+                }
+            }
+            value => {
+                lines += &format!(
+                    "{indent}{:width$} {}\n",
+                    format!("{name}:"),
+                    on_one_line(value)
+                )
+            }
+        }
+    }
+    lines
+}
+
+fn on_one_line(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text::name(text.as_bytes()),
+        Value::Number(number) => number.to_string(),
+        Value::Flag(flag) => (if *flag { "yes" } else { "no" }).to_owned(),
+        Value::List(list) => list.iter().map(on_one_line).collect::<Vec<_>>().join(", "),
+        Value::Map(map) => {
+            let pairs = map
+                .iter()
+                .map(|(name, value)| format!("{name} {}", on_one_line(value)));
+            pairs.collect::<Vec<_>>().join(", ")
+        }
+    }
+}

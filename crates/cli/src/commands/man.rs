@@ -1,0 +1,24 @@
+//! `sinter man`: the manual pages, made from the same definitions as `--help`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use sinterfs::{Error, Result};
+
+/// Write the manual pages into a directory.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  sinter man -o /usr/local/share/man/man1")]
+pub struct Args {
+    /// The directory for sinter.1, sinter-build.1, ...
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+/// Writes a page per command.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    std::fs::create_dir_all(&args.output)
+        .and_then(|()| clap_mangen::generate_to(crate::Cli::command(), &args.output))
+        .map_err(|e| Error::io("cannot write the manual", e).path(&args.output))?;
+    Ok(ExitCode::SUCCESS)
+}

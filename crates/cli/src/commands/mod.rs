@@ -1,0 +1,55 @@
+//! The commands: one file each, with its flags, its help and one facade call.
+
+mod build;
+mod cat;
+mod check;
+mod completions;
+mod extract;
+mod image;
+mod info;
+mod ls;
+mod man;
+mod mount;
+mod umount;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use sinterfs::Result;
+
+/// What `sinter` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Build(Box<build::Args>),
+    Mount(mount::Args),
+    Umount(umount::Args),
+    Extract(extract::Args),
+    Ls(ls::Args),
+    Cat(cat::Args),
+    Info(info::Args),
+    Check(check::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Runs a command and tells the exit code of a run without error.
+pub fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Build(args) => build::run(*args),
+        Command::Mount(args) => mount::run(&args),
+        Command::Umount(args) => umount::run(&args),
+        Command::Extract(args) => extract::run(args),
+        Command::Ls(args) => ls::run(&args),
+        Command::Cat(args) => cat::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+    }
+}
+
+/// Tells how many threads to use: as asked, else one a processor.
+fn threads(asked: Option<u16>) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or_else(processors, usize::from)
+}

@@ -1,0 +1,142 @@
+//! `sinter mount`: serves an image through FUSE, in the background once it can be used.
+//!
+//! In the background means: the program starts itself anew with `--report-ready`, detached from the
+//! terminal, and returns when that one says that the mount is usable, or with its exit code.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+use sinterfs::{Error, MountOptions, Result, Session, daemon};
+
+use super::image::ImageArgs;
+use crate::{size, text};
+
+/// Mount an image on a directory.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter mount image.dwarfs /mnt               returns when the mount is usable
+  sinter mount -f image.dwarfs /mnt            stays in the foreground until unmounted or Ctrl-C
+  sinter mount image.dwarfs /mnt -o allow_other,cachesize=1g
+
+Mount options: ro, allow_other, default_permissions, fsname=NAME, subtype=NAME, dev, suid, noexec,
+uid=N, gid=N, umask=MODE, and as other tools name them: offset=N, cachesize=SIZE, workers=N.")]
+pub struct Args {
+    #[command(flatten)]
+    image: ImageArgs,
+
+    /// The directory to mount on.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+
+    /// Stay in the foreground.
+    #[arg(short, long)]
+    foreground: bool,
+
+    /// Mount options, separated by commas.
+    #[arg(short, value_name = "OPTION,..", value_delimiter = ',')]
+    options: Vec<String>,
+
+    /// How many threads answer requests (default: what suits the machine, 4 to 16).
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// Tell on standard output that the mount is usable, then let go of the terminal.
+    #[arg(long, hide = true)]
+    report_ready: bool,
+}
+
+/// Mounts.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.foreground {
+        serve(attach(args)?)
+    } else if args.report_ready {
+        daemon::detach_from_terminal()?;
+        let mounted = attach(args);
+        daemon::tell_parent(mounted.as_ref().map(|_| ()))?;
+        // a failure has been told to the parent, who shows it
+        mounted.map_or(Ok(ExitCode::FAILURE), serve)
+    } else {
+        in_background()
+    }
+}
+
+/// Opens and mounts the image.
+fn attach(args: &Args) -> Result<Session> {
+    let (mut image, mut options) = (args.image.options(), MountOptions::default());
+    options.threads = args.threads.map_or(0, usize::from);
+    options.fsname = fsname(&args.image.image);
+    options.catch_signals = true;
+    for option in args.options.iter().filter(|option| !option.is_empty()) {
+        apply(option, &mut image, &mut options)?;
+    }
+    let opened = sinterfs::open(&args.image.image, &image)?;
+    sinterfs::mount(Arc::clone(opened.image()), &args.directory, &options)
+}
+
+/// Tells what `mount` and `df` show as the source: the image's full path.
+fn fsname(image: &Path) -> String {
+    let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
+    text::name(full.as_os_str().as_bytes())
+}
+
+/// Serves until the file system is unmounted or a signal asks to end.
+fn serve(mut session: Session) -> Result<ExitCode> {
+    session.serve()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts this program anew as the serving process and waits for its word.
+fn in_background() -> Result<ExitCode> {
+    let own = std::env::current_exe().map_err(|e| Error::io("cannot find this program", e))?;
+    daemon::start(
+        Command::new(own)
+            .args(std::env::args_os().skip(1))
+            .arg("--report-ready"),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptions) -> Result<()> {
+    let id = |value: &str| {
+        value
+            .parse()
+            .map_err(|_| Error::invalid(format!("mount option `{option}`: not a number")))
+    };
+    let umask = |value: &str| match u16::from_str_radix(value, 8) {
+        Ok(mask) if mask <= 0o777 => Ok(mask),
+        _ => Err(Error::invalid(format!(
+            "mount option `{option}`: not an octal mask"
+        ))),
+    };
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    let number = |value: &str| {
+        size::parse(value).map_err(|why| Error::invalid(format!("mount option `{option}`: {why}")))
+    };
+    match name {
+        "ro" | "nodev" | "nosuid" | "exec" => {}
+        "dev" => mount.dev = true,
+        "suid" => mount.suid = true,
+        "noexec" => mount.exec = false,
+        "subtype" => mount.subtype = value.to_owned(),
+        "uid" => mount.uid = Some(id(value)?),
+        "gid" => mount.gid = Some(id(value)?),
+        "umask" => mount.umask = umask(value)?,
+        "rw" => return Err(Error::invalid("mount option `rw`: images are read-only")),
+        "allow_other" => mount.allow_other = true,
+        "default_permissions" => mount.default_permissions = true,
+        "fsname" => mount.fsname = value.to_owned(),
+        "offset" if value == "auto" => image.offset = None,
+        "offset" => image.offset = Some(number(value)?),
+        "cachesize" => image.cache_bytes = number(value)?,
+        "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),
+        _ => {
+            return Err(Error::invalid(format!(
+                "unknown mount option `{option}` (see sinter mount --help)"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! What the exit code means: one table from error kinds.
+
+use std::process::ExitCode;
+
+use sinterfs::{Error, Kind};
+
+/// The work was done, but something was left out, changed or found damaged.
+pub const PARTIAL: u8 = 1;
+
+/// Maps an error's kind to the exit code that `sinter --help` documents.
+const fn code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Invalid => 2,
+        Kind::Corrupt => 3,
+        Kind::Unsupported => 4,
+        Kind::NotFound => 5,
+        Kind::Limit => 6,
+        Kind::Cancelled => 130,
+        _ => 7,
+    }
+}
+
+/// Prints an error in one line and tells its exit code. A reader that closed its end of a pipe
+/// (`| head`) is no error worth a word.
+pub fn report(error: &Error) -> ExitCode {
+    let broken_pipe = error
+        .io_source()
+        .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe);
+    if broken_pipe {
+        return ExitCode::from(141);
+    }
+    let not_found = error
+        .io_source()
+        .is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    eprintln!("sinter: {}", crate::text::one_line(&error.to_string()));
+    ExitCode::from(if not_found {
+        code(Kind::NotFound)
+    } else {
+        code(error.kind())
+    })
+}

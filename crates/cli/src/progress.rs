@@ -1,0 +1,267 @@
+//! Progress as people see it: bars on a terminal, a plain line now and then elsewhere, warnings
+//! above them. Implements `Observer` with counters only; one thread draws.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use sinterfs::{Error, Observer, Stage, Tally};
+
+use crate::interrupt::Interrupt;
+use crate::size::human;
+
+const STAGES: [Stage; 8] = [
+    Stage::Scan,
+    Stage::Dedupe,
+    Stage::Segment,
+    Stage::Compress,
+    Stage::Commit,
+    Stage::Finish,
+    Stage::Extract,
+    Stage::Verify,
+];
+
+/// How many warnings are printed before the rest is only counted.
+const MAX_WARNINGS: u64 = 100;
+
+#[derive(Debug, Default)]
+struct Counters {
+    items: AtomicU64,
+    bytes: AtomicU64,
+    stored: AtomicU64,
+    expected_items: AtomicU64,
+    expected_bytes: AtomicU64,
+}
+
+/// Counts what the stages tell, prints warnings, and asks them to stop on a signal.
+#[derive(Debug)]
+pub struct Progress {
+    counters: [Counters; STAGES.len()],
+    warnings: AtomicU64,
+    bar: Mutex<Option<ProgressBar>>,
+    interrupt: Interrupt,
+    start: Instant,
+    done: AtomicBool,
+}
+
+/// Draws progress until it is dropped.
+#[derive(Debug)]
+pub struct Display {
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// Bars or lines.
+    Progress,
+    /// Warnings only.
+    Warnings,
+}
+
+impl Display {
+    /// Starts to show progress on standard error.
+    pub fn start(show: Show) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = (show == Show::Progress && terminal).then(spinner);
+        let progress = Arc::new(Progress {
+            counters: Default::default(),
+            warnings: AtomicU64::new(0),
+            bar: Mutex::new(bar),
+            interrupt: Interrupt::watch(),
+            start: Instant::now(),
+            done: AtomicBool::new(false),
+        });
+        let thread = (show == Show::Progress).then(|| {
+            let progress = Arc::clone(&progress);
+            std::thread::spawn(move || progress.draw(terminal))
+        });
+        Self { progress, thread }
+    }
+
+    /// Tells the observer to hand to the facade.
+    pub fn observer(&self) -> &Progress {
+        &self.progress
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        self.progress.done.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+        let mut bar = self
+            .progress
+            .bar
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(bar) = bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+impl Progress {
+    /// Tells how many warnings there were.
+    pub fn warnings(&self) -> u64 {
+        self.warnings.load(Ordering::Relaxed)
+    }
+
+    /// Tells how long the work has taken.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn counters(&self, stage: Stage) -> Option<&Counters> {
+        STAGES
+            .iter()
+            .position(|&s| s == stage)
+            .and_then(|index| self.counters.get(index))
+    }
+
+    fn draw(&self, terminal: bool) {
+        let pause = if terminal {
+            Duration::from_millis(100)
+        } else {
+            Duration::from_secs(10)
+        };
+        while !self.done.load(Ordering::Relaxed) {
+            std::thread::park_timeout(pause);
+            if self.done.load(Ordering::Relaxed) {
+                return;
+            }
+            let line = self.line();
+            match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
+                Some(bar) => {
+                    bar.set_message(line);
+                    bar.tick();
+                }
+                None => eprintln!("{line}"),
+            }
+        }
+    }
+
+    /// Describes every stage that is under way: `scan 120 files 3.1 MB | compress 40% ...`.
+    fn line(&self) -> String {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let stages: Vec<_> = STAGES
+            .iter()
+            .zip(&self.counters)
+            .filter_map(|(&stage, counters)| counters.describe(stage, seconds))
+            .collect();
+        format!("{:>3.0}s {}", seconds, stages.join(" | "))
+    }
+}
+
+impl Counters {
+    fn describe(&self, stage: Stage, seconds: f64) -> Option<String> {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (items, bytes, stored) = (get(&self.items), get(&self.bytes), get(&self.stored));
+        let (all_items, all_bytes) = (get(&self.expected_items), get(&self.expected_bytes));
+        let finished = all_items > 0 && items >= all_items && bytes >= all_bytes;
+        if (items == 0 && bytes == 0) || (finished && stage < Stage::Compress) {
+            return None;
+        }
+        let mut text = format!("{} {items}", label(stage));
+        if all_bytes > 0 {
+            text += &format!(
+                " {}%",
+                (bytes.min(all_bytes) as f64 * 100.0 / all_bytes as f64) as u64
+            );
+        }
+        if bytes > 0 {
+            text += &format!(
+                " {} {}/s",
+                human(bytes),
+                human((bytes as f64 / seconds) as u64)
+            );
+        }
+        if stored > 0 && bytes > 0 {
+            text += &format!(
+                " -> {} ({:.1}%)",
+                human(stored),
+                stored as f64 * 100.0 / bytes as f64
+            );
+        }
+        if let Some(left) = time_left(bytes, all_bytes, seconds) {
+            text += &format!(" {left:.0}s left");
+        }
+        Some(text)
+    }
+}
+
+fn time_left(done: u64, all: u64, seconds: f64) -> Option<f64> {
+    (done > all / 50 && done < all && seconds > 2.0)
+        .then(|| seconds * (all - done) as f64 / done as f64)
+}
+
+const fn label(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Scan => "scan",
+        Stage::Dedupe => "dedupe",
+        Stage::Segment => "segment",
+        Stage::Compress => "compress",
+        Stage::Commit => "write",
+        Stage::Finish => "finish",
+        Stage::Extract => "extract",
+        Stage::Verify => "verify",
+        _ => "work",
+    }
+}
+
+impl Observer for Progress {
+    fn expect(&self, stage: Stage, total: Tally) {
+        if let Some(counters) = self.counters(stage) {
+            counters
+                .expected_items
+                .store(total.items, Ordering::Relaxed);
+            counters
+                .expected_bytes
+                .store(total.bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn advance(&self, stage: Stage, done: Tally) {
+        if let Some(counters) = self.counters(stage) {
+            counters.items.fetch_add(done.items, Ordering::Relaxed);
+            counters.bytes.fetch_add(done.bytes, Ordering::Relaxed);
+            counters.stored.fetch_add(done.stored, Ordering::Relaxed);
+        }
+    }
+
+    fn warn(&self, warning: &Error) {
+        let before = self.warnings.fetch_add(1, Ordering::Relaxed);
+        let message = match before {
+            n if n < MAX_WARNINGS => {
+                format!(
+                    "sinter: warning: {}",
+                    crate::text::one_line(&warning.to_string())
+                )
+            }
+            MAX_WARNINGS => "sinter: warning: further warnings are only counted".to_owned(),
+            _ => return,
+        };
+        match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(bar) => bar.suspend(|| eprintln!("{message}")),
+            None => eprintln!("{message}"),
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.interrupt.requested()
+    }
+}

@@ -1,0 +1,61 @@
+//! Names and messages on a terminal: bytes that would harm it are escaped.
+
+use std::borrow::Cow;
+
+/// Shows a name or path: UTF-8 as it is, control characters and other bytes as `\xNN`.
+pub fn name(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => shown.push_str("\\\\"),
+                '\n' => shown.push_str("\\n"),
+                '\t' => shown.push_str("\\t"),
+                c if c.is_control() => shown.extend(c.to_string().bytes().map(escape)),
+                c => shown.push(c),
+            }
+        }
+        shown.extend(chunk.invalid().iter().copied().map(escape));
+    }
+    shown
+}
+
+/// Shows a name or path in JSON: a backslash doubled, bytes that are not UTF-8 as `\\xNN`; what JSON
+/// escapes itself is left to it. No two names look the same.
+pub fn json_name(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        shown.push_str(&chunk.valid().replace('\\', "\\\\"));
+        shown.extend(chunk.invalid().iter().copied().map(escape));
+    }
+    shown
+}
+
+fn escape(byte: u8) -> String {
+    format!("\\x{byte:02x}")
+}
+
+/// Keeps a message on one line.
+pub fn one_line(message: &str) -> Cow<'_, str> {
+    if message.contains(char::is_control) {
+        message
+            .chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect::<String>()
+            .into()
+    } else {
+        message.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!(name("Grüße".as_bytes()), "Grüße");
+        assert_eq!(name(b"a\nb\xff\\"), "a\\nb\\xff\\\\");
+        assert_eq!(name(b"\x1b[31m"), "\\x1b[31m");
+    }
+}

@@ -1,0 +1,284 @@
+//! What goes wrong ends in one line that says what and where, with its exit code, and nothing damaged.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{is_root, run, scratch, sinter, try_run};
+
+/// A small tree and its image.
+fn image(work: &Path) -> std::path::PathBuf {
+    let tree = work.join("tree");
+    fs::create_dir_all(tree.join("dir")).unwrap();
+    for i in 0..50u32 {
+        let text: String = (0..200)
+            .map(|j| format!("{} ", i.wrapping_mul(2_654_435_761) ^ j))
+            .collect();
+        fs::write(tree.join(format!("dir/file{i}")), text).unwrap();
+    }
+    let image = work.join("image.dwarfs");
+    run([
+        Path::new("build"),
+        &tree,
+        Path::new("-o"),
+        &image,
+        Path::new("-l1"),
+    ]);
+    image
+}
+
+/// Checks exit code and words of a failure: exactly one line, and it says `word`.
+fn fails(output: &Output, code: i32, word: &str) {
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{words}");
+    assert_eq!(words.lines().count(), 1, "{words}");
+    assert!(
+        words.starts_with("sinter: ") && words.contains(word),
+        "no `{word}` in: {words}"
+    );
+}
+
+#[test]
+fn what_is_no_image_is_refused() {
+    let work = scratch();
+    let text = work.path().join("text");
+    fs::write(&text, "not an image at all\n".repeat(100)).unwrap();
+    let empty = work.path().join("empty");
+    fs::write(&empty, "").unwrap();
+    for verb in ["ls", "info", "check"] {
+        fails(&try_run([Path::new(verb), &text]), 4, "text");
+        fails(&try_run([Path::new(verb), &empty]), 4, "empty");
+        fails(&try_run([verb, "/no/such/file"]), 5, "/no/such/file");
+        assert!(matches!(
+            try_run([Path::new(verb), work.path()]).status.code(),
+            Some(2 | 7)
+        ));
+    }
+}
+
+#[test]
+fn truncated_images_are_refused() {
+    let work = scratch();
+    let image = image(work.path());
+    let bytes = fs::read(&image).unwrap();
+    let cut = work.path().join("cut");
+    for at in (0..bytes.len()).step_by(bytes.len() / 40 + 1) {
+        fs::write(&cut, &bytes[..at]).unwrap();
+        let output = try_run([Path::new("check"), &cut]);
+        assert!(
+            matches!(output.status.code(), Some(1 | 3 | 4)),
+            "cut at {at}: {output:?}"
+        );
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found_by_check() {
+    let work = scratch();
+    let image = image(work.path());
+    let bytes = fs::read(&image).unwrap();
+    let bad = work.path().join("bad");
+    for at in (0..bytes.len()).step_by(bytes.len() / 60 + 1) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x10;
+        fs::write(&bad, flipped).unwrap();
+        let output = try_run([Path::new("check"), &bad]);
+        assert!(!output.status.success(), "flip at {at} was not noticed");
+        assert!(
+            output.status.code().is_some(),
+            "flip at {at}: killed by a signal"
+        );
+    }
+}
+
+#[test]
+fn an_existing_output_is_kept() {
+    let work = scratch();
+    let image = image(work.path());
+    let before = fs::read(&image).unwrap();
+    let tree = work.path().join("tree");
+    let output = try_run([Path::new("build"), &tree, Path::new("-o"), &image]);
+    fails(&output, 2, "--force");
+    assert_eq!(fs::read(&image).unwrap(), before);
+    run([
+        Path::new("build"),
+        &tree,
+        Path::new("-o"),
+        &image,
+        Path::new("--force"),
+        Path::new("-l0"),
+    ]);
+    assert_ne!(fs::read(&image).unwrap(), before);
+}
+
+#[test]
+fn wrong_arguments_are_explained() {
+    let work = scratch();
+    let tree = work.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    let out = work.path().join("out");
+    let build = |flags: &[&str]| {
+        let mut command = sinter();
+        command
+            .arg("build")
+            .arg(&tree)
+            .arg("-o")
+            .arg(&out)
+            .args(flags);
+        command.output().unwrap()
+    };
+    fails(&build(&["-C", "zstd:level=99"]), 2, "level");
+    fails(&build(&["-C", "gzip"]), 2, "gzip");
+    fails(&build(&["-b", "3000"]), 2, "power of two");
+    fails(&build(&["--chmod", "q+z"]), 2, "q+z");
+    fails(&build(&["--time-resolution", "1parsec"]), 2, "parsec");
+    fails(&build(&["--format", "tape"]), 2, "tape");
+    fails(&build(&["--exclude", "a[b"]), 2, "a[b");
+    assert_eq!(build(&["-l", "10"]).status.code(), Some(2));
+    fails(
+        &try_run(["build", "/no/such/dir", "-o", "/dev/null"]),
+        5,
+        "/no/such/dir",
+    );
+    assert!(!out.exists());
+}
+
+#[test]
+fn unmountable_places_are_explained() {
+    let work = scratch();
+    let image = image(work.path());
+    let missing = work.path().join("missing");
+    fails(
+        &try_run([Path::new("mount"), &image, &missing]),
+        5,
+        "missing",
+    );
+    fails(
+        &try_run([Path::new("mount"), &image, &image]),
+        2,
+        "directory",
+    );
+    let umount = try_run([Path::new("umount"), work.path()]);
+    assert!(matches!(umount.status.code(), Some(2 | 5)), "{umount:?}");
+}
+
+#[test]
+fn a_full_disk_leaves_nothing() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let small = work.path().join("small");
+    let source = work.path().join("source");
+    fs::create_dir_all(&small).unwrap();
+    fs::create_dir_all(&source).unwrap();
+    fs::write(source.join("noise"), noise(8 << 20)).unwrap();
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m", "none"])
+        .arg(&small)
+        .status();
+    assert!(mount.unwrap().success());
+    let output = try_run([
+        Path::new("build"),
+        &source,
+        Path::new("-o"),
+        &small.join("image"),
+        Path::new("-q"),
+    ]);
+    let left = fs::read_dir(&small).unwrap().count();
+    assert!(
+        Command::new("umount")
+            .arg(&small)
+            .status()
+            .unwrap()
+            .success()
+    );
+    fails(&output, 7, "space");
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_killed_or_interrupted_build_leaves_nothing() {
+    let work = scratch();
+    let source = work.path().join("source");
+    let target = work.path().join("target");
+    fs::create_dir_all(&source).unwrap();
+    fs::create_dir_all(&target).unwrap();
+    fs::write(source.join("noise"), noise(48 << 20)).unwrap();
+    for (signal, code) in [("-INT", Some(130)), ("-KILL", None)] {
+        let mut child = sinter()
+            .arg("build")
+            .arg(&source)
+            .args(["-q", "-C", "lzma:level=9", "-b", "1M", "-o"])
+            .arg(target.join("image"))
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+        let start = Instant::now();
+        Command::new("kill")
+            .arg(signal)
+            .arg(child.id().to_string())
+            .status()
+            .unwrap();
+        assert_eq!(
+            child.wait().unwrap().code(),
+            code,
+            "the build was over before the signal?"
+        );
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{signal} took too long"
+        );
+        assert_eq!(
+            fs::read_dir(&target).unwrap().count(),
+            0,
+            "{signal} left something behind"
+        );
+    }
+}
+
+#[test]
+fn a_directory_without_permission_is_reported() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let image = image(work.path());
+    let closed = work.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(work.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
+    let program = work.path().join("sinter");
+    fs::copy(env!("CARGO_BIN_EXE_sinter"), &program).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .arg("build")
+        .arg(work.path().join("tree"))
+        .arg("-q")
+        .arg("-o")
+        .arg(closed.join("image"))
+        .output()
+        .unwrap();
+    fails(&output, 7, "closed");
+    drop(image);
+}
+
+/// Bytes that no codec makes smaller.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend(state.to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}

@@ -1,0 +1,125 @@
+//! What the program's tests share: running `sinter`, the shared vectors, the manifests' own
+//! comparison program, and skipping that CI does not accept.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Starts a `sinter` command.
+pub fn sinter() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sinter"));
+    command.env_remove("SOURCE_DATE_EPOCH").stdin(Stdio::null());
+    command
+}
+
+/// Runs `sinter` with arguments; panics with its words if it fails.
+pub fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(args: I) -> Output {
+    let output = try_run(args);
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Runs `sinter` with arguments, whatever comes of it.
+pub fn try_run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(args: I) -> Output {
+    sinter().args(args).output().expect("sinter starts")
+}
+
+/// Says that a test is skipped; under CI that is a failure.
+pub fn skip(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "CI must not skip: {why}");
+    eprintln!("SKIPPED: {why}");
+}
+
+/// Finds the shared vectors.
+pub fn vectors() -> Option<PathBuf> {
+    let shared = std::env::var_os("SINTER_SHARED").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+        PathBuf::from,
+    );
+    let vectors = shared.join("vectors");
+    if vectors.is_dir() {
+        return Some(vectors);
+    }
+    skip("no shared test vectors (SINTER_SHARED)");
+    None
+}
+
+/// Tells whether this process is root; a test that needs it skips otherwise.
+pub fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        skip("needs root");
+    }
+    root
+}
+
+/// A directory for a test's files that keeps nanoseconds, holes and all owners: on tmpfs, since
+/// ext4 may lack room for large attributes and disks may be slow.
+pub fn scratch() -> tempfile::TempDir {
+    let base = Path::new("/dev/shm");
+    if base.is_dir() {
+        tempfile::tempdir_in(base).expect("a directory in /dev/shm")
+    } else {
+        tempfile::tempdir().expect("a temporary directory")
+    }
+}
+
+/// Makes the tree of the shared vectors in a new directory.
+pub fn make_tree(vectors: &Path, dir: &Path, options: &[&str]) {
+    let status = Command::new("python3")
+        .arg(vectors.join("make-tree.py"))
+        .arg(dir)
+        .args(options)
+        .status()
+        .expect("python3");
+    assert!(status.success(), "make-tree.py failed");
+}
+
+/// Compares two trees or manifests with the vectors' own program; panics with the differences.
+pub fn compare(vectors: &Path, options: &[&str], a: &Path, b: &Path) {
+    let output = Command::new("python3")
+        .arg(vectors.join("manifest.py"))
+        .arg("--compare")
+        .args(options)
+        .args([a, b])
+        .output()
+        .expect("python3");
+    assert!(
+        output.status.success(),
+        "{} and {} differ:\n{}{}",
+        a.display(),
+        b.display(),
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A mounted image that is unmounted when dropped.
+pub struct Mounted(pub PathBuf);
+
+impl Mounted {
+    /// Mounts an image on a directory.
+    pub fn new(image: &Path, dir: &Path, more: &[&str]) -> Self {
+        std::fs::create_dir_all(dir).expect("a mount point");
+        run([OsStr::new("mount"), image.as_os_str(), dir.as_os_str()]
+            .into_iter()
+            .chain(more.iter().map(OsStr::new)));
+        Self(dir.to_owned())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let output = try_run([OsStr::new("umount"), self.0.as_os_str()]);
+        if !output.status.success() && !std::thread::panicking() {
+            panic!("umount: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}

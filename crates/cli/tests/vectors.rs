@@ -1,0 +1,126 @@
+//! Every DwarFS image that the real mkdwarfs made for the shared vectors, through the program:
+//! `ls --json`, `extract` and `mount` must show what the manifest of its source says.
+
+mod support;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use support::{Mounted, compare, is_root, run, scratch, vectors};
+
+struct Vector {
+    image: PathBuf,
+    manifest: PathBuf,
+    options: Vec<String>,
+}
+
+impl Vector {
+    fn options(&self) -> Vec<&str> {
+        self.options.iter().map(String::as_str).collect()
+    }
+}
+
+/// Lists the vectors, with packed images unpacked into a directory.
+fn dwarfs_vectors(vectors: &Path, work: &Path) -> Vec<Vector> {
+    let index = std::fs::read_to_string(vectors.join("images/INDEX.jsonl")).expect("an index");
+    let rows = index
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut found = Vec::new();
+    for row in rows.filter(|row| row["format"] == "dwarfs") {
+        let text = |key: &str| {
+            row[key]
+                .as_str()
+                .unwrap_or_else(|| panic!("{key}"))
+                .to_owned()
+        };
+        found.push(Vector {
+            image: unpacked(&vectors.join("images").join(text("file")), work),
+            manifest: vectors.join(text("manifest")),
+            options: row["compare"]
+                .as_array()
+                .expect("options")
+                .iter()
+                .map(|word| word.as_str().expect("a word").to_owned())
+                .collect(),
+        });
+    }
+    assert!(found.len() >= 31, "only {} vectors", found.len());
+    found
+}
+
+fn unpacked(image: &Path, work: &Path) -> PathBuf {
+    if image.exists() {
+        return image.to_owned();
+    }
+    let packed = PathBuf::from(format!("{}.gz", image.display()));
+    let mut bytes = Vec::new();
+    let mut gzip = Command::new("gzip")
+        .arg("-dc")
+        .arg(&packed)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("gzip");
+    gzip.stdout
+        .take()
+        .expect("a pipe")
+        .read_to_end(&mut bytes)
+        .expect("bytes");
+    assert!(
+        gzip.wait().expect("gzip ends").success(),
+        "{}",
+        packed.display()
+    );
+    let to = work.join(image.file_name().expect("a name"));
+    std::fs::write(&to, bytes).expect("the image is written");
+    to
+}
+
+#[test]
+fn listings_equal_the_manifests() {
+    let Some(shared) = vectors() else { return };
+    let work = scratch();
+    for vector in dwarfs_vectors(&shared, work.path()) {
+        let listing = run([
+            Path::new("ls"),
+            Path::new("-R"),
+            Path::new("--json"),
+            &vector.image,
+        ]);
+        let file = work.path().join("listing.jsonl");
+        std::fs::write(&file, listing.stdout).expect("the listing is written");
+        let mut options = vector.options();
+        options.push("--no-hash");
+        compare(&shared, &options, &vector.manifest, &file);
+    }
+}
+
+#[test]
+fn extracted_trees_equal_the_manifests() {
+    let Some(shared) = vectors() else { return };
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    for vector in dwarfs_vectors(&shared, work.path()) {
+        let to = work.path().join("extracted");
+        run([Path::new("extract"), &vector.image, Path::new("-o"), &to]);
+        compare(&shared, &vector.options(), &vector.manifest, &to);
+        std::fs::remove_dir_all(&to).expect("the tree is removed");
+    }
+}
+
+#[test]
+fn mounted_trees_equal_the_manifests() {
+    let Some(shared) = vectors() else { return };
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    for vector in dwarfs_vectors(&shared, work.path()) {
+        let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &[]);
+        compare(&shared, &vector.options(), &vector.manifest, &mounted.0);
+    }
+}

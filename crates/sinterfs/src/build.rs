@@ -1,0 +1,262 @@
+//! Building an image: a request with everything a user can ask, resolved to a source, a writer and
+//! the pipeline's options, and the output file around them.
+
+use std::path::PathBuf;
+
+use ::build::source::{Directory, Exclude, directory};
+use ::build::{Order, Transform};
+use model::{Error, Observer, Result, Time};
+
+use crate::output::Output;
+use crate::registry::{self, CreateOptions};
+use crate::{levels, times};
+
+pub use ::build::Report as PipelineReport;
+
+/// Where an image goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// Standard output.
+    Stdout,
+    /// A file.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Whether an existing file is replaced.
+        replace: bool,
+    },
+}
+
+/// Everything that can be asked of a build.
+#[derive(Debug, Clone)]
+pub struct BuildRequest {
+    /// The directory to pack.
+    pub source: PathBuf,
+    /// Where the image goes.
+    pub destination: Destination,
+    /// The format's name; `None` decides by the destination's extension.
+    pub format: Option<String>,
+    /// The level, 0 to 9, whose settings hold where nothing else is asked.
+    pub level: u8,
+    /// The compression of blocks, as in `zstd:level=19`.
+    pub compression: Option<String>,
+    /// The compression of metadata.
+    pub metadata_compression: Option<String>,
+    /// Bytes of a block.
+    pub block_size: Option<u64>,
+    /// How many blocks back repeats are looked for.
+    pub lookback: Option<u32>,
+    /// The order of files.
+    pub order: Option<Order>,
+    /// How many threads work.
+    pub threads: usize,
+    /// Patterns of what is left out.
+    pub exclude: Vec<String>,
+    /// Files of such patterns.
+    pub exclude_from: Vec<PathBuf>,
+    /// Whether other file systems are left out.
+    pub one_file_system: bool,
+    /// Owner for every file.
+    pub set_owner: Option<u32>,
+    /// Group for every file.
+    pub set_group: Option<u32>,
+    /// One time for every file, in seconds since 1970.
+    pub set_time: Option<i64>,
+    /// No file gets a later time than this, in seconds since 1970.
+    pub latest_time: Option<i64>,
+    /// Changes of permissions.
+    pub chmod: Option<String>,
+    /// The unit of times, as in `1ns`.
+    pub time_resolution: String,
+    /// Whether times of access and of inode change are kept.
+    pub keep_all_times: bool,
+    /// The time of creation to record, in seconds since 1970.
+    pub create_timestamp: Option<u64>,
+    /// Whether the image tells how it was made.
+    pub history: bool,
+    /// Whether the image has an index of its sections.
+    pub section_index: bool,
+    /// Whether anything that can't be kept or read is an error.
+    pub strict: bool,
+}
+
+impl BuildRequest {
+    /// Asks for an image of a directory on standard output, with the default of everything.
+    pub fn new(source: impl Into<PathBuf>) -> Self {
+        Self {
+            source: source.into(),
+            destination: Destination::Stdout,
+            format: None,
+            level: levels::DEFAULT,
+            compression: None,
+            metadata_compression: None,
+            block_size: None,
+            lookback: None,
+            order: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            exclude: Vec::new(),
+            exclude_from: Vec::new(),
+            one_file_system: false,
+            set_owner: None,
+            set_group: None,
+            set_time: None,
+            latest_time: None,
+            chmod: None,
+            time_resolution: "1s".to_owned(),
+            keep_all_times: false,
+            create_timestamp: None,
+            history: true,
+            section_index: true,
+            strict: false,
+        }
+    }
+}
+
+/// What was built.
+#[derive(Debug, Clone)]
+pub struct BuildReport {
+    /// The format's name.
+    pub format: &'static str,
+    /// What the pipeline did.
+    pub pipeline: PipelineReport,
+}
+
+impl BuildReport {
+    /// Tells whether every file was read whole and unchanged.
+    pub fn is_complete(&self) -> bool {
+        self.incomplete() == 0
+    }
+
+    /// Counts files that were left out, cut, or changed while they were read.
+    pub fn incomplete(&self) -> u64 {
+        self.pipeline.left_out + self.pipeline.unreadable + self.pipeline.changed
+    }
+}
+
+/// Builds an image. On an error nothing is left of it.
+pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
+    let path = match &request.destination {
+        Destination::File { path, .. } => Some(path.as_path()),
+        Destination::Stdout => None,
+    };
+    let format = registry::for_output(request.format.as_deref(), path)?;
+    let level = levels::settings(request.level);
+    let create = create_options(request, level)?;
+    let options = ::build::Options {
+        threads: request.threads,
+        order: request.order.unwrap_or(level.order),
+        window: request.lookback.unwrap_or(level.lookback),
+        transform: transform(request)?,
+    };
+    let source = Directory::open(&request.source, directory_options(request)?)?;
+
+    let output = match &request.destination {
+        Destination::Stdout => Output::stdout()?,
+        Destination::File { path, replace } => Output::create(path, *replace)?,
+    };
+    let writer = (format.create)(Box::new(output.writer()), &create)?;
+    let pipeline = ::build::build(&source, writer, &options, observer)?;
+    let report = BuildReport {
+        format: format.name,
+        pipeline,
+    };
+    if request.strict {
+        demand_all(&report)?;
+    }
+    output.commit()?;
+    Ok(report)
+}
+
+/// Fails if anything was lost: what `strict` asks for.
+fn demand_all(report: &BuildReport) -> Result<()> {
+    if !report.is_complete() {
+        let count = report.incomplete();
+        return Err(Error::invalid(format!(
+            "{count} files could not be read as they were (--strict)"
+        )));
+    }
+    match report.pipeline.image.losses.first() {
+        Some(loss) => Err(Error::unsupported(format!(
+            "the format can't keep {} {} (--strict)",
+            loss.count, loss.what
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn create_options(request: &BuildRequest, level: &levels::Level) -> Result<CreateOptions> {
+    let block_bits = match request.block_size {
+        Some(size) if !size.is_power_of_two() => {
+            return Err(Error::invalid(format!(
+                "block size {size}: must be a power of two"
+            )));
+        }
+        Some(size) => size.trailing_zeros(),
+        None => u32::from(level.block_bits),
+    };
+    let compression = request.compression.as_deref().unwrap_or(level.compression);
+    let metadata = request
+        .metadata_compression
+        .as_deref()
+        .unwrap_or(level.metadata_compression);
+    Ok(CreateOptions {
+        block_bits: u8::try_from(block_bits).unwrap_or(u8::MAX),
+        compression: compression.parse()?,
+        metadata_compression: metadata.parse()?,
+        time_resolution: times::resolution(&request.time_resolution)?,
+        keep_all_times: request.keep_all_times,
+        create_timestamp: request.create_timestamp,
+        history: request.history.then(|| settings_in_words(request, level)),
+        section_index: request.section_index,
+    })
+}
+
+/// Tells the settings that made the image: what its bytes depend on besides the input, and neither
+/// paths nor the number of threads.
+fn settings_in_words(request: &BuildRequest, level: &levels::Level) -> Vec<String> {
+    let order = request.order.unwrap_or(level.order);
+    vec![
+        "sinter".to_owned(),
+        "build".to_owned(),
+        format!("--level={}", request.level),
+        format!(
+            "--compression={}",
+            request.compression.as_deref().unwrap_or(level.compression)
+        ),
+        format!(
+            "--block-size={}",
+            request.block_size.unwrap_or(1 << level.block_bits)
+        ),
+        format!("--lookback={}", request.lookback.unwrap_or(level.lookback)),
+        format!("--order={order}"),
+        format!("--time-resolution={}", request.time_resolution),
+    ]
+}
+
+fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
+    let mut patterns = request.exclude.clone();
+    for file in &request.exclude_from {
+        patterns.extend(Exclude::lines_of(file)?);
+    }
+    Ok(directory::Options {
+        exclude: Exclude::new(&patterns)?,
+        one_file_system: request.one_file_system,
+        threads: request.threads,
+    })
+}
+
+fn transform(request: &BuildRequest) -> Result<Transform> {
+    let at = |secs| Time { secs, nanos: 0 };
+    Ok(Transform {
+        owner: request.set_owner,
+        group: request.set_group,
+        time: request.set_time.map(at),
+        clamp: request.latest_time.map(at),
+        chmod: request
+            .chmod
+            .as_deref()
+            .map(str::parse)
+            .transpose()?
+            .unwrap_or_default(),
+    })
+}

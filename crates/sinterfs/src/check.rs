@@ -1,0 +1,90 @@
+//! Verifying an image: the format's checksums and structure, then, if asked, every file as a reader
+//! sees it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use block::{FileSource, ReadAt};
+use model::{Error, Observer, Result, Stage, Tally};
+
+use crate::open::OpenOptions;
+use crate::registry;
+
+/// What a verification found.
+#[derive(Debug, Default)]
+pub struct CheckReport {
+    /// Sections whose checksums were verified.
+    pub sections: u64,
+    /// Blocks that were decoded.
+    pub blocks: u64,
+    /// Files that were read.
+    pub files: u64,
+    /// Everything that is wrong, each with its place.
+    pub problems: Vec<String>,
+    /// What is unusual, but harms nobody.
+    pub notes: Vec<String>,
+}
+
+/// How much is verified, and with how many threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depth {
+    /// Whether every block is decoded and every file read.
+    pub deep: bool,
+    /// Threads that work; 0 means as many as the machine runs at once.
+    pub threads: usize,
+}
+
+/// Verifies an image: checksums and structure, with `deep` also every block and file.
+///
+/// Damage is in the report; an error means that nothing could be checked.
+pub fn check(
+    path: &Path,
+    options: &OpenOptions,
+    depth: Depth,
+    observer: &dyn Observer,
+) -> Result<CheckReport> {
+    let located = |error: Error| error.path(path);
+    let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
+    let format = registry::for_image(&*source, options).map_err(located)?;
+    let mut report =
+        (format.check)(Arc::clone(&source), options, depth, observer).map_err(located)?;
+    // damaged blocks have been found; reading files over them would only say so again
+    if depth.deep && report.problems.is_empty() {
+        let opened = (format.open)(source, options).map_err(located)?;
+        let collector = Collector {
+            inner: observer,
+            problems: Mutex::default(),
+        };
+        report.files = ops::verify(&**opened.image(), depth.threads, &collector)?.files;
+        report.problems = collector
+            .problems
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+    Ok(report)
+}
+
+/// Keeps what is wrong for the report and passes on everything else.
+struct Collector<'a> {
+    inner: &'a dyn Observer,
+    problems: Mutex<Vec<String>>,
+}
+
+impl Observer for Collector<'_> {
+    fn expect(&self, stage: Stage, total: Tally) {
+        self.inner.expect(stage, total);
+    }
+
+    fn advance(&self, stage: Stage, done: Tally) {
+        self.inner.advance(stage, done);
+    }
+
+    fn warn(&self, warning: &Error) {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        problems.push(warning.to_string());
+    }
+
+    fn cancelled(&self) -> bool {
+        self.inner.cancelled()
+    }
+}

@@ -1,0 +1,72 @@
+//! Opening an image file: its format is found, the image validated and ready to serve.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use block::{FileSource, ReadAt};
+use model::{Image, Limits, Result};
+
+use crate::details::Details;
+use crate::registry::{self, Format, Handle};
+
+/// How to open an image.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenOptions {
+    /// Where the image begins in its file, in bytes; `None` finds it behind any header.
+    pub offset: Option<u64>,
+    /// Bytes that decoded blocks may take.
+    pub cache_bytes: u64,
+    /// What a hostile image may make us allocate.
+    pub limits: Limits,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            offset: None,
+            cache_bytes: 512 << 20,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// An opened image with what its format can tell of it.
+pub struct Opened {
+    format: &'static Format,
+    handle: Box<dyn Handle>,
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened")
+            .field("format", &self.format.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Opened {
+    /// Gives the image.
+    pub fn image(&self) -> &Arc<dyn Image> {
+        self.handle.image()
+    }
+
+    /// Tells what is known of the image.
+    pub fn details(&self) -> Result<Details> {
+        self.handle.details()
+    }
+}
+
+/// Opens an image file of any format.
+pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Opened> {
+    let path = path.as_ref();
+    let source = FileSource::open(path)?;
+    open_source(Arc::new(source), options).map_err(|e| e.path(path))
+}
+
+/// Opens an image from any bytes.
+pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Opened> {
+    let format = registry::for_image(&*source, options)?;
+    let handle = (format.open)(source, options)?;
+    Ok(Opened { format, handle })
+}

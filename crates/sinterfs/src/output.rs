@@ -1,0 +1,287 @@
+//! The image file on its way to the disk: written where nobody sees it, made durable, then named.
+//!
+//! Enters: a target path or `-`. Leaves: bytes through `Write`, and after `commit` the file under
+//! its name. **Invariant:** until `commit` the name is untouched, and whatever ends the process,
+//! nothing half-written is left (`O_TMPFILE`); where the file system has no unnamed files, a
+//! hidden file beside the target is used and removed on failure.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::{Error, Result};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+
+/// How much is collected before a write reaches the kernel, in bytes.
+const BUFFER: usize = 1 << 20;
+
+/// Where an image goes.
+#[derive(Debug)]
+pub struct Output {
+    target: Target,
+    file: Arc<Mutex<BufWriter<File>>>,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// A stream: standard output, a pipe, a device; it has its name already.
+    Stream,
+    /// A file without a name until `commit`.
+    Unnamed { path: PathBuf, replace: bool },
+    /// A file under a temporary name until `commit`.
+    Hidden {
+        path: PathBuf,
+        temporary: PathBuf,
+        replace: bool,
+        done: bool,
+    },
+}
+
+impl Output {
+    /// Opens standard output as the target.
+    pub fn stdout() -> Result<Self> {
+        let file = rustix::io::dup(io::stdout()).map_err(|e| Error::io("standard output", e))?;
+        Ok(Self::with(Target::Stream, File::from(file)))
+    }
+
+    /// Opens a target path. `Invalid` if it exists and is not to be replaced.
+    pub fn create(path: &Path, replace: bool) -> Result<Self> {
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                return Err(Error::invalid("the output is a directory; name a file").path(path));
+            }
+            Ok(found) if !found.is_file() => {
+                let open = File::options().write(true).open(path);
+                let file = open.map_err(|e| Error::io("cannot open the output", e).path(path))?;
+                return Ok(Self::with(Target::Stream, file));
+            }
+            Ok(_) if !replace => return Err(exists(path)),
+            _ => {}
+        }
+        Self::unnamed(path, replace)
+    }
+
+    fn unnamed(path: &Path, replace: bool) -> Result<Self> {
+        let dir = parent(path);
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        match rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)) {
+            Ok(file) => {
+                let target = Target::Unnamed {
+                    path: path.to_owned(),
+                    replace,
+                };
+                Ok(Self::with(target, File::from(file)))
+            }
+            Err(
+                rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL,
+            ) => Self::hidden(path, replace),
+            Err(e) => Err(Error::io("cannot create the output in its directory", e).path(path)),
+        }
+    }
+
+    fn hidden(path: &Path, replace: bool) -> Result<Self> {
+        let temporary = temporary_name(path)?;
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .open(&temporary)
+            .map_err(|e| Error::io("cannot create the output", e).path(&temporary))?;
+        let path = path.to_owned();
+        Ok(Self::with(
+            Target::Hidden {
+                path,
+                temporary,
+                replace,
+                done: false,
+            },
+            file,
+        ))
+    }
+
+    fn with(target: Target, file: File) -> Self {
+        Self {
+            target,
+            file: Arc::new(Mutex::new(BufWriter::with_capacity(BUFFER, file))),
+        }
+    }
+
+    /// Gives the end that an image writer writes to.
+    pub fn writer(&self) -> OutputWriter {
+        OutputWriter(Arc::clone(&self.file))
+    }
+
+    /// Makes the bytes durable and gives the file its name.
+    pub fn commit(mut self) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.flush()
+            .map_err(|e| Error::io("cannot write the image", e))?;
+        let file = file.get_ref();
+        match &mut self.target {
+            // a pipe cannot be synced, and need not be
+            Target::Stream => return Ok(()),
+            Target::Unnamed { path, replace } => {
+                file.sync_all()
+                    .map_err(|e| Error::io("cannot sync the image", e).path(&*path))?;
+                name_file(file, path, *replace)?;
+                sync_directory(path)
+            }
+            Target::Hidden {
+                path,
+                temporary,
+                replace,
+                done,
+            } => {
+                file.sync_all()
+                    .map_err(|e| Error::io("cannot sync the image", e).path(&*path))?;
+                rename(temporary, path, *replace)?;
+                *done = true;
+                sync_directory(path)
+            }
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Target::Hidden {
+            temporary,
+            done: false,
+            ..
+        } = &self.target
+        {
+            // nothing better can be done here if it fails
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+/// The writing end of an `Output`.
+#[derive(Debug)]
+pub struct OutputWriter(Arc<Mutex<BufWriter<File>>>);
+
+impl Write for OutputWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .flush()
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+fn exists(path: &Path) -> Error {
+    Error::invalid("the output exists; use --force to replace it").path(path)
+}
+
+fn temporary_name(path: &Path) -> Result<PathBuf> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| Error::invalid("the output has no file name").path(path))?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.tmp", std::process::id()));
+    Ok(parent(path).join(hidden))
+}
+
+/// Links an unnamed file to its path; a replacement goes through a temporary name, since linking
+/// never overwrites.
+fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = |to: &Path| rustix::fs::linkat(CWD, &*unnamed, CWD, to, AtFlags::SYMLINK_FOLLOW);
+    match link(path) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::EXIST) if replace => {
+            let temporary = temporary_name(path)?;
+            link(&temporary).map_err(|e| Error::io("cannot name the image", e).path(&temporary))?;
+            rename(&temporary, path, true)
+        }
+        Err(rustix::io::Errno::EXIST) => Err(exists(path)),
+        Err(e) => Err(Error::io("cannot name the image", e).path(path)),
+    }
+}
+
+fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
+    let flags = if replace {
+        rustix::fs::RenameFlags::empty()
+    } else {
+        rustix::fs::RenameFlags::NOREPLACE
+    };
+    let result = rustix::fs::renameat_with(CWD, temporary, CWD, path, flags);
+    if result.is_err() {
+        let _ = std::fs::remove_file(temporary);
+    }
+    match result {
+        Err(rustix::io::Errno::EXIST) => Err(exists(path)),
+        other => other.map_err(|e| Error::io("cannot rename the image into place", e).path(path)),
+    }
+}
+
+/// Makes the new name durable; file systems that cannot sync a directory are left alone.
+fn sync_directory(path: &Path) -> Result<()> {
+    match File::open(parent(path)).and_then(|dir| dir.sync_all()) {
+        Err(e) if e.kind() != io::ErrorKind::InvalidInput => {
+            Err(Error::io("cannot sync the output's directory", e).path(path))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &Path, replace: bool, text: &[u8], commit: bool) -> Result<()> {
+        let output = Output::create(path, replace)?;
+        output.writer().write_all(text).unwrap();
+        if commit { output.commit() } else { Ok(()) }
+    }
+
+    #[test]
+    fn nothing_is_left_without_commit() {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("image"), false, b"half", false).unwrap();
+        let hidden = Output::hidden(&dir.path().join("image"), false).unwrap();
+        drop(hidden);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_existing_image_is_kept_unless_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image");
+        write(&path, false, b"one", true).unwrap();
+        assert!(write(&path, false, b"two", true).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"one");
+        write(&path, true, b"three", true).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"three");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_appears_meanwhile_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image");
+        for make in [Output::create, Output::hidden] {
+            let output = make(&path, false).unwrap();
+            std::fs::write(&path, b"theirs").unwrap();
+            assert!(output.commit().is_err());
+            assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
+            std::fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}

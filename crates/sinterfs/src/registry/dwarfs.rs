@@ -1,0 +1,224 @@
+//! The row of DwarFS: our options to its own, its findings to details that any program can show.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use block::ReadAt;
+use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
+use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions};
+use model::{Image, ImageWriter, Observer, Result};
+
+use super::{Bid, CreateOptions, Format, Handle};
+use crate::check::{CheckReport, Depth};
+use crate::details::{Details, Value};
+use crate::open::OpenOptions;
+
+/// DwarFS 2.x.
+pub const FORMAT: Format = Format {
+    name: "dwarfs",
+    extensions: &["dwarfs", "dff", "dwfs"],
+    bid,
+    open,
+    check,
+    create,
+};
+
+const MAGIC: &[u8] = b"DWARFS\x02";
+
+fn bid(source: &dyn ReadAt, options: &OpenOptions) -> Result<Bid> {
+    let mut head = [0; MAGIC.len()];
+    let at = options.offset.unwrap_or(0);
+    if source.len().saturating_sub(at) >= head.len() as u64 {
+        source.read_at(at, &mut head)?;
+    }
+    if head == MAGIC {
+        return Ok(Bid::Certain);
+    }
+    let behind = options.offset.is_none() && dwarfs::read::locate(source)?.is_some();
+    Ok(if behind { Bid::Behind } else { Bid::No })
+}
+
+fn own_options(options: &OpenOptions) -> dwarfs::read::OpenOptions {
+    dwarfs::read::OpenOptions {
+        offset: options.offset.map_or(Offset::Auto, Offset::At),
+        limits: options.limits,
+        cache_bytes: options.cache_bytes,
+        ..Default::default()
+    }
+}
+
+fn check(
+    source: Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    depth: Depth,
+    observer: &dyn Observer,
+) -> Result<CheckReport> {
+    let Depth { deep, threads } = depth;
+    let report = dwarfs::check::check(source, &own_options(options), deep, threads, observer)?;
+    let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
+    if report.omitted > 0 {
+        problems.push(format!("{} further problems", report.omitted));
+    }
+    Ok(CheckReport {
+        sections: report.sections,
+        blocks: report.blocks,
+        files: 0,
+        problems,
+        notes: report.notes,
+    })
+}
+
+fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+    let concrete = Arc::new(Dwarfs::open(source, &own_options(options))?);
+    let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+    Ok(Box::new(Opened { image, concrete }))
+}
+
+fn create(out: Box<dyn Write + Send>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
+    let history = options
+        .history
+        .clone()
+        .map(|settings| history(settings, options.create_timestamp));
+    let options = WriteOptions {
+        block_size_bits: options.block_bits,
+        encoding: options.compression,
+        metadata_encoding: options.metadata_compression,
+        time_resolution: TimeResolution::from_nanos(options.time_resolution)?,
+        keep_all_times: options.keep_all_times,
+        create_timestamp: options.create_timestamp,
+        history,
+        section_index: options.section_index,
+        ..WriteOptions::default()
+    };
+    Ok(Box::new(DwarfsWriter::new(out, options)?))
+}
+
+fn history(arguments: Vec<String>, timestamp: Option<u64>) -> HistoryInfo {
+    let mut numbers = env!("CARGO_PKG_VERSION")
+        .split(['.', '-'])
+        .map(|part| part.parse().unwrap_or(0));
+    HistoryInfo {
+        version: std::array::from_fn(|_| numbers.next().unwrap_or(0)),
+        system_id: std::env::consts::OS.to_owned(),
+        compiler_id: "rustc".to_owned(),
+        arguments,
+        timestamp,
+        library_versions: vec![concat!("sinterfs-", env!("CARGO_PKG_VERSION")).to_owned()],
+    }
+}
+
+/// An opened DwarFS image.
+struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Dwarfs>,
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<Details> {
+        details(&self.concrete)
+    }
+}
+
+fn details(image: &Dwarfs) -> Result<Details> {
+    let (info, sizes) = (image.info(), image.sizes());
+    let mut details: Details = vec![
+        ("format".to_owned(), Value::from("DwarFS")),
+        ("version".to_owned(), info.version.as_str().into()),
+        ("offset in file".to_owned(), image.offset().into()),
+        ("image bytes".to_owned(), sizes.image.into()),
+        ("file bytes".to_owned(), info.totals.bytes.into()),
+        ("inodes".to_owned(), info.totals.inodes.into()),
+        ("block size".to_owned(), image.block_size().into()),
+        ("blocks".to_owned(), image.block_count().into()),
+        ("block bytes".to_owned(), sizes.blocks.into()),
+        ("metadata bytes".to_owned(), sizes.metadata.into()),
+        (
+            "metadata bytes decoded".to_owned(),
+            sizes.metadata_decoded.into(),
+        ),
+        ("section index".to_owned(), image.has_index().into()),
+        (
+            "time resolution ns".to_owned(),
+            info.capability.time_unit.into(),
+        ),
+    ];
+    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
+    let features: Vec<Value> = image.features()?.into_iter().map(Value::from).collect();
+    if !features.is_empty() {
+        add("features", Value::List(features));
+    }
+    if let Some(made_by) = image.made_by()? {
+        add("made by", made_by.into());
+    }
+    if let Some(created) = image.created()? {
+        add("created", created.into());
+    }
+    add("sections", sections(image)?);
+    let categories: Vec<Value> = image.categories()?.into_iter().map(category).collect();
+    if !categories.is_empty() {
+        add("categories", Value::List(categories));
+    }
+    let history: Vec<Value> = image.history()?.into_iter().map(history_entry).collect();
+    if !history.is_empty() {
+        add("history", Value::List(history));
+    }
+    Ok(details)
+}
+
+fn history_entry(entry: HistoryEntry) -> Value {
+    let mut fields: Details = vec![
+        ("version".to_owned(), version(&entry.version).into()),
+        ("system".to_owned(), entry.system.into()),
+        ("compiler".to_owned(), entry.compiler.into()),
+        ("arguments".to_owned(), entry.arguments.join(" ").into()),
+    ];
+    if let Some(timestamp) = entry.timestamp {
+        fields.push(("time".to_owned(), timestamp.into()));
+    }
+    if !entry.libraries.is_empty() {
+        fields.push(("libraries".to_owned(), entry.libraries.join(", ").into()));
+    }
+    Value::Map(fields)
+}
+
+fn category(category: dwarfs::read::Category) -> Value {
+    Value::Map(vec![
+        ("name".to_owned(), category.name.into()),
+        ("blocks".to_owned(), category.blocks.into()),
+        ("bytes".to_owned(), category.stored.into()),
+    ])
+}
+
+/// Sums sections by what they hold and how they are encoded.
+fn sections(image: &Dwarfs) -> Result<Value> {
+    let mut sums: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+    for section in image.sections()? {
+        let key = (section.kind.to_string(), section.compression.to_string());
+        let sum = sums.entry(key).or_default();
+        *sum = (sum.0 + 1, sum.1.saturating_add(section.len));
+    }
+    let rows = sums
+        .into_iter()
+        .map(|((kind, compression), (count, bytes))| {
+            Value::Map(vec![
+                ("type".to_owned(), kind.into()),
+                ("compression".to_owned(), compression.into()),
+                ("count".to_owned(), count.into()),
+                ("bytes".to_owned(), bytes.into()),
+            ])
+        });
+    Ok(Value::List(rows.collect()))
+}
+
+fn version(version: &Version) -> String {
+    let [major, minor, patch] = version.number;
+    match &version.git_desc {
+        Some(described) if !described.is_empty() => described.clone(),
+        _ => format!("{major}.{minor}.{patch}"),
+    }
+}
