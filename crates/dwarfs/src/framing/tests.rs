@@ -1,6 +1,7 @@
 //! Payloads of every compression id.
 
 use model::Kind;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -102,5 +103,60 @@ fn unknown_ids_and_damaged_payloads_are_errors() {
             "{id}"
         );
         assert!(decode(id, b"\xff\xff\xff", LIMIT).is_err(), "{id}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn invented_payloads(compression in 0u16..9, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let limit = 100_000;
+        let told = decoded_len(compression, &bytes, limit);
+        if let Ok(decoded) = decode(compression, &bytes, limit) {
+            prop_assert_eq!(told.unwrap(), decoded.len() as u64);
+            prop_assert!(decoded.len() as u64 <= limit);
+        }
+    }
+
+    #[test]
+    fn invented_headers(
+        compression in 6u16..8,
+        len in 0u64..200_000,
+        fields in prop::collection::vec((0u8..8, 0u8..8, 0u8..128), 0..7),
+        stream in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let mut stored = header::write_size(len);
+        for (delta, kind, value) in fields {
+            stored.push(delta << 4 | kind);
+            if kind > 2 {
+                stored.push(value);
+            }
+        }
+        stored.push(0);
+        if compression == id::FLAC {
+            stored.extend(b"fLaC\x80\0\0\x22");
+        }
+        stored.extend(stream);
+        if let Ok(decoded) = decode(compression, &stored, 100_000) {
+            prop_assert_eq!(decoded.len() as u64, len);
+        }
+    }
+
+    #[test]
+    fn damaged_payloads(
+        encoding in 0usize..4,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+    ) {
+        let encoding = ["lzma:level=0", "zstd:level=1", "lz4", "brotli:quality=2"][encoding];
+        let (id, mut stored) = encode(&encoding.parse().unwrap(), &text(5000)).unwrap();
+        prop_assert_ne!(id, id::NONE);
+        for (at, byte) in changes {
+            let at = at.index(stored.len());
+            stored[at] = byte;
+        }
+        if let Ok(decoded) = decode(id, &stored, 6000) {
+            prop_assert!(decoded.len() <= 6000);
+        }
     }
 }
