@@ -127,7 +127,7 @@ fn exercise(bytes: &[u8], offset: Offset) -> bool {
 }
 
 /// Runs one case and fails if it takes too long, naming it.
-fn within_a_second(name: String, case: impl FnOnce() -> bool + Send + 'static) -> bool {
+fn within_a_second(name: &str, case: impl FnOnce() -> bool + Send + 'static) -> bool {
     let (sender, receiver) = sync_channel(1);
     let start = Instant::now();
     let thread = std::thread::spawn(move || {
@@ -195,7 +195,7 @@ fn images_that_crashed_upstream() {
     let mut opened = 0;
     for (name, bytes) in files {
         let bytes = bytes.to_vec();
-        opened += u32::from(within_a_second(name, move || {
+        opened += u32::from(within_a_second(&name, move || {
             exercise(&bytes, Offset::At(0))
         }));
     }
@@ -226,13 +226,13 @@ fn small_images() -> Vec<(String, Vec<u8>)> {
 fn images_that_were_cut_short() {
     for (name, bytes) in small_images() {
         let image = bytes.clone();
-        assert!(within_a_second(name.clone(), move || exercise(
+        assert!(within_a_second(&name, move || exercise(
             &image,
             Offset::Auto
         )));
         for len in (0..bytes.len()).step_by(64).chain([bytes.len() - 1]) {
             let cut = bytes[..len].to_vec();
-            let opened = within_a_second(format!("{name}, {len} bytes"), move || {
+            let opened = within_a_second(&format!("{name}, {len} bytes"), move || {
                 exercise(&cut, Offset::Auto)
             });
             // the metadata is near the end; only what follows it may be cut off at its border
@@ -300,7 +300,7 @@ fn images_with_flipped_bits_and_right_hashes() {
                 let rest = start + section.len as usize;
                 image.extend(&bytes[rest..]);
                 let case = format!("{name}, {}, bit {bit}", section.kind);
-                opened += u32::from(within_a_second(case, move || {
+                opened += u32::from(within_a_second(&case, move || {
                     exercise(&image, Offset::At(0))
                 }));
             }

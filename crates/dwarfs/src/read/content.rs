@@ -61,11 +61,12 @@ impl Metadata {
         }
     }
 
-    /// Tells whether a chunk is a hole whose length is kept apart.
-    pub(crate) fn is_large_hole(&self, index: u64) -> bool {
+    /// Tells whether a chunk is a hole whose length should be kept apart, but is not there.
+    pub(crate) fn lacks_hole_size(&self, index: u64) -> bool {
         let data: &[u8] = &self.data;
         self.chunks.hole_block == Some(self.chunks.block.get_u32(data, index))
             && self.chunks.offset.get(data, index) == u64::from(OFFSET_IS_LARGE_HOLE)
+            && self.chunks.size.get(data, index) >= self.chunks.large_holes.len()
     }
 }
 

@@ -101,15 +101,21 @@ impl Fsst {
         }
     }
 
-    /// Decodes a string into `out`, which is emptied first. `None` if it names a symbol that is
-    /// not there, or ends in an escape.
-    pub(crate) fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Option<()> {
-        out.clear();
-        out.reserve(encoded.len().saturating_mul(8));
+    /// Decodes a string into the scratch. `None` if it names a symbol that is not there, or ends
+    /// in an escape.
+    pub(crate) fn decode<'s>(&self, encoded: &[u8], scratch: &'s mut Scratch) -> Option<&'s [u8]> {
+        let out = &mut scratch.0;
+        // every symbol is written as eight bytes, of which the next one overwrites the last ones
+        let bound = encoded.len().checked_mul(8)?.checked_add(8)?;
+        if out.len() < bound {
+            out.resize(bound, 0);
+        }
+        let mut end = 0_usize;
         let mut codes = encoded.iter();
         while let Some(code) = codes.next() {
             if *code == ESCAPE {
-                out.push(*codes.next()?);
+                *out.get_mut(end)? = *codes.next()?;
+                end += 1;
                 continue;
             }
             let len = usize::from(*self.lens.get(usize::from(*code))?);
@@ -117,14 +123,16 @@ impl Fsst {
             if len == 0 {
                 return None;
             }
-            // eight bytes at once, of which the last ones are taken back
-            let end = out.len().checked_add(len)?;
-            out.extend_from_slice(symbol);
-            out.truncate(end);
+            *out.get_mut(end..)?.first_chunk_mut::<8>()? = *symbol;
+            end += len;
         }
-        Some(())
+        out.get(..end)
     }
 }
+
+/// Memory that strings are decoded into, used again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch(Vec<u8>);
 
 impl std::fmt::Debug for Fsst {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -138,9 +146,9 @@ mod tests {
     use super::*;
 
     fn decode(table: &[u8], encoded: &[u8]) -> Option<Vec<u8>> {
-        let mut out = b"left over".to_vec();
-        Fsst::parse(table).unwrap().decode(encoded, &mut out)?;
-        Some(out)
+        let mut scratch = Scratch(b"left over".to_vec());
+        let table = Fsst::parse(table).unwrap();
+        table.decode(encoded, &mut scratch).map(<[u8]>::to_vec)
     }
 
     #[rustfmt::skip]

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use model::{Error, Result};
 
-use super::fsst::Fsst;
+use super::fsst::{Fsst, Scratch};
 use super::table::Table;
 use crate::frozen::view::{Node, Strings};
 use crate::layout::metadata::string_table;
@@ -88,7 +88,7 @@ impl StringTable {
         &self,
         data: &'b [u8],
         at: u64,
-        scratch: &'b mut Vec<u8>,
+        scratch: &'b mut Scratch,
     ) -> Option<&'b [u8]> {
         match self {
             Self::Plain(strings) => (at < strings.len()).then(|| strings.get(data, at)),
@@ -103,10 +103,7 @@ impl StringTable {
                 let bytes = data.get(buffer.clone())?.get(start..end)?;
                 match symbols {
                     None => Some(bytes),
-                    Some(symbols) => {
-                        symbols.decode(bytes, scratch)?;
-                        Some(scratch)
-                    }
+                    Some(symbols) => symbols.decode(bytes, scratch),
                 }
             }
         }

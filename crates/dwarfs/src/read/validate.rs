@@ -35,25 +35,43 @@ pub(crate) struct Derived {
     pub(crate) contents: Contents,
 }
 
+/// Names above which they are checked in a thread of their own.
+const MANY: u64 = 100_000;
+
 /// Checks everything. `blocks` is the number of `BLOCK` sections.
 pub(crate) fn validate(metadata: &Metadata, blocks: u64) -> Result<Derived> {
-    let check = || {
-        let ranks = inodes::check(metadata)?;
-        let tree = entries::check(metadata, &ranks)?;
-        names::check(metadata)?;
-        let contents = contents::check(metadata, &ranks, blocks)?;
-        let entries::Directories {
-            parents,
-            subdirectories,
-            links,
-        } = tree;
-        Ok(Derived {
-            ranks,
-            parents,
-            subdirectories,
-            links,
-            contents,
+    check(metadata, blocks).map_err(|error: Error| error.within("METADATA_V2"))
+}
+
+fn check(metadata: &Metadata, blocks: u64) -> Result<Derived> {
+    let ranks = inodes::check(metadata)?;
+    let entries::Directories {
+        parents,
+        subdirectories,
+        links,
+    } = entries::check(metadata, &ranks)?;
+    let (names, contents) = if metadata.names.len() > MANY {
+        std::thread::scope(|scope| {
+            let names = scope.spawn(|| names::check(metadata));
+            let contents = contents::check(metadata, &ranks, blocks);
+            let names = names
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (names, contents)
         })
+    } else {
+        (
+            names::check(metadata),
+            contents::check(metadata, &ranks, blocks),
+        )
     };
-    check().map_err(|error: Error| error.within("METADATA_V2"))
+    names?;
+    let contents = contents?;
+    Ok(Derived {
+        ranks,
+        parents,
+        subdirectories,
+        links,
+        contents,
+    })
 }

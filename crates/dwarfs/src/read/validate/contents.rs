@@ -1,5 +1,7 @@
 //! Chunks and files: every chunk lies within its block, every file has a size.
 
+use std::ops::Range;
+
 use model::{Error, Result};
 
 use super::inodes::Ranks;
@@ -26,7 +28,6 @@ pub(crate) struct Contents {
 
 /// Checks all chunks, lists and shared files.
 pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<Contents> {
-    check_chunks(metadata, blocks)?;
     let data: &[u8] = &metadata.data;
     let files = ranks.files.saturating_sub(ranks.symlinks);
     let shared = metadata.shared_files.len();
@@ -66,7 +67,7 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<C
                 metadata.chunks.block.len()
             )));
         }
-        let size = contents.add(metadata, list, start, end)?;
+        let size = contents.add(metadata, list, start..end, blocks)?;
         let users = match list.checked_sub(unique) {
             None => 1,
             Some(list) => sharing.count(list)?,
@@ -79,19 +80,27 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<C
 }
 
 impl Contents {
-    /// Adds up a list's chunks and makes notes if there are many.
-    fn add(&mut self, metadata: &Metadata, list: u64, start: u64, end: u64) -> Result<u64> {
-        let long = end.saturating_sub(start) > STEP;
+    /// Checks a list's chunks, adds them up and makes notes if there are many.
+    fn add(
+        &mut self,
+        metadata: &Metadata,
+        list: u64,
+        chunks: Range<u64>,
+        blocks: u64,
+    ) -> Result<u64> {
+        let start = chunks.start;
+        let long = chunks.end.saturating_sub(start) > STEP;
         if long {
             let list = u32::try_from(list).map_err(|_| Error::corrupt("too many chunk lists"))?;
             self.long.push((list, self.offsets.len()));
         }
         let (mut size, mut allocated) = (0_u64, 0_u64);
-        for chunk in start..end {
-            if long && (chunk - start).is_multiple_of(STEP) {
+        for index in chunks {
+            if long && (index - start).is_multiple_of(STEP) {
                 self.offsets.push(size);
             }
-            let piece = metadata.piece(chunk);
+            let piece = metadata.piece(index);
+            check_piece(metadata, index, &piece, blocks)?;
             // files are as long as a signed offset can tell
             size = size
                 .checked_add(piece.len())
@@ -109,6 +118,25 @@ impl Contents {
         }
         Ok(size)
     }
+}
+
+/// Checks that a chunk lies within a block that exists, or is a hole with a size.
+fn check_piece(metadata: &Metadata, index: u64, piece: &Piece, blocks: u64) -> Result<()> {
+    let what = match *piece {
+        Piece::Data { block, .. } if u64::from(block) >= blocks => {
+            format!("is in block {block} of {blocks}")
+        }
+        // 32 bits each
+        Piece::Data { offset, len, .. } if offset.saturating_add(len) > metadata.block_size => {
+            let end = offset.saturating_add(len);
+            format!("ends at {end} of a block of {}", metadata.block_size)
+        }
+        Piece::Hole { .. } if metadata.lacks_hole_size(index) => {
+            "is a large hole whose size is not there".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::corrupt(format!("chunk {index} {what}")))
 }
 
 /// Counts how many shared files use each list; the table is sorted.
@@ -148,36 +176,4 @@ impl Sharing<'_> {
             "a shared file has list {number} of {lists} shared lists"
         )))
     }
-}
-
-/// Checks that every chunk lies within a block that exists, or is a hole with a size.
-fn check_chunks(metadata: &Metadata, blocks: u64) -> Result<()> {
-    let data: &[u8] = &metadata.data;
-    let chunks = &metadata.chunks;
-    for index in 0..chunks.block.len() {
-        let bad = |what: &str| Err(Error::corrupt(format!("chunk {index} {what}")));
-        match metadata.piece(index) {
-            Piece::Hole { .. } => {
-                let size = chunks.size.get(data, index);
-                let large = metadata.is_large_hole(index);
-                if large && size >= chunks.large_holes.len() {
-                    return bad("is a large hole whose size is not there");
-                }
-            }
-            Piece::Data { block, offset, len } => {
-                if u64::from(block) >= blocks {
-                    return bad(&format!("is in block {block} of {blocks}"));
-                }
-                // 32 bits each
-                if offset.saturating_add(len) > metadata.block_size {
-                    return bad(&format!(
-                        "ends at {} of a block of {}",
-                        offset.saturating_add(len),
-                        metadata.block_size
-                    ));
-                }
-            }
-        }
-    }
-    Ok(())
 }

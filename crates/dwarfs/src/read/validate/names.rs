@@ -1,38 +1,46 @@
 //! Names: each is one, and those of a directory stand in order, each once.
 
+use std::ops::Range;
+
 use model::{Error, Result};
 
+use crate::read::fsst::Scratch;
 use crate::read::metadata::Metadata;
 use crate::read::strings::undecodable;
 
 /// Checks all names and the order of all directories.
 pub(super) fn check(metadata: &Metadata) -> Result<()> {
-    let data: &[u8] = &metadata.data;
-    let names = &metadata.names;
-    if names.len() > metadata.entries.name.len() {
+    if metadata.names.len() > metadata.entries.name.len() {
         return Err(Error::corrupt("more names than directory entries"));
     }
+    let sorted = check_names(metadata)?;
+    check_directories(metadata, sorted)
+}
+
+/// Checks all names, and tells whether they stand in order.
+fn check_names(metadata: &Metadata) -> Result<bool> {
+    let data: &[u8] = &metadata.data;
     let mut sorted = true;
-    let (mut before, mut scratch) = (Vec::new(), Vec::new());
-    for index in 0..names.len() {
-        let name = names
-            .get(data, index, &mut scratch)
-            .ok_or_else(|| undecodable(index))?;
+    let (mut before, mut scratch) = (Vec::new(), Scratch::default());
+    for index in 0..metadata.names.len() {
+        let name = metadata.names.get(data, index, &mut scratch);
+        let name = name.ok_or_else(|| undecodable(index))?;
         check_name(name, index)?;
-        sorted = sorted && (index == 0 || *before < *name);
         if sorted {
+            sorted = index == 0 || *before < *name;
             before.clear();
             before.extend_from_slice(name);
         }
     }
-    check_directories(metadata, sorted)
+    Ok(sorted)
 }
 
 fn check_name(name: &[u8], index: u64) -> Result<()> {
-    let bad = name.is_empty()
-        || matches!(name, b"." | b"..")
-        || name.iter().any(|byte| matches!(byte, b'/' | 0));
-    if bad {
+    // no early end, so that many bytes are compared at once
+    let separators = name
+        .iter()
+        .fold(false, |found, byte| found | (*byte == b'/') | (*byte == 0));
+    if separators || matches!(name, b"" | b"." | b"..") {
         let name = name.escape_ascii();
         return Err(Error::corrupt(format!(
             "name {index}, \"{name}\", cannot be a file's"
@@ -45,38 +53,73 @@ fn check_name(name: &[u8], index: u64) -> Result<()> {
 /// else the names have to be compared.
 fn check_directories(metadata: &Metadata, sorted: bool) -> Result<()> {
     let data: &[u8] = &metadata.data;
-    let column = &metadata.entries.name;
+    let mut order = Order {
+        metadata,
+        before: Vec::new(),
+        scratch: Scratch::default(),
+    };
     let directories = metadata.first_entry.len().saturating_sub(1);
-    let (mut before, mut scratch) = (Vec::new(), Vec::new());
     let mut start = u64::from(metadata.first_entry.get(data, 0));
     for directory in 0..directories {
         let end = u64::from(metadata.first_entry.get(data, directory.saturating_add(1)));
-        let mut number_before = None;
-        for entry in start..end {
-            let number = column.get(data, entry);
-            if number >= metadata.names.len() {
-                return Err(Error::corrupt(format!(
-                    "entry {entry} has the name {number}"
-                )));
-            }
-            let in_order = if sorted {
-                number_before.is_none_or(|before| before < number)
+        let wrong = if sorted {
+            order.by_number(start..end)
+        } else {
+            order.by_name(start..end)?
+        };
+        if let Some(entry) = wrong {
+            let name = metadata.entries.name.get(data, entry);
+            let names = metadata.names.len();
+            return Err(Error::corrupt(if name >= names {
+                format!("entry {entry} has name {name} of {names}")
             } else {
-                let name = metadata.names.get(data, number, &mut scratch);
-                let name = name.ok_or_else(|| undecodable(number))?;
-                let in_order = number_before.is_none() || *before < *name;
-                before.clear();
-                before.extend_from_slice(name);
-                in_order
-            };
-            if !in_order {
-                return Err(Error::corrupt(format!(
-                    "the names of directory {directory} are not in order at entry {entry}"
-                )));
-            }
-            number_before = Some(number);
+                format!("the names of directory {directory} are not in order at entry {entry}")
+            }));
         }
         start = end;
     }
     Ok(())
+}
+
+/// Finds the first entry of a directory that is not above the one before, or has no name.
+struct Order<'a> {
+    metadata: &'a Metadata,
+    before: Vec<u8>,
+    scratch: Scratch,
+}
+
+impl Order<'_> {
+    fn by_number(&self, entries: Range<u64>) -> Option<u64> {
+        let column = &self.metadata.entries.name;
+        let names = self.metadata.names.len();
+        // one more than the number before
+        let mut least = 0;
+        for entry in entries {
+            let number = column.get(&self.metadata.data, entry);
+            if number < least || number >= names {
+                return Some(entry);
+            }
+            least = number.saturating_add(1);
+        }
+        None
+    }
+
+    fn by_name(&mut self, entries: Range<u64>) -> Result<Option<u64>> {
+        let data: &[u8] = &self.metadata.data;
+        let first = entries.start;
+        for entry in entries {
+            let number = self.metadata.entries.name.get(data, entry);
+            if number >= self.metadata.names.len() {
+                return Ok(Some(entry));
+            }
+            let name = self.metadata.names.get(data, number, &mut self.scratch);
+            let name = name.ok_or_else(|| undecodable(number))?;
+            if entry != first && *self.before >= *name {
+                return Ok(Some(entry));
+            }
+            self.before.clear();
+            self.before.extend_from_slice(name);
+        }
+        Ok(None)
+    }
 }
