@@ -27,7 +27,7 @@ const DEVICE: &str = "/dev/fuse";
 const SOCKET_VARIABLE: &str = "_FUSE_COMMFD";
 
 /// Checks a mount point and tells its full path.
-pub(crate) fn mount_point(dir: &Path) -> Result<PathBuf> {
+pub(crate) fn mount_point(dir: &Path, subtype: &str) -> Result<PathBuf> {
     let found = dir
         .canonicalize()
         .and_then(|path| Ok((path.metadata()?.is_dir(), path)));
@@ -45,8 +45,11 @@ pub(crate) fn mount_point(dir: &Path) -> Result<PathBuf> {
     if !is_dir {
         return Err(Error::invalid("the mount point is not a directory").path(dir));
     }
-    let ours = mounted_at(&path)?.is_some_and(|mount| mount.kind.starts_with("fuse.sinter"));
-    if ours {
+    let ours = |kind: &str| {
+        kind.strip_prefix("fuse.")
+            .is_some_and(|kind| kind == subtype)
+    };
+    if mounted_at(&path)?.is_some_and(|mount| ours(&mount.kind)) {
         let busy = io::Error::from(Errno::BUSY);
         return Err(Error::io("an image is already mounted there", busy).path(dir));
     }

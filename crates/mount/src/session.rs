@@ -58,7 +58,7 @@ pub struct Unmounter {
 /// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY`
 /// where an image is mounted already, `NotFound` or `Io` where FUSE or `fusermount3` is missing.
 pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Result<Session> {
-    let point = mount_point(dir)?;
+    let point = mount_point(dir, &options.subtype)?;
     let signals = options.catch_signals.then(catch_signals).transpose()?;
     let device = attach(&point, options)?;
     let started = start(image, &point, device, options);

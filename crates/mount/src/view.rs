@@ -181,7 +181,12 @@ impl View {
     /// file and would show zeros instead. It asks again for single pages, so that a program gets
     /// `EIO` for no more than the page that is damaged.
     pub(crate) fn read(&self, number: u64, offset: u64, buf: &mut [u8]) -> Answer<usize> {
-        self.answer(self.image.read_at(self.numbers.ino(number)?, offset, buf))
+        let ino = self.numbers.ino(number)?;
+        self.answer(
+            self.image
+                .read_at(ino, offset, buf)
+                .map_err(|error| name(error, ino)),
+        )
     }
 
     /// Reads as much as there is before what is damaged; for reads past the page cache, where a
@@ -214,7 +219,7 @@ impl View {
             }
         }))?;
         if filled == 0 {
-            self.answer(Err(error))
+            self.answer(Err(name(error, ino)))
         } else {
             Ok(filled)
         }
@@ -261,5 +266,58 @@ impl View {
         self.options
             .observer
             .warn(&Error::new(model::Kind::Io, what));
+    }
+}
+
+/// Says which file an error is about: its path is not known here.
+fn name(error: Error, ino: Ino) -> Error {
+    error.path(format!("inode {}", ino.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_up_is_found_by_name() {
+        let image = Arc::new(testkit::sample(7));
+        let view = View::new(image, &MountOptions::default());
+        let number = |dir, name: &[u8]| view.lookup(dir, name).unwrap().map(|attr| attr.number);
+        let docs = number(1, b"docs").unwrap();
+        assert_eq!(number(docs, b"."), Some(docs));
+        assert_eq!(number(docs, b".."), Some(1));
+        assert_eq!(number(1, b".."), Some(1));
+        assert_eq!(number(1, b"none"), None);
+        assert_eq!(view.attr(0).unwrap_err(), Errno::NOENT);
+        assert_eq!(view.attr(1 << 50).unwrap_err(), Errno::NOENT);
+    }
+
+    #[test]
+    fn directories_can_be_read_from_anywhere() {
+        let view = View::new(Arc::new(testkit::sample(7)), &MountOptions::default());
+        let names = |from, most| {
+            let mut names = Vec::new();
+            view.read_dir(1, from, true, &mut |out| {
+                assert_eq!(out.attr.unwrap().number, out.number);
+                names.push((out.name.to_vec(), out.next));
+                if names.len() == most {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })
+            .unwrap();
+            names
+        };
+        let all = names(0, 99);
+        assert_eq!(all.len(), 15);
+        assert_eq!((&all[0].0[..], &all[1].0[..]), (&b"."[..], &b".."[..]));
+        for (index, (_, next)) in all.iter().enumerate() {
+            assert_eq!(names(*next, 99), all[index + 1..]);
+            assert_eq!(
+                names(*next, 1),
+                all[index + 1..].iter().take(1).cloned().collect::<Vec<_>>()
+            );
+        }
     }
 }

@@ -463,3 +463,139 @@ fn stopping_leaves_no_partial_file() {
     assert_eq!(stopped.kind(), Kind::Cancelled);
     assert!(image.touched().is_empty());
 }
+
+/// A file system of one mebibyte in memory.
+struct Tiny(tempfile::TempDir);
+
+impl Tiny {
+    fn new() -> rustix::io::Result<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let flags = rustix::mount::MountFlags::empty();
+        rustix::mount::mount("tiny", dir.path(), "tmpfs", flags, c"size=1m")?;
+        Ok(Self(dir))
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        let flags = rustix::mount::UnmountFlags::DETACH;
+        rustix::mount::unmount(self.0.path(), flags).unwrap();
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_work() {
+    let Ok(tiny) = Tiny::new() else {
+        return skip("a small file system needs root");
+    };
+    let mut b = Builder::new(meta(0o755, 0, 0), 1 << 20);
+    let tall = [
+        Piece::Data(noise(1, 20 << 20)),
+        Piece::Data(noise(2, 20 << 20)),
+    ];
+    b.file(
+        Builder::ROOT,
+        b"small",
+        meta(0o644, 0, 0),
+        &[Piece::Data(vec![1; 9])],
+    );
+    b.file(Builder::ROOT, b"tall", meta(0o644, 0, 0), &tall);
+    b.file(
+        Builder::ROOT,
+        b"wide",
+        meta(0o644, 0, 0),
+        &[Piece::Data(noise(3, 3 << 20))],
+    );
+    let image = b.finish(0);
+    for threads in [1, 4] {
+        let target = tiny.0.path().join(threads.to_string());
+        let options = ExtractOptions {
+            threads,
+            ..Default::default()
+        };
+        let error = extract(&image, &target, &options, &Quiet).unwrap_err();
+        assert!(error.to_string().contains("No space left"), "{error}");
+        assert_eq!(relative(&target), ["small"]);
+    }
+}
+
+#[test]
+fn ordinary_users_get_what_they_can() {
+    if !is_root() {
+        return skip("to become an ordinary user needs root");
+    }
+    let image = sample(0);
+    let (guard, target) = target();
+    fs::set_permissions(guard.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let options = ExtractOptions {
+        threads: 1,
+        owner: false,
+        ..Default::default()
+    };
+    let notes = Notes::default();
+    let report = std::thread::scope(|scope| {
+        let user = scope.spawn(|| {
+            // Changes only this thread, and there is one thread only.
+            let (uid, gid) = (
+                rustix::fs::Uid::from_raw(65_534),
+                rustix::fs::Gid::from_raw(65_534),
+            );
+            rustix::thread::set_thread_groups(&[]).unwrap();
+            rustix::thread::set_thread_res_gid(gid, gid, gid).unwrap();
+            rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
+            extract(&image, &target, &options, &notes).unwrap()
+        });
+        user.join().unwrap()
+    });
+    assert_eq!(
+        (report.failed, report.imperfect),
+        (2, 0),
+        "{:?}",
+        notes.warnings()
+    );
+    assert!(
+        notes
+            .warnings()
+            .iter()
+            .all(|text| text.contains("special file"))
+    );
+    let stat = |path: &str| fs::symlink_metadata(target.join(path)).unwrap();
+    assert_eq!(stat("docs/deep/tool").mode() & 0o7777, 0o755);
+    assert_eq!(
+        (stat("docs/deep/tool").uid(), stat("docs/deep/tool").mtime()),
+        (65_534, 1_400_000_002)
+    );
+    assert_eq!(stat("docs/deep/set-gid").mode() & 0o7777, 0o775);
+    assert_eq!(stat("docs/deep").mode() & 0o7777, 0o555);
+    assert_eq!(stat("docs/deep/mode-zero").mode() & 0o7777, 0);
+    let big = resolve(&image, b"docs/big", Follow::Nothing).unwrap();
+    assert!(fs::read(target.join("zz-big")).unwrap() == support::content(&image, big));
+}
+
+#[test]
+fn permissions_can_be_left_to_the_umask() {
+    let image = sample(0);
+    let (_guard, target) = target();
+    let options = ExtractOptions {
+        permissions: false,
+        owner: false,
+        times: false,
+        ..Default::default()
+    };
+    extract(&image, &target, &options, &Quiet).unwrap();
+    let probe = tempfile::tempdir().unwrap();
+    fs::write(probe.path().join("f"), "").unwrap();
+    fs::create_dir(probe.path().join("d")).unwrap();
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().mode() & 0o7777;
+    assert_eq!(
+        mode(target.join("docs/deep/tool")),
+        mode(probe.path().join("f"))
+    );
+    assert_eq!(mode(target.join("docs/deep")), mode(probe.path().join("d")));
+    let age = fs::metadata(target.join("docs/small"))
+        .unwrap()
+        .modified()
+        .unwrap()
+        .elapsed();
+    assert!(age.unwrap().as_secs() < 600);
+}

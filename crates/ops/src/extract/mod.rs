@@ -39,7 +39,7 @@ pub fn extract(
     let selection = select::Selection::new(options)?;
     let counts = Counts::default();
     let (plan, unsafe_names) = select::plan(image, &selection, options.strip)?;
-    let target = Target::open(target_dir, options.overwrite)?;
+    let target = Target::open(target_dir, options)?;
     let job = Extraction {
         image,
         options,

@@ -28,7 +28,7 @@ pub struct ExtractOptions {
     pub threads: usize,
     /// Restores owner and group; without it, set-id bits stay only where the owner is the same.
     pub owner: bool,
-    /// Restores permission bits.
+    /// Restores permission bits; without it, they are what the umask leaves.
     pub permissions: bool,
     /// Restores times to the nanosecond.
     pub times: bool,

@@ -17,7 +17,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::lock;
-use super::options::Overwrite;
+use super::options::{ExtractOptions, Overwrite};
 use crate::plan::Plan;
 
 /// The number of directories that are kept open.
@@ -43,6 +43,10 @@ pub(crate) struct Target {
     root: Arc<OwnedFd>,
     made_root: bool,
     overwrite: Overwrite,
+    /// The permissions to begin with: for nobody else until the right ones are set, or what the
+    /// umask leaves if none will be.
+    dir_mode: Mode,
+    file_mode: Mode,
     made: Mutex<HashSet<u32>>,
     open: Mutex<OpenDirs>,
     temporary: AtomicU64,
@@ -104,7 +108,8 @@ fn errno(error: &Error) -> Option<Errno> {
 
 impl Target {
     /// Opens the target directory, and makes it if it is missing.
-    pub(crate) fn open(path: &Path, overwrite: Overwrite) -> Result<Self> {
+    pub(crate) fn open(path: &Path, options: &ExtractOptions) -> Result<Self> {
+        let overwrite = options.overwrite;
         let made_root = !path
             .try_exists()
             .map_err(|error| Error::io("stat failed", error))?;
@@ -122,6 +127,8 @@ impl Target {
             root: Arc::new(root),
             made_root,
             overwrite,
+            dir_mode: Mode::from_raw_mode(if options.permissions { 0o700 } else { 0o777 }),
+            file_mode: Mode::from_raw_mode(if options.permissions { 0o600 } else { 0o666 }),
             made: Mutex::new(HashSet::from([0])),
             open: Mutex::default(),
             temporary: AtomicU64::new(0),
@@ -170,11 +177,11 @@ impl Target {
     pub(crate) fn make_dir(&self, plan: &Plan, index: u32) -> Result<()> {
         let parent = self.dir(plan, plan.dir(index).spot.dir)?;
         let name = name(plan, index);
-        match fs::mkdirat(&parent, name, Mode::RWXU) {
+        match fs::mkdirat(&parent, name, self.dir_mode) {
             Err(Errno::EXIST) if is_dir(&parent, name)? => {}
             Err(Errno::EXIST) if self.overwrite == Overwrite::Replace => {
                 remove(&parent, name)?;
-                let made = fs::mkdirat(&parent, name, Mode::RWXU);
+                let made = fs::mkdirat(&parent, name, self.dir_mode);
                 made.map_err(failed("can't make the directory"))?;
             }
             Err(Errno::EXIST) => {
@@ -204,7 +211,7 @@ impl Target {
     /// stays until `publish`, so that a failure leaves it as it was.
     pub(crate) fn make_file(&self, dir: &OwnedFd, name: &[u8]) -> Result<Option<NewFile>> {
         let flags = WRITE | OFlags::CREATE | OFlags::EXCL;
-        let mode = Mode::RUSR | Mode::WUSR;
+        let mode = self.file_mode;
         let mut temporary = None;
         let fd = match fs::openat(dir, name, flags, mode) {
             Err(Errno::EXIST) => match self.overwrite {
@@ -282,7 +289,7 @@ impl Target {
             FileType::Socket => fs::FileType::Socket,
             _ => fs::FileType::Fifo,
         };
-        let mode = Mode::RUSR | Mode::WUSR;
+        let mode = self.file_mode;
         let dev = match inode.kind {
             FileType::CharDevice | FileType::BlockDevice => inode.rdev.to_dev_t(),
             _ => 0,
