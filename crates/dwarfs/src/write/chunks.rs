@@ -37,20 +37,21 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Gathers the chunks of lists. `blocks` are written, each of up to 2^`block_bits` bytes.
+    /// Gathers the chunks of lists. Blocks hold up to 2^`block_bits` bytes, and `blocks` these.
     pub(super) fn new(
         map: &ContentMap,
         lists: &[Option<u32>],
-        blocks: u32,
+        blocks: &[u32],
         block_bits: u8,
     ) -> Result<Self> {
         let mut chunks = Self {
-            hole_block: blocks,
+            hole_block: u32::try_from(blocks.len())
+                .map_err(|_| Error::limit("more than 4294967295 blocks in a DwarFS image"))?,
             ..Self::default()
         };
         for &list in lists {
             let extents = list.map_or(&[][..], |list| map.list(list));
-            chunks.push_list(extents, blocks, 1 << block_bits)?;
+            chunks.push_list(extents, blocks)?;
         }
         chunks.encode_holes(block_bits);
         Ok(chunks)
@@ -66,20 +67,13 @@ impl Chunks {
         self.has_holes().then_some(self.hole_block)
     }
 
-    fn push_list(&mut self, extents: &[MapExtent], blocks: u32, block_size: u32) -> Result<()> {
+    fn push_list(&mut self, extents: &[MapExtent], blocks: &[u32]) -> Result<()> {
         let (row, first) = (self.counts.len() as u32, self.block.len());
         let (mut size, mut in_holes) = (0_u64, 0_u64);
         for extent in extents {
             let len = match *extent {
                 MapExtent::Data { block, offset, len } => {
-                    let end = u64::from(offset) + u64::from(len);
-                    if block.0 >= blocks || end > u64::from(block_size) {
-                        return Err(Error::invalid(format!(
-                            "content map: bytes {offset}..{end} of block {} ({blocks} blocks of \
-                             {block_size} bytes)",
-                            block.0
-                        )));
-                    }
+                    check(blocks, block.0, offset, len)?;
                     self.push_data(first, block.0, offset, len);
                     u64::from(len)
                 }
@@ -217,6 +211,21 @@ impl Chunks {
     }
 }
 
+/// Fails for an extent that is not within its block: the image would not be readable.
+fn check(blocks: &[u32], block: u32, offset: u32, len: u32) -> Result<()> {
+    let end = u64::from(offset) + u64::from(len);
+    match blocks.get(block as usize) {
+        Some(&block_len) if end <= u64::from(block_len) => Ok(()),
+        Some(block_len) => Err(Error::invalid(format!(
+            "content map: bytes {offset}..{end} of block {block}, which has {block_len}"
+        ))),
+        None => Err(Error::invalid(format!(
+            "content map: block {block}, of {} that were put",
+            blocks.len()
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use model::BlockId;
@@ -231,10 +240,10 @@ mod tests {
         }
     }
 
-    fn chunks(lists: &[&[MapExtent]], blocks: u32, bits: u8) -> Result<Chunks> {
+    fn chunks(lists: &[&[MapExtent]], blocks: usize, bits: u8) -> Result<Chunks> {
         let mut map = ContentMap::new(0);
         let ids: Vec<Option<u32>> = lists.iter().map(|list| Some(map.push(list))).collect();
-        Chunks::new(&map, &ids, blocks, bits)
+        Chunks::new(&map, &ids, &vec![1 << bits; blocks], bits)
     }
 
     /// Tells the holes' lengths as a reader finds them.

@@ -19,9 +19,13 @@ use crate::layout::metadata::{
     inode_size_cache, pair, root,
 };
 
-/// The longest stored name and symlink target that upstream's consistency check lets pass.
-const LONGEST_NAME: usize = 512;
-const LONGEST_TARGET: usize = 4096;
+/// The longest name and symlink target in bytes that Linux has.
+const LONGEST_NAME: usize = 255;
+const LONGEST_TARGET: usize = 4095;
+
+/// The longest stored forms of these that upstream's consistency check lets pass.
+const STORED_NAME: usize = 512;
+const STORED_TARGET: usize = 4096;
 
 /// Frozen metadata and what it could not hold.
 #[derive(Debug)]
@@ -33,25 +37,32 @@ pub(super) struct Metadata {
     pub(super) rounded_times: u64,
 }
 
-/// Gathers and freezes the metadata. `categories` are those of the blocks.
+/// What is known of the blocks when all have been put.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    /// Bytes of each before encoding.
+    pub(super) lens: Vec<u32>,
+    /// The category of each.
+    pub(super) categories: Vec<Category>,
+}
+
+/// Gathers and freezes the metadata.
 pub(super) fn metadata(
     tree: &Tree,
     map: &ContentMap,
-    categories: &[Category],
+    blocks: &Blocks,
     options: &WriteOptions,
 ) -> Result<Metadata> {
-    let blocks = u32::try_from(categories.len())
-        .map_err(|_| Error::limit("more than 4294967295 blocks in a DwarFS image"))?;
     let numbering = Numbering::new(tree, map)?;
-    let chunks = Chunks::new(map, &numbering.lists, blocks, options.block_size_bits)?;
+    let chunks = Chunks::new(map, &numbering.lists, &blocks.lens, options.block_size_bits)?;
     let names = Names::new(tree, &numbering, options)?;
     let links = Links::new(tree, &numbering, options)?;
-    let inodes = Inodes::new(tree, &numbering, options);
+    let inodes = Inodes::new(tree, &numbering, options)?;
     let directories = Directories::new(tree, &numbering, options.packing.directories);
     let chunk_table = chunks.table(options.packing.chunk_table);
     let shared = shared_files(&numbering.shared, options.packing.shared_files);
     let devices = devices(tree, &numbering);
-    let (category_names, block_categories) = block_categories(categories);
+    let (category_names, block_categories) = block_categories(&blocks.categories);
     let (cached, allocated) = (chunks.cached_sizes(), chunks.cached_allocated());
     let totals = Totals::new(tree, &numbering, &chunks)?;
 
@@ -219,21 +230,46 @@ struct Names<'t> {
 }
 
 impl<'t> Names<'t> {
+    /// Gathers names in bytewise order, as upstream does: a reader can then tell the order of
+    /// entries by numbers.
     fn new(tree: &'t Tree, numbering: &Numbering, options: &WriteOptions) -> Result<Self> {
         let mut interner = Interner::new();
         let mut numbers = Vec::with_capacity(numbering.entries.len());
         numbers.push(0);
         for directory in &numbering.nodes[..numbering.directories] {
-            let names = tree
-                .children(*directory)
-                .iter()
-                .map(|link| tree.bytes(link.name));
-            numbers.extend(names.map(|name| interner.number(name)));
+            for link in tree.children(*directory) {
+                let name = tree.bytes(link.name);
+                check_name(name).map_err(|error| error.path(path(tree, link.node)))?;
+                numbers.push(interner.number(name));
+            }
         }
-        let strings = interner.into_strings();
-        let table = StringTable::new(strings, options.packing.names, LONGEST_NAME)?;
+        let strings = interner.into_sorted(&mut numbers[1..]);
+        let table = StringTable::new(strings, options.packing.names, STORED_NAME)?;
         Ok(Self { numbers, table })
     }
+}
+
+/// Fails for names that no reader can make a file of.
+fn check_name(name: &[u8]) -> Result<()> {
+    if name.len() > LONGEST_NAME {
+        return Err(Error::limit(format!(
+            "a name of {} bytes (up to {LONGEST_NAME})",
+            name.len()
+        )));
+    }
+    let impossible = matches!(name, b"" | b"." | b"..") || name.iter().any(|b| b"\0/".contains(b));
+    if impossible {
+        return Err(Error::invalid(format!(
+            "the name \"{}\"",
+            name.escape_ascii()
+        )));
+    }
+    Ok(())
+}
+
+/// Tells the path of a node for errors.
+fn path(tree: &Tree, node: NodeId) -> String {
+    String::from_utf8_lossy(&tree.path(node)).into_owned()
 }
 
 /// Targets of symlinks.
@@ -246,14 +282,21 @@ struct Links<'t> {
 impl<'t> Links<'t> {
     fn new(tree: &'t Tree, numbering: &Numbering, options: &WriteOptions) -> Result<Self> {
         let mut interner = Interner::new();
-        let target = |id: &NodeId| match tree.node(*id).content {
-            Content::Symlink(target) => tree.bytes(target),
-            _ => &[],
-        };
-        let symlinks = numbering.symlink_nodes().iter();
-        let numbers = symlinks.map(|id| interner.number(target(id))).collect();
+        let mut numbers = Vec::with_capacity(numbering.symlinks);
+        for id in numbering.symlink_nodes() {
+            let Content::Symlink(target) = tree.node(*id).content else {
+                continue;
+            };
+            let target = tree.bytes(target);
+            if target.len() > LONGEST_TARGET {
+                let len = target.len();
+                let what = format!("a symlink to {len} bytes (up to {LONGEST_TARGET})");
+                return Err(Error::limit(what).path(path(tree, *id)));
+            }
+            numbers.push(interner.number(target));
+        }
         let strings = interner.into_strings();
-        let table = StringTable::new(strings, options.packing.symlinks, LONGEST_TARGET)?;
+        let table = StringTable::new(strings, options.packing.symlinks, STORED_TARGET)?;
         Ok(Self { numbers, table })
     }
 }
@@ -286,7 +329,7 @@ struct Inodes {
 }
 
 impl Inodes {
-    fn new(tree: &Tree, numbering: &Numbering, options: &WriteOptions) -> Self {
+    fn new(tree: &Tree, numbering: &Numbering, options: &WriteOptions) -> Result<Self> {
         let nodes = || numbering.nodes.iter().map(|id| tree.node(*id));
         let mode = |node: &model::Node| {
             node.content.kind().bits() | u32::from(node.meta.mode) & !FileType::MASK
@@ -299,14 +342,14 @@ impl Inodes {
             &numbering.nodes,
             options.time_resolution,
             options.keep_all_times,
-        );
+        )?;
         let nlink_minus_one = nodes()
             .map(|node| match node.content {
                 Content::File { .. } => node.links.saturating_sub(1),
                 _ => 0,
             })
             .collect();
-        Self {
+        Ok(Self {
             modes,
             uids,
             gids,
@@ -315,7 +358,7 @@ impl Inodes {
             group_index,
             times,
             nlink_minus_one,
-        }
+        })
     }
 
     fn list(&self) -> Value<'_> {

@@ -50,6 +50,21 @@ impl<'s> Interner<'s> {
         self.strings
     }
 
+    /// Gives the strings in bytewise order, and changes numbers of strings accordingly.
+    pub(super) fn into_sorted(self, numbers: &mut [u32]) -> Vec<&'s [u8]> {
+        let string = |&number: &u32| self.strings[number as usize];
+        let mut order: Vec<u32> = (0..self.strings.len() as u32).collect();
+        order.sort_unstable_by_key(string);
+        let mut places = vec![0; order.len()];
+        for (place, &number) in (0..).zip(&order) {
+            places[number as usize] = place;
+        }
+        for number in numbers {
+            *number = places[*number as usize];
+        }
+        order.iter().map(string).collect()
+    }
+
     /// Finds the slot that holds a string or is free for it.
     fn find(&self, string: &[u8]) -> usize {
         let mask = self.slots.len() - 1;
@@ -221,6 +236,18 @@ mod tests {
                 .all(|(i, &number)| number as usize == i % 300)
         );
         assert_eq!(interner.into_strings().len(), 300);
+    }
+
+    #[test]
+    fn sorted_strings_keep_their_users() {
+        let names = [&b"b"[..], b"\xff", b"", b"b", b"a"];
+        let mut interner = Interner::new();
+        let mut numbers: Vec<u32> = names.iter().map(|name| interner.number(name)).collect();
+        let strings = interner.into_sorted(&mut numbers);
+        assert_eq!(strings, [&b""[..], b"a", b"b", b"\xff"]);
+        for (name, number) in names.iter().zip(numbers) {
+            assert_eq!(strings[number as usize], *name);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! rounded down to the resolution. The base is the earliest time, as a 64-bit number that wraps:
 //! readers add with 64 bits and take the sum as signed, so times before 1970 survive.
 
-use model::{NodeId, Time, Tree};
+use model::{Error, NodeId, Result, Time, Tree};
 
 use super::options::TimeResolution;
 
@@ -33,13 +33,13 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Gathers the times of inodes.
+    /// Gathers the times of inodes; `Invalid` for parts of a second that are a second or more.
     pub(super) fn new(
         tree: &Tree,
         inodes: &[NodeId],
         resolution: TimeResolution,
         all: bool,
-    ) -> Self {
+    ) -> Result<Self> {
         let kept = |id: &NodeId| {
             let times = tree.node(*id).meta.times;
             let others = all.then_some([times.accessed, times.changed]);
@@ -47,6 +47,13 @@ impl Times {
                 .into_iter()
                 .chain(others.into_iter().flatten())
         };
+        if let Some(id) = inodes
+            .iter()
+            .find(|id| kept(id).any(|time| time.nanos >= 1_000_000_000))
+        {
+            let path = String::from_utf8_lossy(&tree.path(*id)).into_owned();
+            return Err(Error::invalid("a time with a second or more of nanoseconds").path(path));
+        }
         let unit = i64::from(resolution.seconds());
         let seconds = |time: Time| time.secs.div_euclid(unit);
         let base = inodes.iter().flat_map(kept).map(seconds).min().unwrap_or(0);
@@ -77,7 +84,7 @@ impl Times {
             times.accessed = column(|times| times.accessed);
             times.changed = column(|times| times.changed);
         }
-        times
+        Ok(times)
     }
 }
 
@@ -109,6 +116,7 @@ mod tests {
             TimeResolution::from_nanos(nanos).unwrap(),
             all,
         )
+        .unwrap()
     }
 
     /// Adds as upstream does.

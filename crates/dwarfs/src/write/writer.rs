@@ -13,14 +13,14 @@ use model::{
 };
 
 use super::history;
-use super::metadata::{Metadata, metadata};
+use super::metadata::{Blocks, Metadata, metadata};
 use super::options::WriteOptions;
 use super::section::{Index, section};
 use crate::layout::{SectionHeaderV2, SectionType};
 
 /// Writes an image to a sink from front to back, so that the sink may be a pipe.
 ///
-/// Memory: 9 bytes per block while blocks come; `finish` takes about 150 bytes per file besides
+/// Memory: 13 bytes per block while blocks come; `finish` takes about 150 bytes per file besides
 /// tree and map, most of it for the tables before and after they are packed and compressed.
 pub struct DwarfsWriter {
     out: Box<dyn Write + Send>,
@@ -28,8 +28,7 @@ pub struct DwarfsWriter {
     index: Index,
     /// Bytes written so far.
     offset: u64,
-    /// The category of each block.
-    categories: Vec<Category>,
+    blocks: Blocks,
     summary: Summary,
 }
 
@@ -38,7 +37,7 @@ impl fmt::Debug for DwarfsWriter {
         f.debug_struct("DwarfsWriter")
             .field("options", &self.options)
             .field("offset", &self.offset)
-            .field("blocks", &self.categories.len())
+            .field("blocks", &self.blocks.lens.len())
             .finish_non_exhaustive()
     }
 }
@@ -52,7 +51,7 @@ impl DwarfsWriter {
             options,
             index: Index::default(),
             offset: 0,
-            categories: Vec::new(),
+            blocks: Blocks::default(),
             summary: Summary::default(),
         })
     }
@@ -72,7 +71,7 @@ impl DwarfsWriter {
 
     /// Tells the number of the next section, when so many have been written after the blocks.
     fn number(&self, after_blocks: u32) -> Result<u32> {
-        let blocks = u32::try_from(self.categories.len()).ok();
+        let blocks = u32::try_from(self.blocks.lens.len()).ok();
         blocks
             .and_then(|blocks| blocks.checked_add(after_blocks))
             .ok_or_else(|| Error::limit("more than 4294967295 sections in a DwarFS image"))
@@ -130,6 +129,13 @@ impl ImageWriter for DwarfsWriter {
                 block.sequence
             )));
         }
+        if block.raw_len > self.options.block_size() {
+            let size = self.options.block_size();
+            let len = block.raw_len;
+            return Err(Error::invalid(format!(
+                "block {expected}: {len} bytes, more than {size}"
+            )));
+        }
         if block.bytes.len() < SectionHeaderV2::SIZE {
             return Err(Error::invalid(format!(
                 "block {expected}: {} bytes are no section",
@@ -137,14 +143,15 @@ impl ImageWriter for DwarfsWriter {
             )));
         }
         self.append(SectionType::BLOCK, &block.bytes)?;
-        self.categories.push(block.category);
+        self.blocks.categories.push(block.category);
+        self.blocks.lens.push(block.raw_len);
         self.summary.raw_bytes += u64::from(block.raw_len);
         self.summary.block_bytes += block.bytes.len() as u64;
         Ok(())
     }
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
-        let metadata = metadata(tree, map, &self.categories, &self.options)?;
+        let metadata = metadata(tree, map, &self.blocks, &self.options)?;
         self.append_metadata(&metadata)?;
         let number = self.append_history()?;
         if self.options.section_index {
@@ -156,7 +163,7 @@ impl ImageWriter for DwarfsWriter {
             .map_err(|error| Error::io("cannot write the image", error))?;
         let mut summary = self.summary;
         summary.image_bytes = self.offset;
-        summary.blocks = self.categories.len() as u64;
+        summary.blocks = self.blocks.lens.len() as u64;
         summary.losses = losses(&metadata);
         Ok(summary)
     }

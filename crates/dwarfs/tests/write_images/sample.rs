@@ -346,6 +346,19 @@ pub fn holes() -> Sample {
     b.finish()
 }
 
+/// Files without data, so that there is no block at all.
+pub fn only_holes() -> Sample {
+    let mut b = SampleBuilder::new();
+    for len in [1, 65_536, 65_537, 1 << 20] {
+        b.file(
+            NodeId::ROOT,
+            format!("{len}").as_bytes(),
+            vec![Piece::Hole(len)],
+        );
+    }
+    b.finish()
+}
+
 /// So many small files in directories of a hundred.
 pub fn many(count: u32) -> Sample {
     let mut b = SampleBuilder::new();

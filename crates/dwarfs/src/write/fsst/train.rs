@@ -11,7 +11,7 @@ use super::ESCAPE;
 use super::table::{Cuts, Symbol, SymbolTable};
 
 /// Bytes of strings that are looked at.
-const SAMPLE: usize = 128 << 10;
+const SAMPLE: usize = 256 << 10;
 
 /// Rounds; later ones hardly gain.
 const GENERATIONS: usize = 8;
