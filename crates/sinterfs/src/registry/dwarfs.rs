@@ -27,25 +27,39 @@ pub const FORMAT: Format = Format {
 const MAGIC: &[u8] = b"DWARFS\x02";
 
 fn bid(source: &dyn ReadAt, options: &OpenOptions) -> Result<Bid> {
-    let mut head = [0; MAGIC.len()];
-    let at = options.offset.unwrap_or(0);
-    if source.len().saturating_sub(at) >= head.len() as u64 {
-        source.read_at(at, &mut head)?;
-    }
-    if head == MAGIC {
+    if starts_with_magic(source, options.offset.unwrap_or(0))? {
         return Ok(Bid::Certain);
     }
     let behind = options.offset.is_none() && dwarfs::read::locate(source)?.is_some();
     Ok(if behind { Bid::Behind } else { Bid::No })
 }
 
-fn own_options(options: &OpenOptions) -> dwarfs::read::OpenOptions {
-    dwarfs::read::OpenOptions {
-        offset: options.offset.map_or(Offset::Auto, Offset::At),
+fn starts_with_magic(source: &dyn ReadAt, at: u64) -> Result<bool> {
+    let mut head = [0; MAGIC.len()];
+    if source.len().saturating_sub(at) >= head.len() as u64 {
+        source.read_at(at, &mut head)?;
+    }
+    Ok(head == MAGIC)
+}
+
+/// Turns our options into the format's. Where no sound image is found but one begins the file, it is
+/// that one that is damaged, and opening it tells where.
+fn own_options(source: &dyn ReadAt, options: &OpenOptions) -> Result<dwarfs::read::OpenOptions> {
+    let found = match options.offset {
+        Some(offset) => Some(offset),
+        None => dwarfs::read::locate(source)?,
+    };
+    let offset = match found {
+        Some(offset) => Offset::At(offset),
+        None if starts_with_magic(source, 0)? => Offset::At(0),
+        None => Offset::Auto,
+    };
+    Ok(dwarfs::read::OpenOptions {
+        offset,
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         ..Default::default()
-    }
+    })
 }
 
 fn check(
@@ -55,7 +69,8 @@ fn check(
     observer: &dyn Observer,
 ) -> Result<CheckReport> {
     let Depth { deep, threads } = depth;
-    let report = dwarfs::check::check(source, &own_options(options), deep, threads, observer)?;
+    let options = own_options(&*source, options)?;
+    let report = dwarfs::check::check(source, &options, deep, threads, observer)?;
     let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
     if report.omitted > 0 {
         problems.push(format!("{} further problems", report.omitted));
@@ -70,7 +85,8 @@ fn check(
 }
 
 fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
-    let concrete = Arc::new(Dwarfs::open(source, &own_options(options))?);
+    let options = own_options(&*source, options)?;
+    let concrete = Arc::new(Dwarfs::open(source, &options)?);
     let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
     Ok(Box::new(Opened { image, concrete }))
 }
