@@ -3,6 +3,7 @@
 //! The format is described in `docs/formats/dwarfs.md`.
 
 pub mod check;
+pub mod dump;
 pub mod framing;
 mod frozen;
 pub mod layout;

@@ -293,7 +293,7 @@ fn images_with_flipped_bits_and_right_hashes() {
                 let mut broken = plain.clone();
                 broken[bit / 8] ^= 1 << (bit % 8);
                 let mut image = bytes[..section.offset as usize].to_vec();
-                image.extend(section_with_hashes(
+                image.extend(support::section_with_hashes(
                     &bytes[section.offset as usize..],
                     &broken,
                 ));
@@ -309,17 +309,4 @@ fn images_with_flipped_bits_and_right_hashes() {
     }
     println!("{} MiB at most", peak_memory() >> 20);
     assert!(peak_memory() < 1 << 30);
-}
-
-/// Makes an uncompressed section like another one with new content.
-fn section_with_hashes(like: &[u8], content: &[u8]) -> Vec<u8> {
-    let mut section = like[..64].to_vec();
-    section[0x36..0x38].copy_from_slice(&[0, 0]);
-    section[0x38..0x40].copy_from_slice(&(content.len() as u64).to_le_bytes());
-    section.extend(content);
-    let xxh3 = block::checksum::xxh3_64(&section[0x30..]);
-    section[0x28..0x30].copy_from_slice(&xxh3.to_le_bytes());
-    let sha = block::checksum::sha512_256(&section[0x28..]);
-    section[8..0x28].copy_from_slice(&sha);
-    section
 }

@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use model::{Error, Result};
 
-use super::fsst::{Fsst, Scratch};
+use super::fsst::Fsst;
+pub(crate) use super::fsst::Scratch;
 use super::table::Table;
 use crate::frozen::view::{Node, Strings};
 use crate::layout::metadata::string_table;

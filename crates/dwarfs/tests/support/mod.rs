@@ -50,3 +50,16 @@ pub fn read_file(path: &Path) -> Vec<u8> {
 pub fn open(bytes: Vec<u8>) -> Result<Dwarfs> {
     Dwarfs::open(Arc::new(MemorySource(bytes)), &OpenOptions::default())
 }
+
+/// Makes an uncompressed section like another one with new content.
+pub fn section_with_hashes(like: &[u8], content: &[u8]) -> Vec<u8> {
+    let mut section = like[..64].to_vec();
+    section[0x36..0x38].copy_from_slice(&[0, 0]);
+    section[0x38..0x40].copy_from_slice(&(content.len() as u64).to_le_bytes());
+    section.extend(content);
+    let xxh3 = block::checksum::xxh3_64(&section[0x30..]);
+    section[0x28..0x30].copy_from_slice(&xxh3.to_le_bytes());
+    let sha = block::checksum::sha512_256(&section[0x28..]);
+    section[8..0x28].copy_from_slice(&sha);
+    section
+}
