@@ -84,19 +84,35 @@ impl Packing {
 
     /// Appends the bytes of samples, each of which fits the width.
     fn pack(self, samples: &[i32], packed: &mut Vec<u8>) {
-        packed.reserve(samples.len() * self.bytes);
+        match self.bytes {
+            1 => self.pack_as::<1>(samples, packed),
+            2 => self.pack_as::<2>(samples, packed),
+            3 => self.pack_as::<3>(samples, packed),
+            _ => self.pack_as::<4>(samples, packed),
+        }
+    }
+
+    fn pack_as<const N: usize>(self, samples: &[i32], packed: &mut Vec<u8>) {
         let bias = if self.signed { 0 } else { 1 << (self.bits - 1) };
         let shift = if self.padded_below {
-            8 * self.bytes as u32 - self.bits
+            8 * N as u32 - self.bits
         } else {
             0
         };
-        for sample in samples {
+        let start = packed.len();
+        packed.resize(start + samples.len() * N, 0);
+        let (places, _) = packed
+            .get_mut(start..)
+            .unwrap_or_default()
+            .as_chunks_mut::<N>();
+        for (place, sample) in places.iter_mut().zip(samples) {
             let value = sample.cast_unsigned().wrapping_add(bias) << shift;
+            let bytes = value.to_le_bytes();
+            for (to, from) in place.iter_mut().zip(bytes) {
+                *to = from;
+            }
             if self.big_endian {
-                packed.extend(value.to_be_bytes().iter().skip(4 - self.bytes));
-            } else {
-                packed.extend(value.to_le_bytes().iter().take(self.bytes));
+                place.reverse();
             }
         }
     }

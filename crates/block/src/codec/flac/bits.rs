@@ -91,6 +91,25 @@ impl<'a> Bits<'a> {
         }
     }
 
+    /// Takes a Rice code with a parameter of up to 30: the zeros before the one, and the number of
+    /// so many bits behind it.
+    #[inline]
+    pub(super) fn rice(&mut self, parameter: u32) -> Result<(u64, u64)> {
+        if self.have < 40 {
+            self.refill();
+        }
+        let zeros = self.word.leading_zeros();
+        let len = zeros + 1 + parameter;
+        if len <= self.have {
+            // len is at most 63
+            let low = self.word << zeros << 1 >> 1 >> (63 - parameter);
+            self.word <<= len;
+            self.have -= len;
+            return Ok((u64::from(zeros), low));
+        }
+        Ok((self.zeros()?, self.take(parameter)?))
+    }
+
     /// Drops the bits up to the next whole byte.
     pub(super) fn align(&mut self) {
         let drop = self.have % 8;

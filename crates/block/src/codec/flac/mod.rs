@@ -140,16 +140,35 @@ fn undo_stereo(stereo: Stereo, first: &mut [i64], second: &mut [i64]) {
 fn interleave(channels: &[Vec<i64>], header: Header, samples: &mut Vec<i32>) -> Result<()> {
     samples.clear();
     samples.resize(header.block_size * header.channels, 0);
-    for (index, channel) in channels.iter().enumerate() {
-        let places = samples.iter_mut().skip(index).step_by(header.channels);
-        for (place, &sample) in places.zip(channel) {
-            if !fits(sample, header.bits_per_sample) {
-                return Err(bad("a sample does not fit its width"));
+    // a frame's own width fits in 32 bits, so what fits the one fits the other
+    let mut all_fit = true;
+    let mut put = |place: &mut i32, sample: i64| {
+        all_fit &= fits(sample, header.bits_per_sample);
+        *place = sample as i32;
+    };
+    match channels {
+        [left, right] => {
+            let places = samples.as_chunks_mut::<2>().0;
+            for ([first, second], (&left, &right)) in places.iter_mut().zip(left.iter().zip(right))
+            {
+                put(first, left);
+                put(second, right);
             }
-            *place = i32::try_from(sample).map_err(|_| bad("a sample does not fit its width"))?;
+        }
+        channels => {
+            for (index, channel) in channels.iter().enumerate() {
+                let places = samples.iter_mut().skip(index).step_by(header.channels);
+                places
+                    .zip(channel)
+                    .for_each(|(place, &sample)| put(place, sample));
+            }
         }
     }
-    Ok(())
+    if all_fit {
+        Ok(())
+    } else {
+        Err(bad("a sample does not fit its width"))
+    }
 }
 
 /// Tells whether a number fits in so many bits with a sign.
@@ -157,32 +176,46 @@ fn fits(sample: i64, bits: u32) -> bool {
     matches!(sample >> (bits - 1), 0 | -1)
 }
 
-/// Computes the CRC-16 of frames: polynomial 0x8005, highest bit first.
+/// Computes the CRC-16 of frames: polynomial 0x8005, highest bit first, four bytes a step.
 fn crc16(bytes: &[u8]) -> u16 {
-    const TABLE: [u16; 256] = {
-        let mut table = [0; 256];
-        let mut byte = 0;
-        while byte < 256 {
-            let mut crc = (byte as u16) << 8;
+    let entry = |table: usize, byte: u8| -> u16 {
+        CRC16
+            .get(table)
+            .and_then(|table| table.get(usize::from(byte)))
+            .copied()
+            .unwrap_or_default()
+    };
+    let (words, rest) = bytes.as_chunks::<4>();
+    let crc = words.iter().fold(0u16, |crc, &[b0, b1, b2, b3]| {
+        let [high, low] = crc.to_be_bytes();
+        entry(3, high ^ b0) ^ entry(2, low ^ b1) ^ entry(1, b2) ^ entry(0, b3)
+    });
+    rest.iter().fold(crc, |crc, &byte| {
+        let [high, low] = crc.to_be_bytes();
+        (u16::from(low) << 8) ^ entry(0, high ^ byte)
+    })
+}
+
+/// What a byte adds to the CRC-16 with none, one, two and three bytes behind it.
+static CRC16: [[u16; 256]; 4] = {
+    let mut tables = [[0; 256]; 4];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = (byte as u16) << 8;
+        let mut table = 0;
+        while table < 4 {
             let mut bit = 0;
             while bit < 8 {
                 crc = (crc << 1) ^ ((crc >> 15) * 0x8005);
                 bit += 1;
             }
-            table[byte] = crc;
-            byte += 1;
+            tables[table][byte] = crc;
+            table += 1;
         }
-        table
-    };
-    bytes.iter().fold(0, |crc: u16, &byte| {
-        let [high, low] = crc.to_be_bytes();
-        u16::from(low) << 8
-            ^ TABLE
-                .get(usize::from(high ^ byte))
-                .copied()
-                .unwrap_or_default()
-    })
-}
+        byte += 1;
+    }
+    tables
+};
 
 /// Computes the CRC-8 of frame headers: polynomial 0x07, highest bit first.
 fn crc8(bytes: &[u8]) -> u8 {

@@ -97,8 +97,62 @@ fn warm_up(bits: &mut Bits<'_>, order: usize, width: u32, samples: &mut [i64]) -
 
 /// Turns residuals into samples by adding what the samples before predict.
 fn predict(coefficients: &[i64], shift: u32, width: u32, samples: &mut [i64]) -> Result<()> {
-    let order = coefficients.len();
-    for index in order..samples.len() {
+    // the common orders get loops that the compiler can lay out
+    macro_rules! by_order {
+        ($($order:literal)*) => {
+            match coefficients.len() {
+                0 => samples.iter().all(|&sample| fits(sample, width)),
+                $($order => predict_fixed::<$order>(coefficients, shift, width, samples),)*
+                _ => predict_any(coefficients, shift, width, samples),
+            }
+        };
+    }
+    let fit = by_order!(1 2 3 4 5 6 7 8 9 10 11 12);
+    if fit {
+        Ok(())
+    } else {
+        Err(bad("a sample does not fit its width"))
+    }
+}
+
+/// Predicts from a known number of samples; tells whether all samples fit.
+fn predict_fixed<const N: usize>(
+    coefficients: &[i64],
+    shift: u32,
+    width: u32,
+    samples: &mut [i64],
+) -> bool {
+    let Some(factors) = coefficients.first_chunk::<N>() else {
+        return false;
+    };
+    // as the samples lie
+    let mut factors = *factors;
+    factors.reverse();
+    for index in N..samples.len() {
+        let Some((past, [sample, ..])) = samples.split_at_mut_checked(index) else {
+            break;
+        };
+        let Some(recent) = past.last_chunk::<N>() else {
+            break;
+        };
+        // cannot wrap (above), so the checks against that are left out of the inner loop
+        let sum = recent
+            .iter()
+            .zip(&factors)
+            .fold(0i64, |sum, (sample, factor)| {
+                sum.wrapping_add(sample.wrapping_mul(*factor))
+            });
+        *sample = sample.wrapping_add(sum >> shift);
+        if !fits(*sample, width) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Predicts from any number of samples; tells whether all samples fit.
+fn predict_any(coefficients: &[i64], shift: u32, width: u32, samples: &mut [i64]) -> bool {
+    for index in coefficients.len()..samples.len() {
         let Some((past, [sample, ..])) = samples.split_at_mut_checked(index) else {
             break;
         };
@@ -109,10 +163,10 @@ fn predict(coefficients: &[i64], shift: u32, width: u32, samples: &mut [i64]) ->
             .sum();
         *sample += sum >> shift;
         if !fits(*sample, width) {
-            return Err(bad("a sample does not fit its width"));
+            return false;
         }
     }
-    Ok(())
+    true
 }
 
 /// Reads the residuals of all samples behind the first `order`: Rice codes in partitions.
@@ -152,11 +206,11 @@ fn rice_partition(bits: &mut Bits<'_>, parameter_bits: u32, partition: &mut [i64
     // a residual has 32 bits
     let most = u64::from(u32::MAX >> parameter);
     for residual in partition {
-        let high = bits.zeros()?;
+        let (high, low) = bits.rice(parameter)?;
         if high > most {
             return Err(bad("a residual above 32 bits"));
         }
-        let zigzag = high << parameter | bits.take(parameter)?;
+        let zigzag = high << parameter | low;
         *residual = (zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed();
     }
     Ok(())
