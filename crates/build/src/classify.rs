@@ -44,6 +44,35 @@ const MAGIC: [(usize, &[u8]); 21] = [
     (0, b"hsqs"),               // squashfs
 ];
 
+/// A rough kind of compressible content, for the order only: like goes with like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Nearly no control characters.
+    Text,
+    /// Anything else.
+    Binary,
+    /// ELF, by its header's class, byte order and machine: code of one machine.
+    Elf([u8; 4]),
+}
+
+/// Bytes that are looked at to tell text.
+const TEXT_SAMPLE: usize = 512;
+
+/// Tells the kind of content that begins with `head`.
+pub(crate) fn kind(head: &[u8]) -> Kind {
+    if let Some(&[0x7f, b'E', b'L', b'F', class, order, ..]) = head.first_chunk::<20>() {
+        return Kind::Elf([class, order, head[18], head[19]]);
+    }
+    let sample = head.get(..TEXT_SAMPLE).unwrap_or(head);
+    let control =
+        |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
+    if sample.iter().any(|&byte| control(byte)) {
+        Kind::Binary
+    } else {
+        Kind::Text
+    }
+}
+
 /// Tells the category of content that begins with `head`.
 pub(crate) fn category(head: &[u8]) -> Category {
     let known = MAGIC
@@ -108,6 +137,18 @@ mod tests {
             assert_eq!(category(&noise(len)), Category::Incompressible, "{len}");
         }
         assert_eq!(category(&noise(100)), Category::Default);
+    }
+
+    #[test]
+    fn kinds_are_told_by_the_first_bytes() {
+        assert_eq!(kind(b""), Kind::Text);
+        assert_eq!(kind("#!/bin/sh\nécho\n".as_bytes()), Kind::Text);
+        assert_eq!(kind(b"\x7fELF"), Kind::Binary);
+        assert_eq!(kind(&[0; 100]), Kind::Binary);
+        let mut elf = [0; 64];
+        elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        elf[18] = 0x3e;
+        assert_eq!(kind(&elf), Kind::Elf([2, 1, 0x3e, 0]));
     }
 
     #[test]

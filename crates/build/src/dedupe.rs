@@ -15,9 +15,10 @@ use model::{
 };
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::classify::{self, Kind};
 use crate::sketch::{NOTHING, Sketch, Sketcher};
 use crate::threads::{self, lock};
-use crate::{classify, paths, read::PIECE};
+use crate::{paths, read::PIECE};
 
 /// Files from this size on are read first, the largest first, so that no thread is left alone
 /// with a large file at the end.
@@ -43,6 +44,8 @@ pub(crate) struct Content {
     pub original: NodeId,
     /// What it is, if it was read.
     pub category: Option<Category>,
+    /// What it looks like, if it was read.
+    pub kind: Option<Kind>,
     first_duplicate: u32,
     duplicate_count: u32,
 }
@@ -60,6 +63,7 @@ impl Contents {
 struct Fingerprint {
     hash: u128,
     category: Category,
+    kind: Option<Kind>,
 }
 
 /// Reads the files and groups equal ones.
@@ -209,7 +213,7 @@ impl Reader<'_> {
         }
         let mut hash = Xxh3::new();
         let mut sketcher = Sketcher::new();
-        let mut category = None;
+        let (mut category, mut kind) = (None, None);
         for extent in &extents {
             if extent.source == ExtentSource::Hole {
                 continue;
@@ -227,6 +231,7 @@ impl Reader<'_> {
                 }
                 at += len as u64;
                 hash.update(piece);
+                kind.get_or_insert_with(|| classify::kind(piece));
                 let category = *category.get_or_insert_with(|| classify::category(piece));
                 if self.sketches && category != Category::Incompressible {
                     sketcher.update(piece);
@@ -245,6 +250,7 @@ impl Reader<'_> {
             Fingerprint {
                 hash: hash.digest128(),
                 category,
+                kind,
             },
             sketcher.finish(),
         )))
@@ -292,6 +298,7 @@ fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Con
         items.push(Content {
             original: files[index as usize],
             category: prints[index as usize].map(|print| print.category),
+            kind: prints[index as usize].and_then(|print| print.kind),
             first_duplicate: (duplicates.len() - rest.len()) as u32,
             duplicate_count: count as u32,
         });
@@ -311,5 +318,22 @@ fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Con
         sketches,
         duplicates,
         empty,
+    }
+}
+
+/// Makes contents of which each file of a tree has its own, with the given sketches in path order.
+#[cfg(test)]
+pub(crate) fn dedupe_for_tests(tree: &Tree, sketches: Vec<Sketch>) -> Contents {
+    let items = paths::files(tree).into_iter().map(|original| Content {
+        original,
+        category: None,
+        kind: None,
+        first_duplicate: 0,
+        duplicate_count: 0,
+    });
+    Contents {
+        items: items.collect(),
+        sketches,
+        ..Contents::default()
     }
 }
