@@ -89,6 +89,11 @@ fn open_device() -> Result<OwnedFd> {
     })
 }
 
+/// Tells whether this process may open the FUSE device itself.
+pub(crate) fn device_can_be_opened() -> bool {
+    open_device().is_ok()
+}
+
 fn by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     let device = open_device()?;
     let mut data = format!(

@@ -21,6 +21,7 @@ use fuser::{
 };
 use model::{FileType, Inode, Time};
 
+use crate::attach::device_can_be_opened;
 use crate::view::{Attr, View};
 
 /// How long the kernel may keep what it knows: nothing ever changes. (A century; the kernel cuts
@@ -43,7 +44,9 @@ thread_local! {
 pub(crate) fn greet(device: OwnedFd, view: View) -> io::Result<Server> {
     let mut config = Config::default();
     config.n_threads = Some(view.options().thread_count());
-    config.clone_fd = true;
+    // Each thread opens the device for itself, where that is allowed: the helper of ordinary users
+    // may have opened it with other rights.
+    config.clone_fd = device_can_be_opened();
     // Who may use the files is decided by the kernel: see `allow_other`.
     let acl = SessionACL::All;
     let fs = Wall {

@@ -353,7 +353,7 @@ fn the_kernel_remembers() {
     let Some(mounted) = mounted_with(sample(0), &options) else {
         return;
     };
-    for _ in 0..5 {
+    for _ in 0..50 {
         let missing = fs::metadata(mounted.path("docs/missing")).unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
         let inside = fs::metadata(mounted.path("docs/small/x")).unwrap_err();
@@ -370,23 +370,17 @@ fn the_kernel_remembers() {
         assert_eq!(attribute, Err(Errno::OPNOTSUPP));
     }
     let lines = lines.lock().unwrap();
-    let count = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
-    assert_eq!(
-        lines
-            .iter()
-            .filter(|line| line.ends_with(r#""missing""#))
-            .count(),
-        1,
-        "{lines:#?}"
-    );
-    for (what, most) in [
-        ("open ", 1),
-        ("opendir ", 1),
-        ("readlink ", 1),
-        ("getxattr ", 1),
-        ("read ", 1),
+    let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
+    // Once each, were it not for a machine so short of memory that the kernel forgets again.
+    for what in [
+        r#""missing""#,
+        "open ",
+        "opendir ",
+        "readlink ",
+        "getxattr ",
+        "read ",
     ] {
-        assert_eq!(count(what), most, "{what}: {lines:#?}");
+        assert!((1..=5).contains(&count(what)), "{what}: {lines:#?}");
     }
 }
 
