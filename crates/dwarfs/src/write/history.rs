@@ -1,22 +1,23 @@
 //! The history section: how an image was made, in thrift's compact encoding.
 //!
-//! Format: upstream's `thrift/history.thrift`.
+//! Format: upstream's `thrift/history.thrift`, where `git_desc` is optional; but upstream's tools
+//! fail without it, so it is always there and names the program.
 
 use super::compact::{CompactWriter, Type};
 use super::options::HistoryInfo;
 
-/// Encodes a history of one entry.
-pub(super) fn encode(info: &HistoryInfo) -> Vec<u8> {
+/// Encodes a history of one entry, made by a program with its version.
+pub(super) fn encode(info: &HistoryInfo, program: &str) -> Vec<u8> {
     let mut w = CompactWriter::default();
     w.begin_struct();
     w.field(1, Type::List); // entries
     w.elements(Type::Struct, 1);
-    entry(&mut w, info);
+    entry(&mut w, info, program);
     w.end_struct();
     w.finish()
 }
 
-fn entry(w: &mut CompactWriter, info: &HistoryInfo) {
+fn entry(w: &mut CompactWriter, info: &HistoryInfo, program: &str) {
     w.begin_struct();
     w.field(1, Type::Struct); // version
     w.begin_struct();
@@ -25,6 +26,7 @@ fn entry(w: &mut CompactWriter, info: &HistoryInfo) {
         w.int_field(id, Type::I16, i64::from(number.cast_signed()));
     }
     w.bool_field(4, true); // is_release
+    w.string_field(7, program.as_bytes()); // git_desc
     w.end_struct();
     w.string_field(2, info.system_id.as_bytes());
     w.string_field(3, info.compiler_id.as_bytes());
@@ -67,10 +69,11 @@ mod tests {
             library_versions: vec!["z-1".to_owned(), "b-2".to_owned(), "z-1".to_owned()],
         };
         #[rustfmt::skip]
-        assert_eq!(encode(&info), [
+        assert_eq!(encode(&info, "s 1"), [
             0x19, 0x1c,             // 1 entries: one struct
             0x1c,                   //   1 version
-            0x14, 0, 0x14, 30, 0x14, 6, 0x11, 0, // 0.15.3, a release
+            0x14, 0, 0x14, 30, 0x14, 6, 0x11, // 0.15.3, a release
+            0x38, 3, b's', b' ', b'1', 0, // 7 git_desc
             0x18, 5, b'L', b'i', b'n', b'u', b'x',
             0x18, 5, b'r', b'u', b's', b't', b'c',
             0x19, 0x18, 1, b'a',    //   4 arguments: one string

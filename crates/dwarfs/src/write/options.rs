@@ -27,7 +27,7 @@ pub struct WriteOptions {
     pub section_index: bool,
     /// Which tables of the metadata are packed.
     pub packing: Packing,
-    /// The name and version of the program that writes.
+    /// The name and version of the program that writes; metadata and history tell it.
     pub version_string: String,
 }
 

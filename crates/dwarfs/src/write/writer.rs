@@ -98,7 +98,7 @@ impl DwarfsWriter {
         let Some(info) = &self.options.history else {
             return Ok(number);
         };
-        let raw = history::encode(info);
+        let raw = history::encode(info, &self.options.version_string);
         let encoding = &self.options.metadata_encoding;
         let bytes = section(number, SectionType::HISTORY, encoding, &raw)?;
         self.append(SectionType::HISTORY, &bytes)?;

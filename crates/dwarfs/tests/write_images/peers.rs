@@ -42,6 +42,10 @@ impl Peers {
     /// Has dwarfsck check hashes and the consistency of the metadata.
     pub fn check(&self, image: &Path) {
         self.run("dwarfsck", image, &["--check-integrity", "--quiet"]);
+        let details =
+            "version,history,metadata_summary,metadata_details,frozen_analysis,section_details";
+        let details = self.run("dwarfsck", image, &["--detail", details]);
+        assert!(String::from_utf8_lossy(&details).contains("DwarFS version 2.5"));
     }
 
     /// Lists an image by what dwarfsextract makes of it.
