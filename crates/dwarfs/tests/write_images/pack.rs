@@ -148,3 +148,23 @@ pub fn write_with(sample: &Sample, options: &WriteOptions, categories: bool) -> 
     let summary = writer.finish(&sample.tree, &map).unwrap();
     (sink.bytes(), summary)
 }
+
+/// Writes a sample whose segments are encoded last first, as threads might.
+pub fn write_backwards(sample: &Sample, options: &WriteOptions) -> Vec<u8> {
+    let sink = Sink::default();
+    let writer = DwarfsWriter::new(Box::new(sink.clone()), options.clone()).unwrap();
+    let mut writer: Box<dyn ImageWriter> = Box::new(writer);
+    let (segments, map) = cut(sample, 1 << options.block_size_bits, false);
+    let encoder = writer.encoder();
+    let mut blocks: Vec<_> = segments
+        .iter()
+        .rev()
+        .map(|segment| encoder.encode(segment).unwrap())
+        .collect();
+    blocks.reverse();
+    for block in blocks {
+        writer.put(block).unwrap();
+    }
+    writer.finish(&sample.tree, &map).unwrap();
+    sink.bytes()
+}
