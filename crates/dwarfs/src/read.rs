@@ -84,11 +84,12 @@ pub struct Dwarfs {
     pub(crate) derived: Derived,
     info: ImageInfo,
     cache: Arc<BlockCache>,
-    /// The largest decoded section besides blocks.
-    pub(crate) metadata_limit: u64,
     /// What tells this image's blocks from those of others in a shared cache.
     cache_key: u64,
 }
+
+/// The most decoded bytes of a schema: it becomes objects that take several times as much memory.
+const SCHEMA_LIMIT: u64 = 64 << 20;
 
 /// Numbers the images of this process; see `Dwarfs::cache_key`.
 static OPENED: AtomicU64 = AtomicU64::new(0);
@@ -112,7 +113,8 @@ impl Dwarfs {
             .metadata
             .ok_or_else(missing(SectionType::METADATA_V2))?;
         let limit = options.limits.metadata;
-        let schema = reader.load(schema, SectionType::METADATA_V2_SCHEMA, limit)?;
+        let schema_limit = limit.min(SCHEMA_LIMIT);
+        let schema = reader.load(schema, SectionType::METADATA_V2_SCHEMA, schema_limit)?;
         let tables = reader.load(tables, SectionType::METADATA_V2, limit)?;
         let metadata = Metadata::open(&schema, &tables, &options.limits)?;
         let derived = validate::validate(&metadata, sections.blocks.len() as u64)?;
@@ -129,7 +131,6 @@ impl Dwarfs {
             derived,
             info,
             cache,
-            metadata_limit: limit,
             cache_key,
         })
     }

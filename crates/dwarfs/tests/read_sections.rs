@@ -66,7 +66,7 @@ fn headers_and_baits_before_the_image() {
 
 #[test]
 fn where_there_is_no_image() {
-    for bytes in [&b""[..], b"D", b"DWARFS", b"DWARFS\x02\x05", &[0; 1000]] {
+    for bytes in [&b""[..], b"D", b"DWARFS", b"DWARF\x02\x05", &[0; 1000]] {
         let error = open_at(bytes, Offset::Auto).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");
     }
@@ -308,4 +308,36 @@ fn directories_go_on_where_they_stopped() {
         image.inode(Ino(u64::MAX)).unwrap_err().kind(),
         Kind::NotFound
     );
+}
+
+#[test]
+fn a_damaged_image_is_not_taken_for_one_inside_of_it() {
+    let Some((bytes, _)) = image() else { return };
+    // an image whose first section is cut, with another image after it
+    let mut file = bytes[..80].to_vec();
+    file.extend(&bytes);
+    assert_eq!(locate(&MemorySource(file.clone())).unwrap(), Some(0));
+    assert_eq!(
+        open_at(&file, Offset::Auto).unwrap_err().kind(),
+        Kind::Corrupt
+    );
+    assert!(open_at(&file, Offset::At(80)).is_ok());
+}
+
+#[test]
+fn many_threads_read_at_once() {
+    let Some((bytes, _)) = image() else { return };
+    // a cache of three blocks, so that they are always evicted
+    let options = OpenOptions {
+        cache_bytes: 3 << 13,
+        ..OpenOptions::default()
+    };
+    let image = Dwarfs::open(Arc::new(MemorySource(bytes)), &options).unwrap();
+    let expected = of_image(&image);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| of_image(&image))).collect();
+        for thread in threads {
+            assert!(thread.join().unwrap() == expected);
+        }
+    });
 }

@@ -105,7 +105,8 @@ fn check_size_cache(image: &Dwarfs) -> Result<()> {
     else {
         return Ok(());
     };
-    let sizes = |id| -> Result<_> { pairs(&cache.field(id)?) };
+    let lists = image.metadata.chunk_table.len();
+    let sizes = |id| -> Result<_> { pairs(&cache.field(id)?, lists) };
     let (with_holes, without) = (
         sizes(inode_size_cache::SIZE_LOOKUP)?,
         sizes(inode_size_cache::ALLOCATED_SIZE_LOOKUP)?,
@@ -130,9 +131,15 @@ fn check_size_cache(image: &Dwarfs) -> Result<()> {
     Ok(())
 }
 
-fn pairs(map: &Node<'_>) -> Result<Vec<(u64, u64)>> {
-    map.list()?
-        .items()
+fn pairs(map: &Node<'_>, most: u64) -> Result<Vec<(u64, u64)>> {
+    let list = map.list()?;
+    if list.len() > most {
+        return Err(Error::corrupt(format!(
+            "{} cached sizes of {most} chunk lists",
+            list.len()
+        )));
+    }
+    list.items()
         .map(|item| {
             let item = item?;
             Ok((

@@ -15,6 +15,9 @@ use super::bits::extract;
 use super::schema::{Layout, Schema};
 use crate::layout::metadata::{FieldId, list, optional, string};
 
+/// The most items of lists that are read to objects: features, categories, earlier versions.
+const SHORT: u64 = 1 << 16;
+
 /// Where something starts: bits past a byte, as distances are counted from the byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
@@ -230,6 +233,23 @@ impl<'a> List<'a> {
     pub(crate) fn items(&self) -> impl Iterator<Item = Result<Node<'a>>> + use<'a> {
         let list = *self;
         (0..list.count).map(move |index| list.item(index))
+    }
+
+    /// Reads the strings of a short list.
+    pub(crate) fn texts(&self) -> Result<Vec<String>> {
+        self.expect_short()?;
+        self.items().map(|item| item?.text()).collect()
+    }
+
+    /// Fails for a list that nobody would write where each item becomes an object of its own.
+    pub(crate) fn expect_short(&self) -> Result<()> {
+        if self.count > SHORT {
+            return Err(Error::limit(format!(
+                "{} items; the limit is {SHORT}",
+                self.count
+            )));
+        }
+        Ok(())
     }
 
     /// Views the items of a list of numbers.

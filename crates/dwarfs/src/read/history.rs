@@ -14,6 +14,9 @@ use crate::layout::SectionType;
 use crate::layout::metadata::{history_entry, root};
 use crate::thrift::read::{Reader, Wire};
 
+/// The most decoded bytes of a history: objects made of it take many times as much memory.
+const LIMIT: u64 = 4 << 20;
+
 /// The version of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Version {
@@ -66,8 +69,7 @@ impl Dwarfs {
     pub fn history(&self) -> Result<Vec<HistoryEntry>> {
         let mut entries = Vec::new();
         for extent in &self.sections.histories {
-            let limit = self.metadata_limit;
-            let content = self.reader.load(*extent, SectionType::HISTORY, limit)?;
+            let content = self.reader.load(*extent, SectionType::HISTORY, LIMIT)?;
             let found = parse(&content)
                 .map_err(|error| error.at("HISTORY", self.reader.file_offset(extent.offset)))?;
             entries.extend(found);
@@ -85,8 +87,9 @@ impl Dwarfs {
         else {
             return Ok(Vec::new());
         };
-        list.list()?
-            .items()
+        let list = list.list()?;
+        list.expect_short()?;
+        list.items()
             .map(|item| {
                 let item = item?;
                 let byte = |id| Ok(u8::try_from(item.field(id)?.uint(8)?).unwrap_or(u8::MAX));

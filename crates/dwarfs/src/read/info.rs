@@ -214,7 +214,6 @@ impl Dwarfs {
         let Some((names, numbers)) = names.zip(numbers) else {
             return Ok(None);
         };
-        let names: Result<Vec<_>> = names.list()?.items().map(|name| name?.text()).collect();
-        Ok(Some((names?, numbers.list()?.ints(32)?)))
+        Ok(Some((names.list()?.texts()?, numbers.list()?.ints(32)?)))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! In: a source. Out: the offset of the first section, and the version found there.
 //!
-//! **Invariant:** the text `DWARFS` alone is never believed: a second section must follow where
-//! the first one ends. Spec: dwarfs-format(5), "Header Detection".
+//! **Invariant:** within a file the text `DWARFS` alone is never believed: a second section must
+//! follow where the first one ends. Spec: dwarfs-format(5), "Header Detection".
 
 use block::ReadAt;
 use model::{Error, Result};
@@ -22,9 +22,15 @@ const COMPRESSION_V1_MAX: u8 = 4;
 
 /// Finds the first place where an image starts; `None` if there is none.
 ///
-/// Reads the source from its start to that place.
+/// A source that begins with the magic is taken for an image even if the second section is not
+/// where it should be: it is damaged then, and an image further on would be one inside of it.
+/// Otherwise reads the source from its start to the place that is found.
 pub fn locate(source: &dyn ReadAt) -> Result<Option<u64>> {
     let len = source.len();
+    let first = read::<FileHeader, 8>(source, 0)?;
+    if first.is_some_and(|first| first.magic == MAGIC && first.major == MAJOR) {
+        return Ok(Some(0));
+    }
     let mut buf = vec![0; STEP];
     let mut start = 0;
     while start < len {

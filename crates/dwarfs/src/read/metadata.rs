@@ -168,6 +168,7 @@ impl Metadata {
             }
         };
         let inodes = Inodes::open(&inodes, row_of)?;
+        check_counts(&inodes, &entries)?;
         let optional = |id: FieldId, bits: u32| match node.field(id)?.optional()? {
             Some(list) => list.list()?.ints(bits),
             None => Ok(Ints::default()),
@@ -253,6 +254,20 @@ impl Metadata {
     }
 }
 
+/// Checks that entries are able to name all inodes. What is unpacked later is as long as the list
+/// of inodes at most; this bounds it by bits that are really there.
+fn check_counts(inodes: &Inodes, entries: &Entries) -> Result<()> {
+    let (rows, total) = (inodes.rows(), entries.inode.len());
+    let width = entries.inode.width();
+    if inodes.len() > rows || rows > total || inodes.len() > 1_u64 << width.min(63) {
+        return Err(Error::corrupt(format!(
+            "{} inodes in {rows} rows, but only {total} directory entries of {width} bits",
+            inodes.len()
+        )));
+    }
+    Ok(())
+}
+
 fn open_chunks(node: &Node<'_>) -> Result<Chunks> {
     let list = node.field(root::CHUNKS)?.list()?;
     let hole_block = match node.field(root::HOLE_BLOCK_INDEX)?.optional()? {
@@ -276,7 +291,7 @@ fn open_chunks(node: &Node<'_>) -> Result<Chunks> {
 pub(super) fn features(node: &Node<'_>) -> Result<Vec<String>> {
     match node.field(root::FEATURES)?.optional()? {
         None => Ok(Vec::new()),
-        Some(set) => set.list()?.items().map(|item| item?.text()).collect(),
+        Some(set) => set.list()?.texts(),
     }
 }
 

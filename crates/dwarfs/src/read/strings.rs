@@ -45,6 +45,12 @@ impl StringTable {
         let buffer = table.field(string_table::BUFFER)?.string()?;
         let ints = table.field(string_table::INDEX)?.list()?.ints(32)?;
         let packed = table.field(string_table::PACKED_INDEX)?.flag()?;
+        // names and targets are not empty: this bounds what the index is unpacked to
+        if ints.len() > (buffer.len() as u64).saturating_add(1) {
+            let bytes = buffer.len();
+            let what = format!("{} strings in {bytes} bytes", ints.len());
+            return Err(Error::corrupt(what).within("string table"));
+        }
         let index = if packed {
             let mut offsets = Table::sums(&ints, data, buffer.len() as u64)?;
             offsets.insert(0, 0);

@@ -6,7 +6,7 @@ use model::{Error, Result};
 
 use super::inodes::Ranks;
 use crate::read::content::Piece;
-use crate::read::metadata::Metadata;
+use crate::read::metadata::{Chunks, Metadata};
 
 /// Lists of more chunks than this have their offsets noted, one per so many chunks.
 pub(crate) const STEP: u64 = 64;
@@ -48,6 +48,16 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<C
         return Err(Error::corrupt(format!(
             "{files} files with {lists} chunk lists"
         )));
+    }
+    // chunks that take no bits: there could be any number of them
+    let Chunks {
+        block,
+        offset,
+        size,
+        ..
+    } = &metadata.chunks;
+    if block.len() > 1 && block.width() == 0 && offset.width() == 0 && size.width() == 0 {
+        return Err(Error::corrupt(format!("{} chunks, all empty", block.len())));
     }
     let mut contents = Contents {
         unique,

@@ -20,13 +20,6 @@ pub(super) fn check(metadata: &Metadata) -> Result<Ranks> {
     let data: &[u8] = &metadata.data;
     let inodes = &metadata.inodes;
     let rows = inodes.rows();
-    if rows > metadata.entries.inode.len() || inodes.len() > rows {
-        return Err(Error::corrupt(format!(
-            "{} inodes in {rows} rows, but only {} directory entries",
-            inodes.len(),
-            metadata.entries.inode.len()
-        )));
-    }
     if let Some(row_of) = &inodes.row_of {
         check_below(row_of, data, rows, "entry_table_v2_2")?;
     }
