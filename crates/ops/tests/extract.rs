@@ -404,7 +404,7 @@ fn symlinks_lead_no_write_out() {
 
 #[test]
 fn a_deep_tree_is_no_problem() {
-    const DEPTH: usize = 3000;
+    const DEPTH: usize = 1600;
     let mut b = Builder::new(meta(0o755, 0, 0), 4096);
     let mut dir = Builder::ROOT;
     for level in 0..DEPTH {

@@ -31,8 +31,7 @@ const WALK: OFlags = OFlags::PATH.union(DIRECTORY);
 const LIST: OFlags = OFlags::RDONLY.union(DIRECTORY);
 const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC)
-    .union(OFlags::NONBLOCK);
+    .union(OFlags::CLOEXEC);
 const WRITE: OFlags = OFlags::WRONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
@@ -387,8 +386,8 @@ fn descend<'a>(from: &OwnedFd, names: impl Iterator<Item = &'a [u8]>) -> Result<
 fn open_beneath(from: &OwnedFd, parts: &[&[u8]]) -> Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match fs::openat2(from, parts.join(&b'/'), WALK, Mode::empty(), resolve) {
-        // Not there before Linux 5.6, and some containers forbid it.
-        Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::AGAIN) => {
+        // Not there before Linux 5.6, some containers forbid it, and a rename elsewhere disturbs it.
+        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {
             let mut here = from
                 .try_clone()
                 .map_err(|error| Error::io("dup failed", error))?;
