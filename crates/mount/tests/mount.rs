@@ -552,3 +552,102 @@ fn the_helper_of_ordinary_users_works() {
     );
     mounted.session.unmount().unwrap();
 }
+
+/// An image whose reader has a bug: it panics for one file.
+struct Buggy(MemImage, Ino);
+
+impl Image for Buggy {
+    fn info(&self) -> &model::ImageInfo {
+        self.0.info()
+    }
+    fn inode(&self, ino: Ino) -> model::Result<model::Inode> {
+        self.0.inode(ino)
+    }
+    fn read_dir(
+        &self,
+        dir: Ino,
+        from: Cursor,
+        visit: &mut dyn FnMut(model::Dirent<'_>) -> ControlFlow<()>,
+    ) -> model::Result<()> {
+        self.0.read_dir(dir, from, visit)
+    }
+    fn lookup(&self, dir: Ino, name: &[u8]) -> model::Result<Option<Ino>> {
+        self.0.lookup(dir, name)
+    }
+    fn parent(&self, dir: Ino) -> model::Result<Ino> {
+        self.0.parent(dir)
+    }
+    fn read_link(&self, ino: Ino) -> model::Result<Vec<u8>> {
+        self.0.read_link(ino)
+    }
+    fn extents(
+        &self,
+        ino: Ino,
+        from: u64,
+        visit: &mut dyn FnMut(model::Extent) -> ControlFlow<()>,
+    ) -> model::Result<()> {
+        self.0.extents(ino, from, visit)
+    }
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> model::Result<usize> {
+        assert_ne!(ino, self.1, "a bug that a test asked for");
+        self.0.read_at(ino, offset, buf)
+    }
+}
+
+#[test]
+fn a_bug_costs_one_request_and_not_the_mount() {
+    if !possible() {
+        return;
+    }
+    let image = sample(0);
+    let docs = image.lookup(image.info().root, b"docs").unwrap().unwrap();
+    let bad = image.lookup(docs, b"read-only").unwrap().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let options = MountOptions {
+        threads: 1,
+        ..Default::default()
+    };
+    let mut session = mount(Arc::new(Buggy(image, bad)), dir.path(), &options).unwrap();
+    for _ in 0..3 {
+        let error = fs::read(dir.path().join("docs/read-only")).unwrap_err();
+        assert_eq!(errno(&error), Errno::IO);
+        assert_eq!(fs::read(dir.path().join("docs/small")).unwrap(), b"hello\n");
+    }
+    session.unmount().unwrap();
+}
+
+#[test]
+fn the_observer_is_told_of_damage() {
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+    impl model::Observer for Notes {
+        fn expect(&self, _: model::Stage, _: model::Tally) {}
+        fn advance(&self, _: model::Stage, _: model::Tally) {}
+        fn warn(&self, warning: &model::Error) {
+            self.0.lock().unwrap().push(warning.to_string());
+        }
+    }
+    let image = sample(0);
+    let docs = image.lookup(image.info().root, b"docs").unwrap().unwrap();
+    let bad = image.lookup(docs, b"small").unwrap().unwrap();
+    image.damage(bad, 0);
+    let notes = Arc::new(Notes::default());
+    let observer = Arc::clone(&notes) as Arc<dyn model::Observer>;
+    let options = MountOptions {
+        observer,
+        ..Default::default()
+    };
+    let Some(mounted) = mounted_with(image, &options) else {
+        return;
+    };
+    assert_eq!(
+        errno(&fs::read(mounted.path("docs/small")).unwrap_err()),
+        Errno::IO
+    );
+    let told = notes.0.lock().unwrap();
+    let expected = format!("inode {}: corrupt image: block at", bad.0);
+    assert!(
+        told.iter().any(|text| text.starts_with(&expected)),
+        "{told:?}"
+    );
+}
