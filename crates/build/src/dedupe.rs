@@ -105,6 +105,7 @@ pub(crate) fn dedupe(
             buffer: Vec::new(),
             sketches,
             observer,
+            done: 0,
         };
         let result = loop {
             let Some(&index) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) else {
@@ -168,6 +169,8 @@ struct Reader<'a> {
     buffer: Vec<u8>,
     sketches: bool,
     observer: &'a dyn Observer,
+    /// Bytes of the file that progress was reported of.
+    done: u64,
 }
 
 impl Reader<'_> {
@@ -180,23 +183,27 @@ impl Reader<'_> {
     ) -> Result<Option<(Fingerprint, Sketch)>> {
         threads::check_cancelled(self.observer)?;
         let size = paths::size(tree, file);
+        self.done = 0;
         let found = match source.open(tree, file) {
             Ok(content) => self.print(&*content, size),
             Err(_) => Ok(None),
         };
-        self.observer.advance(
-            Stage::Dedupe,
-            Tally {
-                items: 1,
-                bytes: size,
-                stored: 0,
-            },
-        );
+        self.advance(1, size - self.done);
         match found {
             Err(error) if error.kind() == model::Kind::Cancelled => Err(error),
             Err(_) => Ok(None),
             Ok(found) => Ok(found),
         }
+    }
+
+    fn advance(&mut self, items: u64, bytes: u64) {
+        self.done += bytes;
+        let tally = Tally {
+            items,
+            bytes,
+            stored: 0,
+        };
+        self.observer.advance(Stage::Dedupe, tally);
     }
 
     fn print(
@@ -229,12 +236,15 @@ impl Reader<'_> {
                 if content.read_at(at, piece)? < len {
                     return Ok(None);
                 }
-                at += len as u64;
                 hash.update(piece);
                 kind.get_or_insert_with(|| classify::kind(piece));
                 let category = *category.get_or_insert_with(|| classify::category(piece));
                 if self.sketches && category != Category::Incompressible {
                     sketcher.update(piece);
+                }
+                at += len as u64;
+                if len == PIECE {
+                    self.advance(0, PIECE as u64);
                 }
                 threads::check_cancelled(self.observer)?;
             }

@@ -170,10 +170,21 @@ fn segment(
     out: &Outlet<'_>,
     observer: &dyn Observer,
 ) -> Result<(Segmented, Vec<Owner>)> {
-    let mut segmenter = Segmenter::new(block_size, window, |segment| out.send(segment))?;
+    let total = plan.total().bytes;
+    let mut segmenter = Segmenter::new(block_size, window, total, |segment| out.send(segment))?;
     let mut owners = Vec::with_capacity(plan.order.len());
+    let advance = |items, bytes| {
+        observer.advance(
+            Stage::Segment,
+            Tally {
+                items,
+                bytes,
+                stored: 0,
+            },
+        );
+    };
     for &content in plan.order {
-        let (mut bytes, mut rejected) = (0, Vec::new());
+        let mut rejected = Vec::new();
         loop {
             match ahead.take(observer)? {
                 Piece::Data {
@@ -181,10 +192,13 @@ fn segment(
                     category,
                 } => {
                     segmenter.data(&data, category)?;
-                    bytes += data.len() as u64;
+                    advance(0, data.len() as u64);
                     threads::check_cancelled(observer)?;
                 }
-                Piece::Hole(len) => segmenter.hole(len),
+                Piece::Hole(len) => {
+                    segmenter.hole(len);
+                    advance(0, len);
+                }
                 Piece::End { rejected: files } => {
                     rejected.extend(files);
                     break;
@@ -193,14 +207,7 @@ fn segment(
         }
         segmenter.end();
         owners.push(Owner::Content(content));
-        observer.advance(
-            Stage::Segment,
-            Tally {
-                items: 1,
-                bytes,
-                stored: 0,
-            },
-        );
+        advance(1, 0);
         for file in rejected {
             let mut direct = Direct {
                 segmenter: &mut segmenter,
@@ -227,6 +234,10 @@ struct Direct<'a, E> {
 impl<E: FnMut(Segment) -> Result<()>> Sink for Direct<'_, E> {
     fn reserve(&mut self, _: u64) -> std::result::Result<(), Closed> {
         Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
+        false
     }
 
     fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {

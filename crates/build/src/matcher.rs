@@ -24,20 +24,36 @@ pub(crate) struct Place {
     pub offset: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+/// A place with bits of its hash, packed so that an empty table is untouched memory: the offset
+/// after the anchor (never 0, so 0 is no entry), the low bits of the block's number (blocks so far
+/// back are long out of the window), and a tag of hash bits that the index does not use, to spare
+/// most useless comparisons.
+#[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// The offset after the anchor; an offset is never 0, so 0 is no entry.
     offset: u32,
-    /// The low bits of the block's number: blocks so far back are long out of the window.
     block: u16,
-    /// Bits of the hash that the index does not use, to spare most useless comparisons.
     tag: u16,
 }
 
-/// The table of anchors: 8 bytes an entry, two entries for each anchor of the window.
+impl Entry {
+    fn pack(self) -> u64 {
+        u64::from(self.offset) << 32 | u64::from(self.block) << 16 | u64::from(self.tag)
+    }
+
+    fn unpack(packed: u64) -> Self {
+        Self {
+            offset: (packed >> 32) as u32,
+            block: (packed >> 16) as u16,
+            tag: packed as u16,
+        }
+    }
+}
+
+/// The table of anchors: 8 bytes an entry, two to four entries for each anchor of the window, so
+/// an eighth to a quarter of the window.
 #[derive(Debug)]
 pub(crate) struct Anchors {
-    entries: Vec<Entry>,
+    entries: Vec<u64>,
     shift: u32,
 }
 
@@ -46,7 +62,7 @@ impl Anchors {
     pub fn new(window: u64) -> Self {
         let anchors = window / SPACING as u64;
         let count = (anchors * 2).clamp(1 << 10, 1 << 28).next_power_of_two();
-        let entries = vec![Entry::default(); usize::try_from(count).unwrap_or(1 << 28)];
+        let entries = vec![0; usize::try_from(count).unwrap_or(1 << 28)];
         Self {
             entries,
             shift: 64 - count.trailing_zeros(),
@@ -63,7 +79,7 @@ impl Anchors {
     #[inline]
     pub fn get(&self, state: u64, newest: u32) -> Option<Place> {
         let (index, tag) = self.find(state);
-        let entry = self.entries[index];
+        let entry = Entry::unpack(self.entries[index]);
         if entry.offset == 0 || entry.tag != tag {
             return None;
         }
@@ -78,11 +94,12 @@ impl Anchors {
     #[inline]
     pub fn put(&mut self, state: u64, place: Place) {
         let (index, tag) = self.find(state);
-        self.entries[index] = Entry {
+        let entry = Entry {
             offset: place.offset,
             block: place.block as u16,
             tag,
         };
+        self.entries[index] = entry.pack();
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct Closed;
 pub(crate) trait Sink {
     /// Waits until there is room for so many bytes.
     fn reserve(&mut self, bytes: u64) -> std::result::Result<(), Closed>;
+    /// Tells whether nobody takes pieces any more.
+    fn is_closed(&self) -> bool;
     /// Takes a piece for which there is room.
     fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed>;
 }
@@ -152,15 +154,15 @@ impl Reader<'_> {
         let extents = clip(content.extents()?, size);
         let mut rest: u64 = extents.iter().filter(|e| !is_hole(e)).map(|e| e.len).sum();
         if rest == 0 {
-            twins.compare(
-                &extents,
-                0,
-                &[],
-                Turn {
-                    first: true,
-                    last: true,
-                },
-            );
+            let (first, last) = (true, true);
+            let step = Step {
+                extents: &extents,
+                at: 0,
+                bytes: &[],
+                first,
+                last,
+            };
+            twins.compare(&step, sink)?;
         }
         let mut first = true;
         for extent in &extents {
@@ -179,15 +181,15 @@ impl Reader<'_> {
                 let short = (got as u64) < len;
                 rest -= len;
                 if !short {
-                    twins.compare(
-                        &extents,
+                    let last = rest == 0;
+                    let step = Step {
+                        extents: &extents,
                         at,
-                        &bytes,
-                        Turn {
-                            first,
-                            last: rest == 0,
-                        },
-                    );
+                        bytes: &bytes,
+                        first,
+                        last,
+                    };
+                    twins.compare(&step, sink)?;
                 }
                 if got > 0 {
                     sink.push(Piece::Data { bytes, category })?;
@@ -223,9 +225,12 @@ impl Reader<'_> {
     }
 }
 
-/// Which of a content's pieces is compared.
-#[derive(Clone, Copy)]
-struct Turn {
+/// A piece of a content that its duplicates are compared with.
+struct Step<'a> {
+    /// All extents of the content.
+    extents: &'a [Extent],
+    at: u64,
+    bytes: &'a [u8],
     first: bool,
     last: bool,
 }
@@ -252,46 +257,46 @@ impl<'a> Twins<'a> {
     }
 
     /// Compares a piece of the content with the same range of each duplicate.
-    fn compare(&mut self, extents: &[Extent], at: u64, bytes: &[u8], turn: Turn) {
-        let mut equal = std::mem::take(&mut self.equal);
-        let keep = equal.len() <= KEPT_OPEN && !turn.last;
-        equal.retain_mut(|(file, open)| {
-            let same = self
-                .is_same(*file, open, extents, at, bytes, turn)
-                .unwrap_or(false);
-            if !same {
-                self.rejected.push(*file);
+    fn compare(&mut self, step: &Step<'_>, sink: &dyn Sink) -> std::result::Result<(), Closed> {
+        let keep = self.equal.len() <= KEPT_OPEN && !step.last;
+        for (file, open) in std::mem::take(&mut self.equal) {
+            if sink.is_closed() {
+                return Err(Closed);
             }
-            if !keep {
-                *open = None;
+            match self.read_same(file, open, step) {
+                Ok(Some(content)) => self.equal.push((file, Some(content).filter(|_| keep))),
+                Ok(None) | Err(_) => self.rejected.push(file),
             }
-            same
-        });
-        self.equal = equal;
+        }
+        Ok(())
     }
 
-    fn is_same(
+    /// Gives a duplicate back, open, if it has the same bytes as the piece; its own reading tells
+    /// what is wrong with one that cannot be read.
+    fn read_same(
         &mut self,
         file: NodeId,
-        open: &mut Option<Box<dyn FileContent>>,
-        extents: &[Extent],
-        at: u64,
-        bytes: &[u8],
-        turn: Turn,
-    ) -> Result<bool> {
+        open: Option<Box<dyn FileContent>>,
+        step: &Step<'_>,
+    ) -> Result<Option<Box<dyn FileContent>>> {
+        let Reader { source, tree, .. } = self.reader;
         let content = match open {
             Some(content) => content,
-            None => open.insert(self.reader.source.open(self.reader.tree, file)?),
+            None => source.open(tree, file)?,
         };
-        let size = paths::size(self.reader.tree, self.original);
-        if turn.first && !is_same_layout(extents, &clip(content.extents()?, size)) {
-            return Ok(false);
+        let size = paths::size(tree, self.original);
+        if step.first && !is_same_layout(step.extents, &clip(content.extents()?, size)) {
+            return Ok(None);
         }
-        self.buffer.resize(bytes.len(), 0);
-        if content.read_at(at, &mut self.buffer)? != bytes.len() || self.buffer != bytes {
-            return Ok(false);
+        self.buffer.resize(step.bytes.len(), 0);
+        let got = content.read_at(step.at, &mut self.buffer)?;
+        if got != step.bytes.len() || self.buffer != step.bytes {
+            return Ok(None);
         }
-        Ok(!turn.last || self.reader.is_unchanged(file, &**content)?)
+        if step.last && !self.reader.is_unchanged(file, &*content)? {
+            return Ok(None);
+        }
+        Ok(Some(content))
     }
 }
 

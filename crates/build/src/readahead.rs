@@ -226,9 +226,13 @@ impl Readahead {
     ) -> std::result::Result<(), Closed> {
         let mut batch: Vec<Vec<Piece>> = Vec::with_capacity(range.len());
         for position in range.clone() {
-            let mut pieces = Vec::with_capacity(2);
-            plan.read(position, &mut pieces)?;
-            batch.push(pieces);
+            let pieces = Vec::with_capacity(2);
+            let mut gathering = Gathering {
+                ahead: self,
+                pieces,
+            };
+            plan.read(position, &mut gathering)?;
+            batch.push(gathering.pieces);
         }
         let held: u64 = batch.iter().flatten().map(Piece::held).sum();
         let mut state = lock(&self.state);
@@ -247,13 +251,22 @@ impl Readahead {
 }
 
 /// Keeps the pieces of a small content, for which there is room already.
-impl Sink for Vec<Piece> {
+struct Gathering<'a> {
+    ahead: &'a Readahead,
+    pieces: Vec<Piece>,
+}
+
+impl Sink for Gathering<'_> {
     fn reserve(&mut self, _: u64) -> std::result::Result<(), Closed> {
         Ok(())
     }
 
+    fn is_closed(&self) -> bool {
+        lock(&self.ahead.state).closed
+    }
+
     fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
-        Vec::push(self, piece);
+        self.pieces.push(piece);
         Ok(())
     }
 }
@@ -292,6 +305,10 @@ impl Sink for Streaming<'_> {
             }
             state = self.ahead.wait(state);
         }
+    }
+
+    fn is_closed(&self) -> bool {
+        lock(&self.ahead.state).closed
     }
 
     fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {

@@ -7,7 +7,7 @@
 //! **Invariant:** an extent names only bytes that were stored already and never change. Blocks
 //! are numbered in the order in which they become full; the result depends on the contents and
 //! their order alone. Memory: the window, the open blocks, 16 bytes an extent and the table of
-//! anchors (an eighth of the window at most).
+//! anchors (a quarter of the window at most).
 
 use std::sync::Arc;
 
@@ -103,8 +103,9 @@ struct Current {
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
-    /// Starts with no content; `window` is the number of full blocks that are matched against.
-    pub fn new(block_size: u32, window: u32, emit: E) -> Result<Self> {
+    /// Starts with no content; `window` is the number of full blocks that are matched against,
+    /// `total` the bytes that will come at most.
+    pub fn new(block_size: u32, window: u32, total: u64, emit: E) -> Result<Self> {
         let block_size = block_size as usize;
         if block_size == 0 {
             return Err(Error::invalid("a block size of 0 holds nothing"));
@@ -116,7 +117,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
             block_size,
             window,
             emit,
-            anchors: Anchors::new(reach),
+            anchors: Anchors::new(reach.min(total)),
             blocks: Vec::new(),
             numbers: Vec::new(),
             sealed: std::collections::VecDeque::new(),

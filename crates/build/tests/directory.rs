@@ -436,3 +436,42 @@ fn a_real_tree_comes_back() {
     assert_eq!(warned, [""; 0]);
     assert!(image.contents() == expected);
 }
+
+#[test]
+fn names_that_are_replaced_during_the_scan_come_once() {
+    // on tmpfs a replaced name is listed again behind those that were there
+    let shm = Path::new("/dev/shm");
+    let dir = if shm.is_dir() {
+        tempfile::tempdir_in(shm)
+    } else {
+        tempfile::tempdir()
+    }
+    .unwrap();
+    let root = dir.path().join("root");
+    for index in 0..3000 {
+        write(root.join(format!("{index}")), "x");
+    }
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for index in (0..3000).cycle() {
+                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+                write(dir.path().join("new"), "y");
+                fs::rename(dir.path().join("new"), root.join(format!("{index}"))).unwrap();
+            }
+        });
+        let trees: Vec<_> = (0..20)
+            .map(|_| {
+                Directory::open(&root, Options::default())
+                    .unwrap()
+                    .scan(&Quiet)
+            })
+            .collect();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        for tree in trees {
+            assert!(tree.unwrap().stats().files <= 3000);
+        }
+    });
+}

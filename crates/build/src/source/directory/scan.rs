@@ -6,7 +6,7 @@
 //! **Invariant:** what cannot be read is told to the observer and left out; an unreadable
 //! directory stays, empty.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -147,6 +147,8 @@ impl Walk<'_> {
         let mut buffer = vec![MaybeUninit::uninit(); LISTING];
         let mut listing = RawDir::new(&fd, &mut buffer);
         let mut batch = Vec::new();
+        // a name that is replaced meanwhile may be listed twice
+        let mut seen = HashSet::new();
         while let Some(found) = listing.next() {
             let name = match found {
                 Ok(found) => found.file_name().to_owned(),
@@ -156,7 +158,9 @@ impl Walk<'_> {
                     break;
                 }
             };
-            batch.extend(self.look_at(&fd, task, name));
+            if seen.insert(name.clone()) {
+                batch.extend(self.look_at(&fd, task, name));
+            }
             if batch.len() >= BATCH {
                 self.add(task, &mut batch)?;
             }
