@@ -36,17 +36,28 @@ fn check_names(metadata: &Metadata) -> Result<bool> {
 }
 
 fn check_name(name: &[u8], index: u64) -> Result<()> {
-    // no early end, so that many bytes are compared at once
-    let separators = name
-        .iter()
-        .fold(false, |found, byte| found | (*byte == b'/') | (*byte == 0));
-    if separators || matches!(name, b"" | b"." | b"..") {
+    if has_separator(name) || matches!(name, b"" | b"." | b"..") {
         let name = name.escape_ascii();
         return Err(Error::corrupt(format!(
             "name {index}, \"{name}\", cannot be a file's"
         )));
     }
     Ok(())
+}
+
+/// Tells whether a `/` or a zero is among the bytes, eight of them at once.
+fn has_separator(name: &[u8]) -> bool {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
+    const SLASHES: u64 = u64::from_le_bytes([b'/'; 8]);
+    // sets the high bit of the lowest byte that is zero, if there is one
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH_BITS;
+    let (words, rest) = name.as_chunks::<8>();
+    let found = words.iter().fold(0, |found, word| {
+        let word = u64::from_le_bytes(*word);
+        found | zero(word) | zero(word ^ SLASHES)
+    });
+    found != 0 || rest.iter().any(|byte| matches!(byte, b'/' | 0))
 }
 
 /// Checks the order in all directories. Where all names stand in order the numbers of names tell;
@@ -121,5 +132,37 @@ impl Order<'_> {
             self.before.extend_from_slice(name);
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_are_found_at_every_place() {
+        for len in 0..40 {
+            let name: Vec<u8> = (0..len)
+                .map(|at| [b'.', b'0', 1, 0x80, 0xff, b'a'][at % 6])
+                .collect();
+            assert!(!has_separator(&name));
+            for at in 0..len {
+                for byte in [0, b'/'] {
+                    let mut name = name.clone();
+                    name[at] = byte;
+                    assert!(has_separator(&name), "{len} {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_mean_directories_are_refused() {
+        for name in [&b""[..], b".", b"..", b"a/b", b"a\0"] {
+            assert!(check_name(name, 0).is_err());
+        }
+        for name in [&b"..."[..], b". ", b"\xff", b"\\"] {
+            assert!(check_name(name, 0).is_ok());
+        }
     }
 }
