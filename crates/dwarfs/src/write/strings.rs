@@ -173,7 +173,7 @@ impl<'s> StringTable<'s> {
             Value::List(Items::Ints(Column::U32(index))),
         ));
         fields.push((string_table::PACKED_INDEX, Value::Bool(*packed)));
-        Some(Value::some(Value::Struct(fields)))
+        Some(Value::Struct(fields))
     }
 }
 
