@@ -124,24 +124,45 @@ fn our_reader_shows_what_was_written() {
 
 #[test]
 fn holes_stay_holes() {
-    let sample = sample::holes();
+    for sample in [sample::holes(), sample::only_holes(), sample::vast()] {
+        for block_size_bits in [10, 16, 30] {
+            let options = WriteOptions {
+                block_size_bits,
+                ..options()
+            };
+            let (image, _) = write(&sample, &options);
+            let image = own::open(&image);
+            for link in sample.tree.children(NodeId::ROOT) {
+                let name = sample.tree.bytes(link.name);
+                let ino = image.lookup(image.info().root, name).unwrap().unwrap();
+                let (found, written) = (own::pieces(&image, ino), sample.content(link.node));
+                assert!(found == written, "{}", String::from_utf8_lossy(name));
+                let in_holes: u64 = written.iter().map(Piece::hole).sum();
+                let inode = image.inode(ino).unwrap();
+                assert_eq!(inode.allocated, inode.size - in_holes);
+            }
+        }
+    }
+}
+
+#[test]
+fn upstream_checks_vast_holes() {
+    let Some(peers) = Peers::find() else { return };
     for block_size_bits in [10, 16, 30] {
         let (image, _) = write(
-            &sample,
+            &sample::vast(),
             &WriteOptions {
                 block_size_bits,
                 ..options()
             },
         );
-        let image = own::open(&image);
-        for link in sample.tree.children(NodeId::ROOT) {
-            let name = sample.tree.bytes(link.name);
-            let ino = image.lookup(image.info().root, name).unwrap().unwrap();
-            let (found, written) = (own::pieces(&image, ino), sample.content(link.node));
-            assert!(found == written, "{}", String::from_utf8_lossy(name));
-            let in_holes: u64 = written.iter().map(Piece::hole).sum();
-            let inode = image.inode(ino).unwrap();
-            assert_eq!(inode.allocated, inode.size - in_holes);
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&image).unwrap();
+        peers.check(file.path());
+        let sizes = peers.sizes(file.path());
+        for log in [41, 42, 43, 50, 62] {
+            let size = (1_u64 << log) - 1 + 1000;
+            assert_eq!(sizes[&log.to_string()], size);
         }
     }
 }

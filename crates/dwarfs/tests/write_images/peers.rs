@@ -48,6 +48,20 @@ impl Peers {
         assert!(String::from_utf8_lossy(&details).contains("DwarFS version 2.5"));
     }
 
+    /// Tells the sizes of files by their paths, which have no spaces.
+    pub fn sizes(&self, image: &Path) -> BTreeMap<String, u64> {
+        let list = self.run("dwarfsck", image, &["--list", "--verbose"]);
+        let list = String::from_utf8(list).unwrap();
+        let files = list.lines().filter(|line| line.starts_with("----"));
+        files
+            .map(|line| {
+                // mode, owner/group, size, date, time, path
+                let words: Vec<&str> = line.split_whitespace().collect();
+                (words[5].to_owned(), words[2].parse().unwrap())
+            })
+            .collect()
+    }
+
     /// Lists an image by what dwarfsextract makes of it.
     pub fn list(&self, image: &Path, hashed: bool) -> Listing {
         let options = if hashed {

@@ -346,6 +346,16 @@ pub fn holes() -> Sample {
     b.finish()
 }
 
+/// Holes whose lengths have no place in a chunk.
+pub fn vast() -> Sample {
+    let mut b = SampleBuilder::new();
+    for log in [41, 42, 43, 50, 62] {
+        let pieces = vec![Piece::Data(bytes(log, 1000)), Piece::Hole((1 << log) - 1)];
+        b.file(NodeId::ROOT, format!("{log}").as_bytes(), pieces);
+    }
+    b.finish()
+}
+
 /// Files without data, so that there is no block at all.
 pub fn only_holes() -> Sample {
     let mut b = SampleBuilder::new();
