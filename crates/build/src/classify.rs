@@ -106,6 +106,11 @@ fn entropy(head: &[u8]) -> f64 {
         }
         total += piece.len() as u32;
     }
+    let distinct = counts.iter().filter(|&&count| count > 0).count() as u32;
+    if distinct < 128 {
+        // below 7 bits whatever the counts are, as text is; spares the logarithms
+        return f64::from(distinct.max(1)).log2();
+    }
     let total = f64::from(total.max(1));
     let sum: f64 = counts
         .iter()

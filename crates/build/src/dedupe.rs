@@ -304,7 +304,10 @@ fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Con
         if original[index as usize] != index {
             continue;
         }
-        let count = rest.partition_point(|&other| original[other as usize] == index);
+        let same = rest
+            .iter()
+            .take_while(|&&other| original[other as usize] == index);
+        let count = same.count();
         items.push(Content {
             original: files[index as usize],
             category: prints[index as usize].map(|print| print.category),

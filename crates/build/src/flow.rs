@@ -96,7 +96,8 @@ pub(crate) fn store(
                 result
             })
         })?;
-        let committed = commit(writer, &block_rx, &permit_tx, observer);
+        let committed =
+            threads::guard("commit", || commit(writer, &block_rx, &permit_tx, observer));
         if committed.is_err() {
             stop.store(true, Ordering::Relaxed);
         }

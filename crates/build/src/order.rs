@@ -152,7 +152,10 @@ impl Lists {
             let mut rest = &ranks[..];
             while let Some(&head) = rest.first() {
                 let wanted = value(sketches, head);
-                let count = rest.partition_point(|&rank| value(sketches, rank) == wanted);
+                let same = rest
+                    .iter()
+                    .take_while(|&&rank| value(sketches, rank) == wanted);
+                let count = same.count();
                 let (same, after) = rest.split_at(count);
                 rest = after;
                 let list = if count > 1 { spans.len() as u32 } else { EMPTY };

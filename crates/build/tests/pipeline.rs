@@ -500,6 +500,11 @@ fn a_full_disk_ends_the_build() {
                 error.io_source().and_then(std::io::Error::raw_os_error),
                 Some(28)
             );
+            let faults = Faults {
+                panic_put_at: Some(at),
+                ..Faults::default()
+            };
+            assert!(failing(faults, threads).what().contains("told to panic"));
         }
     }
 }

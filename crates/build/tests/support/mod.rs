@@ -89,6 +89,7 @@ pub struct Faults {
     pub fail_encode_at: Option<u32>,
     pub panic_encode_at: Option<u32>,
     pub fail_put_at: Option<u32>,
+    pub panic_put_at: Option<u32>,
 }
 
 pub struct MemoryWriter {
@@ -154,6 +155,10 @@ impl ImageWriter for MemoryWriter {
                 std::io::Error::from_raw_os_error(28),
             ));
         }
+        assert!(
+            self.faults.panic_put_at != Some(id),
+            "the writer was told to panic"
+        );
         assert_eq!(block.sequence, id, "blocks come in sequence");
         assert!(block.raw_len > 0 && block.raw_len <= self.block_size);
         let bytes = block.bytes.iter().map(|byte| byte ^ 0x55).collect();
