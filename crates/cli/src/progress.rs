@@ -24,6 +24,9 @@ const STAGES: [Stage; 8] = [
     Stage::Verify,
 ];
 
+/// How many of the stages come one after the other before the others work at once.
+const READING: usize = 2;
+
 /// How many warnings are printed before the rest is only counted.
 const MAX_WARNINGS: u64 = 100;
 
@@ -158,12 +161,18 @@ impl Progress {
     /// Describes every stage that is under way: `scan 120 files 3.1 MB | compress 40% ...`.
     fn line(&self) -> String {
         let seconds = self.start.elapsed().as_secs_f64();
+        let begun = |counters: &Counters| counters.items.load(Ordering::Relaxed) > 0;
+        // scan and dedupe are over when what follows has begun
+        let last = self.counters.iter().rposition(begun).unwrap_or(0);
+        let over = |index: usize| index < last && index < READING;
         let stages: Vec<_> = STAGES
             .iter()
             .zip(&self.counters)
-            .filter_map(|(&stage, counters)| counters.describe(stage, seconds))
+            .enumerate()
+            .filter(|(index, _)| !over(*index))
+            .filter_map(|(_, (&stage, counters))| counters.describe(stage, seconds))
             .collect();
-        format!("{:>3.0}s {}", seconds, stages.join(" | "))
+        format!("{seconds:>3.0}s {}", stages.join(" | "))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What goes wrong ends in one line that says what and where, with its exit code, and nothing damaged.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod support;
 
 use std::fs;

@@ -3,6 +3,8 @@
 //! `cargo xtask golden --bless` records them in tests/golden; a change there needs a reason, since
 //! whoever relies on reproducible images notices it.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod support;
 
 use std::fmt::Write;

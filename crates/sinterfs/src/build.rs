@@ -154,10 +154,10 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         Destination::Stdout => Output::stdout()?,
         Destination::File { path, replace } => Output::create(path, *replace)?,
     };
-    let writer = (format.create)(Box::new(output.writer()), &create)?;
+    let writer = format.create(Box::new(output.writer()), &create)?;
     let pipeline = ::build::build(&source, writer, &options, observer)?;
     let report = BuildReport {
-        format: format.name,
+        format: format.name(),
         pipeline,
     };
     if request.strict {

@@ -46,11 +46,12 @@ pub fn check(
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
     let format = registry::for_image(&*source, options).map_err(located)?;
-    let mut report =
-        (format.check)(Arc::clone(&source), options, depth, observer).map_err(located)?;
+    let mut report = format
+        .check(Arc::clone(&source), options, depth, observer)
+        .map_err(located)?;
     // damaged blocks have been found; reading files over them would only say so again
     if depth.deep && report.problems.is_empty() {
-        let opened = (format.open)(source, options).map_err(located)?;
+        let opened = format.open(source, options).map_err(located)?;
         let collector = Collector {
             inner: observer,
             problems: Mutex::default(),

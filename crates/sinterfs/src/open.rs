@@ -1,6 +1,7 @@
 //! Opening an image file: its format is found, the image validated and ready to serve.
 
 use std::fmt;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,14 +34,14 @@ impl Default for OpenOptions {
 
 /// An opened image with what its format can tell of it.
 pub struct Opened {
-    format: &'static Format,
+    format: &'static dyn Format,
     handle: Box<dyn Handle>,
 }
 
 impl fmt::Debug for Opened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Opened")
-            .field("format", &self.format.name)
+            .field("format", &self.format.name())
             .finish_non_exhaustive()
     }
 }
@@ -55,6 +56,11 @@ impl Opened {
     pub fn details(&self) -> Result<Details> {
         self.handle.details()
     }
+
+    /// Writes all structures as text.
+    pub fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        self.handle.dump(out)
+    }
 }
 
 /// Opens an image file of any format.
@@ -67,6 +73,6 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Opened> {
 /// Opens an image from any bytes.
 pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Opened> {
     let format = registry::for_image(&*source, options)?;
-    let handle = (format.open)(source, options)?;
+    let handle = format.open(source, options)?;
     Ok(Opened { format, handle })
 }

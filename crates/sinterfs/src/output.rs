@@ -120,7 +120,7 @@ impl Output {
         let file = file.get_ref();
         match &mut self.target {
             // a pipe cannot be synced, and need not be
-            Target::Stream => return Ok(()),
+            Target::Stream => Ok(()),
             Target::Unnamed { path, replace } => {
                 file.sync_all()
                     .map_err(|e| Error::io("cannot sync the image", e).path(&*path))?;

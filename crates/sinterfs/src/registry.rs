@@ -28,21 +28,30 @@ pub enum Bid {
     Certain,
 }
 
-/// One format.
-#[derive(Debug)]
-pub struct Format {
-    /// The name for `--format`.
-    pub name: &'static str,
-    /// The extensions of image files, without the dot.
-    pub extensions: &'static [&'static str],
-    /// Tells how sure the format is.
-    pub bid: fn(&dyn ReadAt, &OpenOptions) -> Result<Bid>,
+/// One format: what the facade asks of it.
+pub trait Format: Sync {
+    /// Tells the name for `--format`.
+    fn name(&self) -> &'static str;
+    /// Tells the extensions of image files, without the dot.
+    fn extensions(&self) -> &'static [&'static str];
+    /// Tells how sure the format is that an image is its own.
+    fn bid(&self, source: &dyn ReadAt, options: &OpenOptions) -> Result<Bid>;
     /// Opens an image.
-    pub open: fn(Arc<dyn ReadAt>, &OpenOptions) -> Result<Box<dyn Handle>>,
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>>;
     /// Verifies an image's own checksums and structure, with `deep` every block.
-    pub check: fn(Arc<dyn ReadAt>, &OpenOptions, Depth, &dyn Observer) -> Result<CheckReport>,
+    fn check(
+        &self,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        depth: Depth,
+        observer: &dyn Observer,
+    ) -> Result<CheckReport>;
     /// Creates an image.
-    pub create: fn(Box<dyn Write + Send>, &CreateOptions) -> Result<Box<dyn ImageWriter>>,
+    fn create(
+        &self,
+        out: Box<dyn Write + Send>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>>;
 }
 
 /// How an image is created; each format takes what it has a use for.
@@ -72,17 +81,20 @@ pub trait Handle: Send + Sync {
     fn image(&self) -> &Arc<dyn Image>;
     /// Tells what is known of the image.
     fn details(&self) -> Result<Details>;
+    /// Writes all structures as text.
+    fn dump(&self, out: &mut dyn Write) -> Result<()>;
 }
 
 /// All formats; the first is the default.
-pub const FORMATS: &[Format] = &[dwarfs::FORMAT];
+pub const FORMATS: &[&dyn Format] = &[&dwarfs::DwarfsFormat];
 
 /// Finds the format of a new image: by name, else by the extension, else the default.
-pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static Format> {
+pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
     if let Some(name) = name {
         return FORMATS
             .iter()
-            .find(|format| format.name == name)
+            .copied()
+            .find(|format| format.name() == name)
             .ok_or_else(|| {
                 Error::invalid(format!(
                     "unknown format `{name}`; the formats are {}",
@@ -93,15 +105,15 @@ pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static 
     let extension = output
         .and_then(Path::extension)
         .and_then(|extension| extension.to_str());
-    let named = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions.contains(&e)));
-    Ok(named.unwrap_or(&FORMATS[0]))
+    let named = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions().contains(&e)));
+    Ok(*named.unwrap_or(&FORMATS[0]))
 }
 
 /// Finds the format of an image by who bids most.
-pub fn for_image(source: &dyn ReadAt, options: &OpenOptions) -> Result<&'static Format> {
+pub fn for_image(source: &dyn ReadAt, options: &OpenOptions) -> Result<&'static dyn Format> {
     let mut best = (Bid::No, None);
-    for format in FORMATS {
-        let bid = (format.bid)(source, options)?;
+    for &format in FORMATS {
+        let bid = format.bid(source, options)?;
         if bid > best.0 {
             best = (bid, Some(format));
         }
@@ -113,7 +125,7 @@ pub fn for_image(source: &dyn ReadAt, options: &OpenOptions) -> Result<&'static 
 fn names() -> String {
     FORMATS
         .iter()
-        .map(|format| format.name)
+        .map(|format| format.name())
         .collect::<Vec<_>>()
         .join(", ")
 }

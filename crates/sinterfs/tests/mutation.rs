@@ -5,6 +5,9 @@
 //! seed is printed and can be given again with SINTER_FUZZ_SEED. In three of four cases the section
 //! checksums are made right again, so that what lies behind them is reached.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::print_stdout, reason = "the seed, for whoever repeats a run")]
+
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -260,6 +263,7 @@ fn read_everything(bytes: Vec<u8>) -> sinterfs::Result<()> {
         }
     }
     opened.details()?;
+    opened.dump(&mut std::io::sink())?;
     Ok(())
 }
 

@@ -187,7 +187,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     } else {
         for loss in &report.pipeline.image.losses {
             eprintln!(
-                "sinter: the {} format can't keep {} {}",
+                "sinter: not kept by {}: {} {}",
                 report.format, loss.count, loss.what
             );
         }

@@ -87,7 +87,7 @@ pub struct Args {
 }
 
 /// Unpacks.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let show = if args.quiet || args.json {
         Show::Warnings
@@ -95,7 +95,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Show::Progress
     };
     let display = Display::start(show);
-    let options = options(&args);
+    let options = options(args);
     let report = extract(
         &**opened.image(),
         &args.output,

@@ -12,7 +12,8 @@ use crate::text;
 #[command(after_help = "\
 Examples:
   sinter info image.dwarfs
-  sinter info --json image.dwarfs")]
+  sinter info --json image.dwarfs
+  sinter info --dump image.dwarfs     every structure of the image as text")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -20,11 +21,19 @@ pub struct Args {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+
+    /// Print all structures of the image as text.
+    #[arg(long, conflicts_with = "json")]
+    dump: bool,
 }
 
 /// Shows what is known.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
+    if args.dump {
+        opened.dump(&mut std::io::stdout().lock())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let details = opened.details()?;
     if args.json {
         println!("{:#}", json(&Value::Map(details)));
@@ -68,11 +77,8 @@ fn plain(details: &Details, depth: usize) -> String {
                 }
             }
             value => {
-                lines += &format!(
-                    "{indent}{:width$} {}\n",
-                    format!("{name}:"),
-                    on_one_line(value)
-                )
+                let shown = on_one_line(value);
+                lines += &format!("{indent}{:width$} {shown}\n", format!("{name}:"));
             }
         }
     }

@@ -38,7 +38,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Build(args) => build::run(*args),
         Command::Mount(args) => mount::run(&args),
         Command::Umount(args) => umount::run(&args),
-        Command::Extract(args) => extract::run(args),
+        Command::Extract(args) => extract::run(&args),
         Command::Ls(args) => ls::run(&args),
         Command::Cat(args) => cat::run(&args),
         Command::Info(args) => info::run(&args),

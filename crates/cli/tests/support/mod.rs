@@ -2,6 +2,7 @@
 //! comparison program, and skipping that CI does not accept.
 
 #![allow(dead_code, reason = "each test program uses a part")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -122,4 +123,13 @@ impl Drop for Mounted {
             panic!("umount: {}", String::from_utf8_lossy(&output.stderr));
         }
     }
+}
+
+/// Finds a tool of upstream's, which no registry has: where it is missing, that is said and no failure.
+pub fn peer(tool: &str) -> Option<PathBuf> {
+    let Some(dir) = std::env::var_os("SINTER_PEER_DWARFS") else {
+        eprintln!("NOT RUN: SINTER_PEER_DWARFS does not name a directory with upstream's tools");
+        return None;
+    };
+    Some(Path::new(&dir).join(tool))
 }

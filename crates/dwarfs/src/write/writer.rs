@@ -174,11 +174,11 @@ impl ImageWriter for DwarfsWriter {
 fn losses(metadata: &Metadata) -> Vec<Loss> {
     let losses = [
         (
-            "hard links of symlinks, devices, fifos and sockets became separate files",
+            "hard links of symlinks, devices, fifos and sockets (each became a file of its own)",
             metadata.split_links,
         ),
         (
-            "files whose times were rounded down to the time resolution",
+            "times finer than the time resolution (rounded down)",
             metadata.rounded_times,
         ),
     ];

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use block::ReadAt;
+use dwarfs::dump::Parts;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
 use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions};
 use model::{Image, ImageWriter, Observer, Result};
@@ -15,23 +16,81 @@ use crate::details::{Details, Value};
 use crate::open::OpenOptions;
 
 /// DwarFS 2.x.
-pub const FORMAT: Format = Format {
-    name: "dwarfs",
-    extensions: &["dwarfs", "dff", "dwfs"],
-    bid,
-    open,
-    check,
-    create,
-};
+#[derive(Debug)]
+pub struct DwarfsFormat;
 
 const MAGIC: &[u8] = b"DWARFS\x02";
 
-fn bid(source: &dyn ReadAt, options: &OpenOptions) -> Result<Bid> {
-    if starts_with_magic(source, options.offset.unwrap_or(0))? {
-        return Ok(Bid::Certain);
+impl Format for DwarfsFormat {
+    fn name(&self) -> &'static str {
+        "dwarfs"
     }
-    let behind = options.offset.is_none() && dwarfs::read::locate(source)?.is_some();
-    Ok(if behind { Bid::Behind } else { Bid::No })
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["dwarfs", "dff", "dwfs"]
+    }
+
+    fn bid(&self, source: &dyn ReadAt, options: &OpenOptions) -> Result<Bid> {
+        if starts_with_magic(source, options.offset.unwrap_or(0))? {
+            return Ok(Bid::Certain);
+        }
+        let behind = options.offset.is_none() && dwarfs::read::locate(source)?.is_some();
+        Ok(if behind { Bid::Behind } else { Bid::No })
+    }
+
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        let options = own_options(&*source, options)?;
+        let concrete = Arc::new(Dwarfs::open(source, &options)?);
+        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        Ok(Box::new(Opened { image, concrete }))
+    }
+
+    fn check(
+        &self,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        depth: Depth,
+        observer: &dyn Observer,
+    ) -> Result<CheckReport> {
+        let options = own_options(&*source, options)?;
+        let Depth { deep, threads } = depth;
+        let report = dwarfs::check::check(source, &options, deep, threads, observer)?;
+        let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
+        if report.omitted > 0 {
+            problems.push(format!("{} further problems", report.omitted));
+        }
+        let (sections, blocks) = (report.sections, report.blocks);
+        Ok(CheckReport {
+            sections,
+            blocks,
+            files: 0,
+            problems,
+            notes: report.notes,
+        })
+    }
+
+    fn create(
+        &self,
+        out: Box<dyn Write + Send>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>> {
+        let created = options.create_timestamp;
+        let options = WriteOptions {
+            block_size_bits: options.block_bits,
+            encoding: options.compression,
+            metadata_encoding: options.metadata_compression,
+            time_resolution: TimeResolution::from_nanos(options.time_resolution)?,
+            keep_all_times: options.keep_all_times,
+            create_timestamp: created,
+            history: options
+                .history
+                .clone()
+                .map(|settings| history(settings, created)),
+            section_index: options.section_index,
+            ..WriteOptions::default()
+        };
+        Ok(Box::new(DwarfsWriter::new(out, options)?))
+    }
 }
 
 fn starts_with_magic(source: &dyn ReadAt, at: u64) -> Result<bool> {
@@ -62,54 +121,6 @@ fn own_options(source: &dyn ReadAt, options: &OpenOptions) -> Result<dwarfs::rea
     })
 }
 
-fn check(
-    source: Arc<dyn ReadAt>,
-    options: &OpenOptions,
-    depth: Depth,
-    observer: &dyn Observer,
-) -> Result<CheckReport> {
-    let Depth { deep, threads } = depth;
-    let options = own_options(&*source, options)?;
-    let report = dwarfs::check::check(source, &options, deep, threads, observer)?;
-    let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
-    if report.omitted > 0 {
-        problems.push(format!("{} further problems", report.omitted));
-    }
-    Ok(CheckReport {
-        sections: report.sections,
-        blocks: report.blocks,
-        files: 0,
-        problems,
-        notes: report.notes,
-    })
-}
-
-fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
-    let options = own_options(&*source, options)?;
-    let concrete = Arc::new(Dwarfs::open(source, &options)?);
-    let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
-    Ok(Box::new(Opened { image, concrete }))
-}
-
-fn create(out: Box<dyn Write + Send>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
-    let history = options
-        .history
-        .clone()
-        .map(|settings| history(settings, options.create_timestamp));
-    let options = WriteOptions {
-        block_size_bits: options.block_bits,
-        encoding: options.compression,
-        metadata_encoding: options.metadata_compression,
-        time_resolution: TimeResolution::from_nanos(options.time_resolution)?,
-        keep_all_times: options.keep_all_times,
-        create_timestamp: options.create_timestamp,
-        history,
-        section_index: options.section_index,
-        ..WriteOptions::default()
-    };
-    Ok(Box::new(DwarfsWriter::new(out, options)?))
-}
-
 fn history(arguments: Vec<String>, timestamp: Option<u64>) -> HistoryInfo {
     let mut numbers = env!("CARGO_PKG_VERSION")
         .split(['.', '-'])
@@ -137,6 +148,10 @@ impl Handle for Opened {
 
     fn details(&self) -> Result<Details> {
         details(&self.concrete)
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        dwarfs::dump::dump(&self.concrete, Parts::default(), out)
     }
 }
 
