@@ -1,3 +1,5 @@
+//! Views over annotated bytes: what the schema says is where, and nowhere else.
+
 use super::*;
 use crate::frozen::schema::{Field, tests::EXAMPLE};
 

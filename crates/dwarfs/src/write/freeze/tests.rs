@@ -1,3 +1,5 @@
+//! Frozen metadata read back bit by bit, by hand.
+
 use super::*;
 use crate::write::freeze::plan::Node;
 

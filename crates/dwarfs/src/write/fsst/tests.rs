@@ -1,3 +1,5 @@
+//! Symbol tables and codes, decoded as the format describes it and not by our own reader.
+
 use super::table::{Cuts, Symbol, SymbolTable};
 use super::*;
 
