@@ -119,10 +119,12 @@ impl Dwarfs {
         let metadata = Metadata::open(&schema, &tables, &options.limits)?;
         let derived = validate::validate(&metadata, sections.blocks.len() as u64)?;
         let info = image_info(&reader, &metadata, &derived);
-        let cache = options
-            .cache
-            .clone()
-            .unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, metadata.block_size)));
+        let cache = options.cache.clone().unwrap_or_else(|| {
+            // an image that claims tiny blocks must not make the cache prepare for millions
+            let blocks = (sections.blocks.len() as u64).max(1024);
+            let typical = metadata.block_size.max(options.cache_bytes / blocks);
+            Arc::new(BlockCache::new(options.cache_bytes, typical))
+        });
         let cache_key = OPENED.fetch_add(1, Ordering::Relaxed) << 32;
         Ok(Self {
             reader,

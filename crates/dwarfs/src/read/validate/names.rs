@@ -1,4 +1,4 @@
-//! Names: each is one, and those of a directory stand in order, each once.
+//! Names: each is one, and those of a directory stand in order, each once. Targets can be decoded.
 
 use std::ops::Range;
 
@@ -14,7 +14,17 @@ pub(super) fn check(metadata: &Metadata) -> Result<()> {
         return Err(Error::corrupt("more names than directory entries"));
     }
     let sorted = check_names(metadata)?;
-    check_directories(metadata, sorted)
+    check_directories(metadata, sorted)?;
+    check_targets(metadata)
+}
+
+/// Checks that all targets of symlinks can be decoded; anything may be a target.
+fn check_targets(metadata: &Metadata) -> Result<()> {
+    let mut scratch = Scratch::default();
+    (0..metadata.symlinks.len()).try_for_each(|index| {
+        let target = metadata.symlinks.get(&metadata.data, index, &mut scratch);
+        target.map(drop).ok_or_else(|| undecodable(index))
+    })
 }
 
 /// Checks all names, and tells whether they stand in order.
