@@ -34,8 +34,15 @@ pub trait ReadAt: Send + Sync {
     /// Fills the buffer with the bytes from `offset` on. `Corrupt` if the source ends before.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
+    /// Gives a copy of `len` bytes from `offset` on. `Corrupt` if the source ends before; that is
+    /// found out before anything is allocated.
+    fn read(&self, offset: u64, len: u64) -> Result<Bytes> {
+        read_owned(self, offset, len)
+    }
+
     /// Gives `len` bytes from `offset` on, without a copy where the source can. `Corrupt` if the
-    /// source ends before; that is found out before anything is allocated.
+    /// source ends before; that is found out before anything is allocated. A file that shrinks, or
+    /// a disk that fails, under a mapping ends the process: not for what is read again and again.
     fn map(&self, offset: u64, len: u64) -> Result<Bytes> {
         read_owned(self, offset, len)
     }

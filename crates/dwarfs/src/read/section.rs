@@ -296,12 +296,24 @@ impl SectionReader {
             .collect()
     }
 
-    /// Gives the stored bytes of a section after checking their XXH3. Its errors have no place:
-    /// the caller knows what the section is called.
+    /// Gives a copy of the stored bytes of a section after checking their XXH3. Its errors have no
+    /// place: the caller knows what the section is called.
+    ///
+    /// Copied, since blocks are read for as long as an image is mounted: a file that shrinks or a
+    /// disk that fails meanwhile must be an error, and under a mapping it would be a signal.
     pub(crate) fn stored(&self, extent: Extent, header: &Header) -> Result<Content> {
+        self.verified(extent, header, |at, len| self.window.read(at, len))
+    }
+
+    fn verified(
+        &self,
+        extent: Extent,
+        header: &Header,
+        get: impl Fn(u64, u64) -> Result<Bytes>,
+    ) -> Result<Content> {
         let Some(v2) = &header.v2 else {
             let at = extent.offset.saturating_add(header.size());
-            let bytes = self.window.map(at, header.len)?;
+            let bytes = get(at, header.len)?;
             return Ok(Content { bytes, skip: 0 });
         };
         // hashed are the end of the header and all that follows
@@ -309,9 +321,7 @@ impl SectionReader {
         let at = extent
             .offset
             .saturating_add(SectionHeaderV2::XXH3_START as u64);
-        let bytes = self
-            .window
-            .map(at, header.len.saturating_add(skip as u64))?;
+        let bytes = get(at, header.len.saturating_add(skip as u64))?;
         let found = block::checksum::xxh3_64(&bytes);
         let expected = v2.xxh3_64.get();
         // the header was read apart from what was hashed now
@@ -325,7 +335,7 @@ impl SectionReader {
     }
 
     /// Gives a section's decoded bytes, at most `limit` of them. Stored bytes that need no
-    /// decoding are not copied.
+    /// decoding are mapped.
     pub(crate) fn load(&self, extent: Extent, kind: SectionType, limit: u64) -> Result<Content> {
         let load = || {
             let header = self.header_of(extent, kind)?;
@@ -339,7 +349,7 @@ impl SectionReader {
                     header.len
                 )));
             }
-            self.stored(extent, &header)
+            self.verified(extent, &header, |at, len| self.window.map(at, len))
         };
         load().map_err(|error| error.at(kind.to_string(), self.file_offset(extent.offset)))
     }
@@ -361,7 +371,7 @@ impl SectionReader {
         };
         let start = SectionHeaderV2::SHA_START as u64;
         let at = extent.offset.saturating_add(start);
-        let bytes = self.window.map(at, extent.len.saturating_sub(start))?;
+        let bytes = self.window.read(at, extent.len.saturating_sub(start))?;
         Ok(Some(block::checksum::sha512_256(&bytes) == v2.sha512_256))
     }
 }
