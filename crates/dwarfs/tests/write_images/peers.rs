@@ -21,7 +21,7 @@ impl Peers {
         let dir = std::env::var_os("SINTER_PEER_DWARFS").map(PathBuf::from);
         let found = dir.filter(|dir| dir.join("dwarfsck").exists());
         if found.is_none() {
-            println!("SKIPPED: SINTER_PEER_DWARFS names no directory with dwarfsck");
+            println!("NOT RUN: SINTER_PEER_DWARFS names no directory with dwarfsck");
         }
         found.map(|dir| Self { dir })
     }
