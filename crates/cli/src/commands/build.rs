@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use serde_json::json;
 use sinterfs::{BuildReport, BuildRequest, Destination, Error, Order, Result};
 
+use super::work::{Jobs, Words};
 use crate::exit;
-use crate::progress::{Display, Show};
+use crate::progress::Display;
 use crate::size::{human, parse as size};
 
 /// Pack a directory into an image.
@@ -70,9 +71,8 @@ pub struct Args {
     #[arg(long, value_enum)]
     order: Option<OrderArg>,
 
-    /// How many threads work (default: one a processor).
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: Jobs,
 
     /// Leave out what matches: a name anywhere, or, with a slash, a path from DIR on.
     #[arg(long, value_name = "GLOB")]
@@ -131,13 +131,8 @@ pub struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// Show warnings and errors only.
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Print the summary as JSON on standard output.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    words: Words,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -165,24 +160,19 @@ impl From<OrderArg> for Order {
 
 /// Builds the image.
 pub fn run(args: Args) -> Result<ExitCode> {
-    if args.json && args.output.as_os_str() == "-" {
+    if args.words.json && args.output.as_os_str() == "-" {
         return Err(Error::invalid("--json and -o - both want standard output"));
     }
-    let show = if args.quiet || args.json {
-        Show::Warnings
-    } else {
-        Show::Progress
-    };
-    let (quiet, json) = (args.quiet, args.json);
+    let words = args.words;
     let request = request(args)?;
-    let display = Display::start(show);
+    let display = Display::start(words.show());
     let report = sinterfs::build(&request, display.observer())?;
     let (warnings, seconds) = (
         display.observer().warnings(),
         display.observer().elapsed().as_secs_f64(),
     );
     drop(display);
-    if json {
+    if words.json {
         println!("{:#}", as_json(&report, warnings, seconds));
     } else {
         for loss in &report.pipeline.image.losses {
@@ -191,7 +181,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 report.format, loss.count, loss.what
             );
         }
-        if !quiet {
+        if !words.quiet {
             eprint!("{}", summary(&report, seconds));
         }
     }
@@ -226,7 +216,7 @@ fn request(args: Args) -> Result<BuildRequest> {
         block_size: args.block_size,
         lookback: args.lookback,
         order: args.order.map(Order::from),
-        threads: super::threads(args.jobs),
+        threads: args.jobs.threads(),
         exclude: args.exclude,
         exclude_from: args.exclude_from,
         one_file_system: args.one_file_system,

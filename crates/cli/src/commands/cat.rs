@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use sinterfs::{Error, Follow, Result, cat, resolve};
 
 use super::image::ImageArgs;
+use super::work::Jobs;
 
 /// Print files of an image.
 #[derive(Debug, clap::Args)]
@@ -20,16 +21,15 @@ pub struct Args {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
 
-    /// How many threads read ahead (default: one a processor).
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: Jobs,
 }
 
 /// Prints the files one after the other.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let image = &**opened.image();
-    let threads = super::threads(args.jobs);
+    let threads = args.jobs.threads();
     let mut out = std::io::stdout().lock();
     for path in &args.paths {
         let ino = resolve(image, path.as_bytes(), Follow::All)?;

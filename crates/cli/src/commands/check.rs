@@ -6,7 +6,8 @@ use serde_json::json;
 use sinterfs::{Depth, Result};
 
 use super::image::ImageArgs;
-use crate::progress::{Display, Show};
+use super::work::{Jobs, Words};
+use crate::progress::Display;
 use crate::{exit, text};
 
 /// Verify checksums and structure of an image, or every byte of it.
@@ -23,35 +24,24 @@ pub struct Args {
     #[arg(long)]
     deep: bool,
 
-    /// How many threads work (default: one a processor).
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: Jobs,
 
-    /// Show problems only.
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    words: Words,
 }
 
 /// Checks, and shows every problem.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let show = if args.quiet || args.json {
-        Show::Warnings
-    } else {
-        Show::Progress
-    };
-    let display = Display::start(show);
+    let display = Display::start(args.words.show());
     let depth = Depth {
         deep: args.deep,
-        threads: super::threads(args.jobs),
+        threads: args.jobs.threads(),
     };
     let options = args.image.options();
     let report = sinterfs::check(&args.image.image, &options, depth, display.observer())?;
     drop(display);
-    if args.json {
+    if args.words.json {
         println!(
             "{:#}",
             json!({
@@ -68,7 +58,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         for problem in &report.problems {
             eprintln!("sinter: {}", text::one_line(problem));
         }
-        if !args.quiet {
+        if !args.words.quiet {
             for note in &report.notes {
                 println!("note: {}", text::one_line(note));
             }

@@ -7,8 +7,9 @@ use serde_json::json;
 use sinterfs::{ExtractOptions, ExtractReport, Overwrite, Result, extract};
 
 use super::image::ImageArgs;
+use super::work::{Jobs, Words};
 use crate::exit;
-use crate::progress::{Display, Show};
+use crate::progress::Display;
 use crate::size::human;
 
 /// Unpack an image.
@@ -73,28 +74,17 @@ pub struct Args {
     #[arg(long)]
     stop_on_error: bool,
 
-    /// How many threads work (default: one a processor).
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: Jobs,
 
-    /// Show warnings and errors only.
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Print the summary as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    words: Words,
 }
 
 /// Unpacks.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
-    let show = if args.quiet || args.json {
-        Show::Warnings
-    } else {
-        Show::Progress
-    };
-    let display = Display::start(show);
+    let display = Display::start(args.words.show());
     let options = options(args);
     let report = extract(
         &**opened.image(),
@@ -104,9 +94,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     )?;
     let seconds = display.observer().elapsed().as_secs_f64();
     drop(display);
-    if args.json {
+    if args.words.json {
         println!("{:#}", as_json(&report, seconds));
-    } else if !args.quiet {
+    } else if !args.words.quiet {
         eprintln!("{}", summary(&report, seconds));
     }
     let complete = report.failed == 0 && report.imperfect == 0;
@@ -119,7 +109,7 @@ fn options(args: &Args) -> ExtractOptions {
         paths: args.paths.clone(),
         globs: args.glob.clone(),
         strip: args.strip_components,
-        threads: super::threads(args.jobs),
+        threads: args.jobs.threads(),
         owner: (defaults.owner || args.owner) && !args.no_owner,
         permissions: !args.no_permissions,
         times: !args.no_times,

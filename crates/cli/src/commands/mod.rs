@@ -11,6 +11,7 @@ mod ls;
 mod man;
 mod mount;
 mod umount;
+mod work;
 
 use std::process::ExitCode;
 
@@ -46,10 +47,4 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
-}
-
-/// Tells how many threads to use: as asked, else one a processor.
-fn threads(asked: Option<u16>) -> usize {
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    asked.map_or_else(processors, usize::from)
 }

@@ -1,0 +1,40 @@
+//! What every command that works for a while asks for: how many threads, how many words.
+
+/// How many threads work.
+#[derive(Debug, clap::Args)]
+pub struct Jobs {
+    /// How many threads work (default: one a processor).
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+}
+
+impl Jobs {
+    /// Tells how many threads to use.
+    pub fn threads(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.map_or_else(processors, usize::from)
+    }
+}
+
+/// How much is said, and how.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Words {
+    /// Show warnings and errors only.
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Print the result as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Words {
+    /// Tells whether progress is shown.
+    pub fn show(self) -> crate::progress::Show {
+        if self.quiet || self.json {
+            crate::progress::Show::Warnings
+        } else {
+            crate::progress::Show::Progress
+        }
+    }
+}
