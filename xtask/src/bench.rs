@@ -157,7 +157,11 @@ fn compare(what: &str, entries: &[Entry], rounds: usize) -> Outcome {
         print!("{:<20}", entry.name);
         for (figure, width) in figures.iter().zip([18, 16, 16, 18]) {
             let (value, first) = (median(own, *figure), median(&runs[0], *figure));
-            print!(" {:>width$}", format!("{value:.2} ({:.2})", value / first));
+            let shown = match first {
+                0.0 => "-".to_owned(),
+                first => format!("{value:.2} ({:.2})", value / first),
+            };
+            print!(" {shown:>width$}");
         }
         println!();
     }
