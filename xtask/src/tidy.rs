@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TEST_CRATES: &[&str] = &["sinterfs-testkit"];
 
 /// Files that may allow `unsafe_code`, each with its reason in the file.
-const UNSAFE_FILES: &[&str] = &["crates/block/src/source/mapping.rs"];
+const UNSAFE_FILES: &[&str] = &[];
 
 /// Folder and file names that say nothing.
 const EMPTY_NAMES: &[&str] = &[

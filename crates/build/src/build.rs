@@ -137,7 +137,7 @@ fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Placed {
     rejected.sort_unstable();
     for extent in &segmented.extents {
         if let MapExtent::Hole { len } = extent {
-            report.hole_bytes += *len;
+            report.hole_bytes = report.hole_bytes.saturating_add(*len);
         }
     }
     let mut start = 0;
@@ -158,7 +158,7 @@ fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Placed {
                     if rejected.binary_search(&file).is_err() {
                         give(file);
                         report.duplicates += 1;
-                        report.duplicate_bytes += list.size;
+                        report.duplicate_bytes = report.duplicate_bytes.saturating_add(list.size);
                     }
                 }
             }

@@ -81,7 +81,7 @@ pub(crate) fn dedupe(
     let bytes = wanted
         .iter()
         .map(|&index| paths::size(tree, files[index as usize]))
-        .sum();
+        .fold(0, u64::saturating_add);
     observer.expect(
         Stage::Dedupe,
         Tally {

@@ -42,7 +42,7 @@ impl Plan<'_> {
     pub fn total(&self) -> Tally {
         let bytes = (0..self.order.len())
             .map(|position| self.size(position))
-            .sum();
+            .fold(0, u64::saturating_add);
         Tally {
             items: self.order.len() as u64,
             bytes,

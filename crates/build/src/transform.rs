@@ -4,7 +4,7 @@
 
 pub mod chmod;
 
-use model::{Meta, Time, Times, Tree};
+use model::{FileType, Meta, Time, Times, Tree};
 
 pub use chmod::Chmod;
 
@@ -40,7 +40,10 @@ impl Transform {
             } = &mut node.meta;
             *uid = self.owner.unwrap_or(*uid);
             *gid = self.group.unwrap_or(*gid);
-            *mode = self.chmod.apply(*mode, kind == model::FileType::Directory);
+            // as chmod and rsync do: a symlink's own bits mean nothing
+            if kind != FileType::Symlink {
+                *mode = self.chmod.apply(*mode, kind == FileType::Directory);
+            }
             if let Some(time) = self.time {
                 *times = Times::all(time);
             }

@@ -1,6 +1,9 @@
 //! Names and messages on a terminal: bytes that would harm it are escaped.
 
 use std::borrow::Cow;
+use std::io::Write;
+
+use sinterfs::{Error, Result};
 
 /// Shows a name or path: UTF-8 as it is, control characters and other bytes as `\xNN`.
 pub fn name(bytes: &[u8]) -> String {
@@ -33,6 +36,14 @@ pub fn json_name(bytes: &[u8]) -> String {
 
 fn escape(byte: u8) -> String {
     format!("\\x{byte:02x}")
+}
+
+/// Prints text on standard output, all of it, or fails: a full disk or a closed pipe is told.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|e| Error::io("cannot write to standard output", e))
 }
 
 /// Keeps a message on one line.

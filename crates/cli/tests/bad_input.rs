@@ -276,6 +276,129 @@ fn a_directory_without_permission_is_reported() {
     drop(image);
 }
 
+#[test]
+fn a_mount_survives_its_image_being_cut() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let image = image(work.path());
+    let mounted = support::Mounted::new(&image, &work.path().join("mnt"), &[]);
+    fs::File::options()
+        .write(true)
+        .open(&image)
+        .unwrap()
+        .set_len(0)
+        .unwrap();
+    let read = fs::read(mounted.0.join("dir/file0"));
+    assert_eq!(
+        read.unwrap_err().raw_os_error(),
+        Some(rustix::io::Errno::IO.raw_os_error())
+    );
+    assert_eq!(fs::read_dir(mounted.0.join("dir")).unwrap().count(), 50);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let work = scratch();
+    let image = image(work.path());
+    let mut cases: Vec<Vec<&str>> = ["info", "ls", "check"].map(|verb| vec![verb]).to_vec();
+    cases.extend([
+        vec!["info", "--json"],
+        vec!["check", "--json"],
+        vec!["info", "--dump"],
+    ]);
+    for case in cases {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = sinter()
+            .args(&case)
+            .arg(&image)
+            .stdout(full)
+            .output()
+            .unwrap();
+        fails(&output, 7, "space");
+    }
+}
+
+#[test]
+fn sizes_beyond_64_bits_are_refused() {
+    let work = scratch();
+    let source = work.path().join("source");
+    fs::create_dir(&source).unwrap();
+    for name in ["a", "b", "c"] {
+        let file = fs::File::create(source.join(name)).unwrap();
+        if file.set_len(i64::MAX as u64 - 4095).is_err() {
+            support::skip("this file system has no files of 8 EiB");
+            return;
+        }
+    }
+    let image = work.path().join("image");
+    fails(
+        &try_run([
+            Path::new("build"),
+            &source,
+            Path::new("-o"),
+            &image,
+            Path::new("-q"),
+        ]),
+        6,
+        "",
+    );
+    assert!(!image.exists());
+}
+
+#[test]
+fn an_image_does_not_hold_the_one_it_replaces() {
+    let work = scratch();
+    let tree = work.path().join("tree");
+    drop(image(work.path()));
+    let inside = tree.join("image.dwarfs");
+    run([
+        Path::new("build"),
+        &tree,
+        Path::new("-o"),
+        &inside,
+        Path::new("-q"),
+    ]);
+    let args = ["build", "-q", "--force", "--set-time", "1", "-o"];
+    let build = || {
+        let output = sinter()
+            .args(args)
+            .arg(&inside)
+            .arg(&tree)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        fs::read(&inside).unwrap()
+    };
+    assert_eq!(build(), build());
+    let listing = run([Path::new("ls"), &inside]);
+    assert_eq!(String::from_utf8_lossy(&listing.stdout), "dir\n");
+}
+
+#[test]
+fn a_name_that_promises_another_format_is_refused() {
+    let work = scratch();
+    let tree = work.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    let squashfs = work.path().join("image.squashfs");
+    fails(
+        &try_run([Path::new("build"), &tree, Path::new("-o"), &squashfs]),
+        4,
+        "--format dwarfs",
+    );
+    let fifo = work.path().join("fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    fails(&try_run([Path::new("info"), &fifo]), 2, "regular file");
+}
+
 /// Bytes that no codec makes smaller.
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -179,7 +179,7 @@ impl Tree {
                 Content::Directory { .. } => stats.directories += 1,
                 Content::File { size } => {
                     stats.files += 1;
-                    stats.bytes += size;
+                    stats.bytes = stats.bytes.saturating_add(size);
                 }
                 Content::Symlink(_) => stats.symlinks += 1,
                 _ => stats.specials += 1,

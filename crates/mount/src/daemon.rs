@@ -32,7 +32,11 @@ pub fn start(command: &mut Command) -> Result<()> {
     match told.split_first() {
         Some((&READY, _)) => Ok(()),
         Some((&FAILED, [kind, message @ ..])) => {
-            let message = String::from_utf8_lossy(message).into_owned();
+            let mut message = String::from_utf8_lossy(message).into_owned();
+            if kind_of(*kind) == Kind::Corrupt {
+                // the kind says so again when the error is shown
+                message = message.replacen("corrupt image: ", "", 1);
+            }
             Err(Error::new(kind_of(*kind), message))
         }
         _ => {

@@ -1,11 +1,12 @@
 //! Building an image: a request with everything a user can ask, resolved to a source, a writer and
 //! the pipeline's options, and the output file around them.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use ::build::source::{Directory, Exclude, directory};
 use ::build::{Order, Transform};
-use model::{Error, Observer, Result, Time};
+use model::{Error, Kind, Observer, Rdev, Result, Time};
 
 use crate::output::Output;
 use crate::registry::{self, CreateOptions};
@@ -148,14 +149,20 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         window: request.lookback.unwrap_or(level.lookback),
         transform: transform(request)?,
     };
-    let source = Directory::open(&request.source, directory_options(request)?)?;
+    let source = Directory::open(&request.source, directory_options(request, path)?)?;
 
     let output = match &request.destination {
         Destination::Stdout => Output::stdout()?,
         Destination::File { path, replace } => Output::create(path, *replace)?,
     };
     let writer = format.create(Box::new(output.writer()), &create)?;
-    let pipeline = ::build::build(&source, writer, &options, observer)?;
+    let pipeline = ::build::build(&source, writer, &options, observer).map_err(|error| {
+        // whichever stage noticed first, the reason is the same
+        match observer.cancelled() {
+            true => Error::new(Kind::Cancelled, "interrupted; nothing was written"),
+            false => error,
+        }
+    })?;
     let report = BuildReport {
         format: format.name(),
         pipeline,
@@ -233,7 +240,7 @@ fn settings_in_words(request: &BuildRequest, level: &levels::Level) -> Vec<Strin
     ]
 }
 
-fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
+fn directory_options(request: &BuildRequest, output: Option<&Path>) -> Result<directory::Options> {
     let mut patterns = request.exclude.clone();
     for file in &request.exclude_from {
         patterns.extend(Exclude::lines_of(file)?);
@@ -241,6 +248,10 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     Ok(directory::Options {
         exclude: Exclude::new(&patterns)?,
         one_file_system: request.one_file_system,
+        // an image must not hold the one that it replaces
+        skip: output
+            .and_then(|path| std::fs::metadata(path).ok())
+            .map(|found| (Rdev::from_dev_t(found.dev()), found.ino())),
         threads: request.threads,
     })
 }

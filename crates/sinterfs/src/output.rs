@@ -50,17 +50,33 @@ impl Output {
     pub fn create(path: &Path, replace: bool) -> Result<Self> {
         match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => {
-                return Err(Error::invalid("the output is a directory; name a file").path(path));
+                Err(Error::invalid("the output is a directory; name a file").path(path))
             }
             Ok(found) if !found.is_file() => {
                 let open = File::options().write(true).open(path);
                 let file = open.map_err(|e| Error::io("cannot open the output", e).path(path))?;
-                return Ok(Self::with(Target::Stream, file));
+                Ok(Self::with(Target::Stream, file))
             }
-            Ok(_) if !replace => return Err(exists(path)),
-            _ => {}
+            Ok(_) if !replace => Err(exists(path)),
+            Ok(found) => {
+                // the file that a symlink names is replaced, not the symlink; who may read the
+                // old image may read the new one, and nobody else
+                let path = std::fs::canonicalize(path)
+                    .map_err(|e| Error::io("cannot resolve the output", e).path(path))?;
+                let output = Self::unnamed(&path, replace)?;
+                output.set_permissions(found.permissions()).map_err(|e| {
+                    Error::io("cannot give the output the permissions of the old one", e)
+                        .path(&path)
+                })?;
+                Ok(output)
+            }
+            Err(_) => Self::unnamed(path, replace),
         }
-        Self::unnamed(path, replace)
+    }
+
+    fn set_permissions(&self, permissions: std::fs::Permissions) -> io::Result<()> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.get_ref().set_permissions(permissions)
     }
 
     fn unnamed(path: &Path, replace: bool) -> Result<Self> {
@@ -269,6 +285,23 @@ mod tests {
         write(&path, true, b"three", true).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"three");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_replacement_keeps_permissions_and_goes_through_a_symlink() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("image"), dir.path().join("link"));
+        write(&path, false, b"one", true).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink("image", &link).unwrap();
+        write(&link, true, b"two", true).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o600
+        );
     }
 
     #[test]

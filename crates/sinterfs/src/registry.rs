@@ -88,6 +88,11 @@ pub trait Handle: Send + Sync {
 /// All formats; the first is the default.
 pub const FORMATS: &[&dyn Format] = &[&dwarfs::DwarfsFormat];
 
+/// Extensions that promise a format which is not written: better refused than disappointed.
+const FOREIGN: &[&str] = &[
+    "squashfs", "sqfs", "sfs", "snap", "erofs", "cramfs", "iso", "wim", "esd", "cpio", "tar", "zip",
+];
+
 /// Finds the format of a new image: by name, else by the extension, else the default.
 pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
     if let Some(name) = name {
@@ -106,7 +111,15 @@ pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static 
         .and_then(Path::extension)
         .and_then(|extension| extension.to_str());
     let named = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions().contains(&e)));
-    Ok(*named.unwrap_or(&FORMATS[0]))
+    match (named, extension) {
+        (None, Some(promised)) if FOREIGN.contains(&promised) => Err(Error::unsupported(format!(
+            "an image named .{promised} would not be what its name says; the formats are {} \
+             (--format {} writes it all the same)",
+            names(),
+            FORMATS[0].name()
+        ))),
+        _ => Ok(*named.unwrap_or(&FORMATS[0])),
+    }
 }
 
 /// Finds the format of an image by who bids most.

@@ -1,18 +1,17 @@
 //! A regular file or a block device as a source.
+//!
+//! **Invariant:** nothing is mapped. Under a mapping, a file that somebody cuts short or a disk that
+//! fails would end the process with a signal, and metadata could change after it was validated.
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use model::{Error, Result};
+use rustix::fs::OFlags;
 
-use super::mapping::Mapping;
-use super::{Bytes, ReadAt, check_range, read_owned, truncated};
-
-/// The shortest range worth a mapping: below, two system calls and page faults cost more than a
-/// copy.
-const MAP_FROM: u64 = 64 << 10;
+use super::{ReadAt, check_range, truncated};
 
 /// Reads a regular file or a block device with `pread`.
 ///
@@ -22,7 +21,6 @@ pub struct FileSource {
     file: File,
     path: PathBuf,
     len: u64,
-    mapping: bool,
 }
 
 impl FileSource {
@@ -30,7 +28,10 @@ impl FileSource {
     /// nor a block device.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|error| Error::io("cannot open", error).path(path))?;
+        // a fifo without a writer would block here, and is refused below
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let open = File::options().read(true).custom_flags(flags).open(path);
+        let file = open.map_err(|error| Error::io("cannot open", error).path(path))?;
         Self::from_file(file, path)
     }
 
@@ -51,25 +52,7 @@ impl FileSource {
             file,
             path: path.to_owned(),
             len,
-            mapping: true,
         })
-    }
-
-    /// Makes `map` read into memory instead of mapping: for files that may shrink or lie on a
-    /// file system that may go away, where touching a mapping would be a SIGBUS.
-    #[must_use]
-    pub fn without_mapping(mut self) -> Self {
-        self.mapping = false;
-        self
-    }
-
-    /// Tells the length now if it is a file that became shorter since it was opened.
-    fn shrunk_to(&self) -> Result<Option<u64>> {
-        let metadata = self
-            .file
-            .metadata()
-            .map_err(|error| Error::io("cannot stat", error).path(&self.path))?;
-        Ok((metadata.is_file() && metadata.len() < self.len).then_some(metadata.len()))
     }
 
     /// Tells the path it was opened with.
@@ -93,22 +76,5 @@ impl ReadAt for FileSource {
                 _ => Error::io(format!("cannot read {len} bytes at {offset:#x}"), error)
                     .path(&self.path),
             })
-    }
-
-    fn map(&self, offset: u64, len: u64) -> Result<Bytes> {
-        if !self.mapping || len < MAP_FROM {
-            return read_owned(self, offset, len);
-        }
-        check_range(self.len, offset, len)?;
-        let size = usize::try_from(len)
-            .map_err(|_| Error::limit(format!("{len} bytes do not fit in memory")))?;
-        if let Some(end) = self.shrunk_to()? {
-            check_range(end, offset, len).map_err(|error| error.path(&self.path))?;
-        }
-        match Mapping::new(&self.file, offset, size) {
-            Ok(mapping) => Ok(Bytes::mapped(mapping)),
-            // some file systems cannot map
-            Err(_) => read_owned(self, offset, len),
-        }
     }
 }

@@ -7,7 +7,6 @@
 
 mod bytes;
 mod file;
-mod mapping;
 mod memory;
 mod window;
 
@@ -37,23 +36,11 @@ pub trait ReadAt: Send + Sync {
     /// Gives a copy of `len` bytes from `offset` on. `Corrupt` if the source ends before; that is
     /// found out before anything is allocated.
     fn read(&self, offset: u64, len: u64) -> Result<Bytes> {
-        read_owned(self, offset, len)
+        check_range(self.len(), offset, len)?;
+        let mut buf = crate::codec::zeroed(len)?;
+        self.read_at(offset, &mut buf)?;
+        Ok(Bytes::from(buf))
     }
-
-    /// Gives `len` bytes from `offset` on, without a copy where the source can. `Corrupt` if the
-    /// source ends before; that is found out before anything is allocated. A file that shrinks, or
-    /// a disk that fails, under a mapping ends the process: not for what is read again and again.
-    fn map(&self, offset: u64, len: u64) -> Result<Bytes> {
-        read_owned(self, offset, len)
-    }
-}
-
-/// Reads a range into memory of its own.
-fn read_owned<S: ReadAt + ?Sized>(source: &S, offset: u64, len: u64) -> Result<Bytes> {
-    check_range(source.len(), offset, len)?;
-    let mut buf = crate::codec::zeroed(len)?;
-    source.read_at(offset, &mut buf)?;
-    Ok(Bytes::from(buf))
 }
 
 /// Fails with `Corrupt` unless `[offset, offset + len)` lies within `[0, total)`.

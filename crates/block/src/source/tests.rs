@@ -31,7 +31,7 @@ fn reads_like(source: &dyn ReadAt, expected: &[u8]) {
         let mut buf = vec![0; end - start];
         source.read_at(start as u64, &mut buf).unwrap();
         assert_eq!(buf, expected[start..end]);
-        let mapped = source.map(start as u64, (end - start) as u64).unwrap();
+        let mapped = source.read(start as u64, (end - start) as u64).unwrap();
         assert_eq!(mapped[..], expected[start..end]);
     }
     for (offset, want) in [
@@ -40,7 +40,7 @@ fn reads_like(source: &dyn ReadAt, expected: &[u8]) {
         (u64::MAX, 1),
         (1, u64::MAX),
     ] {
-        let error = source.map(offset, want).unwrap_err();
+        let error = source.read(offset, want).unwrap_err();
         assert_eq!(error.kind(), Kind::Corrupt);
         assert!(error.to_string().contains("truncated"), "{error}");
     }
@@ -61,7 +61,7 @@ fn every_source_reads_the_same() {
         reads_like(&MemorySource(bytes.clone()), &bytes);
         let path = scratch(&format!("same-{len}"), &bytes);
         reads_like(&FileSource::open(&path).unwrap(), &bytes);
-        reads_like(&FileSource::open(&path).unwrap().without_mapping(), &bytes);
+        reads_like(&FileSource::open(&path).unwrap(), &bytes);
         let from = len / 5;
         let file: Arc<dyn ReadAt> = Arc::new(FileSource::open(&path).unwrap());
         reads_like(
@@ -95,12 +95,12 @@ fn a_file_that_shrinks_is_an_error() {
         .set_len(50_000)
         .unwrap();
     for (offset, len) in [(40_000, 20_000), (0, 99_999)] {
-        let error = source.map(offset, len).unwrap_err();
+        let error = source.read(offset, len).unwrap_err();
         assert_eq!(error.kind(), Kind::Corrupt);
         assert_eq!(error.concerned_path(), Some(path.as_path()));
     }
     assert_eq!(
-        source.map(10, 20_000).unwrap()[..],
+        source.read(10, 20_000).unwrap()[..],
         pattern(100_000)[10..20_010]
     );
     fs::remove_file(path).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::Result;
 
-use super::{Bytes, ReadAt, check_range};
+use super::{ReadAt, check_range};
 
 /// Reads a range of another source; offset 0 is the start of the range.
 #[derive(Clone)]
@@ -43,11 +43,6 @@ impl ReadAt for Window {
         check_range(self.len, offset, buf.len() as u64)?;
         // in range: the window lies within the source, whose length is a u64
         self.source.read_at(self.start + offset, buf)
-    }
-
-    fn map(&self, offset: u64, len: u64) -> Result<Bytes> {
-        check_range(self.len, offset, len)?;
-        self.source.map(self.start + offset, len)
     }
 }
 

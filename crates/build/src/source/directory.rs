@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use model::{Error, FileContent, FileType, NodeId, Observer, Result, Source, Tree};
+use model::{Error, FileContent, FileType, NodeId, Observer, Rdev, Result, Source, Tree};
 use rustix::fs::{Mode, OFlags};
 
 use super::Exclude;
@@ -29,6 +29,8 @@ pub struct Options {
     pub exclude: Exclude,
     /// Whether other file systems are left out; their mount points stay as empty directories.
     pub one_file_system: bool,
+    /// A file that is left out, by device and inode number: the image that is to be replaced.
+    pub skip: Option<(Rdev, u64)>,
     /// The number of threads that scan; 0 means as many as the machine runs at once.
     pub threads: usize,
 }

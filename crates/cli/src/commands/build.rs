@@ -7,9 +7,9 @@ use serde_json::json;
 use sinterfs::{BuildReport, BuildRequest, Destination, Error, Order, Result};
 
 use super::work::{Jobs, Words};
-use crate::exit;
 use crate::progress::Display;
 use crate::size::{human, parse as size};
+use crate::{exit, text};
 
 /// Pack a directory into an image.
 #[derive(Debug, clap::Args)]
@@ -39,11 +39,11 @@ pub struct Args {
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
 
-    /// Replace the image if it exists.
+    /// Replace the image if it exists; it keeps its permissions.
     #[arg(long)]
     force: bool,
 
-    /// The format of the image (default: by the extension, else dwarfs).
+    /// The format of the image (default: by the extension: dwarfs, dff, dwfs; else dwarfs).
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<String>,
 
@@ -75,7 +75,7 @@ pub struct Args {
     jobs: Jobs,
 
     /// Leave out what matches: a name anywhere, or, with a slash, a path from DIR on.
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
     exclude: Vec<String>,
 
     /// Leave out what matches a line of a file; empty lines and lines with # are comments.
@@ -173,17 +173,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
     );
     drop(display);
     if words.json {
-        println!("{:#}", as_json(&report, warnings, seconds));
-    } else {
+        text::print(&format!("{:#}\n", as_json(&report, warnings, seconds)))?;
+    } else if !words.quiet {
         for loss in &report.pipeline.image.losses {
             eprintln!(
                 "sinter: not kept by {}: {} {}",
                 report.format, loss.count, loss.what
             );
         }
-        if !words.quiet {
-            eprint!("{}", summary(&report, seconds));
-        }
+        eprint!("{}", summary(&report, seconds));
     }
     Ok(ExitCode::from(if report.is_complete() {
         0
@@ -292,10 +290,14 @@ fn summary(report: &BuildReport, seconds: f64) -> String {
         percent(image.block_bytes, image.raw_bytes),
         human(image.metadata_bytes),
     );
+    let of_files = match tree.bytes {
+        0 => String::new(),
+        bytes => format!(" ({:.1}% of the files)", percent(image.image_bytes, bytes)),
+    };
     text += &format!(
-        "image: {} ({:.1}% of the files) in {seconds:.1} s, {}/s\n",
+        "image: {}{} in {seconds:.1} s, {}/s\n",
         human(image.image_bytes),
-        percent(image.image_bytes, tree.bytes),
+        of_files,
         human((tree.bytes as f64 / seconds.max(1e-3)) as u64),
     );
     if !report.is_complete() {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{Depth, Result};
+use sinterfs::{CheckReport, Depth, Result};
 
 use super::image::ImageArgs;
 use super::work::{Jobs, Words};
@@ -42,45 +42,51 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let report = sinterfs::check(&args.image.image, &options, depth, display.observer())?;
     drop(display);
     if args.words.json {
-        println!(
-            "{:#}",
-            json!({
-                "image": text::json_name(args.image.image.as_os_str().as_encoded_bytes()),
-                "deep": args.deep,
-                "sections": report.sections,
-                "blocks_decoded": report.blocks,
-                "files_read": report.files,
-                "problems": report.problems,
-                "notes": report.notes,
-            })
-        );
+        text::print(&format!("{:#}\n", as_json(args, &report)))?;
     } else {
         for problem in &report.problems {
             eprintln!("sinter: {}", text::one_line(problem));
         }
         if !args.words.quiet {
-            for note in &report.notes {
-                println!("note: {}", text::one_line(note));
-            }
-            let depth = if args.deep {
-                format!(
-                    ", {} blocks decoded, {} files read",
-                    report.blocks, report.files
-                )
-            } else {
-                String::new()
-            };
-            let verdict = match report.problems.len() {
-                0 => "no problem".to_owned(),
-                1 => "1 problem".to_owned(),
-                n => format!("{n} problems"),
-            };
-            println!("{} sections{depth}: {verdict}", report.sections);
+            text::print(&summary(args.deep, &report))?;
         }
     }
     Ok(if report.problems.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(exit::PARTIAL)
+    })
+}
+
+fn summary(deep: bool, report: &CheckReport) -> String {
+    let notes = report
+        .notes
+        .iter()
+        .map(|note| format!("note: {}\n", text::one_line(note)));
+    let depth = match deep {
+        true => format!(
+            ", {} blocks decoded, {} files read",
+            report.blocks, report.files
+        ),
+        false => String::new(),
+    };
+    let verdict = match report.problems.len() {
+        0 => "no problem".to_owned(),
+        1 => "1 problem".to_owned(),
+        n => format!("{n} problems"),
+    };
+    let verdict = format!("{} sections{depth}: {verdict}\n", report.sections);
+    notes.chain([verdict]).collect()
+}
+
+fn as_json(args: &Args, report: &CheckReport) -> serde_json::Value {
+    json!({
+        "image": text::json_name(args.image.image.as_os_str().as_encoded_bytes()),
+        "deep": args.deep,
+        "sections": report.sections,
+        "blocks_decoded": report.blocks,
+        "files_read": report.files,
+        "problems": report.problems,
+        "notes": report.notes,
     })
 }

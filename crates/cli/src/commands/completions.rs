@@ -6,6 +6,8 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use sinterfs::Result;
 
+use crate::text;
+
 /// Print completions for a shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  sinter completions bash > /etc/bash_completion.d/sinter")]
@@ -17,6 +19,8 @@ pub struct Args {
 /// Prints the completions.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut command = crate::Cli::command();
-    clap_complete::generate(args.shell, &mut command, "sinter", &mut std::io::stdout());
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "sinter", &mut text);
+    text::print(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

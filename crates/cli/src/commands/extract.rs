@@ -8,9 +8,9 @@ use sinterfs::{ExtractOptions, ExtractReport, Overwrite, Result, extract};
 
 use super::image::ImageArgs;
 use super::work::{Jobs, Words};
-use crate::exit;
 use crate::progress::Display;
 use crate::size::human;
+use crate::{exit, text};
 
 /// Unpack an image.
 #[derive(Debug, clap::Args)]
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let seconds = display.observer().elapsed().as_secs_f64();
     drop(display);
     if args.words.json {
-        println!("{:#}", as_json(&report, seconds));
+        text::print(&format!("{:#}\n", as_json(&report, seconds)))?;
     } else if !args.words.quiet {
         eprintln!("{}", summary(&report, seconds));
     }

@@ -36,9 +36,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let details = opened.details()?;
     if args.json {
-        println!("{:#}", json(&Value::Map(details)));
+        text::print(&format!("{:#}\n", json(&Value::Map(details))))?;
     } else {
-        print!("{}", plain(&details, 0));
+        text::print(&plain(&details, 0))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -17,7 +17,8 @@ use crate::{calendar, text};
 Examples:
   sinter ls image.dwarfs              the root directory
   sinter ls -lR image.dwarfs usr/bin  everything below, with all attributes
-  sinter ls -R --json image.dwarfs    a line of JSON for every path")]
+  sinter ls -R --json image.dwarfs    a line of JSON for every path
+  sinter ls -R0 image.dwarfs          names of any bytes, for scripts")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -38,9 +39,14 @@ pub struct Args {
     #[arg(short, long)]
     directory: bool,
 
-    /// Print a line of JSON for each path.
+    /// Print a line of JSON for each path. In paths and targets a backslash is doubled and a byte
+    /// that is not UTF-8 is \xNN.
     #[arg(long)]
     json: bool,
+
+    /// Print paths as they are, each ended by a NUL (for xargs -0).
+    #[arg(short = '0', long, conflicts_with_all = ["json", "long"])]
+    null: bool,
 }
 
 /// Lists.
@@ -67,7 +73,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 show(args, &itself, &mut out)?;
             }
         }
-        list(image, start, path, options, &mut |row| {
+        let shown = if args.directory && path.is_empty() {
+            b".".as_slice()
+        } else {
+            path
+        };
+        list(image, start, shown, options, &mut |row| {
             show(args, row, &mut out)?;
             Ok(Step::On)
         })?;
@@ -89,6 +100,13 @@ fn trimmed(path: &[u8]) -> &[u8] {
 }
 
 fn show(args: &Args, row: &Row, out: &mut dyn Write) -> Result<()> {
+    let told = |e| Error::io("cannot print the listing", e);
+    if args.null {
+        return out
+            .write_all(&row.path)
+            .and_then(|()| out.write_all(&[0]))
+            .map_err(told);
+    }
     let line = if args.json {
         as_json(row).to_string()
     } else if args.long {
@@ -96,7 +114,7 @@ fn show(args: &Args, row: &Row, out: &mut dyn Write) -> Result<()> {
     } else {
         text::name(&row.path)
     };
-    writeln!(out, "{line}").map_err(|e| Error::io("cannot print the listing", e))
+    writeln!(out, "{line}").map_err(told)
 }
 
 /// Shows a row as `ls -l` does, with numbers for owners and UTC for the time.

@@ -117,6 +117,9 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
     };
     match name {
         "ro" | "nodev" | "nosuid" | "exec" => {}
+        // for mount(8) and fstab(5), or without a meaning where nothing is written
+        "defaults" | "auto" | "noauto" | "nofail" | "_netdev" | "user" | "nouser" | "noatime"
+        | "nodiratime" | "relatime" | "async" => {}
         "dev" => mount.dev = true,
         "suid" => mount.suid = true,
         "noexec" => mount.exec = false,

@@ -298,22 +298,10 @@ impl SectionReader {
 
     /// Gives a copy of the stored bytes of a section after checking their XXH3. Its errors have no
     /// place: the caller knows what the section is called.
-    ///
-    /// Copied, since blocks are read for as long as an image is mounted: a file that shrinks or a
-    /// disk that fails meanwhile must be an error, and under a mapping it would be a signal.
     pub(crate) fn stored(&self, extent: Extent, header: &Header) -> Result<Content> {
-        self.verified(extent, header, |at, len| self.window.read(at, len))
-    }
-
-    fn verified(
-        &self,
-        extent: Extent,
-        header: &Header,
-        get: impl Fn(u64, u64) -> Result<Bytes>,
-    ) -> Result<Content> {
         let Some(v2) = &header.v2 else {
             let at = extent.offset.saturating_add(header.size());
-            let bytes = get(at, header.len)?;
+            let bytes = self.window.read(at, header.len)?;
             return Ok(Content { bytes, skip: 0 });
         };
         // hashed are the end of the header and all that follows
@@ -321,7 +309,9 @@ impl SectionReader {
         let at = extent
             .offset
             .saturating_add(SectionHeaderV2::XXH3_START as u64);
-        let bytes = get(at, header.len.saturating_add(skip as u64))?;
+        let bytes = self
+            .window
+            .read(at, header.len.saturating_add(skip as u64))?;
         let found = block::checksum::xxh3_64(&bytes);
         let expected = v2.xxh3_64.get();
         // the header was read apart from what was hashed now
@@ -335,7 +325,7 @@ impl SectionReader {
     }
 
     /// Gives a section's decoded bytes, at most `limit` of them. Stored bytes that need no
-    /// decoding are mapped.
+    /// decoding are not copied again.
     pub(crate) fn load(&self, extent: Extent, kind: SectionType, limit: u64) -> Result<Content> {
         let load = || {
             let header = self.header_of(extent, kind)?;
@@ -349,7 +339,7 @@ impl SectionReader {
                     header.len
                 )));
             }
-            self.verified(extent, &header, |at, len| self.window.map(at, len))
+            self.stored(extent, &header)
         };
         load().map_err(|error| error.at(kind.to_string(), self.file_offset(extent.offset)))
     }

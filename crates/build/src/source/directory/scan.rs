@@ -193,6 +193,10 @@ impl Walk<'_> {
         if kind == FileType::Directory && exclude.matches(&path, true) {
             return None;
         }
+        let identity = (status.identity.device, status.identity.ino);
+        if self.dir.options.skip == Some(identity) {
+            return None;
+        }
         let mut target = Vec::new();
         if kind == FileType::Symlink {
             match rustix::fs::readlinkat(dir, &name, Vec::new()) {
@@ -222,7 +226,7 @@ impl Walk<'_> {
         for entry in batch.drain(..) {
             let node = growth.add(task.node, &entry)?;
             if entry.kind == FileType::File {
-                tally.bytes += entry.status.size;
+                tally.bytes = tally.bytes.saturating_add(entry.status.size);
             }
             let foreign = entry.status.identity.device != self.device;
             if entry.kind == FileType::Directory && !(self.dir.options.one_file_system && foreign) {
