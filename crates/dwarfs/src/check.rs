@@ -71,6 +71,13 @@ pub fn check(
 ) -> Result<Report> {
     let mut report = Report::default();
     let reader = Dwarfs::find(Arc::clone(&source), options)?;
+    let end = reader.file_offset(reader.len());
+    if options.len.is_none() && end < source.len() {
+        let bytes = source.len() - end;
+        report.note(format!(
+            "{bytes} bytes after the image, at {end:#x}, are no part of it"
+        ));
+    }
     let image = match Dwarfs::open(source, options) {
         Ok(image) => Some(image),
         Err(error) if error.kind() == model::Kind::Io => return Err(error),

@@ -74,7 +74,7 @@ impl Default for OpenOptions {
 
 /// An opened DwarFS image. Many threads may read it at once.
 ///
-/// Besides the cache of blocks it keeps the metadata in memory (mapped if it is stored
+/// Besides the cache of blocks it keeps the metadata in memory (as it is if it is stored
 /// uncompressed), 16 bytes per block and 8 bytes per directory; unpacked tables take 4 bytes per
 /// item.
 pub struct Dwarfs {
@@ -145,11 +145,22 @@ impl Dwarfs {
                 .ok_or_else(|| Error::invalid("no DwarFS image was found in the file"))?,
         };
         let header = locate::version(&*source, start)?;
-        let window = match options.len {
-            Some(len) => Window::new(source, start, len)?,
-            None => Window::from(source, start)?,
-        };
-        Ok(SectionReader::new(window, &header))
+        if let Some(len) = options.len {
+            return Ok(SectionReader::new(
+                Window::new(source, start, len)?,
+                &header,
+            ));
+        }
+        let reader = SectionReader::new(Window::from(Arc::clone(&source), start)?, &header);
+        // the index is the last section: what follows it (a partition's rest, another image, a
+        // signature) is no part of the image
+        match reader.end_of_index(&options.limits)? {
+            Some(end) if end < reader.len() => Ok(SectionReader::new(
+                Window::new(source, start, end)?,
+                &header,
+            )),
+            _ => Ok(reader),
+        }
     }
 }
 

@@ -77,7 +77,14 @@ fn an_image_with_something_after_it() {
     let Some((bytes, _)) = image() else { return };
     let mut file = bytes.clone();
     file.extend(b"appended");
-    assert!(open_at(&file, Offset::Auto).is_err());
+    for tail in [&b"appended"[..], &[0; 4096], &bytes] {
+        let image = open_at(&[&bytes[..], tail].concat(), Offset::Auto).unwrap();
+        assert!(image.has_index());
+        assert_eq!(
+            of_image(&image),
+            of_image(&support::open(bytes.clone()).unwrap())
+        );
+    }
     let options = OpenOptions {
         len: Some(bytes.len() as u64),
         ..OpenOptions::default()

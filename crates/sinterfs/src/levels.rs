@@ -37,7 +37,7 @@ const fn level(
 /// The level that is used unless another is asked for.
 pub const DEFAULT: u8 = 7;
 
-/// Levels 0 to 9. Fast levels keep metadata uncompressed, so that it is mapped and not decoded.
+/// Levels 0 to 9. Fast levels keep metadata uncompressed, so that it need not be decoded.
 const LEVELS: [Level; 10] = [
     level("none", "none", 20, 16, Order::None),
     level("lz4", "none", 20, 16, Order::Path),

@@ -31,8 +31,8 @@ fn reads_like(source: &dyn ReadAt, expected: &[u8]) {
         let mut buf = vec![0; end - start];
         source.read_at(start as u64, &mut buf).unwrap();
         assert_eq!(buf, expected[start..end]);
-        let mapped = source.read(start as u64, (end - start) as u64).unwrap();
-        assert_eq!(mapped[..], expected[start..end]);
+        let read = source.read(start as u64, (end - start) as u64).unwrap();
+        assert_eq!(read[..], expected[start..end]);
     }
     for (offset, want) in [
         (len as u64, 1),

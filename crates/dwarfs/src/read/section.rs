@@ -9,7 +9,7 @@
 use std::ops::Deref;
 
 use block::{Bytes, ReadAt, Window};
-use model::{Error, Limits, Result};
+use model::{Error, Kind, Limits, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::locate::read;
@@ -63,7 +63,7 @@ pub(crate) struct SectionReader {
     pub(crate) minor: u8,
 }
 
-/// The decoded bytes of a section, mapped or owned.
+/// The decoded bytes of a section.
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
     bytes: Bytes,
@@ -185,6 +185,25 @@ impl SectionReader {
         })
     }
 
+    /// Tells where the section index ends if something follows it; `None` if the source ends with a
+    /// sound index, or if no index can be reached.
+    pub(crate) fn end_of_index(&self, limits: &Limits) -> Result<Option<u64>> {
+        if self.index(limits)?.is_some() {
+            return Ok(None);
+        }
+        for (_, section) in (0..=limits.sections).zip(self.walk()) {
+            match section {
+                Ok((header, extent)) if header.kind == SectionType::SECTION_INDEX => {
+                    return Ok(extent.offset.checked_add(extent.len));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == Kind::Io => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(None)
+    }
+
     /// Reads the header of the section that starts at an offset.
     pub(crate) fn header(&self, offset: u64) -> Result<Header> {
         let cut = || {
@@ -262,7 +281,7 @@ impl SectionReader {
         };
         match self.stored(extent, &header) {
             Ok(content) => Ok(self.index_entries(&content, last)),
-            Err(error) if error.kind() == model::Kind::Corrupt => Ok(None),
+            Err(error) if error.kind() == Kind::Corrupt => Ok(None),
             Err(error) => Err(error),
         }
     }
