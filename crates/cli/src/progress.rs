@@ -35,7 +35,6 @@ struct Counters {
     items: AtomicU64,
     bytes: AtomicU64,
     stored: AtomicU64,
-    expected_items: AtomicU64,
     expected_bytes: AtomicU64,
 }
 
@@ -158,40 +157,59 @@ impl Progress {
         }
     }
 
-    /// Describes every stage that is under way: `scan 120 files 3.1 MB | compress 40% ...`.
+    /// Describes the work: `12s 84% 3s left | segment 102 MB 28 MB/s | compress 67 MB -> 17 MB (25%)`.
     fn line(&self) -> String {
         let seconds = self.start.elapsed().as_secs_f64();
         let begun = |counters: &Counters| counters.items.load(Ordering::Relaxed) > 0;
         // scan and dedupe are over when what follows has begun
         let last = self.counters.iter().rposition(begun).unwrap_or(0);
         let over = |index: usize| index < last && index < READING;
-        let stages: Vec<_> = STAGES
+        let shown: Vec<_> = STAGES
             .iter()
             .zip(&self.counters)
             .enumerate()
-            .filter(|(index, _)| !over(*index))
-            .filter_map(|(_, (&stage, counters))| counters.describe(stage, seconds))
+            // what is written is what was compressed
+            .filter(|(index, (stage, _))| !over(*index) && **stage != Stage::Commit)
+            .map(|(_, stage)| stage)
             .collect();
-        format!("{seconds:>3.0}s {}", stages.join(" | "))
+        let left = shown
+            .iter()
+            .find_map(|(_, counters)| counters.left(seconds));
+        let stages = shown
+            .iter()
+            .filter_map(|(stage, counters)| counters.describe(**stage, seconds));
+        let head = format!("{seconds:.0}s{}", left.unwrap_or_default());
+        std::iter::once(head)
+            .chain(stages)
+            .collect::<Vec<_>>()
+            .join(" | ")
     }
 }
 
 impl Counters {
+    /// Tells how much of a stage is done and how long the rest will take, where that is known.
+    fn left(&self, seconds: f64) -> Option<String> {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (done, all) = (get(&self.bytes), get(&self.expected_bytes));
+        if done == 0 || done >= all {
+            return None;
+        }
+        let percent = (done as f64 * 100.0 / all as f64) as u64;
+        let known = done > all / 50 && seconds > 2.0;
+        let rest = || format!(" {:.0}s left", seconds * (all - done) as f64 / done as f64);
+        Some(format!(
+            " {percent}%{}",
+            if known { rest() } else { String::new() }
+        ))
+    }
+
     fn describe(&self, stage: Stage, seconds: f64) -> Option<String> {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (items, bytes, stored) = (get(&self.items), get(&self.bytes), get(&self.stored));
-        let (all_items, all_bytes) = (get(&self.expected_items), get(&self.expected_bytes));
-        let finished = all_items > 0 && items >= all_items && bytes >= all_bytes;
-        if (items == 0 && bytes == 0) || (finished && stage < Stage::Compress) {
+        if items == 0 && bytes == 0 {
             return None;
         }
         let mut text = format!("{} {items}", label(stage));
-        if all_bytes > 0 {
-            text += &format!(
-                " {}%",
-                (bytes.min(all_bytes) as f64 * 100.0 / all_bytes as f64) as u64
-            );
-        }
         if bytes > 0 {
             text += &format!(
                 " {} {}/s",
@@ -201,21 +219,13 @@ impl Counters {
         }
         if stored > 0 && bytes > 0 {
             text += &format!(
-                " -> {} ({:.1}%)",
+                " -> {} ({:.0}%)",
                 human(stored),
                 stored as f64 * 100.0 / bytes as f64
             );
         }
-        if let Some(left) = time_left(bytes, all_bytes, seconds) {
-            text += &format!(" {left:.0}s left");
-        }
         Some(text)
     }
-}
-
-fn time_left(done: u64, all: u64, seconds: f64) -> Option<f64> {
-    (done > all / 50 && done < all && seconds > 2.0)
-        .then(|| seconds * (all - done) as f64 / done as f64)
 }
 
 const fn label(stage: Stage) -> &'static str {
@@ -235,9 +245,6 @@ const fn label(stage: Stage) -> &'static str {
 impl Observer for Progress {
     fn expect(&self, stage: Stage, total: Tally) {
         if let Some(counters) = self.counters(stage) {
-            counters
-                .expected_items
-                .store(total.items, Ordering::Relaxed);
             counters
                 .expected_bytes
                 .store(total.bytes, Ordering::Relaxed);
