@@ -268,7 +268,9 @@ impl<'a> List<'a> {
         self.column_of(&self.item(0)?.field(id)?, type_bits)
     }
 
-    /// Views the strings of a list of strings, checking that each lies within the metadata.
+    /// Views the strings of a list of strings, checking that each lies within the metadata and begins
+    /// where the one before it ends: writers put them so, and strings that share bytes are a sign of
+    /// damage.
     pub(crate) fn strings(&self) -> Result<Strings> {
         if self.count == 0 {
             return Ok(Strings::default());
@@ -280,8 +282,18 @@ impl<'a> List<'a> {
             distance: self.column_of(&first.field(string::DISTANCE)?, 64)?,
             len: self.column_of(&first.field(string::COUNT)?, 64)?,
         };
+        let mut end = None;
         for index in 0..self.count {
-            strings.find(self.data, index).ok_or_else(outside)?;
+            let found = strings.find(self.data, index).ok_or_else(outside)?;
+            if found.is_empty() {
+                continue;
+            }
+            if end.is_some_and(|end| end != found.start) {
+                return Err(Error::corrupt(
+                    "strings of a list are not one after the other",
+                ));
+            }
+            end = Some(found.end);
         }
         Ok(strings)
     }

@@ -136,6 +136,10 @@ impl Metadata {
         let ints = |id: FieldId, bits: u32| node.field(id)?.list()?.ints(bits);
         let options = Options::read(&node)?;
         let block_size = u64::from(node.field(root::BLOCK_SIZE)?.u32()?);
+        if !block_size.is_power_of_two() {
+            let what = format!("block size {block_size}, expected a power of two");
+            return Err(Error::corrupt(what));
+        }
         if block_size > limits.block {
             return Err(Error::limit(format!(
                 "blocks of {block_size} bytes; the limit is {}",
