@@ -67,7 +67,7 @@ fn compare(source: &Path, mountpoint: &Path) -> Outcome {
         .arg(source)
         .arg(mountpoint);
     print!("{}", output(&mut diff)?);
-    let first = first_file(mountpoint).ok_or("the mounted image has no file")?;
+    let first = first_text(mountpoint).ok_or("the mounted image has no text file")?;
     println!("== head of {}", first.display());
     let text = std::fs::read(&first).map_err(|e| e.to_string())?;
     let shown: String = String::from_utf8_lossy(&text)
@@ -79,21 +79,22 @@ fn compare(source: &Path, mountpoint: &Path) -> Outcome {
     Ok(())
 }
 
-fn first_file(dir: &Path) -> Option<PathBuf> {
+/// Finds a file that a person can read.
+fn first_text(dir: &Path) -> Option<PathBuf> {
     let mut entries: Vec<_> = std::fs::read_dir(dir)
         .ok()?
         .flatten()
         .map(|e| e.path())
+        .filter(|path| !path.is_symlink())
         .collect();
     entries.sort();
-    entries
-        .iter()
-        .find(|path| path.is_file() && !path.is_symlink())
-        .cloned()
-        .or_else(|| {
-            entries
-                .iter()
-                .filter(|path| path.is_dir() && !path.is_symlink())
-                .find_map(|d| first_file(d))
-        })
+    let is_text = |path: &&PathBuf| {
+        path.is_file() && std::fs::read_to_string(path).is_ok_and(|text| !text.trim().is_empty())
+    };
+    entries.iter().find(is_text).cloned().or_else(|| {
+        entries
+            .iter()
+            .filter(|path| path.is_dir())
+            .find_map(|d| first_text(d))
+    })
 }
