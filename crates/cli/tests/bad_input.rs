@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
 use support::{is_root, run, scratch, sinter, try_run};
 
 /// A small tree and its image.
@@ -216,7 +217,7 @@ fn a_killed_or_interrupted_build_leaves_nothing() {
         .map(|byte| b'0' + byte % 10)
         .collect();
     fs::write(source.join("digits"), digits).unwrap();
-    for (signal, code) in [("-INT", Some(130)), ("-KILL", None)] {
+    for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
         let mut child = sinter()
             .arg("build")
             .arg(&source)
@@ -227,11 +228,7 @@ fn a_killed_or_interrupted_build_leaves_nothing() {
             .unwrap();
         std::thread::sleep(Duration::from_millis(700));
         let start = Instant::now();
-        Command::new("kill")
-            .arg(signal)
-            .arg(child.id().to_string())
-            .status()
-            .unwrap();
+        rustix::process::kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(
             child.wait().unwrap().code(),
             code,
@@ -239,12 +236,12 @@ fn a_killed_or_interrupted_build_leaves_nothing() {
         );
         assert!(
             start.elapsed() < Duration::from_secs(20),
-            "{signal} took too long"
+            "{signal:?} took too long"
         );
         assert_eq!(
             fs::read_dir(&target).unwrap().count(),
             0,
-            "{signal} left something behind"
+            "{signal:?} left something behind"
         );
     }
 }
