@@ -123,6 +123,45 @@ fn the_full_tree_with_a_huge_sparse_file() {
 }
 
 #[test]
+fn extended_attributes_are_told_counted_and_refused_if_strict() {
+    let work = scratch();
+    let source = work.path().join("tree");
+    std::fs::create_dir(&source).expect("a directory");
+    for name in ["a", "b", "plain"] {
+        std::fs::write(source.join(name), name).expect("a file");
+    }
+    std::fs::hard_link(source.join("a"), source.join("again")).expect("a hard link");
+    for name in ["a", "b"] {
+        let flags = rustix::fs::XattrFlags::empty();
+        if rustix::fs::setxattr(source.join(name), "user.x", b"value", flags).is_err() {
+            support::skip("the temporary directory has no extended attributes");
+            return;
+        }
+    }
+    let image = work.path().join("image.dwarfs");
+    let build = |flag: &str| {
+        let mut command = support::sinter();
+        command.args(["build", "--time-resolution", "1ns", flag]);
+        command
+            .arg(&source)
+            .arg("-o")
+            .arg(&image)
+            .output()
+            .expect("sinter starts")
+    };
+    let strict = build("--strict");
+    assert_eq!(strict.status.code(), Some(4), "{strict:?}");
+    assert!(!image.exists());
+    let told = build("-l1");
+    assert!(told.status.success(), "{told:?}");
+    let words = String::from_utf8_lossy(&told.stderr);
+    assert!(
+        words.contains("2 files with extended attributes"),
+        "{words}"
+    );
+}
+
+#[test]
 fn the_system_s_own_files() {
     let (Some(shared), true) = (vectors(), is_root()) else {
         return;

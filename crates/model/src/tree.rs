@@ -116,9 +116,15 @@ pub struct Tree {
     nodes: Vec<Node>,
     links: Vec<Link>,
     arena: Vec<u8>,
+    with_xattrs: u64,
 }
 
 impl Tree {
+    /// Counts the nodes whose source has extended attributes; the tree does not hold these.
+    pub fn with_xattrs(&self) -> u64 {
+        self.with_xattrs
+    }
+
     /// Tells all nodes; the index is the `NodeId`.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -196,6 +202,7 @@ pub struct TreeBuilder {
     nodes: Vec<Node>,
     links: Vec<Link>,
     arena: Vec<u8>,
+    with_xattrs: u64,
 }
 
 impl TreeBuilder {
@@ -212,7 +219,13 @@ impl TreeBuilder {
             nodes: vec![root],
             links: Vec::new(),
             arena: Vec::new(),
+            with_xattrs: 0,
         }
+    }
+
+    /// Notes that one more node has extended attributes in its source.
+    pub fn note_xattrs(&mut self) {
+        self.with_xattrs += 1;
     }
 
     /// Keeps a string (a symlink's target) in the arena.
@@ -351,6 +364,7 @@ impl TreeBuilder {
             nodes,
             links,
             arena: self.arena,
+            with_xattrs: self.with_xattrs,
         }
     }
 }

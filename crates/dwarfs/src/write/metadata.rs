@@ -29,6 +29,8 @@ pub(super) struct Metadata {
     pub(super) frozen: Frozen,
     /// Hard links of symlinks and special files that became inodes.
     pub(super) split_links: u64,
+    /// Inodes whose extended attributes are not kept.
+    pub(super) without_xattrs: u64,
     /// Inodes with a time that was rounded.
     pub(super) rounded_times: u64,
 }
@@ -58,6 +60,7 @@ pub(super) fn metadata(
     Ok(Metadata {
         frozen: freeze(&Value::Struct(fields.0))?,
         split_links: tables.numbering.split_links,
+        without_xattrs: tree.with_xattrs(),
         rounded_times: tables.inodes.times.rounded,
     })
 }

@@ -178,6 +178,10 @@ fn losses(metadata: &Metadata) -> Vec<Loss> {
             metadata.split_links,
         ),
         (
+            "files with extended attributes (ACLs and capabilities are among them)",
+            metadata.without_xattrs,
+        ),
+        (
             "times finer than the time resolution (rounded down)",
             metadata.rounded_times,
         ),

@@ -32,8 +32,12 @@ const BATCH: usize = 1024;
 pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> Result<Tree> {
     let root = status::of_fd(&dir.root)
         .map_err(|errno| Error::io("cannot stat the input directory", errno).path(&dir.path))?;
+    let mut builder = TreeBuilder::new(root.meta);
+    if status::has_xattrs(&dir.root, c".") {
+        builder.note_xattrs();
+    }
     let growth = Growth {
-        builder: TreeBuilder::new(root.meta),
+        builder,
         inodes: HashMap::new(),
     };
     let first = Task {
@@ -85,6 +89,7 @@ struct Entry {
     status: Status,
     kind: FileType,
     target: Vec<u8>,
+    has_xattrs: bool,
 }
 
 struct Walk<'a> {
@@ -208,6 +213,7 @@ impl Walk<'_> {
             }
         }
         Some(Entry {
+            has_xattrs: status::has_xattrs(dir, &name),
             name,
             status,
             kind,
@@ -295,6 +301,9 @@ impl Growth {
         let node = self
             .builder
             .add(parent, entry.name.as_bytes(), meta, content)?;
+        if entry.has_xattrs {
+            self.builder.note_xattrs();
+        }
         if shared {
             self.inodes.insert(identity, node);
         }
