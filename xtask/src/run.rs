@@ -6,9 +6,11 @@ use std::process::Command;
 /// What a verb returns: nothing, or the message it failed with.
 pub type Outcome = Result<(), String>;
 
-/// Tells the workspace's root directory.
+/// Tells the workspace's root directory. Cargo says it anew for each run: checkouts that share a
+/// target directory share this program, too.
 pub fn root() -> PathBuf {
-    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     manifest.parent().map(PathBuf::from).unwrap_or(manifest)
 }
 
