@@ -1,10 +1,14 @@
-//! Tells content that is already compressed from the rest, by its first piece.
+//! Tells what content is by its first piece: code of one machine, text, already compressed, other.
 //!
 //! Enters the first bytes of a file's data (up to a piece); leaves a `Category`. Cheap and only
 //! about cost: a wrong answer puts bytes into the wrong stream, never loses any.
 //! **Invariant:** depends on the given bytes alone.
 
+mod machine;
+
 use model::Category;
+
+use self::machine::machine;
 
 /// Bytes whose entropy is measured, taken from four places.
 const SAMPLE: usize = 64 << 10;
@@ -44,35 +48,6 @@ const MAGIC: [(usize, &[u8]); 21] = [
     (0, b"hsqs"),               // squashfs
 ];
 
-/// A rough kind of compressible content, for the order only: like goes with like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    /// Nearly no control characters.
-    Text,
-    /// Anything else.
-    Binary,
-    /// ELF, by its header's class, byte order and machine: code of one machine.
-    Elf([u8; 4]),
-}
-
-/// Bytes that are looked at to tell text.
-const TEXT_SAMPLE: usize = 512;
-
-/// Tells the kind of content that begins with `head`.
-pub(crate) fn kind(head: &[u8]) -> Kind {
-    if let Some(&[0x7f, b'E', b'L', b'F', class, order, ..]) = head.first_chunk::<20>() {
-        return Kind::Elf([class, order, head[18], head[19]]);
-    }
-    let sample = head.get(..TEXT_SAMPLE).unwrap_or(head);
-    let control =
-        |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
-    if sample.iter().any(|&byte| control(byte)) {
-        Kind::Binary
-    } else {
-        Kind::Text
-    }
-}
-
 /// Tells the category of content that begins with `head`.
 pub(crate) fn category(head: &[u8]) -> Category {
     let known = MAGIC
@@ -82,15 +57,30 @@ pub(crate) fn category(head: &[u8]) -> Category {
     if known && !enough {
         return Category::Incompressible;
     }
-    if !enough {
-        return Category::Default;
+    if let Some(machine) = machine(head) {
+        return Category::Code(machine);
     }
-    let bits = entropy(head);
-    if bits >= FULL || (known && bits >= LIKELY) {
-        Category::Incompressible
+    if enough {
+        let bits = entropy(head);
+        if bits >= FULL || (known && bits >= LIKELY) {
+            return Category::Incompressible;
+        }
+    }
+    if is_text(head) {
+        Category::Text
     } else {
         Category::Default
     }
+}
+
+/// Bytes that are looked at to tell text.
+const TEXT_SAMPLE: usize = 512;
+
+fn is_text(head: &[u8]) -> bool {
+    let sample = head.get(..TEXT_SAMPLE).unwrap_or(head);
+    let control =
+        |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
+    !sample.iter().any(|&byte| control(byte))
 }
 
 /// Measures the bits a byte of a sample, corrected for its size.
@@ -141,28 +131,26 @@ mod tests {
         for len in [ENOUGH, 20_000, SAMPLE, 1 << 20] {
             assert_eq!(category(&noise(len)), Category::Incompressible, "{len}");
         }
-        assert_eq!(category(&noise(100)), Category::Default);
+        assert_eq!(
+            category(&[b"\0", &noise(100)[..]].concat()),
+            Category::Default
+        );
     }
 
     #[test]
-    fn kinds_are_told_by_the_first_bytes() {
-        assert_eq!(kind(b""), Kind::Text);
-        assert_eq!(kind("#!/bin/sh\nécho\n".as_bytes()), Kind::Text);
-        assert_eq!(kind(b"\x7fELF"), Kind::Binary);
-        assert_eq!(kind(&[0; 100]), Kind::Binary);
-        let mut elf = [0; 64];
-        elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        elf[18] = 0x3e;
-        assert_eq!(kind(&elf), Kind::Elf([2, 1, 0x3e, 0]));
+    fn text_is_told_by_the_first_bytes() {
+        assert_eq!(category(b""), Category::Text);
+        assert_eq!(category("#!/bin/sh\nécho\n".as_bytes()), Category::Text);
+        assert_eq!(category(b"\x7fELF"), Category::Default);
+        assert_eq!(category(&[0; 100]), Category::Default);
     }
 
     #[test]
     fn text_and_zeros_are_not() {
-        assert_eq!(category(b""), Category::Default);
         assert_eq!(category(&vec![0; 100_000]), Category::Default);
         assert_eq!(
             category("some text of no great wit ".repeat(5000).as_bytes()),
-            Category::Default
+            Category::Text
         );
     }
 

@@ -15,7 +15,7 @@ use model::{
 };
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::classify::{self, Kind};
+use crate::classify;
 use crate::sketch::{NOTHING, Sketch, Sketcher};
 use crate::threads::{self, lock};
 use crate::{paths, read::PIECE};
@@ -44,8 +44,6 @@ pub(crate) struct Content {
     pub original: NodeId,
     /// What it is, if it was read.
     pub category: Option<Category>,
-    /// What it looks like, if it was read.
-    pub kind: Option<Kind>,
     first_duplicate: u32,
     duplicate_count: u32,
 }
@@ -63,7 +61,6 @@ impl Contents {
 struct Fingerprint {
     hash: u128,
     category: Category,
-    kind: Option<Kind>,
 }
 
 /// Reads the files and groups equal ones.
@@ -220,7 +217,7 @@ impl Reader<'_> {
         }
         let mut hash = Xxh3::new();
         let mut sketcher = Sketcher::new();
-        let (mut category, mut kind) = (None, None);
+        let mut category = None;
         for extent in &extents {
             if extent.source == ExtentSource::Hole {
                 continue;
@@ -237,7 +234,6 @@ impl Reader<'_> {
                     return Ok(None);
                 }
                 hash.update(piece);
-                kind.get_or_insert_with(|| classify::kind(piece));
                 let category = *category.get_or_insert_with(|| classify::category(piece));
                 if self.sketches && category != Category::Incompressible {
                     sketcher.update(piece);
@@ -260,7 +256,6 @@ impl Reader<'_> {
             Fingerprint {
                 hash: hash.digest128(),
                 category,
-                kind,
             },
             sketcher.finish(),
         )))
@@ -311,7 +306,6 @@ fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Con
         items.push(Content {
             original: files[index as usize],
             category: prints[index as usize].map(|print| print.category),
-            kind: prints[index as usize].and_then(|print| print.kind),
             first_duplicate: (duplicates.len() - rest.len()) as u32,
             duplicate_count: count as u32,
         });
@@ -340,7 +334,6 @@ pub(crate) fn dedupe_for_tests(tree: &Tree, sketches: Vec<Sketch>) -> Contents {
     let items = paths::files(tree).into_iter().map(|original| Content {
         original,
         category: None,
-        kind: None,
         first_duplicate: 0,
         duplicate_count: 0,
     });

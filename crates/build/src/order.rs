@@ -1,7 +1,7 @@
 //! Puts the distinct contents into the order in which they are stored.
 //!
 //! Enters contents in path order; leaves a permutation of them. By similarity, a greedy chain for
-//! each kind (text, code of one machine, other): after a content comes the one not yet placed that
+//! each category: after a content comes the one not yet placed that
 //! agrees with it in most places of its sketch; where none agrees, the next one by extension, name
 //! and path. Candidates come from lists
 //! of the contents that share a value in a place, of which at most `LOOKS` are looked at, so the
@@ -92,12 +92,12 @@ fn by_similarity(tree: &Tree, contents: &Contents, mut sketches: Vec<Sketch>) ->
     rest.sort_by(|&a, &b| {
         let key = |index: u32| {
             let name = paths::name(tree, item(index).original);
-            (item(index).kind, paths::extension(name), name)
+            (item(index).category, paths::extension(name), name)
         };
         key(a).cmp(&key(b))
     });
     let mut result = Vec::with_capacity(contents.items.len());
-    for alike in rest.chunk_by(|&a, &b| item(a).kind == item(b).kind) {
+    for alike in rest.chunk_by(|&a, &b| item(a).category == item(b).category) {
         chain(alike, &mut sketches, &mut result);
     }
     result.extend(last);

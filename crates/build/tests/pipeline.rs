@@ -310,7 +310,7 @@ fn compressed_content_has_its_own_stream() {
                 .sum()
         };
         assert_eq!(sum(Category::Incompressible), 100_000);
-        assert_eq!(sum(Category::Default), 200_000);
+        assert_eq!(sum(Category::Text), 200_000);
     }
 }
 

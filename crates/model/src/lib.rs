@@ -7,6 +7,7 @@
 mod error;
 mod image;
 mod limits;
+mod machine;
 mod meta;
 mod observer;
 mod source;
@@ -18,6 +19,7 @@ pub use image::{
     Capability, Cursor, Dirent, Extent, ExtentSource, FsInfo, Image, ImageInfo, Ino, Inode, Xattrs,
 };
 pub use limits::Limits;
+pub use machine::Machine;
 pub use meta::{FileType, Meta, Rdev, Time, Times};
 pub use observer::{Observer, Quiet, Stage, Tally};
 pub use source::{FileContent, Source};

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::{Error, NodeId, Result, Tree};
+use crate::{Error, Machine, NodeId, Result, Tree};
 
 /// Names a block by the `sequence` of the segment it was made from, so it can be used before the
 /// block exists.
@@ -22,6 +22,10 @@ pub enum Category {
     /// Anything without a better name.
     #[default]
     Default,
+    /// Nearly no control characters: prose, programs, tables.
+    Text,
+    /// Programs and libraries for one machine.
+    Code(Machine),
     /// Content that is already compressed and gains nothing from more.
     Incompressible,
 }
@@ -31,6 +35,8 @@ impl Category {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "<default>",
+            Self::Text => "text",
+            Self::Code(machine) => machine.name(),
             Self::Incompressible => "incompressible",
         }
     }
