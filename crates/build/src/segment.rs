@@ -3,7 +3,8 @@
 //! Enters the pieces of the contents in order; leaves full blocks as `Segment`s and, for each
 //! content, its extents. Each category is a stream with one open block. Bytes that stand in one of
 //! the last blocks, or in an open one, are not stored again: anchors (`matcher`) give candidates,
-//! which are compared byte by byte and extended both ways.
+//! which are compared byte by byte and extended both ways. Content of a category with a granularity
+//! is cut, in blocks and in matches, at multiples of it from the beginning of each piece.
 //! **Invariant:** an extent names only bytes that were stored already and never change. Blocks
 //! are numbered in the order in which they become full; the result depends on the contents and
 //! their order alone. Memory: the window, the open blocks, 16 bytes an extent and the table of
@@ -132,6 +133,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         let mut scan = Scan {
             bytes,
             category,
+            grain: category.granularity() as usize,
             stored: 0,
             at: 0,
             blind: 0,
@@ -192,7 +194,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         };
         let source = self.blocks[place.block as usize].bytes();
         let source = source.get(place.offset as usize..).unwrap_or_default();
-        let len = common_prefix(source, scan.bytes);
+        let len = scan.whole(common_prefix(source, scan.bytes));
         if len > 0 {
             self.refer(
                 scan,
@@ -223,7 +225,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
             if stop == scan.bytes.len() {
                 return Ok(None);
             }
-            self.store(scan, scan.at - KEEP)?;
+            self.store(scan, scan.whole(scan.at - KEEP))?;
         }
     }
 
@@ -256,7 +258,9 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         }
         let ahead = common_prefix(after, &scan.bytes[scan.at..]);
         let own = self.open.contains(&(scan.category, place.block));
-        if back + ahead < if own { NEAR } else { FAR } {
+        let start = (scan.at - back).next_multiple_of(scan.grain);
+        let len = scan.whole((scan.at + ahead).saturating_sub(start));
+        if len < if own { NEAR } else { FAR } {
             // what follows within this match would only find it again: looking there each time
             // is quadratic
             scan.blind = scan.at + ahead;
@@ -264,13 +268,9 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         }
         let place = Place {
             block: place.block,
-            offset: place.offset - back as u32,
+            offset: (place.offset as usize + start - scan.at) as u32,
         };
-        Some(Match {
-            start: scan.at - back,
-            len: back + ahead,
-            place,
-        })
+        Some(Match { start, len, place })
     }
 
     /// Takes bytes as stored before.
@@ -301,10 +301,12 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
                 return Err(Error::invalid("an open block is not open"));
             };
             let offset = body.len();
-            let len = (to - scan.stored).min(self.block_size - offset);
+            // at least one grain, so that a block larger than asked beats one that is cut wrong
+            let most = (self.block_size / scan.grain).max(1) * scan.grain;
+            let len = (to - scan.stored).min(most - offset);
             let start = scan.stored;
             body.extend_from_slice(&scan.bytes[start..start + len]);
-            let full = body.len() == self.block_size;
+            let full = body.len() == most;
             while let Some(&(end, state)) = self.content.anchors.get(taken)
                 && end <= start + len
             {
@@ -400,6 +402,8 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
 struct Scan<'a> {
     bytes: &'a [u8],
     category: Category,
+    /// Bytes that stay together.
+    grain: usize,
     /// Bytes before this are stored or referred to.
     stored: usize,
     /// The hash stands before this byte.
@@ -408,10 +412,90 @@ struct Scan<'a> {
     blind: usize,
 }
 
+impl Scan<'_> {
+    /// Rounds down to whole grains.
+    fn whole(&self, len: usize) -> usize {
+        len / self.grain * self.grain
+    }
+}
+
 /// Bytes of a piece that are stored already.
 #[derive(Clone, Copy)]
 struct Match {
     start: usize,
     len: usize,
     place: Place,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use model::{ByteOrder, Padding, Waveform};
+
+    use super::*;
+
+    fn noise(len: usize, mut state: u64) -> Vec<u8> {
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn frames_are_never_cut() {
+        let category = Category::Waveform(Waveform {
+            channels: 2,
+            bits: 24,
+            bytes: 3,
+            order: ByteOrder::Little,
+            signed: true,
+            padding: Padding::Low,
+        });
+        let first = noise(60_000, 1);
+        // the same bytes again, but two bytes off a frame, and once more within other noise
+        let second = [&noise(8, 2)[..], &first[100..50_002], &noise(2, 3)[..]].concat();
+        let third = [&noise(12_000, 4)[..], &second, &noise(40_000 * 6, 5)[..]].concat();
+        let whole = |len: usize| len / 6 * 6;
+        let mut segments = Vec::new();
+        let mut segmenter = Segmenter::new(16 << 10, 8, 1 << 20, |segment: Segment| {
+            segments.push(segment.data);
+            Ok(())
+        })
+        .unwrap();
+        let contents = [first, second, third];
+        for content in &contents {
+            let (frames, rest) = content.split_at(whole(content.len()));
+            for piece in frames.chunks(6 * 5000) {
+                segmenter.data(piece, category).unwrap();
+            }
+            segmenter.data(rest, Category::Default).unwrap();
+            segmenter.end();
+        }
+        let result = segmenter.finish().unwrap();
+        assert!(result.matched > 90_000, "{}", result.matched);
+        let mut start = 0;
+        for (content, list) in contents.iter().zip(&result.lists) {
+            let extents = &result.extents[start..list.end as usize];
+            start = list.end as usize;
+            let mut found = Vec::new();
+            for extent in extents {
+                let MapExtent::Data { block, offset, len } = *extent else {
+                    panic!("a hole");
+                };
+                assert!(len % 6 == 0 || found.len() >= whole(content.len()));
+                let data = &segments[block.0 as usize];
+                found.extend_from_slice(&data[offset as usize..(offset + len) as usize]);
+            }
+            assert!(&found == content);
+        }
+        let tails = contents.iter().map(|content| content.len() % 6).sum();
+        for data in &segments {
+            let frames = data.len() % 6 == 0 && data.len() <= 16 << 10;
+            assert!(frames || data.len() == tails, "{}", data.len());
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod error;
 mod image;
 mod limits;
 mod machine;
+mod media;
 mod meta;
 mod observer;
 mod source;
@@ -20,6 +21,7 @@ pub use image::{
 };
 pub use limits::Limits;
 pub use machine::Machine;
+pub use media::{ByteOrder, Padding, RawImage, Waveform};
 pub use meta::{FileType, Meta, Rdev, Time, Times};
 pub use observer::{Observer, Quiet, Stage, Tally};
 pub use source::{FileContent, Source};

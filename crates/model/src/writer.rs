@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::{Error, Machine, NodeId, Result, Tree};
+use crate::{Error, Machine, NodeId, RawImage, Result, Tree, Waveform};
 
 /// Names a block by the `sequence` of the segment it was made from, so it can be used before the
 /// block exists.
@@ -26,6 +26,10 @@ pub enum Category {
     Text,
     /// Programs and libraries for one machine.
     Code(Machine),
+    /// PCM audio without its headers.
+    Waveform(Waveform),
+    /// The image of a FITS file without its headers.
+    Fits(RawImage),
     /// Content that is already compressed and gains nothing from more.
     Incompressible,
 }
@@ -37,7 +41,19 @@ impl Category {
             Self::Default => "<default>",
             Self::Text => "text",
             Self::Code(machine) => machine.name(),
+            Self::Waveform(_) => "pcmaudio/waveform",
+            Self::Fits(_) => "fits/image",
             Self::Incompressible => "incompressible",
+        }
+    }
+
+    /// Tells the bytes that stay together: content of this category comes, and is cut, in
+    /// multiples of so many.
+    pub const fn granularity(self) -> u32 {
+        match self {
+            Self::Waveform(waveform) => waveform.frame(),
+            Self::Fits(image) => image.frame(),
+            Self::Default | Self::Text | Self::Code(_) | Self::Incompressible => 1,
         }
     }
 }
