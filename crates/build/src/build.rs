@@ -1,17 +1,23 @@
 //! The whole pipeline: scan -> dedupe -> order -> segment -> compress -> commit -> finish.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{
-    Content, ContentMap, Error, ImageWriter, MapExtent, NodeId, Observer, Result, Source, Stage,
-    Tally, Tree,
+    Content, ContentMap, Error, Geometry, ImageWriter, MapExtent, NodeId, Observer, Result,
+    SegmentEncoder, Source, Stage, Tally, Tree,
 };
 
+use crate::anchors::Spacing;
+use crate::budget::{Budget, Needs};
 use crate::dedupe::{Contents, dedupe};
 use crate::flow::{self, Owner, Stored};
 use crate::order::{Order, order};
+use crate::past::Retention;
 use crate::read::{Reader, Trouble};
-use crate::readahead::Plan;
+use crate::readahead::{self, Plan};
+use crate::scratch::Scratch;
+use crate::segment::Cut;
 use crate::transform::Transform;
 use crate::{Report, paths, threads};
 
@@ -23,9 +29,14 @@ pub struct Options {
     pub threads: usize,
     /// The order in which contents are stored.
     pub order: Order,
-    /// How many full blocks the segment stage keeps to find repeated parts in; each takes a
-    /// block's size of memory. 0 leaves the open blocks.
-    pub window: u32,
+    /// How many full blocks back repeated parts are looked for; 0 leaves the open blocks, `None`
+    /// means all.
+    pub lookback: Option<u32>,
+    /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for each
+    /// thread, or what one worker needs if that is more. The image does not depend on it.
+    pub memory: Option<u64>,
+    /// The directory for unnamed files with what does not fit into that memory.
+    pub scratch: PathBuf,
     /// Changes of owners, times and modes.
     pub transform: Transform,
 }
@@ -35,7 +46,9 @@ impl Default for Options {
         Self {
             threads: 0,
             order: Order::default(),
-            window: 4,
+            lookback: None,
+            memory: None,
+            scratch: std::env::temp_dir(),
             transform: Transform::default(),
         }
     }
@@ -43,10 +56,8 @@ impl Default for Options {
 
 /// Packs the tree of a source with a writer and tells what was done.
 ///
-/// Memory: at most `window + 2 * threads + 4` blocks, a quarter of the window for the table that
-/// finds repeated parts, 32 MiB of files read ahead, and for each file about 250 bytes and its name
-/// (the tree 120, its content 100, the rest while it is ordered) and 16 bytes an extent. A million
-/// small files and 4 MiB blocks took 290 MB in all.
+/// Memory: as `Options::memory` says, divided by `Budget`; the names of the tree come on top.
+/// Blocks that are no longer in memory are compared with in a scratch file as large as they are.
 ///
 /// An error of the writer, of an encoder or of the scan as a whole ends the build, as does an
 /// observer that asks to stop (`Cancelled`). A file that cannot be read does not: the observer is
@@ -72,19 +83,23 @@ pub fn build(
     )?;
     let order = order(&tree, &mut contents, options.order);
     let trouble = Trouble::default();
-    let reader = Reader {
-        source,
-        tree: &tree,
-        observer,
-        trouble: &trouble,
-    };
+    let total = readahead::total(&tree, &contents, &order);
     let plan = Plan {
         contents: &contents,
         order: &order,
-        reader,
+        grouped: options.order == Order::Similarity,
+        reader: Reader {
+            source,
+            tree: &tree,
+            observer,
+            trouble: &trouble,
+            spacing: Spacing::for_content(total.bytes),
+        },
     };
-    observer.expect(Stage::Segment, plan.total());
-    let stored = flow::store(&plan, &mut *writer, options.window, threads, observer)?;
+    observer.expect(Stage::Segment, total);
+    let encoder = writer.encoder();
+    let (cut, budget) = prepare(&*writer, &*encoder, &tree, total.bytes, threads, options)?;
+    let stored = flow::store(&plan, &mut *writer, &*encoder, &cut, &budget, observer)?;
     let placed = place(&mut tree, &contents, stored);
     options.transform.apply(&mut tree);
     observer.expect(
@@ -108,9 +123,47 @@ pub fn build(
         left_out: scanning.warnings.into_inner(),
         unreadable: trouble.unreadable.into_inner(),
         changed: trouble.changed.into_inner(),
+        memory: budget.memory,
         image,
         ..placed.report
     })
+}
+
+/// Decides how content is cut and how much memory each stage gets.
+fn prepare(
+    writer: &dyn ImageWriter,
+    encoder: &dyn SegmentEncoder,
+    tree: &Tree,
+    content: u64,
+    threads: usize,
+    options: &Options,
+) -> Result<(Cut, Budget)> {
+    let Geometry::Solid { block_size } = writer.geometry() else {
+        return Err(Error::unsupported(
+            "a format that cuts content in another way than solid blocks",
+        ));
+    };
+    let needs = Needs {
+        threads,
+        block_size,
+        encoder: encoder.memory(block_size),
+        content,
+        nodes: tree.nodes().len() as u64,
+    };
+    let budget = Budget::new(needs, options.memory)?;
+    let cut = Cut {
+        block_size,
+        codec_window: encoder.window(),
+        total: content,
+        retention: Retention {
+            kept: budget.kept,
+            lookback: options
+                .lookback
+                .map_or(usize::MAX, |blocks| blocks as usize),
+            scratch: Scratch::new(options.scratch.clone()),
+        },
+    };
+    Ok((cut, budget))
 }
 
 /// Where the content of each file went, and what that says for the report.

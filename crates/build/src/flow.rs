@@ -2,23 +2,23 @@
 //!
 //! Enters the contents in order; leaves what the segment stage knows. Threads: readers, one that segments, workers that encode, and the caller, who commits.
 //! **Invariant:** every wait ends when the other side is gone, so an error anywhere ends all
-//! threads; at most `threads + SPARE` segments are between segment and commit.
+//! threads; at most `Budget::in_flight` segments are between segment and commit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use model::{Error, Geometry, ImageWriter, Kind, NodeId, Observer, Result, Segment, Stage, Tally};
+use model::{
+    Error, ImageWriter, Kind, NodeId, Observer, Result, Segment, SegmentEncoder, Stage, Tally,
+};
 
+use crate::budget::Budget;
 use crate::commit::{POLL, commit};
 use crate::compress::encode;
 use crate::read::{Closed, Piece, Sink};
 use crate::readahead::{Plan, Readahead};
-use crate::segment::{Segmented, Segmenter};
+use crate::segment::{Cut, Segmented, Segmenter};
 use crate::threads;
-
-/// Segments beyond one for each worker that may wait, so that no worker does.
-const SPARE: usize = 2;
 
 /// Threads that read ahead: enough to keep a disk's queue filled.
 const READERS: usize = 4;
@@ -45,27 +45,21 @@ pub(crate) enum Owner {
 pub(crate) fn store(
     plan: &Plan<'_>,
     writer: &mut dyn ImageWriter,
-    window: u32,
-    threads: usize,
+    encoder: &dyn SegmentEncoder,
+    cut: &Cut,
+    budget: &Budget,
     observer: &dyn Observer,
 ) -> Result<Stored> {
-    let Geometry::Solid { block_size } = writer.geometry() else {
-        return Err(Error::unsupported(
-            "a format that cuts content in another way than solid blocks",
-        ));
-    };
-    let encoder = writer.encoder();
-    let encoder = &*encoder;
     let ahead = Readahead::new();
     let stop = AtomicBool::new(false);
-    let in_flight = threads + SPARE;
+    let (workers, in_flight) = (budget.workers, budget.in_flight);
     std::thread::scope(|scope| {
         let (ahead, stop) = (&ahead, &stop);
         let _ends_with_us = OnDrop(|| {
             stop.store(true, Ordering::Relaxed);
             ahead.close();
         });
-        for _ in 0..threads.min(READERS) {
+        for _ in 0..budget.threads.min(READERS) {
             spawn(scope, "read", move || ahead.fill(plan))?;
         }
         let (segment_tx, segment_rx) = bounded(in_flight);
@@ -74,7 +68,7 @@ pub(crate) fn store(
         for _ in 0..in_flight {
             let _ = permit_tx.send(());
         }
-        for _ in 0..threads {
+        for _ in 0..workers {
             let (segments, blocks) = (segment_rx.clone(), block_tx.clone());
             spawn(scope, "compress", move || {
                 encode(encoder, &segments, &blocks, stop, observer);
@@ -89,7 +83,7 @@ pub(crate) fn store(
                     observer,
                 };
                 let _close = OnDrop(|| ahead.close());
-                let result = segment(plan, ahead, block_size, window, &out, observer);
+                let result = segment(plan, ahead, cut.clone(), &out, observer);
                 if result.is_err() {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -166,13 +160,11 @@ fn gone() -> Error {
 fn segment(
     plan: &Plan<'_>,
     ahead: &Readahead,
-    block_size: u32,
-    window: u32,
+    cut: Cut,
     out: &Outlet<'_>,
     observer: &dyn Observer,
 ) -> Result<(Segmented, Vec<Owner>)> {
-    let total = plan.total().bytes;
-    let mut segmenter = Segmenter::new(block_size, window, total, |segment| out.send(segment))?;
+    let mut segmenter = Segmenter::new(cut, |segment| out.send(segment))?;
     let mut owners = Vec::with_capacity(plan.order.len());
     let advance = |items, bytes| {
         observer.advance(
@@ -184,15 +176,19 @@ fn segment(
             },
         );
     };
-    for &content in plan.order {
+    for (position, &content) in plan.order.iter().enumerate() {
+        if let Some(done) = plan.category_done_before(position) {
+            segmenter.close(done)?;
+        }
         let mut rejected = Vec::new();
         loop {
             match ahead.take(observer)? {
                 Piece::Data {
                     bytes: data,
+                    anchors,
                     category,
                 } => {
-                    segmenter.data(&data, category)?;
+                    segmenter.data(&data, &anchors, category)?;
                     advance(0, data.len() as u64);
                     threads::check_cancelled(observer)?;
                 }
@@ -243,7 +239,11 @@ impl<E: FnMut(Segment) -> Result<()>> Sink for Direct<'_, E> {
 
     fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
         let result = match piece {
-            Piece::Data { bytes, category } => self.segmenter.data(&bytes, category),
+            Piece::Data {
+                bytes,
+                anchors,
+                category,
+            } => self.segmenter.data(&bytes, &anchors, category),
             Piece::Hole(len) => {
                 self.segmenter.hole(len);
                 Ok(())

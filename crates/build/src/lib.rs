@@ -6,6 +6,8 @@
 //! **Invariant:** what is written depends on the source and the options alone, not on the number
 //! of threads or their timing; memory is bounded (see `build`).
 
+mod anchors;
+mod budget;
 mod build;
 mod classify;
 mod commit;
@@ -13,12 +15,13 @@ mod compress;
 mod dedupe;
 mod flow;
 mod gear;
-mod matcher;
 mod order;
+mod past;
 mod paths;
 mod read;
 mod readahead;
 mod report;
+mod scratch;
 mod segment;
 mod sketch;
 pub mod source;

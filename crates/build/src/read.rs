@@ -12,6 +12,7 @@ use model::{
     Category, Error, Extent, ExtentSource, FileContent, NodeId, Observer, Result, Source, Tree,
 };
 
+use crate::anchors::{Anchor, Finder, Spacing};
 use crate::{classify, paths};
 
 /// The largest piece in bytes: large enough that a system call costs nothing by comparison, small
@@ -26,7 +27,11 @@ const KEPT_OPEN: usize = 32;
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// Bytes; the category is the same in all pieces of a content.
-    Data { bytes: Vec<u8>, category: Category },
+    Data {
+        bytes: Vec<u8>,
+        anchors: Vec<Anchor>,
+        category: Category,
+    },
     /// So many zeros that are not stored.
     Hole(u64),
     /// Nothing follows.
@@ -75,6 +80,8 @@ pub(crate) struct Reader<'a> {
     pub tree: &'a Tree,
     pub observer: &'a dyn Observer,
     pub trouble: &'a Trouble,
+    /// How far the anchors are apart.
+    pub spacing: Spacing,
 }
 
 /// Why reading stopped early.
@@ -164,9 +171,11 @@ impl Reader<'_> {
             };
             twins.compare(&step, sink)?;
         }
+        let mut finder = Finder::new(self.spacing);
         let mut first = true;
         for extent in &extents {
             if is_hole(extent) {
+                finder.restart();
                 sink.push(Piece::Hole(extent.len))?;
                 continue;
             }
@@ -192,7 +201,12 @@ impl Reader<'_> {
                     twins.compare(&step, sink)?;
                 }
                 if got > 0 {
-                    sink.push(Piece::Data { bytes, category })?;
+                    let anchors = finder.find(&bytes);
+                    sink.push(Piece::Data {
+                        bytes,
+                        anchors,
+                        category,
+                    })?;
                 }
                 if short {
                     return Ok(Ended {

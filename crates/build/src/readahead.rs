@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use model::{Error, Kind, Observer, Result, Tally};
+use model::{Category, Error, Kind, Observer, Result, Tally, Tree};
 
 use crate::dedupe::Contents;
 use crate::paths;
@@ -19,7 +19,7 @@ use crate::read::{Closed, PIECE, Piece, Reader, Sink};
 use crate::threads::{self, lock};
 
 /// Bytes that may wait for the consumer.
-const BUDGET: u64 = 32 << 20;
+pub(crate) const BUDGET: u64 = 32 << 20;
 
 /// Bytes of small contents that a reader claims at once, to take the lock less often.
 const CLAIM_BYTES: u64 = 256 << 10;
@@ -34,20 +34,20 @@ const SLOTS: usize = 1 << 14;
 pub(crate) struct Plan<'a> {
     pub contents: &'a Contents,
     pub order: &'a [u32],
+    /// Whether contents of one category stand together.
+    pub grouped: bool,
     pub reader: Reader<'a>,
 }
 
 impl Plan<'_> {
-    /// Counts what there is to read, holes included.
-    pub fn total(&self) -> Tally {
-        let bytes = (0..self.order.len())
-            .map(|position| self.size(position))
-            .fold(0, u64::saturating_add);
-        Tally {
-            items: self.order.len() as u64,
-            bytes,
-            stored: 0,
-        }
+    /// Tells the category whose last content stands before a position, if there is one.
+    pub fn category_done_before(&self, position: usize) -> Option<Category> {
+        let category = |position: usize| {
+            let content = *self.order.get(position)?;
+            self.contents.items[content as usize].category
+        };
+        let before = category(position.checked_sub(1)?)?;
+        (self.grouped && category(position) != Some(before)).then_some(before)
     }
 
     fn size(&self, position: usize) -> u64 {
@@ -77,6 +77,16 @@ impl Plan<'_> {
             self.contents.duplicates(item),
             sink,
         )
+    }
+}
+
+/// Counts what there is to read, holes included.
+pub(crate) fn total(tree: &Tree, contents: &Contents, order: &[u32]) -> Tally {
+    let size = |&index: &u32| paths::size(tree, contents.items[index as usize].original);
+    Tally {
+        items: order.len() as u64,
+        bytes: order.iter().map(size).fold(0, u64::saturating_add),
+        stored: 0,
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Report {
     pub hole_bytes: u64,
     /// Bytes of the other files that were found in what was already stored.
     pub matched_bytes: u64,
+    /// The bytes of memory that the pipeline allowed itself at most.
+    pub memory: u64,
     /// What the writer tells of the image.
     pub image: Summary,
 }

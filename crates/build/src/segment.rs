@@ -1,32 +1,26 @@
 //! Cuts content into solid blocks and finds parts that were stored before.
 //!
-//! Enters the pieces of the contents in order; leaves full blocks as `Segment`s and, for each
-//! content, its extents. Each category is a stream with one open block. Bytes that stand in one of
-//! the last blocks, or in an open one, are not stored again: anchors (`matcher`) give candidates,
-//! which are compared byte by byte and extended both ways. Content of a category with a granularity
-//! is cut, in blocks and in matches, at multiples of it from the beginning of each piece.
+//! Enters the pieces of the contents in order, with their anchors; leaves full blocks as `Segment`s
+//! and, for each content, its extents. Each category is a stream with one open block. Bytes that
+//! stand anywhere in what was stored before are not stored again: anchors give candidates, which
+//! are compared byte by byte and extended both ways. Content of a category with a granularity is cut,
+//! in blocks and in matches, at multiples of it from the beginning of each piece.
 //! **Invariant:** an extent names only bytes that were stored already and never change. Blocks
 //! are numbered in the order in which they become full; the result depends on the contents and
-//! their order alone. Memory: the window, the open blocks, 16 bytes an extent and the table of
-//! anchors (a quarter of the window at most).
-
-use std::sync::Arc;
+//! their order alone. Memory: that of `Past`, 16 bytes an extent and the table of anchors.
 
 use model::{BlockId, Category, Error, MapExtent, Result, Segment};
 
-use crate::gear::roll;
-use crate::matcher::{Anchors, Place, common_prefix, common_suffix, is_anchor};
+use crate::anchors::{Anchor, Anchors, Place};
+use crate::past::{Past, Retention};
 
-/// The shortest match with another block that is taken: an extent more costs about 8 bytes of
-/// metadata and a reader perhaps another block to decode, and most codecs cannot look there.
+/// The shortest match that is taken where the codec cannot look: an extent more costs about 8
+/// bytes of metadata and a reader perhaps another block to decode.
 const FAR: usize = 512;
 
-/// The shortest match within the own open block that is taken: the codec finds those itself, so
-/// all that is saved is its time; shorter ones cost more metadata than they save.
+/// The shortest match that is taken where the codec finds it itself: all that is saved is its
+/// time; shorter ones cost more metadata than they save.
 const NEAR: usize = 4096;
-
-/// Bytes that the gear hash looks at.
-const REACH: usize = 64;
 
 /// Literal bytes are stored when there are so many, so that what follows can match them ...
 const FLUSH: usize = 32 << 10;
@@ -56,34 +50,28 @@ pub(crate) struct Segmented {
     pub matched: u64,
 }
 
-/// A block on its way from open to forgotten.
-enum Body {
-    Open(Vec<u8>),
-    Sealed(Arc<Vec<u8>>),
-    Forgotten,
-}
-
-impl Body {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Open(bytes) => bytes,
-            Self::Sealed(bytes) => bytes,
-            Self::Forgotten => &[],
-        }
-    }
+/// How content is cut.
+#[derive(Debug, Clone)]
+pub(crate) struct Cut {
+    /// Bytes of a full block.
+    pub block_size: u32,
+    /// How far back the codec sees repeats in a block.
+    pub codec_window: u64,
+    /// The bytes that will come at most.
+    pub total: u64,
+    /// What is done with full blocks.
+    pub retention: Retention,
 }
 
 /// Cuts content; `emit` takes each full block.
 pub(crate) struct Segmenter<E> {
     block_size: usize,
-    window: usize,
+    codec_window: u64,
     emit: E,
     anchors: Anchors,
-    /// All blocks by number of opening, and the number of the segment that each became.
-    blocks: Vec<Body>,
+    past: Past,
+    /// The number of the segment that each block became, by number of opening.
     numbers: Vec<u32>,
-    /// Blocks in the window, oldest first.
-    sealed: std::collections::VecDeque<u32>,
     /// The open block of each category.
     open: Vec<(Category, u32)>,
     result: Segmented,
@@ -95,54 +83,57 @@ pub(crate) struct Segmenter<E> {
 struct Current {
     first_extent: usize,
     size: u64,
-    /// The gear hash after the last piece.
-    state: u64,
     /// Where the match goes on with which the last piece ended.
     follow: Option<Place>,
-    /// Anchors of bytes not yet stored: end in the piece, hash.
-    anchors: Vec<(usize, u64)>,
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
-    /// Starts with no content; `window` is the number of full blocks that are matched against,
-    /// `total` the bytes that will come at most.
-    pub fn new(block_size: u32, window: u32, total: u64, emit: E) -> Result<Self> {
-        let block_size = block_size as usize;
-        if block_size == 0 {
+    /// Starts with no content.
+    pub fn new(cut: Cut, emit: E) -> Result<Self> {
+        if cut.block_size == 0 {
             return Err(Error::invalid("a block size of 0 holds nothing"));
         }
-        let window = window as usize;
-        // one more for the open block
-        let reach = (block_size as u64).saturating_mul(window as u64 + 1);
         Ok(Self {
-            block_size,
-            window,
+            block_size: cut.block_size as usize,
+            codec_window: cut.codec_window,
             emit,
-            anchors: Anchors::new(reach.min(total)),
-            blocks: Vec::new(),
+            anchors: Anchors::new(cut.total, cut.block_size),
+            past: Past::new(cut.retention),
             numbers: Vec::new(),
-            sealed: std::collections::VecDeque::new(),
             open: Vec::new(),
             result: Segmented::default(),
             content: Current::default(),
         })
     }
 
-    /// Takes the next bytes of the current content.
-    pub fn data(&mut self, bytes: &[u8], category: Category) -> Result<()> {
+    /// Takes the next bytes of the current content, and where their anchors are.
+    pub fn data(&mut self, bytes: &[u8], anchors: &[Anchor], category: Category) -> Result<()> {
         let mut scan = Scan {
             bytes,
             category,
             grain: category.granularity() as usize,
             stored: 0,
-            at: 0,
             blind: 0,
+            anchors,
+            noted: 0,
         };
-        self.content.anchors.clear();
-        self.go_on(&mut scan);
-        while let Some(found) = self.scan(&mut scan)? {
-            self.store(&mut scan, found.start)?;
-            self.refer(&mut scan, found);
+        self.go_on(&mut scan)?;
+        for (index, &anchor) in anchors.iter().enumerate() {
+            let end = anchor.end as usize;
+            if end > scan.stored + FLUSH + KEEP {
+                let to = scan.whole(end - KEEP);
+                self.store(&mut scan, to)?;
+            }
+            if end < scan.blind.max(scan.stored + 1) {
+                continue;
+            }
+            if let Some(found) = self.probe(&mut scan, anchor)? {
+                self.store(&mut scan, found.start)?;
+                self.refer(&mut scan, found);
+                // anchors within the match are noted where it lies
+                let passed = anchors[index..].partition_point(|a| a.end as usize <= scan.stored);
+                scan.noted = index + passed;
+            }
         }
         self.store(&mut scan, bytes.len())
     }
@@ -150,7 +141,6 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     /// Takes a hole of the current content.
     pub fn hole(&mut self, len: u64) {
         self.content.follow = None;
-        self.content.state = 0;
         self.content.size += len;
         let first = self.content.first_extent;
         if let Some(MapExtent::Hole { len: last }) = self.result.extents[first..].last_mut() {
@@ -166,15 +156,23 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
             end: self.result.extents.len() as u64,
             size: self.content.size,
         });
-        self.content.first_extent = self.result.extents.len();
-        self.content.size = 0;
-        self.content.state = 0;
-        self.content.follow = None;
+        self.content = Current {
+            first_extent: self.result.extents.len(),
+            ..Current::default()
+        };
+    }
+
+    /// Emits the open block of a category of which nothing comes any more.
+    pub fn close(&mut self, category: Category) -> Result<()> {
+        match self.open.iter().find(|open| open.0 == category) {
+            Some(&(_, block)) => self.seal(category, block),
+            None => Ok(()),
+        }
     }
 
     /// Emits the open blocks and tells what was made of all content.
     pub fn finish(mut self) -> Result<Segmented> {
-        let mut open = std::mem::take(&mut self.open);
+        let mut open = self.open.clone();
         open.sort_unstable();
         for (category, block) in open {
             self.seal(category, block)?;
@@ -188,89 +186,61 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     }
 
     /// Goes on with the match with which the last piece ended.
-    fn go_on(&mut self, scan: &mut Scan<'_>) {
+    fn go_on(&mut self, scan: &mut Scan<'_>) -> Result<()> {
         let Some(place) = self.content.follow else {
-            return;
+            return Ok(());
         };
-        let source = self.blocks[place.block as usize].bytes();
-        let source = source.get(place.offset as usize..).unwrap_or_default();
-        let len = scan.whole(common_prefix(source, scan.bytes));
-        if len > 0 {
-            self.refer(
-                scan,
-                Match {
-                    start: 0,
-                    len,
-                    place,
-                },
-            );
-        } else {
+        let len = scan.whole(self.past.prefix(place, scan.bytes)?);
+        if len == 0 {
             self.content.follow = None;
+            return Ok(());
         }
+        let start = 0;
+        self.refer(scan, Match { start, len, place });
+        scan.noted = scan.anchors.partition_point(|a| a.end as usize <= len);
+        Ok(())
     }
 
-    /// Rolls on to the next match that is worth taking.
-    fn scan(&mut self, scan: &mut Scan<'_>) -> Result<Option<Match>> {
-        loop {
-            // in runs, so that the loop over bytes has nothing else to do
-            let stop = scan.bytes.len().min(scan.stored + FLUSH + KEEP);
-            while let Some(state) = self.next_anchor(scan, stop) {
-                if scan.at >= scan.blind
-                    && let Some(found) = self.probe(scan, state)
-                {
-                    return Ok(Some(found));
-                }
-                self.content.anchors.push((scan.at, state));
-            }
-            if stop == scan.bytes.len() {
-                return Ok(None);
-            }
-            self.store(scan, scan.whole(scan.at - KEEP))?;
+    /// Compares what was stored around the same anchor with what stands here.
+    fn probe(&mut self, scan: &mut Scan<'_>, anchor: Anchor) -> Result<Option<Match>> {
+        let Some(place) = self.anchors.get(anchor.hash) else {
+            return Ok(None);
+        };
+        if place.block as usize >= self.numbers.len() {
+            return Ok(None);
         }
-    }
-
-    /// Rolls to the byte after the next anchor before `stop`.
-    fn next_anchor(&mut self, scan: &mut Scan<'_>, stop: usize) -> Option<u64> {
-        let mut state = self.content.state;
-        let run = scan.bytes.get(scan.at..stop).unwrap_or_default();
-        for (index, &byte) in run.iter().enumerate() {
-            state = roll(state, byte);
-            if is_anchor(state) {
-                scan.at += index + 1;
-                self.content.state = state;
-                return Some(state);
-            }
-        }
-        scan.at = stop.max(scan.at);
-        self.content.state = state;
-        None
-    }
-
-    /// Compares what was stored after the same anchor with what stands here.
-    fn probe(&self, scan: &mut Scan<'_>, state: u64) -> Option<Match> {
-        let newest = (self.blocks.len() as u32).checked_sub(1)?;
-        let place = self.anchors.get(state, newest)?;
-        let source = self.blocks[place.block as usize].bytes();
-        let (before, after) = source.split_at_checked(place.offset as usize)?;
-        let back = common_suffix(before, &scan.bytes[scan.stored..scan.at]);
+        let end = anchor.end as usize;
+        let back = self.past.suffix(place, &scan.bytes[scan.stored..end])?;
         if back == 0 {
-            return None;
+            return Ok(None);
         }
-        let ahead = common_prefix(after, &scan.bytes[scan.at..]);
-        let own = self.open.contains(&(scan.category, place.block));
-        let start = (scan.at - back).next_multiple_of(scan.grain);
-        let len = scan.whole((scan.at + ahead).saturating_sub(start));
-        if len < if own { NEAR } else { FAR } {
+        let ahead = self.past.prefix(place, &scan.bytes[end..])?;
+        let start = (end - back).next_multiple_of(scan.grain);
+        let len = scan.whole((end + ahead).saturating_sub(start));
+        if len < self.least(scan.category, place) {
             // what follows within this match would only find it again: looking there each time
             // is quadratic
-            scan.blind = scan.at + ahead;
-            return None;
+            scan.blind = end + ahead;
+            return Ok(None);
         }
         let place = Place {
             block: place.block,
-            offset: (place.offset as usize + start - scan.at) as u32,
+            offset: (place.offset as usize + start - end) as u32,
         };
-        Some(Match { start, len, place })
+        Ok(Some(Match { start, len, place }))
+    }
+
+    /// Tells how long a match with a place must be.
+    fn least(&self, category: Category, place: Place) -> usize {
+        if !self.open.contains(&(category, place.block)) {
+            return FAR;
+        }
+        let distance = self.past.open_len(place.block) as u64 - u64::from(place.offset);
+        if distance < self.codec_window {
+            NEAR
+        } else {
+            FAR
+        }
     }
 
     /// Takes bytes as stored before.
@@ -278,59 +248,38 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         let Match { start, len, place } = found;
         self.add_extent(place, len);
         self.result.matched += len as u64;
-        scan.at = start + len;
-        scan.stored = scan.at;
-        self.content.anchors.clear();
-        self.content.state = scan.bytes[scan.at.saturating_sub(REACH)..scan.at]
-            .iter()
-            .fold(0, |state, &byte| roll(state, byte));
-        let offset = place.offset + len as u32;
+        scan.stored = start + len;
         self.content.follow = Some(Place {
             block: place.block,
-            offset,
+            offset: place.offset + len as u32,
         });
     }
 
     /// Stores bytes up to `to` in the open block of their category, and in further ones.
     fn store(&mut self, scan: &mut Scan<'_>, to: usize) -> Result<()> {
-        let mut taken = 0;
         while scan.stored < to {
             self.content.follow = None;
             let block = self.open_block(scan.category);
-            let Body::Open(body) = &mut self.blocks[block as usize] else {
-                return Err(Error::invalid("an open block is not open"));
-            };
-            let offset = body.len();
+            let offset = self.past.open_len(block);
             // at least one grain, so that a block larger than asked beats one that is cut wrong
             let most = (self.block_size / scan.grain).max(1) * scan.grain;
             let len = (to - scan.stored).min(most - offset);
             let start = scan.stored;
-            body.extend_from_slice(&scan.bytes[start..start + len]);
-            let full = body.len() == most;
-            while let Some(&(end, state)) = self.content.anchors.get(taken)
-                && end <= start + len
+            self.past.append(block, &scan.bytes[start..start + len])?;
+            while let Some(anchor) = scan.anchors.get(scan.noted)
+                && anchor.end as usize <= start + len
             {
-                let place = Place {
-                    block,
-                    offset: (offset + end - start) as u32,
-                };
-                self.anchors.put(state, place);
-                taken += 1;
+                let offset = (offset + anchor.end as usize - start) as u32;
+                self.anchors.put(anchor.hash, Place { block, offset });
+                scan.noted += 1;
             }
             scan.stored += len;
-            self.add_extent(
-                Place {
-                    block,
-                    offset: offset as u32,
-                },
-                len,
-            );
-            if full {
-                self.open.retain(|&(_, open)| open != block);
+            let offset = offset as u32;
+            self.add_extent(Place { block, offset }, len);
+            if self.past.open_len(block) == most {
                 self.seal(scan.category, block)?;
             }
         }
-        self.content.anchors.drain(..taken);
         Ok(())
     }
 
@@ -339,34 +288,22 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         if let Some(&(_, block)) = self.open.iter().find(|open| open.0 == category) {
             return block;
         }
-        let block = self.blocks.len() as u32;
-        self.blocks
-            .push(Body::Open(Vec::with_capacity(self.block_size)));
+        let block = self.past.open(self.block_size);
         self.numbers.push(u32::MAX);
         self.open.push((category, block));
         block
     }
 
-    /// Makes a segment of a block and keeps it in the window.
+    /// Makes a segment of a block.
     fn seal(&mut self, category: Category, block: u32) -> Result<()> {
-        let body = std::mem::replace(&mut self.blocks[block as usize], Body::Forgotten);
-        let Body::Open(bytes) = body else {
-            return Err(Error::invalid("a block was sealed twice"));
-        };
-        let data = Arc::new(bytes);
+        self.open.retain(|&(_, open)| open != block);
+        let data = self.past.close(block)?;
         let sequence = self.result.segments;
         self.numbers[block as usize] = sequence;
         self.result.segments = sequence
             .checked_add(1)
             .filter(|&count| count < u32::MAX)
             .ok_or_else(|| Error::limit("more than 4294967294 blocks; choose larger ones"))?;
-        self.blocks[block as usize] = Body::Sealed(Arc::clone(&data));
-        self.sealed.push_back(block);
-        while self.sealed.len() > self.window {
-            if let Some(oldest) = self.sealed.pop_front() {
-                self.blocks[oldest as usize] = Body::Forgotten;
-            }
-        }
         (self.emit)(Segment {
             sequence,
             category,
@@ -406,10 +343,11 @@ struct Scan<'a> {
     grain: usize,
     /// Bytes before this are stored or referred to.
     stored: usize,
-    /// The hash stands before this byte.
-    at: usize,
     /// Anchors before this byte lie in a match that was too short.
     blind: usize,
+    anchors: &'a [Anchor],
+    /// Anchors before this one are in the table or never will be.
+    noted: usize,
 }
 
 impl Scan<'_> {
@@ -434,6 +372,8 @@ mod tests {
     use model::{ByteOrder, Padding, Waveform};
 
     use super::*;
+    use crate::anchors::{Finder, Spacing};
+    use crate::scratch::Scratch;
 
     fn noise(len: usize, mut state: u64) -> Vec<u8> {
         let mut next = || {
@@ -461,18 +401,31 @@ mod tests {
         let third = [&noise(12_000, 4)[..], &second, &noise(40_000 * 6, 5)[..]].concat();
         let whole = |len: usize| len / 6 * 6;
         let mut segments = Vec::new();
-        let mut segmenter = Segmenter::new(16 << 10, 8, 1 << 20, |segment: Segment| {
+        let total = 1 << 20;
+        let cut = Cut {
+            block_size: 16 << 10,
+            codec_window: u64::MAX,
+            total,
+            retention: Retention {
+                kept: 2,
+                lookback: 8,
+                scratch: Scratch::new(std::env::temp_dir()),
+            },
+        };
+        let mut segmenter = Segmenter::new(cut, |segment: Segment| {
             segments.push(segment.data);
             Ok(())
         })
         .unwrap();
         let contents = [first, second, third];
+        let spacing = Spacing::for_content(total);
         for content in &contents {
             let (frames, rest) = content.split_at(whole(content.len()));
             for piece in frames.chunks(6 * 5000) {
-                segmenter.data(piece, category).unwrap();
+                let anchors = Finder::new(spacing).find(piece);
+                segmenter.data(piece, &anchors, category).unwrap();
             }
-            segmenter.data(rest, Category::Default).unwrap();
+            segmenter.data(rest, &[], Category::Default).unwrap();
             segmenter.end();
         }
         let result = segmenter.finish().unwrap();

@@ -96,7 +96,7 @@ fn mixed() -> Mock {
 }
 
 #[test]
-fn every_file_comes_back_with_every_order_and_window() {
+fn every_file_comes_back_with_every_order_and_lookback() {
     let source = mixed();
     for order in [
         Order::Similarity,
@@ -104,15 +104,18 @@ fn every_file_comes_back_with_every_order_and_window() {
         Order::ReversePath,
         Order::None,
     ] {
-        for window in [0, 1, 9] {
+        for lookback in [Some(0), Some(1), Some(9), None] {
             let options = Options {
                 threads: 2,
                 order,
-                window,
+                lookback,
                 ..Options::default()
             };
             let (image, report) = pack(&source, &options);
-            assert!(image.contents() == source.contents(), "{order:?} {window}");
+            assert!(
+                image.contents() == source.contents(),
+                "{order:?} {lookback:?}"
+            );
             assert_eq!(
                 (report.unreadable, report.changed, report.left_out),
                 (0, 0, 0)
@@ -128,11 +131,46 @@ fn threads_do_not_change_the_image() {
     let (one, report) = pack(&source, &options(1));
     for threads in [2, 8] {
         for _ in 0..3 {
-            let (more, other) = pack(&source, &options(threads));
+            let (more, mut other) = pack(&source, &options(threads));
             assert!(one.dump() == more.dump(), "{threads} threads");
+            other.memory = report.memory;
             assert_eq!(report, other);
         }
     }
+}
+
+#[test]
+fn memory_does_not_change_the_image() {
+    let source = mixed();
+    let (all, report) = pack(&source, &options(2));
+    // only a few blocks stay in memory
+    let memory = Some(35 << 20);
+    let few = Options {
+        memory,
+        ..options(2)
+    };
+    let (little, other) = pack(&source, &few);
+    assert!(all.blocks.len() > 100, "{}", all.blocks.len());
+    assert!(all.dump() == little.dump());
+    assert!(other.memory <= 35 << 20 && other.memory < report.memory);
+    assert_eq!(other.matched_bytes, report.matched_bytes);
+    assert!(little.contents() == source.contents());
+
+    let too_little = Options {
+        memory: Some(1 << 20),
+        ..options(2)
+    };
+    let (writer, _) = MemoryWriter::new(BLOCK);
+    let error = build(&source, writer, &too_little, &Quiet).unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    let nowhere = Options {
+        memory,
+        scratch: "/nonexistent/directory".into(),
+        ..options(2)
+    };
+    let (writer, _) = MemoryWriter::new(BLOCK);
+    let error = build(&source, writer, &nowhere, &Quiet).unwrap_err();
+    assert_eq!(error.kind(), Kind::Io);
 }
 
 #[test]
@@ -257,13 +295,7 @@ fn matches_go_on_over_pieces() {
         ("a", data(long.clone())),
         ("b", data([b"x".to_vec(), long].concat())),
     ]);
-    let (image, _) = pack(
-        &source,
-        &Options {
-            window: 100,
-            ..options(2)
-        },
-    );
+    let (image, _) = pack(&source, &options(2));
     assert!(image.contents() == source.contents());
     assert!(image.stored() < (5 << 20) + 1000, "{}", image.stored());
 }
@@ -591,13 +623,13 @@ mod random {
         #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_tree_comes_back(files in tree(), block_size in 1u32..100_000, window in 0u32..5) {
+        fn any_tree_comes_back(files in tree(), block_size in 1u32..100_000, lookback in prop::option::of(0u32..5)) {
             let block_size = block_size.max(700);
             let source = Mock::new(files);
             let mut dumps = Vec::new();
             for threads in [1, 3] {
                 let (writer, image) = MemoryWriter::new(block_size);
-                let options = Options { threads, window, ..Options::default() };
+                let options = Options { threads, lookback, ..Options::default() };
                 let report = build(&source, writer, &options, &Quiet).unwrap();
                 let image = image.lock().unwrap();
                 prop_assert!(image.contents() == source.contents());

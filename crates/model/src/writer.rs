@@ -120,6 +120,13 @@ pub trait SegmentEncoder: Send + Sync {
     /// Encodes one segment; the result depends on the segment alone. A format whose stored unit
     /// is smaller than a segment (clusters of a fixed encoded size) cuts it further in here.
     fn encode(&self, segment: &Segment) -> Result<Block>;
+
+    /// Tells how many bytes of memory encoding a segment of `len` bytes takes at most, without
+    /// the segment and its stored form.
+    fn memory(&self, len: u32) -> u64;
+
+    /// Tells how many bytes back in a segment the codec sees repeats.
+    fn window(&self) -> u64;
 }
 
 /// A range of a file in decoded terms; the writer finds the stored bytes when it finishes.

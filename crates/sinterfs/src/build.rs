@@ -45,8 +45,14 @@ pub struct BuildRequest {
     pub metadata_compression: Option<String>,
     /// Bytes of a block.
     pub block_size: Option<u64>,
-    /// How many blocks back repeats are looked for.
+    /// How many blocks back repeats are looked for; `None` means all.
     pub lookback: Option<u32>,
+    /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for
+    /// each thread, or what one thread needs if that is more.
+    pub memory: Option<u64>,
+    /// The directory for what does not fit into that memory; `None` means that of the image, or
+    /// that of temporary files if the image goes to standard output.
+    pub scratch: Option<PathBuf>,
     /// The order of files.
     pub order: Option<Order>,
     /// How many threads work.
@@ -93,6 +99,8 @@ impl BuildRequest {
             metadata_compression: None,
             block_size: None,
             lookback: None,
+            memory: None,
+            scratch: None,
             order: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             exclude: Vec::new(),
@@ -146,7 +154,9 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
     let options = ::build::Options {
         threads: request.threads,
         order: request.order.unwrap_or(level.order),
-        window: request.lookback.unwrap_or(level.lookback),
+        lookback: request.lookback,
+        memory: request.memory,
+        scratch: scratch(request, path),
         transform: transform(request)?,
     };
     let source = Directory::open(&request.source, directory_options(request, path)?)?;
@@ -222,7 +232,7 @@ fn create_options(request: &BuildRequest, level: &levels::Level) -> Result<Creat
 /// paths nor the number of threads.
 fn settings_in_words(request: &BuildRequest, level: &levels::Level) -> Vec<String> {
     let order = request.order.unwrap_or(level.order);
-    vec![
+    let mut words = vec![
         "sinter".to_owned(),
         "build".to_owned(),
         format!("--level={}", request.level),
@@ -234,10 +244,26 @@ fn settings_in_words(request: &BuildRequest, level: &levels::Level) -> Vec<Strin
             "--block-size={}",
             request.block_size.unwrap_or(1 << level.block_bits)
         ),
-        format!("--lookback={}", request.lookback.unwrap_or(level.lookback)),
         format!("--order={order}"),
         format!("--time-resolution={}", request.time_resolution),
-    ]
+    ];
+    words.extend(
+        request
+            .lookback
+            .map(|blocks| format!("--lookback={blocks}")),
+    );
+    words
+}
+
+/// Chooses the directory for scratch files.
+fn scratch(request: &BuildRequest, output: Option<&Path>) -> PathBuf {
+    let beside = || {
+        let parent = output?.parent()?;
+        let here = parent.as_os_str().is_empty();
+        Some(if here { Path::new(".") } else { parent }.to_owned())
+    };
+    let chosen = request.scratch.clone().or_else(beside);
+    chosen.unwrap_or_else(std::env::temp_dir)
 }
 
 fn directory_options(request: &BuildRequest, output: Option<&Path>) -> Result<directory::Options> {

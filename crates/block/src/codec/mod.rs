@@ -10,6 +10,7 @@
 //! level's tables until it ends.
 
 pub mod brotli;
+mod cost;
 mod encoding;
 pub mod flac;
 pub mod lz4;

@@ -198,7 +198,7 @@ pub(super) fn encode(raw: &[u8], options: Options) -> Result<Vec<u8>> {
 const MIN_DICT: u32 = 4096;
 
 /// The dictionaries of the presets 0 to 9 as powers of two.
-const DICT_OF_LEVEL: [u32; 10] = [18, 20, 21, 22, 22, 23, 23, 24, 25, 26];
+pub(super) const DICT_OF_LEVEL: [u32; 10] = [18, 20, 21, 22, 22, 23, 23, 24, 25, 26];
 
 fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {
     let mut encoder = Stream::new_stream_encoder(filters, Check::Crc64).map_err(cannot_encode)?;

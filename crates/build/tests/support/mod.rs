@@ -133,6 +133,15 @@ impl SegmentEncoder for Xor {
         let bytes = data.iter().map(|byte| byte ^ 0x55).collect();
         Block::new(segment, bytes)
     }
+
+    fn memory(&self, len: u32) -> u64 {
+        u64::from(len)
+    }
+
+    fn window(&self) -> u64 {
+        // as if it saw the whole segment
+        u64::MAX
+    }
 }
 
 impl ImageWriter for MemoryWriter {

@@ -22,8 +22,8 @@ Examples:
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 
-Levels: 0 none; 1 lz4; 2, 3 lz4hc; 4, 5, 6, 7 zstd; 8, 9 lzma. Higher levels have larger blocks and
-look further back for repeats; 7 is the default.
+Levels: 0 none; 1 lz4; 2, 3 lz4hc; 4, 5, 6, 7 zstd; 8, 9 lzma. Higher levels have larger blocks; 7 is
+the default.
 
 Compressions: none, zstd:level=1..22[:window=LOG][:long], lzma:level=0..9[:extreme][:dict=LOG]
 [:binary=x86|arm|arm64|...], lz4[:level=N], lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG].
@@ -63,9 +63,17 @@ pub struct Args {
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
-    /// How many blocks back repeats are looked for, in place of the level's.
+    /// Look for repeats only so many blocks back, not in everything before.
     #[arg(short = 'B', long, value_name = "BLOCKS")]
     lookback: Option<u32>,
+
+    /// The memory that may be taken (default: 512m and as much again for each thread).
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+
+    /// The directory for what does not fit into memory (default: that of the image).
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
 
     /// The order of files in the image, in place of the level's.
     #[arg(long, value_enum)]
@@ -213,6 +221,8 @@ fn request(args: Args) -> Result<BuildRequest> {
         metadata_compression: args.metadata_compression,
         block_size: args.block_size,
         lookback: args.lookback,
+        memory: args.memory,
+        scratch: args.scratch,
         order: args.order.map(Order::from),
         threads: args.jobs.threads(),
         exclude: args.exclude,
@@ -295,10 +305,11 @@ fn summary(report: &BuildReport, seconds: f64) -> String {
         bytes => format!(" ({:.1}% of the files)", percent(image.image_bytes, bytes)),
     };
     text += &format!(
-        "image: {}{} in {seconds:.1} s, {}/s\n",
+        "image: {}{} in {seconds:.1} s, {}/s, memory bound {}\n",
         human(image.image_bytes),
         of_files,
         human((tree.bytes as f64 / seconds.max(1e-3)) as u64),
+        human(pipeline.memory),
     );
     if !report.is_complete() {
         text += &format!(
@@ -327,6 +338,7 @@ fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json::Val
         "duplicate_files": pipeline.duplicates,
         "duplicate_bytes": pipeline.duplicate_bytes,
         "matched_bytes": pipeline.matched_bytes,
+        "memory": pipeline.memory,
         "hole_bytes": pipeline.hole_bytes,
         "blocks": image.blocks,
         "raw_bytes": image.raw_bytes,

@@ -218,4 +218,12 @@ impl SegmentEncoder for BlockEncoder {
         )?;
         Block::new(segment, bytes)
     }
+
+    fn memory(&self, len: u32) -> u64 {
+        self.encoding.memory(len)
+    }
+
+    fn window(&self) -> u64 {
+        self.encoding.window()
+    }
 }

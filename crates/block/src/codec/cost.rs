@@ -1,0 +1,134 @@
+//! What an encoding costs and sees: memory of its encoder, and how far back it finds repeats.
+//!
+//! In: an encoding and the length of a block. Out: bytes, rounded up. **Invariant:** the estimates
+//! of memory are upper bounds for the versions of the libraries that are linked; the tests of
+//! zstd's hold them against the contexts themselves.
+
+use super::Encoding;
+
+/// The tables of zstd's levels from 1 to 22, as powers of two of 4-byte entries: chain (or tree)
+/// and hash. From zstd's manual of compression parameters for large input.
+const ZSTD_TABLES: [(u32, u32); 22] = [
+    (13, 14),
+    (15, 16),
+    (16, 17),
+    (18, 18),
+    (18, 19),
+    (18, 19),
+    (19, 20),
+    (19, 20),
+    (20, 21),
+    (21, 22),
+    (21, 22),
+    (22, 23),
+    (22, 22),
+    (22, 23),
+    (23, 23),
+    (22, 22),
+    (23, 22),
+    (23, 22),
+    (24, 22),
+    (25, 23),
+    (26, 24),
+    (27, 25),
+];
+
+/// The windows of zstd's levels from 1 to 22, as powers of two.
+const ZSTD_WINDOWS: [u32; 22] = [
+    19, 20, 21, 21, 21, 21, 21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 25, 26, 27,
+];
+
+/// What every encoder takes besides its tables, in bytes.
+const BASE: u64 = 8 << 20;
+
+impl Encoding {
+    /// Tells how many bytes of memory encoding a block of `len` bytes takes at most, without the
+    /// block and its encoded form.
+    pub fn memory(&self, len: u32) -> u64 {
+        let log = u64::from(len).next_power_of_two().trailing_zeros().max(10);
+        let power = |bits: u32| 1u64 << bits;
+        BASE + match *self {
+            Self::None => 0,
+            Self::Zstd {
+                level,
+                window,
+                long,
+            } => {
+                let row = level.clamp(1, 22) as usize - 1;
+                let (chain, hash) = ZSTD_TABLES[row];
+                let window = window.unwrap_or(ZSTD_WINDOWS[row]).min(log);
+                let tables = 4 * power(chain.min(window + 1)) + 4 * power(hash.min(window + 1));
+                // row hashes have a tag of 2 bytes an entry; the long mode a table of 8 bytes for
+                // each 128 positions and a list of sequences
+                let tags = 2 * power(hash.min(window + 1));
+                tables + tags + if long { power(window) / 8 } else { 0 }
+            }
+            // binary trees: the dictionary twice, two links a position, hash tables
+            Self::Lzma { level, dict, .. } => {
+                let dict = dict.unwrap_or(Self::lzma_dict(level)).min(log);
+                power(dict) * 23 / 2
+            }
+            Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
+            Self::Brotli { lgwin, .. } => power(lgwin.min(log)) * 16 + u64::from(len) * 3,
+        }
+    }
+
+    /// Tells how many bytes back in a block the codec sees repeats.
+    pub fn window(&self) -> u64 {
+        let power = |bits: u32| 1u64 << bits;
+        match *self {
+            Self::None => 0,
+            Self::Zstd { level, window, .. } => {
+                power(window.unwrap_or(ZSTD_WINDOWS[level.clamp(1, 22) as usize - 1]))
+            }
+            Self::Lzma { level, dict, .. } => power(dict.unwrap_or(Self::lzma_dict(level))),
+            Self::Lz4 { .. } | Self::Lz4Hc { .. } => power(16),
+            Self::Brotli { lgwin, .. } => power(lgwin),
+        }
+    }
+
+    fn lzma_dict(level: u32) -> u32 {
+        super::xz::DICT_OF_LEVEL[level.min(9) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zstd_safe::{CCtx, CParameter};
+
+    use super::*;
+
+    #[test]
+    fn zstd_takes_no_more_than_was_told() {
+        let raw: Vec<u8> = (0..4_000_000u32)
+            .flat_map(|n| (n / 3).to_le_bytes())
+            .collect();
+        for (level, window, long) in [(1, None, false), (9, Some(24), true), (12, None, false)]
+            .into_iter()
+            .chain((13..=22).map(|level| (level, None, false)))
+        {
+            let encoding = Encoding::Zstd {
+                level,
+                window,
+                long,
+            };
+            let mut context = CCtx::create();
+            context
+                .set_parameter(CParameter::CompressionLevel(level))
+                .unwrap();
+            if let Some(window) = window {
+                context
+                    .set_parameter(CParameter::WindowLog(window))
+                    .unwrap();
+            }
+            context
+                .set_parameter(CParameter::EnableLongDistanceMatching(long))
+                .unwrap();
+            let mut encoded = Vec::with_capacity(zstd_safe::compress_bound(raw.len()));
+            context.compress2(&mut encoded, &raw).unwrap();
+            let told = encoding.memory(raw.len() as u32);
+            let taken = context.sizeof() as u64;
+            assert!(taken <= told, "{encoding}: {taken} > {told}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Divides the memory that a build may take among its stages.
+//!
+//! Enters the bound and what the stages need; leaves how many workers encode, how many segments
+//! wait for them, and how many full blocks stay in memory to be compared with.
+//! **Invariant:** the image does not depend on any of it.
+
+use model::{Error, Result};
+
+use crate::anchors::Anchors;
+use crate::readahead;
+
+/// Bytes of a build without its threads, by default.
+const BASE: u64 = 512 << 20;
+
+/// Bytes for each thread, by default.
+const PER_THREAD: u64 = 512 << 20;
+
+/// Bytes that a file takes while a build runs, its name aside: the tree 120, its content 100, the
+/// rest while files are ordered.
+const PER_NODE: u64 = 250;
+
+/// What the stages need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    /// Threads that were asked for.
+    pub threads: usize,
+    /// Bytes of a full block.
+    pub block_size: u32,
+    /// Bytes that encoding a block takes besides it.
+    pub encoder: u64,
+    /// Bytes of content.
+    pub content: u64,
+    /// Names in the tree.
+    pub nodes: u64,
+}
+
+/// What the stages get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// Threads for everything but encoding.
+    pub threads: usize,
+    /// Threads that encode.
+    pub workers: usize,
+    /// Segments between the segment stage and the image.
+    pub in_flight: usize,
+    /// Full blocks that stay in memory.
+    pub kept: usize,
+    /// The bytes that all this takes at most.
+    pub memory: u64,
+}
+
+impl Budget {
+    /// Divides `memory` bytes; by default so many as a worker for each thread is likely to need,
+    /// and as many as one worker needs in any case.
+    ///
+    /// # Errors
+    /// `Invalid` if an explicit bound is below what one worker needs.
+    pub fn new(needs: Needs, memory: Option<u64>) -> Result<Self> {
+        let block = u64::from(needs.block_size).min(needs.content.max(1));
+        let blocks = needs.content.div_ceil(block).max(1);
+        let threads = needs.threads.max(1);
+        // the block that is being filled, and the ends of those of other categories
+        let open = block * 2;
+        let fixed = readahead::BUDGET + Anchors::memory(needs.content) + needs.nodes * PER_NODE;
+        // a block may be encoded to as many bytes, which wait for the image
+        let worker = needs.encoder + block * 2;
+        let least = fixed + open + worker;
+        let bound = match memory {
+            Some(bound) if bound < least => {
+                return Err(Error::invalid(format!(
+                    "{} MiB of memory are too little, {} MiB are needed: allow more, or choose \
+                     smaller blocks or a lower level",
+                    bound >> 20,
+                    (least >> 20) + 1
+                )));
+            }
+            Some(bound) => bound,
+            None => least.max(BASE + PER_THREAD * threads as u64),
+        };
+        let workers = ((bound - fixed - open) / worker)
+            .min(threads as u64)
+            .min(blocks)
+            .max(1);
+        let rest = bound - fixed - open - workers * worker;
+        // one more that waits, so that no worker does
+        let waiting = (rest / (block * 2)).min(1);
+        let kept = ((rest - waiting * block * 2) / block).min(blocks);
+        Ok(Self {
+            threads,
+            workers: workers as usize,
+            in_flight: (workers + waiting) as usize,
+            kept: kept as usize,
+            memory: fixed + open + workers * worker + waiting * block * 2 + kept * block,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn needs() -> Needs {
+        Needs {
+            threads: 2,
+            block_size: 64 << 20,
+            encoder: 300 * MIB,
+            content: 4 << 30,
+            nodes: 100_000,
+        }
+    }
+
+    #[test]
+    fn more_memory_gives_more_workers_then_more_blocks() {
+        let budget = |memory: u64| Budget::new(needs(), Some(memory * MIB)).unwrap();
+        assert!(Budget::new(needs(), Some(500 * MIB)).is_err());
+        assert_eq!(budget(900).workers, 1);
+        assert_eq!(budget(1500).workers, 2);
+        assert!(budget(3000).kept > budget(1500).kept);
+        assert_eq!(budget(1 << 20).workers, 2);
+        for memory in [900, 1000, 1500, 2000, 1 << 20] {
+            assert!(budget(memory).memory <= memory * MIB);
+        }
+        assert_eq!(Budget::new(needs(), None).unwrap().workers, 2);
+    }
+
+    #[test]
+    fn without_a_bound_there_is_enough_for_one_worker() {
+        let huge = Needs {
+            block_size: 1 << 30,
+            encoder: 10 << 30,
+            ..needs()
+        };
+        assert_eq!(Budget::new(huge, None).unwrap().workers, 1);
+    }
+
+    #[test]
+    fn little_content_takes_little() {
+        let small = Needs {
+            content: 1 << 20,
+            nodes: 10,
+            encoder: 5 << 20,
+            ..needs()
+        };
+        let budget = Budget::new(small, Some(64 * MIB)).unwrap();
+        assert_eq!((budget.workers, budget.kept), (1, 1));
+    }
+}
