@@ -16,6 +16,8 @@ use model::{Error, Observer, Result};
 
 use crate::read::{Dwarfs, OpenOptions};
 
+pub(crate) use tables::needed_of_blocks;
+
 /// Problems that are kept; of more only the number is.
 const KEPT: usize = 10_000;
 
@@ -87,7 +89,7 @@ pub fn check(
         }
     };
     let found = sections::list(&reader, &options.limits, &mut report)?;
-    let needed = image.as_ref().map(tables::needed_of_blocks);
+    let needed = image.as_ref().map(needed_of_blocks);
     let job = sections::Job {
         reader: &reader,
         found: &found,

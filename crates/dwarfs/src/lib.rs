@@ -8,5 +8,6 @@ pub mod framing;
 mod frozen;
 pub mod layout;
 pub mod read;
+pub mod rewrite;
 mod thrift;
 pub mod write;

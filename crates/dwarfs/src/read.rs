@@ -179,6 +179,7 @@ fn image_info(reader: &SectionReader, metadata: &Metadata, derived: &Derived) ->
             xattrs: false,
             special_hard_links: false,
             holes: metadata.chunks.hole_block.is_some(),
+            all_times: !metadata.options.mtime_only,
             time_unit: metadata.options.time_unit(),
         },
     }

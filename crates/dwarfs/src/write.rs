@@ -13,6 +13,7 @@ mod history;
 mod metadata;
 mod numbering;
 mod options;
+mod rewritten;
 mod section;
 mod strings;
 mod times;
@@ -20,6 +21,10 @@ mod writer;
 
 pub use options::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions};
 pub use writer::DwarfsWriter;
+
+pub(crate) use metadata::CarriedCategories;
+pub(crate) use section::assemble;
+pub(crate) use writer::BlockEncoder;
 
 /// Turns counts into where each run starts, with the end of the last; packed, into the differences
 /// of these, the first being zero.

@@ -43,6 +43,27 @@ pub enum Machine {
 }
 
 impl Machine {
+    /// All of them, in their order.
+    pub const ALL: [Self; 17] = [
+        Self::X86,
+        Self::X86_64,
+        Self::Arm,
+        Self::Arm64,
+        Self::Mips,
+        Self::MipsEl,
+        Self::Mips64,
+        Self::Mips64El,
+        Self::PowerPc,
+        Self::PowerPc64,
+        Self::PowerPc64El,
+        Self::RiscV,
+        Self::S390,
+        Self::Sparc,
+        Self::Ia64,
+        Self::LoongArch,
+        Self::Other,
+    ];
+
     /// Tells the name of the stream of its code.
     pub const fn name(self) -> &'static str {
         match self {

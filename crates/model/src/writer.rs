@@ -47,6 +47,17 @@ impl Category {
         }
     }
 
+    /// Finds the category that an image calls by a name; `None` for a name that says not enough to
+    /// know one, as that of audio does without the form of its samples.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let plain = [Self::Default, Self::Text, Self::Incompressible];
+        let code = Machine::ALL.into_iter().map(Self::Code);
+        plain
+            .into_iter()
+            .chain(code)
+            .find(|category| category.name() == name)
+    }
+
     /// Tells the bytes that stay together: content of this category comes, and is cut, in
     /// multiples of so many.
     pub const fn granularity(self) -> u32 {
@@ -254,6 +265,15 @@ pub trait ImageWriter: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn categories_are_found_by_their_names() {
+        for category in [Category::Text, Category::Code(Machine::X86_64)] {
+            assert_eq!(Category::from_name(category.name()), Some(category));
+        }
+        assert_eq!(Category::from_name("pcmaudio/waveform"), None);
+        assert!(Machine::ALL.is_sorted());
+    }
 
     #[test]
     fn a_block_takes_its_place_from_its_segment() {

@@ -11,7 +11,7 @@ use crate::read::Dwarfs;
 use crate::read::content::Piece;
 
 /// Tells how many bytes chunks need of each block.
-pub(super) fn needed_of_blocks(image: &Dwarfs) -> Vec<u64> {
+pub(crate) fn needed_of_blocks(image: &Dwarfs) -> Vec<u64> {
     let mut needed = vec![0_u64; image.sections.blocks.len()];
     for index in 0..image.metadata.chunks.block.len() {
         let Piece::Data { block, offset, len } = image.metadata.piece(index) else {

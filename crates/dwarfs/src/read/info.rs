@@ -207,6 +207,16 @@ impl Dwarfs {
         Ok(categories.into_values().collect())
     }
 
+    /// Tells the names of the categories and the category of each block, where the image tells.
+    pub(crate) fn block_categories(&self) -> Result<Option<(Vec<String>, Vec<u32>)>> {
+        let Some((names, numbers)) = self.category_tables()? else {
+            return Ok(None);
+        };
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let numbers = numbers.iter(&self.metadata.data).map(number).collect();
+        Ok(Some((names, numbers)))
+    }
+
     fn category_tables(&self) -> Result<Option<(Vec<String>, Ints)>> {
         let node = self.metadata.root();
         let names = node.field(root::CATEGORY_NAMES)?.optional()?;

@@ -5,45 +5,74 @@
 
 use super::compact::{CompactWriter, Type};
 use super::options::HistoryInfo;
+use crate::read::{HistoryEntry, Version};
 
-/// Encodes a history of one entry, made by a program with its version.
+/// Encodes a history: the former runs, and one of a program with its version.
 pub(super) fn encode(info: &HistoryInfo, program: &str) -> Vec<u8> {
     let mut w = CompactWriter::default();
     w.begin_struct();
     w.field(1, Type::List); // entries
-    w.elements(Type::Struct, 1);
-    entry(&mut w, info, program);
+    w.elements(Type::Struct, info.former.len() + 1);
+    for former in &info.former {
+        entry(&mut w, former);
+    }
+    entry(&mut w, &this_run(info, program));
     w.end_struct();
     w.finish()
 }
 
-fn entry(w: &mut CompactWriter, info: &HistoryInfo, program: &str) {
+fn this_run(info: &HistoryInfo, program: &str) -> HistoryEntry {
+    let mut libraries = info.library_versions.clone();
+    libraries.sort();
+    libraries.dedup();
+    HistoryEntry {
+        version: Version {
+            number: info.version,
+            is_release: true,
+            git_desc: Some(program.to_owned()),
+            ..Version::default()
+        },
+        system: info.system_id.clone(),
+        compiler: info.compiler_id.clone(),
+        arguments: info.arguments.clone(),
+        timestamp: info.timestamp,
+        libraries,
+    }
+}
+
+fn entry(w: &mut CompactWriter, run: &HistoryEntry) {
     w.begin_struct();
-    w.field(1, Type::Struct); // version
+    w.field(1, Type::Struct);
+    version(w, &run.version);
+    w.string_field(2, run.system.as_bytes());
+    w.string_field(3, run.compiler.as_bytes());
+    if !run.arguments.is_empty() {
+        w.field(4, Type::List);
+        strings(w, &run.arguments);
+    }
+    if let Some(timestamp) = run.timestamp {
+        w.int_field(5, Type::I64, timestamp.cast_signed());
+    }
+    if !run.libraries.is_empty() {
+        w.field(6, Type::Set);
+        strings(w, &run.libraries);
+    }
+    w.end_struct();
+}
+
+fn version(w: &mut CompactWriter, version: &Version) {
     w.begin_struct();
-    for (id, number) in (1..).zip(info.version) {
+    for (id, number) in (1..).zip(version.number) {
         // an unsigned 16-bit number in a signed one
         w.int_field(id, Type::I16, i64::from(number.cast_signed()));
     }
-    w.bool_field(4, true); // is_release
-    w.string_field(7, program.as_bytes()); // git_desc
-    w.end_struct();
-    w.string_field(2, info.system_id.as_bytes());
-    w.string_field(3, info.compiler_id.as_bytes());
-    if !info.arguments.is_empty() {
-        w.field(4, Type::List);
-        strings(w, &info.arguments);
+    w.bool_field(4, version.is_release);
+    for (id, text) in [(5, &version.git_rev), (6, &version.git_branch)] {
+        if let Some(text) = text {
+            w.string_field(id, text.as_bytes());
+        }
     }
-    if let Some(timestamp) = info.timestamp {
-        w.int_field(5, Type::I64, timestamp.cast_signed());
-    }
-    if !info.library_versions.is_empty() {
-        let mut versions = info.library_versions.clone();
-        versions.sort();
-        versions.dedup();
-        w.field(6, Type::Set);
-        strings(w, &versions);
-    }
+    w.string_field(7, version.to_string().as_bytes());
     w.end_struct();
 }
 
@@ -67,6 +96,7 @@ mod tests {
             arguments: vec!["a".to_owned()],
             timestamp: Some(100),
             library_versions: vec!["z-1".to_owned(), "b-2".to_owned(), "z-1".to_owned()],
+            former: Vec::new(),
         };
         #[rustfmt::skip]
         assert_eq!(encode(&info, "s 1"), [

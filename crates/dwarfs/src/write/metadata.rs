@@ -4,11 +4,12 @@
 //! **Invariant:** what is zero, empty or absent is left out. Names of fields and tables are
 //! upstream's (`thrift/metadata.thrift`). Memory: see `DwarfsWriter`.
 
+mod categories;
 mod entries;
 mod inodes;
 mod totals;
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
 use model::{Category, Content, ContentMap, NodeId, Result, Tree};
 
@@ -22,6 +23,8 @@ use crate::layout::metadata::{
 use entries::{Directories, Links, Names};
 use inodes::Inodes;
 use totals::Totals;
+
+pub(crate) use categories::CarriedCategories;
 
 /// Frozen metadata and what it could not hold.
 #[derive(Debug)]
@@ -42,6 +45,8 @@ pub(super) struct Blocks {
     pub(super) lens: Vec<u32>,
     /// The category of each.
     pub(super) categories: Vec<Category>,
+    /// What to tell of the categories instead.
+    pub(super) carried: Option<CarriedCategories>,
 }
 
 /// Gathers and freezes the metadata.
@@ -76,8 +81,7 @@ struct Tables<'t> {
     chunk_table: Vec<u32>,
     shared_files: Vec<u32>,
     devices: Vec<u64>,
-    category_names: Vec<&'static str>,
-    block_categories: Vec<u32>,
+    categories: Cow<'t, CarriedCategories>,
     cached_sizes: (Vec<u32>, Vec<u64>),
     cached_allocated: (Vec<u32>, Vec<u64>),
     totals: Totals,
@@ -87,13 +91,12 @@ impl<'t> Tables<'t> {
     fn new(
         tree: &'t Tree,
         map: &ContentMap,
-        blocks: &Blocks,
+        blocks: &'t Blocks,
         options: &WriteOptions,
     ) -> Result<Self> {
         let packing = options.packing;
         let numbering = Numbering::new(tree, map)?;
         let chunks = Chunks::new(map, &numbering.lists, &blocks.lens, options.block_size_bits)?;
-        let (category_names, block_categories) = block_categories(&blocks.categories);
         Ok(Self {
             names: Names::new(tree, &numbering, options)?,
             links: Links::new(tree, &numbering, options)?,
@@ -102,8 +105,10 @@ impl<'t> Tables<'t> {
             chunk_table: chunks.table(packing.chunk_table),
             shared_files: shared_files(&numbering.shared, packing.shared_files),
             devices: devices(tree, &numbering),
-            category_names,
-            block_categories,
+            categories: match &blocks.carried {
+                Some(carried) => Cow::Borrowed(carried),
+                None => Cow::Owned(CarriedCategories::of(&blocks.categories)),
+            },
             cached_sizes: chunks.cached_sizes(),
             cached_allocated: chunks.cached_allocated(),
             totals: Totals::new(tree, &numbering, &chunks)?,
@@ -173,10 +178,11 @@ impl<'t> Tables<'t> {
         if self.chunks.has_holes() {
             fields.optional(root::FEATURES, strings([FEATURE_SPARSE_FILES]));
         }
-        if !self.category_names.is_empty() {
-            let names = strings(self.category_names.iter().copied());
+        let categories = &*self.categories;
+        if !categories.numbers.is_empty() {
+            let names = strings(categories.names.iter().map(String::as_str));
             fields.optional(root::CATEGORY_NAMES, names);
-            fields.optional(root::BLOCK_CATEGORIES, ints(&self.block_categories));
+            fields.optional(root::BLOCK_CATEGORIES, ints(&categories.numbers));
         }
         if !self.cached_sizes.0.is_empty() {
             let cache = vec![
@@ -191,6 +197,16 @@ impl<'t> Tables<'t> {
                 ),
             ];
             fields.optional(root::REG_FILE_SIZE_CACHE, Value::Struct(cache));
+        }
+        if !categories.json.is_empty() {
+            let json = strings(categories.json.iter().map(String::as_str));
+            fields.optional(root::CATEGORY_METADATA_JSON, json);
+            let (blocks, numbers) = &categories.json_of_blocks;
+            let pairs = vec![
+                (pair::FIRST, Column::U32(blocks)),
+                (pair::SECOND, Column::U32(numbers)),
+            ];
+            fields.optional(root::BLOCK_CATEGORY_METADATA, structs(pairs));
         }
     }
 
@@ -286,18 +302,4 @@ fn devices(tree: &Tree, numbering: &Numbering) -> Vec<u64> {
         _ => 0,
     };
     numbering.device_nodes().iter().map(rdev).collect()
-}
-
-/// Tells the categories' names and which each block has; nothing if all are of the default one.
-fn block_categories(categories: &[Category]) -> (Vec<&'static str>, Vec<u32>) {
-    let known: BTreeSet<Category> = categories.iter().copied().collect();
-    if known.iter().all(|category| *category == Category::Default) {
-        return (Vec::new(), Vec::new());
-    }
-    let known: Vec<Category> = known.into_iter().collect();
-    let index = |category: &Category| known.partition_point(|other| other < category) as u32;
-    (
-        known.iter().map(|category| category.name()).collect(),
-        categories.iter().map(index).collect(),
-    )
 }

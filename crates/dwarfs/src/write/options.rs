@@ -6,6 +6,8 @@
 use block::codec::Encoding;
 use model::{Error, Result};
 
+use crate::read::HistoryEntry;
+
 /// Chooses how an image is written.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
@@ -87,6 +89,8 @@ pub struct HistoryInfo {
     pub timestamp: Option<u64>,
     /// Libraries with their versions.
     pub library_versions: Vec<String>,
+    /// The runs that made what this one read, oldest first.
+    pub former: Vec<HistoryEntry>,
 }
 
 /// The unit of times.

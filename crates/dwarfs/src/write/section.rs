@@ -28,7 +28,13 @@ pub(super) fn section(
     Ok(assemble(number, kind, Compression(U16::new(id)), &stored))
 }
 
-fn assemble(number: u32, kind: SectionType, compression: Compression, stored: &[u8]) -> Vec<u8> {
+/// Makes a section of stored bytes.
+pub(crate) fn assemble(
+    number: u32,
+    kind: SectionType,
+    compression: Compression,
+    stored: &[u8],
+) -> Vec<u8> {
     let mut header = SectionHeaderV2 {
         file: FileHeader {
             magic: MAGIC,
@@ -65,6 +71,11 @@ impl Index {
             .ok_or_else(|| Error::limit("an image of more than 2^48 bytes"))?;
         self.entries.push(entry);
         Ok(())
+    }
+
+    /// Tells how many sections there are, which is the number of the next.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Makes the section, which holds the entry of itself too.

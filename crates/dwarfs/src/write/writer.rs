@@ -12,11 +12,12 @@ use model::{
     SegmentEncoder, Summary, Tree,
 };
 
+use super::freeze::Frozen;
 use super::history;
 use super::metadata::{Blocks, Metadata, metadata};
 use super::options::WriteOptions;
-use super::section::{Index, section};
-use crate::layout::{SectionHeaderV2, SectionType};
+use super::section::{Index, assemble, section};
+use crate::layout::{Compression, FileHeader, MINOR_WRITTEN, SectionHeaderV2, SectionType};
 
 /// Writes an image to a sink from front to back, so that the sink may be a pipe.
 ///
@@ -29,9 +30,14 @@ pub struct DwarfsWriter {
     options: WriteOptions,
     index: Index,
     /// Bytes written so far.
-    offset: u64,
-    blocks: Blocks,
-    summary: Summary,
+    pub(super) offset: u64,
+    pub(super) blocks: Blocks,
+    pub(super) summary: Summary,
+    /// The version that sections tell.
+    pub(super) minor: u8,
+    /// Whole sections of unknown types with their kinds, to follow the metadata; their numbers are
+    /// not right yet.
+    pub(super) unknown: Vec<(SectionType, Compression, Vec<u8>)>,
 }
 
 impl fmt::Debug for DwarfsWriter {
@@ -48,19 +54,27 @@ impl DwarfsWriter {
     /// Starts an image; `Invalid` for options that the format does not have.
     pub fn new(out: Box<dyn Write + Send>, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        Ok(Self {
+        Ok(Self::around(out, options))
+    }
+
+    /// Starts an image with the block size of another, whatever that is.
+    pub(crate) fn around(out: Box<dyn Write + Send>, options: WriteOptions) -> Self {
+        Self {
             out,
             options,
             index: Index::default(),
             offset: 0,
             blocks: Blocks::default(),
             summary: Summary::default(),
-        })
+            minor: MINOR_WRITTEN,
+            unknown: Vec::new(),
+        }
     }
 
-    fn append(&mut self, kind: SectionType, bytes: &[u8]) -> Result<()> {
+    pub(super) fn append(&mut self, kind: SectionType, mut bytes: Vec<u8>) -> Result<()> {
         self.index.push(kind, self.offset)?;
-        self.write(bytes)
+        set_minor(&mut bytes, self.minor);
+        self.write(&bytes)
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
@@ -71,40 +85,58 @@ impl DwarfsWriter {
         Ok(())
     }
 
-    /// Tells the number of the next section, when so many have been written after the blocks.
-    fn number(&self, after_blocks: u32) -> Result<u32> {
-        let blocks = u32::try_from(self.blocks.lens.len()).ok();
-        blocks
-            .and_then(|blocks| blocks.checked_add(after_blocks))
-            .ok_or_else(|| Error::limit("more than 4294967295 sections in a DwarFS image"))
+    /// Tells the number of the next section.
+    pub(super) fn number(&self) -> Result<u32> {
+        u32::try_from(self.index.len())
+            .map_err(|_| Error::limit("more than 4294967295 sections in a DwarFS image"))
     }
 
-    fn append_metadata(&mut self, metadata: &Metadata) -> Result<()> {
-        let parts = [
-            (SectionType::METADATA_V2_SCHEMA, &metadata.frozen.schema),
-            (SectionType::METADATA_V2, &metadata.frozen.data),
-        ];
+    /// Appends content as the options encode metadata.
+    pub(super) fn append_encoded(&mut self, kind: SectionType, raw: &[u8]) -> Result<()> {
+        let encoding = &self.options.metadata_encoding;
+        let bytes = section(self.number()?, kind, encoding, raw)?;
+        self.append(kind, bytes)
+    }
+
+    pub(super) fn append_metadata(&mut self, metadata: &Metadata) -> Result<()> {
         let start = self.offset;
-        for (number, (kind, raw)) in (0..).zip(parts) {
-            let encoding = &self.options.metadata_encoding;
-            let bytes = section(self.number(number)?, kind, encoding, raw)?;
-            self.append(kind, &bytes)?;
-        }
+        let Frozen { schema, data } = &metadata.frozen;
+        self.append_encoded(SectionType::METADATA_V2_SCHEMA, schema)?;
+        self.append_encoded(SectionType::METADATA_V2, data)?;
         self.summary.metadata_bytes = self.offset - start;
         Ok(())
     }
 
-    /// Appends the history, if there is one, and tells the number of the next section.
-    fn append_history(&mut self) -> Result<u32> {
-        let number = self.number(2)?;
-        let Some(info) = &self.options.history else {
-            return Ok(number);
-        };
-        let raw = history::encode(info, &self.options.version_string);
-        let encoding = &self.options.metadata_encoding;
-        let bytes = section(number, SectionType::HISTORY, encoding, &raw)?;
-        self.append(SectionType::HISTORY, &bytes)?;
-        self.number(3)
+    /// Appends what follows the metadata, and tells what the image is like.
+    pub(crate) fn end(mut self: Box<Self>) -> Result<Summary> {
+        for (kind, compression, stored) in std::mem::take(&mut self.unknown) {
+            let bytes = assemble(self.number()?, kind, compression, &stored);
+            self.append(kind, bytes)?;
+        }
+        if let Some(info) = &self.options.history {
+            let raw = history::encode(info, &self.options.version_string);
+            self.append_encoded(SectionType::HISTORY, &raw)?;
+        }
+        if self.options.section_index {
+            let number = self.number()?;
+            let mut index = std::mem::take(&mut self.index).section(number, self.offset)?;
+            set_minor(&mut index, self.minor);
+            self.write(&index)?;
+        }
+        self.out
+            .flush()
+            .map_err(|error| Error::io("cannot write the image", error))?;
+        let mut summary = self.summary;
+        summary.image_bytes = self.offset;
+        summary.blocks = self.blocks.lens.len() as u64;
+        Ok(summary)
+    }
+}
+
+/// Changes the version that a section tells, which its hashes are not taken over.
+fn set_minor(section: &mut [u8], minor: u8) {
+    if let Some(byte) = section.get_mut(std::mem::offset_of!(FileHeader, minor)) {
+        *byte = minor;
     }
 }
 
@@ -124,7 +156,7 @@ impl ImageWriter for DwarfsWriter {
     }
 
     fn put(&mut self, block: Block) -> Result<()> {
-        let expected = self.number(0)?;
+        let expected = self.number()?;
         if block.sequence != expected {
             return Err(Error::invalid(format!(
                 "block {} was put where {expected} is next",
@@ -144,30 +176,14 @@ impl ImageWriter for DwarfsWriter {
                 block.bytes.len()
             )));
         }
-        self.append(SectionType::BLOCK, &block.bytes)?;
-        self.blocks.categories.push(block.category);
-        self.blocks.lens.push(block.raw_len);
-        self.summary.raw_bytes += u64::from(block.raw_len);
-        self.summary.block_bytes += block.bytes.len() as u64;
-        Ok(())
+        self.put_section(block.category, block.raw_len, block.bytes)
     }
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         let metadata = metadata(tree, map, &self.blocks, &self.options)?;
         self.append_metadata(&metadata)?;
-        let number = self.append_history()?;
-        if self.options.section_index {
-            let index = std::mem::take(&mut self.index).section(number, self.offset)?;
-            self.write(&index)?;
-        }
-        self.out
-            .flush()
-            .map_err(|error| Error::io("cannot write the image", error))?;
-        let mut summary = self.summary;
-        summary.image_bytes = self.offset;
-        summary.blocks = self.blocks.lens.len() as u64;
-        summary.losses = losses(&metadata);
-        Ok(summary)
+        self.summary.losses = losses(&metadata);
+        self.end()
     }
 }
 
@@ -192,9 +208,9 @@ fn losses(metadata: &Metadata) -> Vec<Loss> {
 
 /// Makes whole sections of segments: their number is known from the start.
 #[derive(Debug)]
-struct BlockEncoder {
-    encoding: Encoding,
-    block_size: u32,
+pub(crate) struct BlockEncoder {
+    pub(crate) encoding: Encoding,
+    pub(crate) block_size: u32,
 }
 
 impl SegmentEncoder for BlockEncoder {

@@ -55,6 +55,7 @@ fn history() -> HistoryInfo {
         arguments: vec!["sinter".to_owned(), "create".to_owned()],
         timestamp: Some(1_700_000_000),
         library_versions: vec!["libzstd-1.5.7".to_owned()],
+        former: Vec::new(),
     }
 }
 

@@ -132,6 +132,7 @@ fn history(arguments: Vec<String>, timestamp: Option<u64>) -> HistoryInfo {
         arguments,
         timestamp,
         library_versions: vec![concat!("sinterfs-", env!("CARGO_PKG_VERSION")).to_owned()],
+        former: Vec::new(),
     }
 }
 

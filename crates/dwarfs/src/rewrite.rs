@@ -1,0 +1,247 @@
+//! Writes an image anew around the content that it has: other encodings of blocks and metadata, or
+//! metadata laid out anew, with the same files in the same blocks.
+//!
+//! In: an opened image. Out: an image of the newest version to a sink that is never sought in.
+//!
+//! **Invariant:** every byte that is taken over was checked: sections by both of their hashes, what
+//! is encoded anew by decoding it, and every range that a file needs lies within its block. The new
+//! image depends on the old one and the options alone, not on the number of threads.
+
+mod blocks;
+mod carry;
+mod flow;
+
+use std::io::Write;
+
+use block::codec::Encoding;
+use model::{ContentMap, Error, ImageWriter, Observer, Result, Stage, Summary, Tally, Tree};
+
+use crate::check::needed_of_blocks;
+use crate::layout::{Compression, MINOR_WRITTEN, SectionType};
+use crate::read::Dwarfs;
+use crate::read::section::{Content, Extent};
+use crate::write::{DwarfsWriter, HistoryInfo, WriteOptions};
+
+pub use blocks::{BlockRules, Selection};
+use blocks::{Done, Recoder};
+
+/// Says how an image is written anew.
+#[derive(Debug, Clone)]
+pub struct RewriteOptions<'a> {
+    /// What becomes of blocks.
+    pub blocks: BlockRules,
+    /// What becomes of the metadata.
+    pub metadata: MetadataRule<'a>,
+    /// The encoding of the history and of metadata that is encoded anew.
+    pub metadata_encoding: Encoding,
+    /// The run that is added to the image's history; `None` leaves the whole history out.
+    pub history: Option<HistoryInfo>,
+    /// Whether the image ends with a table of its sections.
+    pub section_index: bool,
+    /// Threads that work; 0 means one for each processor.
+    pub threads: usize,
+}
+
+/// What becomes of the metadata.
+#[derive(Debug, Clone)]
+pub enum MetadataRule<'a> {
+    /// The stored bytes stay.
+    Keep,
+    /// The tables stay and are encoded anew.
+    Encode,
+    /// The tables are made anew of the image's tree.
+    Rebuild(Box<Rebuild<'a>>),
+}
+
+/// What metadata is made of.
+#[derive(Debug, Clone)]
+pub struct Rebuild<'a> {
+    /// The tree, as a scan of the image gave it; owners, modes and times may have been changed.
+    pub tree: &'a Tree,
+    /// Where the content of its files is, in the image's blocks.
+    pub map: &'a ContentMap,
+    /// How it is written; encodings, history and block size are not taken from here.
+    pub options: WriteOptions,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RewriteReport {
+    /// The new image.
+    pub image: Summary,
+    /// Blocks that were encoded anew; the others are as they were.
+    pub recoded: u64,
+}
+
+/// Writes an image anew.
+///
+/// Memory: `2 * threads + 2` blocks, stored and decoded, besides the opened image and, where
+/// metadata is encoded anew, what its codec takes.
+///
+/// `Corrupt` for whatever turns out to be damaged, `Invalid` for rules about categories that the
+/// image does not have.
+pub fn rewrite(
+    image: &Dwarfs,
+    out: Box<dyn Write + Send>,
+    options: &RewriteOptions<'_>,
+    observer: &dyn Observer,
+) -> Result<RewriteReport> {
+    let recoder = Recoder::new(image, &options.blocks)?;
+    let mut writer = Box::new(DwarfsWriter::around(out, write_options(image, options)?));
+    let kept_tables = !matches!(options.metadata, MetadataRule::Rebuild(_));
+    if kept_tables {
+        writer.set_minor(image.minor_version().max(MINOR_WRITTEN));
+    }
+    let recoded = put_blocks(image, &recoder, &mut writer, options.threads, observer)?;
+    observer.expect(
+        Stage::Finish,
+        Tally {
+            items: 1,
+            ..Tally::default()
+        },
+    );
+    let summary = match &options.metadata {
+        MetadataRule::Rebuild(rebuild) => {
+            writer.carry(carry::categories(image)?);
+            carry_unknown(image, &mut writer)?;
+            writer.finish(rebuild.tree, rebuild.map)?
+        }
+        MetadataRule::Keep | MetadataRule::Encode => {
+            let encode = matches!(options.metadata, MetadataRule::Encode);
+            add_tables(image, &mut writer, encode)?;
+            carry_unknown(image, &mut writer)?;
+            writer.end()?
+        }
+    };
+    observer.advance(
+        Stage::Finish,
+        Tally {
+            items: 1,
+            bytes: 0,
+            stored: summary.metadata_bytes,
+        },
+    );
+    Ok(RewriteReport {
+        image: summary,
+        recoded,
+    })
+}
+
+fn write_options(image: &Dwarfs, options: &RewriteOptions<'_>) -> Result<WriteOptions> {
+    let base = match &options.metadata {
+        MetadataRule::Rebuild(rebuild) => rebuild.options.clone(),
+        MetadataRule::Keep | MetadataRule::Encode => WriteOptions::default(),
+    };
+    let history = match options.history.clone() {
+        Some(info) => Some(HistoryInfo {
+            former: image.history()?,
+            ..info
+        }),
+        None => None,
+    };
+    Ok(WriteOptions {
+        block_size_bits: u8::try_from(image.block_size().trailing_zeros()).unwrap_or(u8::MAX),
+        metadata_encoding: options.metadata_encoding,
+        history,
+        section_index: options.section_index,
+        ..base
+    })
+}
+
+/// Puts all blocks, and tells how many were encoded anew.
+fn put_blocks(
+    image: &Dwarfs,
+    recoder: &Recoder<'_>,
+    writer: &mut DwarfsWriter,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<u64> {
+    let needed = needed_of_blocks(image);
+    let count = u32::try_from(needed.len())
+        .map_err(|_| Error::limit("more than 4294967295 blocks in a DwarFS image"))?;
+    let all = image.block_size().saturating_mul(u64::from(count));
+    for stage in [Stage::Compress, Stage::Commit] {
+        observer.expect(
+            stage,
+            Tally {
+                items: u64::from(count),
+                bytes: all,
+                stored: 0,
+            },
+        );
+    }
+    let tally = |done: &Done| Tally {
+        items: 1,
+        bytes: u64::from(done.raw_len),
+        stored: done.bytes.len() as u64,
+    };
+    let mut recoded = 0;
+    let work = |number| {
+        let done = recoder.block(number, needed.get(number as usize).copied().unwrap_or(0))?;
+        observer.advance(Stage::Compress, tally(&done));
+        Ok(done)
+    };
+    flow::in_order(count, threads, observer, work, |done: Done| {
+        let told = tally(&done);
+        writer.put_section(done.category, done.raw_len, done.bytes)?;
+        recoded += u64::from(done.recoded);
+        observer.advance(Stage::Commit, told);
+        Ok(())
+    })?;
+    Ok(recoded)
+}
+
+/// Adds schema and tables as the image has them.
+fn add_tables(image: &Dwarfs, writer: &mut DwarfsWriter, encode: bool) -> Result<()> {
+    let sections = &image.sections;
+    let parts = [
+        (SectionType::METADATA_V2_SCHEMA, sections.schema),
+        (SectionType::METADATA_V2, sections.metadata),
+    ];
+    for (kind, extent) in parts {
+        let extent = extent.ok_or_else(|| Error::corrupt(format!("there is no {kind}")))?;
+        if encode {
+            check_hash(image, kind, extent)?;
+            let content = image.reader.load(extent, kind, u64::MAX)?;
+            writer.append_table(kind, &content)?;
+        } else {
+            let (compression, stored) = stored(image, kind, extent)?;
+            writer.append_stored_table(kind, compression, &stored)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the sections of types that are not known here.
+fn carry_unknown(image: &Dwarfs, writer: &mut DwarfsWriter) -> Result<()> {
+    for &(kind, extent) in &image.sections.others {
+        if kind != SectionType::SECTION_INDEX {
+            let (compression, stored) = stored(image, kind, extent)?;
+            writer.carry_unknown(kind, compression, stored.to_vec());
+        }
+    }
+    Ok(())
+}
+
+/// Reads the stored bytes of a section and checks both of its hashes.
+fn stored(image: &Dwarfs, kind: SectionType, extent: Extent) -> Result<(Compression, Content)> {
+    check_hash(image, kind, extent)?;
+    let read = || {
+        let header = image.reader.header_of(extent, kind)?;
+        let stored = image.reader.stored(extent, &header)?;
+        Ok((header.compression, stored))
+    };
+    read()
+        .map_err(|error: Error| error.at(kind.to_string(), image.reader.file_offset(extent.offset)))
+}
+
+/// Fails if the slow hash of a section is not that of its bytes; the fast one is checked by all
+/// reading.
+fn check_hash(image: &Dwarfs, kind: SectionType, extent: Extent) -> Result<()> {
+    let header = image.reader.header_of(extent, kind)?;
+    match image.reader.sha512_256_matches(extent, &header)? {
+        Some(false) => Err(Error::corrupt("SHA-512/256 does not match")
+            .at(kind.to_string(), image.reader.file_offset(extent.offset))),
+        _ => Ok(()),
+    }
+}

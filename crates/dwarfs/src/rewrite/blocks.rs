@@ -1,0 +1,209 @@
+//! What becomes of each block: rules by category, and a block taken over or encoded anew.
+//!
+//! In: an image and rules. Out: stored blocks with the image's own numbers. **Invariant:** a block
+//! that is taken over is copied byte by byte after its hashes were found right; where it has none
+//! (versions before 2.2) it was decoded, too.
+
+use std::sync::Arc;
+
+use block::codec::Encoding;
+use model::{Category, Error, Result, Segment, SegmentEncoder};
+
+use crate::framing;
+use crate::layout::{Compression, SectionType};
+use crate::read::Dwarfs;
+use crate::read::section::{Extent, Header};
+use crate::write::{BlockEncoder, assemble};
+
+/// Says which blocks are encoded anew, and how.
+#[derive(Debug, Clone, Default)]
+pub struct BlockRules {
+    /// The encoding of blocks that no other rule is about; `None` keeps them as they are.
+    ///
+    /// It is not for blocks of incompressible content, of audio and of images that have a codec of
+    /// their own: these stay unless a rule names their category.
+    pub encoding: Option<Encoding>,
+    /// Encodings by category.
+    pub by_category: Vec<(String, Encoding)>,
+    /// The categories whose blocks may change; the others stay.
+    pub selection: Option<Selection>,
+    /// Whether a block stays as it is where its new form is not smaller.
+    pub keep_smaller: bool,
+}
+
+/// Names categories.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The names.
+    pub names: Vec<String>,
+    /// Whether all others are meant.
+    pub inverted: bool,
+}
+
+/// The name of blocks whose category the image does not tell.
+const UNNAMED: &str = "<default>";
+
+/// A block that is ready to be put.
+pub(super) struct Done {
+    pub(super) category: Category,
+    /// Bytes before encoding.
+    pub(super) raw_len: u32,
+    /// The whole section.
+    pub(super) bytes: Vec<u8>,
+    /// Whether it was encoded anew.
+    pub(super) recoded: bool,
+}
+
+/// Takes blocks over or encodes them anew; many threads may ask at once.
+pub(super) struct Recoder<'a> {
+    image: &'a Dwarfs,
+    keep_smaller: bool,
+    /// The categories of the image.
+    categories: Vec<Rule>,
+    /// The category of each block; none if all have the first.
+    numbers: Vec<u32>,
+}
+
+/// What becomes of the blocks of a category.
+struct Rule {
+    category: Category,
+    /// Whether the category was named for its encoding.
+    named: bool,
+    encoding: Option<Encoding>,
+}
+
+impl<'a> Recoder<'a> {
+    pub(super) fn new(image: &'a Dwarfs, rules: &BlockRules) -> Result<Self> {
+        let (mut names, numbers) = image.block_categories()?.unwrap_or_default();
+        if numbers.is_empty() {
+            names = vec![UNNAMED.to_owned()];
+        }
+        let selected = rules
+            .selection
+            .iter()
+            .flat_map(|selection| &selection.names);
+        let ruled = rules.by_category.iter().map(|(name, _)| name);
+        if let Some(unknown) = selected.chain(ruled).find(|name| !names.contains(name)) {
+            return Err(Error::invalid(format!(
+                "the image has no category `{unknown}`; it has {}",
+                names.join(", ")
+            )));
+        }
+        let categories = names.iter().map(|name| Rule::new(name, rules)).collect();
+        Ok(Self {
+            image,
+            keep_smaller: rules.keep_smaller,
+            categories,
+            numbers,
+        })
+    }
+
+    /// Makes a block of the new image; files need so many bytes of it.
+    pub(super) fn block(&self, number: u32, needed: u64) -> Result<Done> {
+        self.image.with_block(number, |extent, header| {
+            if self.image.reader.sha512_256_matches(extent, header)? == Some(false) {
+                return Err(Error::corrupt("SHA-512/256 does not match"));
+            }
+            let rule = self.rule(number)?;
+            let done = match self.encoding(rule, header.compression) {
+                Some(encoding) => self.recode(number, rule, encoding, extent, header),
+                None => self.copy(number, rule, extent, header),
+            }?;
+            let len = done.raw_len;
+            if needed > u64::from(len) {
+                return Err(Error::corrupt(format!(
+                    "the block has {len} bytes, but files need {needed}"
+                )));
+            }
+            Ok(done)
+        })
+    }
+
+    fn rule(&self, number: u32) -> Result<&Rule> {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        let category = self.numbers.get(index).copied().unwrap_or(0);
+        let category = usize::try_from(category).unwrap_or(usize::MAX);
+        self.categories
+            .get(category)
+            .ok_or_else(|| Error::corrupt(format!("block {number} has category {category}")))
+    }
+
+    /// Chooses the encoding of a block; `None` keeps it as it is.
+    fn encoding<'r>(&self, rule: &'r Rule, now: Compression) -> Option<&'r Encoding> {
+        let special = matches!(now, Compression::FLAC | Compression::RICEPP);
+        let leave = !rule.named && (special || rule.category == Category::Incompressible);
+        rule.encoding.as_ref().filter(|_| !leave)
+    }
+
+    fn recode(
+        &self,
+        number: u32,
+        rule: &Rule,
+        encoding: &Encoding,
+        extent: Extent,
+        header: &Header,
+    ) -> Result<Done> {
+        let block_size = self.image.block_size();
+        let raw = self.image.reader.decode(extent, header, block_size)?;
+        let encoder = BlockEncoder {
+            encoding: *encoding,
+            block_size: u32::try_from(block_size).unwrap_or(u32::MAX),
+        };
+        let segment = Segment {
+            sequence: number,
+            category: match rule.category {
+                // whoever names the codec of incompressible content wants it to be used
+                Category::Incompressible => Category::Default,
+                other => other,
+            },
+            data: Arc::new(raw),
+        };
+        let block = encoder.encode(&segment)?;
+        let before = extent.len.saturating_sub(header.size());
+        let after = (block.bytes.len() as u64).saturating_sub(SECTION_HEADER);
+        if self.keep_smaller && after >= before {
+            return self.copy(number, rule, extent, header);
+        }
+        Ok(Done {
+            category: rule.category,
+            raw_len: block.raw_len,
+            bytes: block.bytes,
+            recoded: true,
+        })
+    }
+
+    fn copy(&self, number: u32, rule: &Rule, extent: Extent, header: &Header) -> Result<Done> {
+        let stored = self.image.reader.stored(extent, header)?;
+        let id = header.compression.0.get();
+        let limit = self.image.block_size();
+        let raw_len = match header.v2 {
+            Some(_) => framing::decoded_len(id, &stored, limit)?,
+            None => framing::decode(id, &stored, limit)?.len() as u64,
+        };
+        Ok(Done {
+            category: rule.category,
+            raw_len: u32::try_from(raw_len).unwrap_or(u32::MAX),
+            bytes: assemble(number, SectionType::BLOCK, header.compression, &stored),
+            recoded: false,
+        })
+    }
+}
+
+/// Bytes of the header of a section.
+const SECTION_HEADER: u64 = crate::layout::SectionHeaderV2::SIZE as u64;
+
+impl Rule {
+    fn new(name: &String, rules: &BlockRules) -> Self {
+        let own = rules.by_category.iter().find(|(named, _)| named == name);
+        let is_selected = rules
+            .selection
+            .as_ref()
+            .is_none_or(|selection| selection.names.contains(name) != selection.inverted);
+        let encoding = own.map(|(_, encoding)| *encoding).or(rules.encoding);
+        Self {
+            category: Category::from_name(name).unwrap_or_default(),
+            named: own.is_some(),
+            encoding: encoding.filter(|_| is_selected),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What an image tells of its blocks and of its past, for the image that is written of it.
+//!
+//! In: an opened image. Out: categories with what is known of their content; the runs of the tools
+//! that made it. **Invariant:** numbers are taken over as they are once they were found to make
+//! sense.
+
+use model::{Error, Result};
+
+use crate::layout::metadata::{pair, root};
+use crate::read::Dwarfs;
+use crate::write::CarriedCategories;
+
+/// Reads what an image tells of the categories of its blocks; `None` if it tells nothing.
+pub(super) fn categories(image: &Dwarfs) -> Result<Option<CarriedCategories>> {
+    read(image).map_err(|error| error.within("METADATA_V2"))
+}
+
+fn read(image: &Dwarfs) -> Result<Option<CarriedCategories>> {
+    let Some((names, numbers)) = image.block_categories()? else {
+        return Ok(None);
+    };
+    if let Some(wrong) = numbers
+        .iter()
+        .find(|&&number| number as usize >= names.len())
+    {
+        return Err(Error::corrupt(format!(
+            "category {wrong} of a block, but there are {}",
+            names.len()
+        )));
+    }
+    let root = image.metadata.root();
+    let json = match root.field(root::CATEGORY_METADATA_JSON)?.optional()? {
+        Some(json) => json.list()?.texts()?,
+        None => Vec::new(),
+    };
+    let json_of_blocks = match root.field(root::BLOCK_CATEGORY_METADATA)?.optional()? {
+        Some(map) if !json.is_empty() => {
+            let (list, data) = (map.list()?, &image.metadata.data);
+            let column = |id| -> Result<Vec<u32>> {
+                let column = list.column(id, 32)?;
+                let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+                Ok(column.iter(data).map(number).collect())
+            };
+            (column(pair::FIRST)?, column(pair::SECOND)?)
+        }
+        _ => (Vec::new(), Vec::new()),
+    };
+    if let Some(wrong) = json_of_blocks.1.iter().find(|&&n| n as usize >= json.len()) {
+        return Err(Error::corrupt(format!(
+            "category metadata {wrong} of a block, but there are {}",
+            json.len()
+        )));
+    }
+    Ok(Some(CarriedCategories {
+        names,
+        numbers,
+        json,
+        json_of_blocks,
+    }))
+}

@@ -1,0 +1,204 @@
+//! Work on numbered things by many threads, taken in order by one.
+//!
+//! In: a count, what is done for a number, and who takes the results. Out: nothing but the first
+//! error, by number. **Invariant:** results are taken in order whatever the number of threads;
+//! at most `threads + SPARE` numbers are between begin and end; every wait ends when the other side
+//! is gone; a panic is an error.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use model::{Error, Kind, Observer, Result};
+
+/// Numbers beyond one for each thread that may wait to be taken, so that no thread waits.
+const SPARE: u32 = 2;
+
+/// How often the taker asks whether the work should stop.
+const POLL: Duration = Duration::from_millis(100);
+
+struct State<T> {
+    /// The next number that nobody has begun.
+    next: u32,
+    /// Numbers below this were taken.
+    taken: u32,
+    done: BTreeMap<u32, Result<T>>,
+    stopped: bool,
+}
+
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    room: Condvar,
+    ready: Condvar,
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins the next number; `None` if there is nothing more to do.
+    fn begin(&self, count: u32, ahead: u32) -> Option<u32> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped || state.next >= count {
+                return None;
+            }
+            if state.next.saturating_sub(state.taken) < ahead {
+                let number = state.next;
+                state.next = number.saturating_add(1);
+                return Some(number);
+            }
+            state = self
+                .room
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn end(&self, number: u32, result: Result<T>) {
+        self.lock().done.insert(number, result);
+        self.ready.notify_one();
+    }
+
+    /// Waits for a number's result.
+    fn take(&self, number: u32, observer: &dyn Observer) -> Result<T> {
+        let mut state = self.lock();
+        loop {
+            if observer.cancelled() {
+                return Err(Error::new(Kind::Cancelled, "stopped on request"));
+            }
+            if let Some(result) = state.done.remove(&number) {
+                state.taken = number.saturating_add(1);
+                drop(state);
+                self.room.notify_all();
+                return result;
+            }
+            let wait = self.ready.wait_timeout(state, POLL);
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Ends all threads when the taker is done, however that happens.
+struct Stop<'a, T>(&'a Shared<T>);
+
+impl<T> Drop for Stop<'_, T> {
+    fn drop(&mut self) {
+        self.0.lock().stopped = true;
+        self.0.room.notify_all();
+    }
+}
+
+/// Does the work for the numbers below `count` on so many threads (0: one for each processor) and
+/// gives each result to `take`, in order and on the caller's thread.
+pub(super) fn in_order<T: Send>(
+    count: u32,
+    threads: usize,
+    observer: &dyn Observer,
+    work: impl Fn(u32) -> Result<T> + Sync,
+    mut take: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let threads = u32::try_from(threads).unwrap_or(u32::MAX).min(count);
+    let ahead = threads.saturating_add(SPARE);
+    let shared = Shared {
+        state: Mutex::new(State {
+            next: 0,
+            taken: 0,
+            done: BTreeMap::new(),
+            stopped: false,
+        }),
+        room: Condvar::new(),
+        ready: Condvar::new(),
+    };
+    std::thread::scope(|scope| {
+        let (shared, work) = (&shared, &work);
+        let _stop = Stop(shared);
+        for started in 0..threads {
+            let body = move || {
+                while let Some(number) = shared.begin(count, ahead) {
+                    let result = catch_unwind(AssertUnwindSafe(|| work(number)));
+                    shared.end(number, result.unwrap_or_else(|_| Err(panicked())));
+                }
+            };
+            match std::thread::Builder::new().spawn_scoped(scope, body) {
+                Ok(_) => {}
+                // the system is short of threads: fewer do the same work
+                Err(_) if started > 0 => break,
+                Err(error) => return Err(Error::io("cannot start a thread", error)),
+            }
+        }
+        for number in 0..count {
+            take(shared.take(number, observer)?)?;
+        }
+        Ok(())
+    })
+}
+
+#[cold]
+fn panicked() -> Error {
+    Error::invalid("a thread panicked, this is a bug")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use model::Quiet;
+
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_and_are_bounded() {
+        let (begun, mut taken) = (AtomicU32::new(0), Vec::new());
+        let work = |number: u32| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_micros(u64::from(number * 7919 % 300)));
+            Ok(number)
+        };
+        in_order(200, 3, &Quiet, work, |number| {
+            assert!(begun.load(Ordering::SeqCst) <= number + 1 + 3 + SPARE);
+            taken.push(number);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(taken, (0..200).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_first_error_by_number_ends_all() {
+        let work = |number: u32| match number {
+            5 => {
+                std::thread::sleep(Duration::from_millis(20));
+                Err(Error::corrupt("five"))
+            }
+            7 => Err(Error::corrupt("seven")),
+            9 => panic!("nine"),
+            _ => Ok(number),
+        };
+        let error = in_order(100, 4, &Quiet, work, |_| Ok(())).unwrap_err();
+        assert_eq!(error.what(), "five");
+        let fails = |number| {
+            if number == 3 {
+                Err(Error::limit("x"))
+            } else {
+                Ok(())
+            }
+        };
+        assert!(in_order(1000, 2, &Quiet, Ok, fails).is_err());
+        let error = in_order(
+            1,
+            2,
+            &Quiet,
+            |_| -> Result<u8> { panic!("boom") },
+            |_| Ok(()),
+        );
+        assert!(error.unwrap_err().what().contains("panicked"));
+        in_order(0, 2, &Quiet, |_| Ok(()), |()| Err(Error::limit("x"))).unwrap();
+    }
+}
