@@ -74,7 +74,7 @@ pub(crate) fn dedupe(
     let (files, empty): (Vec<_>, Vec<_>) = paths::files(tree)
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
-    let wanted = select(tree, &files, sketches);
+    let wanted = select(source, tree, &files, sketches);
     let bytes = wanted
         .iter()
         .map(|&index| paths::size(tree, files[index as usize]))
@@ -123,7 +123,7 @@ pub(crate) fn dedupe(
 }
 
 /// Lists the files to read, as indices, in the order in which threads take them.
-fn select(tree: &Tree, files: &[NodeId], all: bool) -> Vec<u32> {
+fn select(source: &dyn Source, tree: &Tree, files: &[NodeId], all: bool) -> Vec<u32> {
     let mut wanted: Vec<u32> = (0..files.len() as u32).collect();
     let size = |index: u32| paths::size(tree, files[index as usize]);
     if !all {
@@ -139,6 +139,7 @@ fn select(tree: &Tree, files: &[NodeId], all: bool) -> Vec<u32> {
         let size = size(index);
         (
             std::cmp::Reverse(if size >= LARGE { size } else { 0 }),
+            source.rank(tree, files[index as usize]),
             index,
         )
     });

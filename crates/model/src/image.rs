@@ -93,6 +93,9 @@ pub struct Capability {
     pub special_hard_links: bool,
     /// Holes are told from zeros.
     pub holes: bool,
+    /// Times of access and of inode change are kept; where they are not, all are that of
+    /// modification.
+    pub all_times: bool,
     /// The unit of the times in nanoseconds (1 = nanoseconds, 10^9 = seconds).
     pub time_unit: u64,
 }

@@ -270,11 +270,16 @@ impl TreeBuilder {
 
     /// Sorts all links and numbers nodes in the order of a walk by name, so that a tree does not
     /// depend on the order in which a scan found its files.
-    pub fn finish(mut self) -> Result<Tree> {
+    pub fn finish(self) -> Result<Tree> {
+        Ok(self.finish_numbered()?.0)
+    }
+
+    /// Does what `finish` does, and tells for each node of the tree the id that `add` gave it.
+    pub fn finish_numbered(mut self) -> Result<(Tree, Vec<NodeId>)> {
         self.sort_links();
         self.number_links();
         let order = self.walk_order()?;
-        Ok(self.renumber(&order))
+        Ok((self.renumber(&order), order))
     }
 
     fn name(&self, link: &Link) -> &[u8] {
@@ -391,7 +396,7 @@ mod tests {
             .unwrap();
         builder.link(b, b"\xff", file).unwrap();
         builder.link(NodeId::ROOT, b"c", file).unwrap();
-        let tree = builder.finish().unwrap();
+        let (tree, before) = builder.finish_numbered().unwrap();
 
         let names: Vec<_> = tree
             .children(NodeId::ROOT)
@@ -399,7 +404,9 @@ mod tests {
             .map(|link| tree.bytes(link.name))
             .collect();
         assert_eq!(names, [b"a", b"b", b"c"]);
-        let file = tree.children(NodeId::ROOT)[2].node;
+        let now = tree.children(NodeId::ROOT)[2].node;
+        assert_eq!(before[now.index()], file);
+        let file = now;
         assert_eq!(tree.node(file).links, 3);
         assert_eq!(tree.path(file), b"c");
         assert_eq!(tree.stats().hard_links, 2);

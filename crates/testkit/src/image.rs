@@ -211,6 +211,7 @@ impl Builder {
                 xattrs: self.xattrs,
                 special_hard_links: true,
                 holes: true,
+                all_times: true,
                 time_unit: 1,
             },
         };

@@ -2,6 +2,10 @@
 
 pub mod directory;
 mod exclude;
+pub mod image;
+pub mod merge;
 
 pub use directory::Directory;
 pub use exclude::Exclude;
+pub use image::ImageSource;
+pub use merge::Merge;
