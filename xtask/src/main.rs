@@ -25,7 +25,7 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   demo [DIR]          build an image of DIR (default: /usr/share/doc), mount it, read from it
   check               formatting, clippy, crate arrows, house rules, licences
   test [ARGS]         check that everything works: cargo test of the whole workspace
-  bench DIR           sizes, times and memory of ours and of the peers at hand, in turn
+  bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   golden [--bless]    compare (or record) digests and dumps of images of a fixed tree
   fuzz [SECONDS]      mutate images and read them, for so many seconds (default: 60)
 ";

@@ -1,0 +1,15 @@
+//! `--micro`: our own micro-benchmarks, apart from any comparison.
+
+use crate::run::{self, Outcome};
+
+/// Runs the benches of the crates that have some; the arguments choose among them.
+pub fn micro(args: &[String]) -> Outcome {
+    let own: &[String] = match args.first() {
+        Some(first) if first == "--" => &args[1..],
+        _ => args,
+    };
+    let mut command = run::cargo();
+    command.args(["bench", "-p", "sinterfs-block", "-p", "sinterfs-build"]);
+    command.args(["--bench", "codecs", "--bench", "stages", "--"]);
+    run::run("micro-benchmarks", command.args(own))
+}

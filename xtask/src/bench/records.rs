@@ -1,0 +1,262 @@
+//! Results of single runs, kept as one line of JSON each, and their grouping into cells.
+//!
+//! Enters one record a run, appended as soon as it is measured; leaves cells: all runs of one
+//! command on one input. **Invariant:** runs that differ in the program's bytes, the command line
+//! or the input never share a cell; where they follow each other, the latest ones count.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::statistics::median;
+
+/// Named figures of one run: seconds and bytes, unless the name says otherwise.
+pub type Figures = BTreeMap<String, f64>;
+
+/// What was measured, without the figures.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subject {
+    /// The input's name.
+    pub set: String,
+    /// What was done: a `Part`'s name, `ablate` or `scale`.
+    pub part: String,
+    /// Which tool did it.
+    pub tool: String,
+    /// The image that was built or read: tool and variant.
+    pub image: String,
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub subject: Subject,
+    /// Tells apart programs, command lines and inputs.
+    pub identity: String,
+    /// The command line with its places left open, for readers.
+    pub command: String,
+    /// The tool's version.
+    pub version: String,
+    /// Where it ran.
+    pub machine: String,
+    /// The input: files and their bytes.
+    pub files: u64,
+    pub bytes: u64,
+    /// When the call of `bench` began that it belongs to, in seconds since 1970.
+    pub call: u64,
+    pub figures: Figures,
+    /// What was wrong with the result, if anything: it counts for nothing then.
+    pub wrong: Option<String>,
+}
+
+/// All runs of one subject that count.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    pub subject: Subject,
+    pub runs: Vec<Record>,
+}
+
+impl Cell {
+    /// Gives the median of a figure, if any run has it.
+    pub fn median(&self, figure: &str) -> Option<f64> {
+        let values: Vec<f64> = self
+            .runs
+            .iter()
+            .filter_map(|run| run.figures.get(figure).copied())
+            .collect();
+        median(&values)
+    }
+
+    /// Gives the last run.
+    pub fn last(&self) -> Option<&Record> {
+        self.runs.last()
+    }
+
+    /// Tells what was wrong with a result, if anything.
+    pub fn wrong(&self) -> Option<&str> {
+        self.runs.iter().find_map(|run| run.wrong.as_deref())
+    }
+}
+
+/// The file of results.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+}
+
+impl Store {
+    /// Names the file; it is made with the first result.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Adds a result, at once.
+    pub fn add(&self, record: &Record) -> Result<(), String> {
+        let error = |e: std::io::Error| format!("{}: {e}", self.path.display());
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options
+            .create(true)
+            .append(true)
+            .open(&self.path)
+            .map_err(error)?;
+        file.write_all(format!("{}\n", as_json(record)).as_bytes())
+            .map_err(error)
+    }
+
+    /// Reads all results so far; a line cut short by a crash is passed over.
+    pub fn load(&self) -> Result<Vec<Record>, String> {
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) => Ok(text.lines().filter_map(from_line).collect()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(e) => Err(format!("{}: {e}", self.path.display())),
+        }
+    }
+
+    /// Tells where the results are.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Groups records: for each subject those that have the identity of its latest one.
+pub fn cells(records: &[Record]) -> Vec<Cell> {
+    let mut groups: BTreeMap<&Subject, Vec<&Record>> = BTreeMap::new();
+    for record in records {
+        groups.entry(&record.subject).or_default().push(record);
+    }
+    let newest = |runs: Vec<&Record>| -> Vec<Record> {
+        let identity = runs.last().map(|run| run.identity.clone());
+        runs.into_iter()
+            .filter(|run| Some(&run.identity) == identity.as_ref())
+            .cloned()
+            .collect()
+    };
+    groups
+        .into_iter()
+        .map(|(subject, runs)| Cell {
+            subject: subject.clone(),
+            runs: newest(runs),
+        })
+        .collect()
+}
+
+fn as_json(record: &Record) -> Value {
+    json!({
+        "set": record.subject.set,
+        "part": record.subject.part,
+        "tool": record.subject.tool,
+        "image": record.subject.image,
+        "identity": record.identity,
+        "command": record.command,
+        "version": record.version,
+        "machine": record.machine,
+        "files": record.files,
+        "bytes": record.bytes,
+        "call": record.call,
+        "figures": record.figures,
+        "wrong": record.wrong,
+    })
+}
+
+fn from_line(line: &str) -> Option<Record> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let text = |name: &str| value[name].as_str().map(str::to_owned);
+    let number = |name: &str| value[name].as_u64();
+    Some(Record {
+        subject: Subject {
+            set: text("set")?,
+            part: text("part")?,
+            tool: text("tool")?,
+            image: text("image")?,
+        },
+        identity: text("identity")?,
+        command: text("command")?,
+        version: text("version")?,
+        machine: text("machine")?,
+        files: number("files")?,
+        bytes: number("bytes")?,
+        call: number("call")?,
+        figures: value["figures"]
+            .as_object()?
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
+            .collect(),
+        wrong: text("wrong"),
+    })
+}
+
+#[cfg(test)]
+pub mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test's own functions")]
+
+    use super::*;
+
+    /// Makes a record as a run of a tool would.
+    pub fn record(set: &str, part: &str, image: &str, figures: &[(&str, f64)]) -> Record {
+        Record {
+            subject: Subject {
+                set: set.into(),
+                part: part.into(),
+                tool: image.split(' ').next().unwrap().into(),
+                image: image.into(),
+            },
+            identity: "1".into(),
+            command: format!("{image} DIR"),
+            version: "1.0".into(),
+            machine: "2 cores".into(),
+            files: 10,
+            bytes: 1_000_000,
+            call: 1,
+            figures: figures
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect(),
+            wrong: None,
+        }
+    }
+
+    #[test]
+    fn what_is_stored_comes_back() {
+        let path = crate::run::target().join(format!("records-{}.jsonl", std::process::id()));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let store = Store::new(path.clone());
+        assert!(store.load().unwrap().is_empty());
+        let mut first = record("s", "build", "sinter 7", &[("wall", 1.5)]);
+        first.wrong = Some("not \"equal\"\n".into());
+        store.add(&first).unwrap();
+        store.add(&record("s", "build", "mkdwarfs 7", &[])).unwrap();
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(b"{\"set\":\"cut sh")
+            .unwrap();
+        let loaded = store.load().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(loaded.len(), 2);
+        assert_eq!(loaded[0].subject, first.subject);
+        assert_eq!(loaded[0].figures, first.figures);
+        assert_eq!(loaded[0].wrong, first.wrong);
+        assert_eq!(loaded[1].wrong, None);
+    }
+
+    #[test]
+    fn runs_add_up_until_the_program_changes() {
+        let mut runs = vec![
+            record("s", "build", "sinter 7", &[("wall", 1.0)]),
+            record("s", "build", "sinter 7", &[("wall", 2.0)]),
+            record("s", "build", "mkdwarfs 7", &[("wall", 9.0)]),
+        ];
+        assert_eq!(cells(&runs).len(), 2);
+        assert_eq!(cells(&runs)[1].median("wall"), Some(1.5));
+        for wall in [5.0, 7.0, 6.0] {
+            let mut newer = record("s", "build", "sinter 7", &[("wall", wall)]);
+            newer.identity = "2".into();
+            runs.push(newer);
+        }
+        assert_eq!(cells(&runs)[1].median("wall"), Some(6.0));
+        assert_eq!(cells(&runs)[1].median("size"), None);
+        assert_eq!(cells(&runs)[0].median("wall"), Some(9.0));
+    }
+}
