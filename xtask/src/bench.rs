@@ -49,13 +49,20 @@ pub fn bench(words: &[String]) -> Outcome {
     let work = commands::target().join("bench");
     std::fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
     let store = Store::new(work.join("results.jsonl"));
+    if options.fresh {
+        store.set_aside()?;
+    }
     // what was measured before an error is worth showing, too
     let measured = if options.render {
         Ok(())
     } else {
         measure(&options, &store, work)
     };
-    let report = report::report(&records::cells(&store.load()?));
+    let mut records = store.load()?;
+    if options.render && !options.sets.is_empty() {
+        records.retain(|record| options.sets.contains(&record.subject.set));
+    }
+    let report = report::report(&records::cells(&records));
     println!("\n{}\nresults: {}", report.text, store.path().display());
     if options.write {
         report.write(&commands::root().join("docs"))?;

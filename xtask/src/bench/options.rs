@@ -59,8 +59,10 @@ pub struct Options {
     pub sizes: Vec<u64>,
     /// Our own micro-benchmarks; what follows goes to them.
     pub micro: Option<Vec<String>>,
-    /// Show earlier results, measure nothing.
+    /// Show earlier results (of the sets alone, if there are any), measure nothing.
     pub render: bool,
+    /// Set earlier results aside.
+    pub fresh: bool,
     /// Write docs/benchmarks.md and its plots.
     pub write: bool,
     /// A built `sinter`, in place of building one.
@@ -87,6 +89,7 @@ impl Default for Options {
             sizes: vec![100, 250, 500, 1000, 2000, 4000],
             micro: None,
             render: false,
+            fresh: false,
             write: false,
             sinter: None,
             limit: 7200,
@@ -115,7 +118,9 @@ SET is a directory, or the name of one below --data. Without SETs: all known one
   --sizes MB,..         sizes for --scale (default: 100,250,500,1000,2000,4000)
   --sinter FILE         measure this `sinter`, do not build one
   --write               write docs/benchmarks.md and its plots from all results so far
-  --render              measure nothing: show (and with --write, write) what was measured before
+  --render              measure nothing: show (and with --write, write) what was measured before,
+                        of the SETs alone if there are any
+  --fresh               set earlier results aside, as results.jsonl.old
   --micro [ARGS]        instead: our own micro-benchmarks; ARGS go to them
 
 Results of all calls add up in target/bench/results.jsonl.
@@ -155,6 +160,7 @@ pub fn parse(words: &[String]) -> Result<Options, String> {
             "--ablate" => options.ablate = true,
             "--scale" => options.scale = true,
             "--render" => options.render = true,
+            "--fresh" => options.fresh = true,
             "--write" => options.write = true,
             "--micro" => {
                 options.micro = Some(words.cloned().collect());

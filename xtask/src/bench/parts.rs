@@ -55,14 +55,15 @@ impl Bench<'_> {
             set.files,
             set.bytes as f64 / 1e6
         );
+        let mut failed = Vec::new();
         if self.options.wants(Part::Build) {
-            self.build(set, &self.builders(set, true))?;
+            failed = self.build(set, &self.builders(set, true))?;
         }
         let reads = [Part::Extract, Part::Mount, Part::RandomRead];
         if !reads.into_iter().any(|part| self.options.wants(part)) {
             return Ok(());
         }
-        let images = self.images(set)?;
+        let images = self.images(set, &failed)?;
         if self.options.wants(Part::Extract) {
             self.extract(set, &images)?;
         }
@@ -87,8 +88,8 @@ impl Bench<'_> {
         self.tools.found.iter().flat_map(of).collect()
     }
 
-    /// Measures builds in turn; the images stay.
-    fn build(&self, set: &Set, builders: &[Builder]) -> Result<(), String> {
+    /// Measures builds in turn; the images stay. Tells which failed.
+    fn build(&self, set: &Set, builders: &[Builder]) -> Result<Vec<String>, String> {
         let case = |builder: &Builder| {
             let image = self.image(set, *builder);
             let command = self.build_command(set, *builder, &image);
@@ -98,7 +99,11 @@ impl Bench<'_> {
             }
         };
         let cases: Vec<Case<'_>> = builders.iter().map(case).collect();
-        in_turn(&cases, self.options.runs, self.store)
+        let failed = in_turn(&cases, self.options.runs, self.store)?;
+        Ok(failed
+            .into_iter()
+            .map(|index| builders[index].name())
+            .collect())
     }
 
     /// Builds an image once and takes its size.
@@ -125,9 +130,12 @@ impl Bench<'_> {
     }
 
     /// Lists the images to read, building those that are not there yet.
-    fn images(&self, set: &Set) -> Result<Vec<(Builder, PathBuf)>, String> {
+    fn images(&self, set: &Set, failed: &[String]) -> Result<Vec<(Builder, PathBuf)>, String> {
         let mut images = Vec::new();
         for builder in self.builders(set, false) {
+            if failed.contains(&builder.name()) {
+                continue;
+            }
             interrupt::check()?;
             let image = self.image(set, builder);
             if !image.exists() {
@@ -160,7 +168,7 @@ impl Bench<'_> {
         }
         let result = in_turn(&cases, self.options.runs, self.store);
         remove(&out);
-        result
+        result.map(drop)
     }
 
     fn extract_once(
@@ -208,7 +216,7 @@ impl Bench<'_> {
         }
         let result = in_turn(&cases, self.options.runs, self.store);
         mounted::unmount(&at);
-        result
+        result.map(drop)
     }
 
     fn read(

@@ -113,6 +113,16 @@ impl Store {
         }
     }
 
+    /// Begins anew; what was there stays under another name.
+    pub fn set_aside(&self) -> Result<(), String> {
+        match std::fs::rename(&self.path, self.path.with_extension("jsonl.old")) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("{}: {e}", self.path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Tells where the results are.
     pub fn path(&self) -> &Path {
         &self.path

@@ -44,8 +44,12 @@ impl Outcome {
     }
 }
 
-/// Runs all cases so many times in turn.
-pub fn in_turn(cases: &[Case<'_>], rounds: usize, store: &Store) -> Result<(), String> {
+/// Runs all cases so many times in turn; tells the indices of those that failed.
+pub fn in_turn(
+    cases: &[Case<'_>],
+    rounds: usize,
+    store: &Store,
+) -> Result<BTreeSet<usize>, String> {
     let mut failed = BTreeSet::new();
     for round in 1..=rounds {
         for (index, case) in cases.iter().enumerate() {
@@ -80,7 +84,7 @@ pub fn in_turn(cases: &[Case<'_>], rounds: usize, store: &Store) -> Result<(), S
             }
         }
     }
-    Ok(())
+    Ok(failed)
 }
 
 /// Names a tool and the image that it works on; the builder of an image alone.
@@ -129,7 +133,8 @@ mod tests {
             }),
         };
         let cases = [case("a", true), case("b", false), case("c", true)];
-        in_turn(&cases, 2, &store).unwrap();
+        let failed = in_turn(&cases, 2, &store).unwrap();
+        assert_eq!(failed.into_iter().collect::<Vec<_>>(), [1]);
         assert_eq!(*order.borrow(), "a!b!c!ac");
         assert_eq!(store.load().unwrap().len(), 4);
         std::fs::remove_file(path).unwrap();

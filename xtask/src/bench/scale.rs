@@ -75,7 +75,7 @@ fn build(bench: &Bench<'_>, set: &Set) -> Result<(), String> {
         }
     };
     let cases: Vec<Case<'_>> = builders.iter().map(case).collect();
-    in_turn(&cases, bench.options.runs, bench.store)
+    in_turn(&cases, bench.options.runs, bench.store).map(drop)
 }
 
 /// Links files of all sets, picked by a hash of their path, into a directory until there are so

@@ -5,7 +5,7 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let columns: Vec<Column> = header
         .iter()
         .enumerate()
-        .map(|(index, name)| Column::new(name, rows.iter().filter_map(|row| row.get(index))))
+        .map(|(index, name)| Column::new(name, index, rows))
         .collect();
     let line = |cells: &[String]| {
         let cell = |index: usize| cells.get(index).map_or("", String::as_str);
@@ -31,15 +31,16 @@ struct Column {
 }
 
 impl Column {
-    fn new<'a>(name: &str, cells: impl Iterator<Item = &'a String> + Clone) -> Self {
+    fn new(name: &str, index: usize, rows: &[Vec<String>]) -> Self {
         let is_figure = |cell: &String| {
-            let digits = cell.trim_start_matches(['+', '-', '*']);
+            let digits = cell.trim_start_matches(['+', '-']);
             digits.is_empty() || digits.parse::<f64>().is_ok()
         };
-        let widths = cells.clone().map(|cell| cell.chars().count());
+        let cells = || rows.iter().filter_map(|row| row.get(index));
+        let widths = cells().map(|cell| cell.chars().count());
         Self {
             width: widths.fold(name.chars().count().max(3), usize::max),
-            figures: cells.clone().all(is_figure),
+            figures: cells().all(is_figure),
         }
     }
 
