@@ -25,6 +25,8 @@ mod scratch;
 mod segment;
 mod sketch;
 pub mod source;
+#[doc(hidden)]
+pub mod stages;
 mod threads;
 mod transform;
 
