@@ -38,6 +38,9 @@ const ZSTD_WINDOWS: [u32; 22] = [
     19, 20, 21, 21, 21, 21, 21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 25, 26, 27,
 ];
 
+/// How far back our LZMA2 encoder finds repeats, as a power of two.
+const LZMA2_REACH: u32 = 26;
+
 /// What every encoder takes besides its tables, in bytes.
 const BASE: u64 = 8 << 20;
 
@@ -68,6 +71,8 @@ impl Encoding {
                 let dict = dict.unwrap_or(Self::lzma_dict(level)).min(log);
                 power(dict) * 23 / 2
             }
+            // a word a position, of one slice at a time
+            Self::Lzma2 { .. } => 4 * u64::from(len).min(power(LZMA2_REACH)),
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
             Self::Brotli { lgwin, .. } => power(lgwin.min(log)) * 16 + u64::from(len) * 3,
         }
@@ -82,6 +87,7 @@ impl Encoding {
                 power(window.unwrap_or(ZSTD_WINDOWS[level.clamp(1, 22) as usize - 1]))
             }
             Self::Lzma { level, dict, .. } => power(dict.unwrap_or(Self::lzma_dict(level))),
+            Self::Lzma2 { dict, .. } => power(dict.unwrap_or(LZMA2_REACH)),
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => power(16),
             Self::Brotli { lgwin, .. } => power(lgwin),
         }

@@ -14,6 +14,7 @@ mod cost;
 mod encoding;
 pub mod flac;
 pub mod lz4;
+mod lzma2;
 mod options;
 pub mod ricepp;
 pub mod xz;

@@ -4,7 +4,7 @@ use model::Kind;
 
 use super::*;
 
-const ALL: [&str; 22] = [
+const ALL: [&str; 28] = [
     "none",
     "zstd:level=-5",
     "zstd:level=1",
@@ -20,6 +20,12 @@ const ALL: [&str; 22] = [
     "lzma:level=2:binary=arm64",
     "lzma:level=2:binary=riscv",
     "lzma:level=2:binary=sparc",
+    "lzma2:level=1",
+    "lzma2:level=4:dict=12",
+    "lzma2:level=6",
+    "lzma2:level=6:dict=26:lc=0:lp=4:pb=0",
+    "lzma2:level=7:lc=2:lp=2:pb=4",
+    "lzma2:level=9:lc=4",
     "lz4",
     "lz4:level=-9",
     "lz4hc:level=2",
@@ -37,7 +43,7 @@ fn decode(encoding: Encoding, stream: &[u8], len: u64) -> Result<Vec<u8>> {
     match encoding {
         Encoding::None => Ok(stream.to_vec()),
         Encoding::Zstd { .. } => zstd::decode(stream, len),
-        Encoding::Lzma { .. } => xz::decode(stream, len),
+        Encoding::Lzma { .. } | Encoding::Lzma2 { .. } => xz::decode(stream, len),
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => lz4::decode(stream, len),
         Encoding::Brotli { .. } => brotli::decode(stream, len),
     }
@@ -147,6 +153,8 @@ fn the_text_form_round_trips() {
         ("zstd:long:wlog=20:level=3", "zstd:level=3:window=20:long"),
         ("lzma", "lzma:level=9"),
         ("lzma:dict_size=20", "lzma:level=9:dict=20"),
+        ("lzma2", "lzma2:level=6"),
+        ("lzma2:pb=2:lp=2:lc=2", "lzma2:level=6:lc=2:lp=2"),
         ("lz4:level=0", "lz4"),
         ("lz4hc", "lz4hc:level=9"),
         ("brotli", "brotli:quality=11:lgwin=22"),
@@ -159,7 +167,7 @@ fn the_text_form_round_trips() {
 #[test]
 fn bad_text_tells_what_is_allowed() {
     for (text, told) in [
-        ("", "allowed: none, zstd, lzma, lz4, lz4hc, brotli"),
+        ("", "allowed: none, zstd, lzma, lzma2, lz4, lz4hc, brotli"),
         ("gzip:level=9", "unknown name `gzip`"),
         ("zstd:level=23", "level=-131072..22"),
         ("zstd:level", "level=-131072..22"),
@@ -178,6 +186,10 @@ fn bad_text_tells_what_is_allowed() {
             "lzma:binary=mips",
             "x86|powerpc|ia64|arm|armthumb|arm64|riscv|sparc",
         ),
+        ("lzma2:level=0", "1..9"),
+        ("lzma2:dict=27", "12..26"),
+        ("lzma2:pb=5", "0..4"),
+        ("lzma2:lc=3:lp=2", "out of range"),
         ("lz4:level=1", "-65536..0"),
         ("lz4hc:level=13", "0..12"),
         ("brotli:quality=12", "0..11"),
@@ -214,6 +226,13 @@ fn values_out_of_range_do_not_reach_the_codec() {
             dict: Some(31),
             binary: None,
         },
+        Encoding::Lzma2 {
+            level: 6,
+            dict: None,
+            lc: 4,
+            lp: 1,
+            pb: 2,
+        },
         Encoding::Lz4 { level: 1 },
         Encoding::Lz4Hc { level: 13 },
         Encoding::Brotli {
@@ -236,7 +255,10 @@ fn the_promised_length_is_kept_exactly() {
             matches!(short.kind(), Kind::Limit | Kind::Corrupt),
             "{text}: {short}"
         );
-        let sized = matches!(encoding, Encoding::Zstd { .. } | Encoding::Lzma { .. });
+        let sized = matches!(
+            encoding,
+            Encoding::Zstd { .. } | Encoding::Lzma { .. } | Encoding::Lzma2 { .. }
+        );
         assert_eq!(decode(encoding, &stream, 100_001).is_ok(), sized, "{text}");
         for cut in [0, 1, stream.len() / 2, stream.len() - 1] {
             assert!(

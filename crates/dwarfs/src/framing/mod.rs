@@ -134,7 +134,7 @@ pub fn encode(encoding: &Encoding, raw: &[u8]) -> Result<(u16, Vec<u8>)> {
     let (id, payload) = match encoding {
         Encoding::None => return Ok((id::NONE, raw.to_vec())),
         Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
-        Encoding::Lzma { .. } => (id::LZMA, encoding.encode(raw)?),
+        Encoding::Lzma { .. } | Encoding::Lzma2 { .. } => (id::LZMA, encoding.encode(raw)?),
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => {
             let size = u32::try_from(raw.len()).map_err(|_| {
                 Error::invalid(format!("lz4: a block of {} bytes is too long", raw.len()))

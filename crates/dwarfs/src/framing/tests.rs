@@ -20,6 +20,7 @@ fn round_trip_of_every_encoding() {
         ("none", id::NONE),
         ("lzma:level=1", id::LZMA),
         ("lzma:level=1:binary=x86", id::LZMA),
+        ("lzma2:level=4", id::LZMA),
         ("zstd:level=3", id::ZSTD),
         ("lz4", id::LZ4),
         ("lz4hc:level=9", id::LZ4),
@@ -61,6 +62,7 @@ fn bytes_that_gain_nothing_are_kept() {
     .collect();
     for encoding in [
         "lzma:level=1",
+        "lzma2:level=4",
         "zstd:level=3",
         "lz4",
         "lz4hc",

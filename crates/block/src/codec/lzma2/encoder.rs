@@ -1,0 +1,123 @@
+//! A block in, LZMA2 chunks out: the table, the parser and the coder together.
+//!
+//! **Invariant:** what a thread encoded before does not show in the result.
+
+use std::cell::RefCell;
+
+use model::{Error, Result};
+
+use super::chunk::ChunkWriter;
+use super::coder::{Coder, Symbol};
+use super::container;
+use super::effort::{self, Effort};
+use super::matches::Finder;
+use super::model::Properties;
+use super::optimal::{Input, Optimal};
+use super::table::{MAX_SLICE, MatchTable};
+
+/// Bytes of a slice that also were at the end of the slice before, so that their matches are known.
+const OVERLAP: usize = MAX_SLICE / 4;
+
+/// Says how to encode.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Options {
+    /// The effort, from 1 to 9.
+    pub(in super::super) level: u32,
+    /// The longest distance as a power of two, instead of the block's length.
+    pub(in super::super) dict: Option<u32>,
+    pub(in super::super) lc: u32,
+    pub(in super::super) lp: u32,
+    pub(in super::super) pb: u32,
+}
+
+thread_local! {
+    /// Tables are dear to make, so each thread keeps its own.
+    static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new());
+}
+
+/// Encodes a block into one .xz stream. `Invalid` if the block has 4 GiB or more.
+pub(in super::super) fn encode(block: &[u8], options: Options) -> Result<Vec<u8>> {
+    if u32::try_from(block.len()).is_err() {
+        return Err(Error::invalid(format!(
+            "lzma2: a block of {} bytes is too long",
+            block.len()
+        )));
+    }
+    let reach = block.len().min(MAX_SLICE);
+    let dict = container::Dictionary::for_block(reach, options.dict);
+    let mut out = container::start(dict, None);
+    let properties = Properties {
+        lc: options.lc,
+        lp: options.lp,
+        pb: options.pb,
+    };
+    let effort = effort::of_level(options.level);
+    out = ENCODER
+        .with_borrow_mut(|encoder| encoder.encode(block, effort, properties, dict.bytes(), out));
+    container::finish(&mut out, block);
+    out.shrink_to_fit();
+    Ok(out)
+}
+
+/// The tables of an encoder.
+struct Encoder {
+    table: MatchTable,
+    finder: Finder,
+    optimal: Optimal,
+}
+
+impl Encoder {
+    fn new() -> Self {
+        Self {
+            table: MatchTable::new(),
+            finder: Finder::new(),
+            optimal: Optimal::new(),
+        }
+    }
+
+    /// Appends a block's chunks to `out`.
+    fn encode(
+        &mut self,
+        block: &[u8],
+        effort: &Effort,
+        properties: Properties,
+        reach: u32,
+        out: Vec<u8>,
+    ) -> Vec<u8> {
+        let mut coder = Coder::new(properties);
+        let mut chunks = ChunkWriter::new(out);
+        let mut symbols: Vec<Symbol> = Vec::new();
+        self.finder.start(effort.depth, reach);
+        self.optimal.start(effort.nice);
+        let mut table_end = 0;
+        let mut position = 0;
+        while position < block.len() {
+            if symbols.is_empty() {
+                if position >= table_end {
+                    let base = position.saturating_sub(OVERLAP);
+                    table_end = block.len().min(base + MAX_SLICE);
+                    self.table
+                        .fill(&block[base..table_end], effort.depth, reach as usize);
+                    self.finder.rebase(base);
+                }
+                let input = Input {
+                    block,
+                    table: &self.table,
+                    table_end,
+                };
+                self.optimal
+                    .parse(input, &mut self.finder, &coder, position, &mut symbols);
+            }
+            let Some(&symbol) = symbols.last() else { break };
+            if chunks.fits(&coder, position, symbol) {
+                coder.encode(block, position, symbol);
+                position += symbol.length as usize;
+                symbols.pop();
+            } else if chunks.end_chunk(&mut coder, block, position) {
+                symbols.clear();
+            }
+        }
+        chunks.end_chunk(&mut coder, block, position);
+        chunks.finish()
+    }
+}

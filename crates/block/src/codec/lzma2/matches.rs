@@ -1,0 +1,200 @@
+//! The matches that a parser may choose from at a position.
+//!
+//! In: the match table, which has the longest match, and small tables of where two and three bytes
+//! were seen last, which have shorter ones that are nearer. Out: a few matches, each longer and farther
+//! than the one before.
+//!
+//! **Invariant:** every match is of bytes before the position, within the reach, and really agrees.
+
+use super::model::MIN_MATCH;
+use super::table::MatchTable;
+
+/// A match: its length, and its distance less one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Match {
+    pub(super) length: usize,
+    pub(super) distance: u32,
+}
+
+/// Two bytes are not worth a distance (less one) of more than this.
+const PAIR_REACH: u32 = 1 << 10;
+
+/// Bits of the hash of three bytes.
+const TRIPLE_BITS: u32 = 16;
+
+/// How many bytes agree at two positions, of which the first is later; at most `most`.
+#[inline(always)]
+pub(super) fn agreement(block: &[u8], later: usize, earlier: usize, most: usize) -> usize {
+    extend(block, later, earlier, 0, most)
+}
+
+/// As [`agreement`], where so many bytes are known to agree.
+#[inline(always)]
+pub(super) fn extend(
+    block: &[u8],
+    later: usize,
+    earlier: usize,
+    known: usize,
+    most: usize,
+) -> usize {
+    let (Some(a), Some(b)) = (block.get(later..), block.get(earlier..)) else {
+        return 0;
+    };
+    let most = most.min(a.len());
+    let (a, b) = (&a[..most], &b[..most]);
+    let mut same = known;
+    while let (Some(x), Some(y)) = (chunk(a, same), chunk(b, same)) {
+        let differ = x ^ y;
+        if differ != 0 {
+            return same + (differ.trailing_zeros() / 8) as usize;
+        }
+        same += 8;
+    }
+    while same < most && a[same] == b[same] {
+        same += 1;
+    }
+    same
+}
+
+#[inline(always)]
+fn chunk(bytes: &[u8], at: usize) -> Option<u64> {
+    let chunk = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*chunk))
+}
+
+/// Finds the matches of one position after the other.
+#[derive(Debug)]
+pub(super) struct Finder {
+    /// The last position of each pair and triple of bytes, plus one.
+    pairs: Vec<u32>,
+    triples: Vec<u32>,
+    /// The longest match that the table tells.
+    depth: usize,
+    /// The longest distance.
+    reach: u32,
+    /// The position of the block where the table starts.
+    base: usize,
+    found: [Match; 4],
+    count: usize,
+}
+
+impl Finder {
+    /// Makes a finder for matches within a reach.
+    pub(super) fn new() -> Self {
+        Self {
+            pairs: vec![0; 1 << 16],
+            triples: vec![0; 1 << TRIPLE_BITS],
+            depth: 0,
+            reach: 0,
+            base: 0,
+            found: [Match::default(); 4],
+            count: 0,
+        }
+    }
+
+    /// Starts on a block.
+    pub(super) fn start(&mut self, depth: usize, reach: u32) {
+        self.pairs.fill(0);
+        self.triples.fill(0);
+        self.depth = depth;
+        self.reach = reach;
+        self.base = 0;
+    }
+
+    /// Tells where in the block the table starts from now on.
+    pub(super) fn rebase(&mut self, base: usize) {
+        self.base = base;
+    }
+
+    /// Gives the longest match of the table, of at most `most` bytes.
+    #[inline(always)]
+    pub(super) fn longest(
+        &self,
+        block: &[u8],
+        table: &MatchTable,
+        position: usize,
+        most: usize,
+    ) -> Match {
+        let link = table.at(position - self.base);
+        let mut length = link.length().min(most);
+        if length < MIN_MATCH {
+            return Match::default();
+        }
+        let earlier = self.base + link.position() as usize;
+        let distance = (position.wrapping_sub(earlier) as u32).wrapping_sub(1);
+        if distance >= self.reach {
+            return Match::default();
+        }
+        if length == self.depth {
+            length = extend(block, position, earlier, length, most);
+        }
+        Match { length, distance }
+    }
+
+    /// Finds the matches at a position, of at most `most` bytes, and notes its bytes.
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        block: &[u8],
+        table: &MatchTable,
+        position: usize,
+        most: usize,
+    ) -> &[Match] {
+        let longest = self.longest(block, table, position, most);
+        self.count = 0;
+        if let Some((pair, triple)) = self.note(block, position) {
+            let far = match longest.length {
+                0 => self.reach,
+                _ => longest.distance,
+            };
+            // what was not seen yet would be before the block
+            let far = far.min(position as u32);
+            let pair = (position as u32).wrapping_sub(pair);
+            if pair < far.min(PAIR_REACH) {
+                self.try_near(block, position, pair, most);
+            }
+            let triple = (position as u32).wrapping_sub(triple);
+            if triple < far && triple != pair {
+                self.try_near(block, position, triple, most);
+            }
+        }
+        self.push(longest);
+        self.found.get(..self.count).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn try_near(&mut self, block: &[u8], position: usize, distance: u32, most: usize) {
+        let length = agreement(block, position, position - distance as usize - 1, most);
+        self.push(Match { length, distance });
+    }
+
+    /// Notes where the bytes of a position are, without looking for matches.
+    #[inline]
+    pub(super) fn skip(&mut self, block: &[u8], position: usize) {
+        self.note(block, position);
+    }
+
+    #[inline(always)]
+    fn note(&mut self, block: &[u8], position: usize) -> Option<(u32, u32)> {
+        let &[a, b, c] = block.get(position..)?.first_chunk()?;
+        let pair = u16::from_le_bytes([a, b]);
+        let triple = u32::from_le_bytes([a, b, c, 0]).wrapping_mul(0x9e37_79b1);
+        let now = (position as u32).wrapping_add(1);
+        let pair = std::mem::replace(&mut self.pairs[usize::from(pair)], now);
+        let triple = &mut self.triples[(triple >> (32 - TRIPLE_BITS)) as usize];
+        Some((pair, std::mem::replace(triple, now)))
+    }
+
+    /// Adds a match if it is longer than those before.
+    #[inline(always)]
+    fn push(&mut self, found: Match) {
+        let before = match self.count {
+            0 => MIN_MATCH - 1,
+            count => self.found[(count - 1) & 3].length,
+        };
+        if found.length > before {
+            self.found[self.count & 3] = found;
+            self.count += 1;
+        }
+    }
+}

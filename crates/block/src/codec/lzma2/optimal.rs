@@ -1,0 +1,492 @@
+//! The optimal parser: the cheapest way through the next bytes by the present prices.
+//!
+//! In: the matches of each position. Out: symbols up to a position where all good ways meet.
+//!
+//! A window of nodes, one for each position, holds the cheapest way known to it. Each node in turn
+//! offers all that may follow it: a literal, the last distances, matches of every length, and a
+//! literal followed by the last distance again, which pays often where data differ in one byte.
+//!
+//! **Invariant:** the symbols cover the bytes from the start without a gap and are valid in the
+//! coder's state at the start.
+
+use super::coder::{Coder, Symbol};
+use super::matches::{Finder, Match, agreement};
+use super::model::{
+    LENGTH_CLASSES, MAX_MATCH, MIN_MATCH, Reps, State, length_class, push_rep, use_rep,
+};
+use super::price::{self, INFINITE, Prices};
+use super::table::MatchTable;
+
+/// Nodes of a window.
+const WINDOW: usize = 1 << 11;
+
+/// Nodes that may be written: a match, a literal and another match after the window.
+const NODES: usize = WINDOW + 2 * MAX_MATCH + 2;
+
+/// Symbols after which the tables of prices are worked out anew.
+const STALE: usize = 256;
+
+/// How a node is reached: its last match alone.
+const ALONE: u16 = u16::MAX;
+
+/// The cheapest way to a position.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    price: u32,
+    /// The source of the symbol, or of the first of three.
+    source: u32,
+    /// The length of the last symbol.
+    length: u16,
+    /// [`ALONE`], or the length of a match before a literal before the last symbol, 0 for no match.
+    lead: u16,
+    state: State,
+    reps: Reps,
+}
+
+impl Node {
+    const UNREACHED: Self = Self {
+        price: INFINITE,
+        source: 0,
+        length: 0,
+        lead: ALONE,
+        state: State::START,
+        reps: [0; 4],
+    };
+}
+
+/// What a parser looks at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Input<'a> {
+    pub(super) block: &'a [u8],
+    pub(super) table: &'a MatchTable,
+    /// Where the table ends.
+    pub(super) table_end: usize,
+}
+
+/// A parser with its window and its prices.
+#[derive(Debug)]
+pub(super) struct Optimal {
+    nodes: Vec<Node>,
+    prices: Prices,
+    /// The last node that is reached.
+    last: usize,
+    /// Symbols since the prices were worked out.
+    age: usize,
+    /// A match of so many bytes is taken at once.
+    nice: usize,
+}
+
+/// A node while what follows it is worked out.
+struct Here {
+    index: usize,
+    position: usize,
+    place: usize,
+    price: u32,
+    state: State,
+    reps: Reps,
+}
+
+impl Optimal {
+    /// Makes a parser.
+    pub(super) fn new() -> Self {
+        Self {
+            nodes: vec![Node::UNREACHED; NODES],
+            prices: Prices::new(),
+            last: 0,
+            age: STALE,
+            nice: MAX_MATCH,
+        }
+    }
+
+    /// Starts on a block, with the length that is taken at once.
+    pub(super) fn start(&mut self, nice: usize) {
+        self.nice = nice;
+        self.age = STALE;
+    }
+
+    /// Finds the next symbols from a position on, the last one first.
+    pub(super) fn parse(
+        &mut self,
+        input: Input<'_>,
+        finder: &mut Finder,
+        coder: &Coder,
+        start: usize,
+        symbols: &mut Vec<Symbol>,
+    ) {
+        if self.age >= STALE {
+            self.age = 0;
+            let places = 1 << coder.properties.pb;
+            self.prices.refresh(&coder.model, places);
+        }
+        self.nodes[0] = Node {
+            price: 0,
+            state: coder.state,
+            reps: coder.reps,
+            ..Node::UNREACHED
+        };
+        self.last = 0;
+        let mut index = 0;
+        let taken = loop {
+            if index > 0 {
+                self.settle(index);
+                if index == self.last || index >= WINDOW || start + index >= input.table_end {
+                    break None;
+                }
+            }
+            let taken = self.visit(input, finder, coder, start, index);
+            if taken.is_some() {
+                break taken;
+            }
+            index += 1;
+        };
+        if let Some(symbol) = taken {
+            let after = start + index + 1;
+            for position in after..after + symbol.length as usize - 1 {
+                finder.skip(input.block, position);
+            }
+            symbols.push(symbol);
+        }
+        self.trace(index, symbols);
+        self.age += symbols.len();
+    }
+
+    /// Works out the state of a node from how it is reached.
+    fn settle(&mut self, index: usize) {
+        let node = self.nodes[index];
+        let length = usize::from(node.length);
+        let (mut state, mut reps);
+        if node.lead == ALONE {
+            let from = &self.nodes[index - length];
+            (state, reps) = (from.state, from.reps);
+            (state, reps) = after(state, reps, node.source, length);
+        } else {
+            let lead = usize::from(node.lead);
+            let from = &self.nodes[index - length - 1 - lead];
+            (state, reps) = (from.state, from.reps);
+            if lead > 0 {
+                (state, reps) = after(state, reps, node.source, lead);
+            }
+            state = state.literal().repeated();
+        }
+        let node = &mut self.nodes[index];
+        node.state = state;
+        node.reps = reps;
+    }
+
+    /// Offers all that may follow a node; gives a symbol that is so long that it is taken at once.
+    #[inline]
+    fn visit(
+        &mut self,
+        input: Input<'_>,
+        finder: &mut Finder,
+        coder: &Coder,
+        start: usize,
+        index: usize,
+    ) -> Option<Symbol> {
+        let node = self.nodes[index];
+        let position = start + index;
+        let here = Here {
+            index,
+            position,
+            place: coder.properties.position_state(position),
+            price: node.price,
+            state: node.state,
+            reps: node.reps,
+        };
+        let most = (input.block.len() - position).min(MAX_MATCH);
+        let matches = finder.find(input.block, input.table, position, most);
+        self.single(input.block, coder, &here);
+        if most < MIN_MATCH {
+            return None;
+        }
+        let model = &coder.model;
+        let state = here.state.index();
+        let price = here.price + price::bit(model.is_match[state][here.place], 1);
+        let is_rep = model.is_rep[state];
+        let mut shortest = MIN_MATCH;
+        for rep in 0..4 {
+            let Some(length) = repeated(input.block, &here, rep, most) else {
+                continue;
+            };
+            if length >= self.nice {
+                return Some(Symbol {
+                    length: length as u32,
+                    source: rep as u32,
+                });
+            }
+            let price = price + price::bit(is_rep, 1);
+            self.offer_rep(input.block, coder, &here, price, rep, length);
+            if rep == 0 {
+                shortest = length + 1;
+            }
+        }
+        let &longest = matches.last()?;
+        if longest.length >= self.nice {
+            return Some(Symbol {
+                length: longest.length as u32,
+                source: longest.distance + Symbol::DISTANCE,
+            });
+        }
+        let price = price + price::bit(is_rep, 0);
+        for &found in matches {
+            self.offer_match(input.block, coder, &here, price, found, shortest);
+            shortest = shortest.max(found.length + 1);
+        }
+        None
+    }
+
+    /// Offers what is one byte long, and a literal before the last distance.
+    #[inline]
+    fn single(&mut self, block: &[u8], coder: &Coder, here: &Here) {
+        let model = &coder.model;
+        let state = here.state.index();
+        let is_match = model.is_match[state][here.place];
+        let distance = here.reps[0] as usize + 1;
+        let beside = here.position.checked_sub(distance).map(|at| block[at]);
+        let byte = block[here.position];
+        let literal = here.price
+            + price::bit(is_match, 0)
+            + literal_price(block, coder, here.position, here.state, beside);
+        self.reach(here.index + 1);
+        self.offer(here.index + 1, literal, Symbol::LITERAL, 1, ALONE);
+        if beside == Some(byte) {
+            let price = here.price
+                + price::bit(is_match, 1)
+                + price::bit(model.is_rep[state], 1)
+                + price::bit(model.is_rep0[state], 0)
+                + price::bit(model.is_rep0_long[state][here.place], 0);
+            self.offer(here.index + 1, price, 0, 1, ALONE);
+        } else if beside.is_some() {
+            let end = here.position + 1;
+            let state = here.state.literal();
+            self.offer_again(
+                block, coder, here.index, end, distance, literal, state, 0, 0,
+            );
+        }
+    }
+
+    /// Offers a last distance in all lengths.
+    #[inline]
+    fn offer_rep(
+        &mut self,
+        block: &[u8],
+        coder: &Coder,
+        here: &Here,
+        price: u32,
+        rep: usize,
+        length: usize,
+    ) {
+        let price = price + price::rep_index(&coder.model, here.state, here.place, rep);
+        self.reach(here.index + length);
+        for length in MIN_MATCH..=length {
+            let price = price + self.prices.rep_length.of(here.place, length);
+            self.offer(here.index + length, price, rep as u32, length, ALONE);
+        }
+        let price = price + self.prices.rep_length.of(here.place, length);
+        let state = here.state.repeated();
+        let distance = here.reps[rep] as usize + 1;
+        self.literal_between(
+            block, coder, here, price, rep as u32, length, state, distance,
+        );
+    }
+
+    /// Offers a match in all lengths that no nearer one has.
+    #[inline]
+    fn offer_match(
+        &mut self,
+        block: &[u8],
+        coder: &Coder,
+        here: &Here,
+        price: u32,
+        found: Match,
+        shortest: usize,
+    ) {
+        let source = found.distance + Symbol::DISTANCE;
+        self.reach(here.index + found.length);
+        let far = price + self.prices.distance(found.distance, LENGTH_CLASSES - 1);
+        for length in shortest..=found.length {
+            let class = length_class(length);
+            let price = if class < LENGTH_CLASSES - 1 {
+                price + self.prices.distance(found.distance, class)
+            } else {
+                far
+            };
+            let price = price + self.prices.match_length.of(here.place, length);
+            self.offer(here.index + length, price, source, length, ALONE);
+        }
+        let class = length_class(found.length);
+        let price = price
+            + self.prices.distance(found.distance, class)
+            + self.prices.match_length.of(here.place, found.length);
+        let state = here.state.matched();
+        let distance = found.distance as usize + 1;
+        self.literal_between(
+            block,
+            coder,
+            here,
+            price,
+            source,
+            found.length,
+            state,
+            distance,
+        );
+    }
+
+    /// Offers a match, a literal and the same distance again.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "a hot path")]
+    fn literal_between(
+        &mut self,
+        block: &[u8],
+        coder: &Coder,
+        here: &Here,
+        price: u32,
+        source: u32,
+        length: usize,
+        state: State,
+        distance: usize,
+    ) {
+        let position = here.position + length;
+        if position + 1 + MIN_MATCH > block.len() {
+            return;
+        }
+        let again = position + 1;
+        if block[again] != block[again - distance]
+            || block[again + 1] != block[again + 1 - distance]
+        {
+            return;
+        }
+        let place = coder.properties.position_state(position);
+        let beside = Some(block[position - distance]);
+        let price = price
+            + price::bit(coder.model.is_match[state.index()][place], 0)
+            + literal_price(block, coder, position, state, beside);
+        let state = state.literal();
+        self.offer_again(
+            block, coder, here.index, again, distance, price, state, source, length,
+        );
+    }
+
+    /// Offers the last distance after a literal.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "a hot path")]
+    fn offer_again(
+        &mut self,
+        block: &[u8],
+        coder: &Coder,
+        index: usize,
+        position: usize,
+        distance: usize,
+        price: u32,
+        state: State,
+        source: u32,
+        lead: usize,
+    ) {
+        let most = (block.len() - position).min(self.nice);
+        let length = agreement(block, position, position - distance, most);
+        if length < MIN_MATCH {
+            return;
+        }
+        let place = coder.properties.position_state(position);
+        let model = &coder.model;
+        let price = price
+            + price::bit(model.is_match[state.index()][place], 1)
+            + price::bit(model.is_rep[state.index()], 1)
+            + price::rep_index(model, state, place, 0)
+            + self.prices.rep_length.of(place, length);
+        let to = index + lead + 1 + length;
+        self.reach(to);
+        self.offer(to, price, source, length, lead as u16);
+    }
+
+    /// Makes sure that the nodes up to an index can be offered something.
+    #[inline(always)]
+    fn reach(&mut self, index: usize) {
+        while self.last < index {
+            self.last += 1;
+            self.nodes[self.last].price = INFINITE;
+        }
+    }
+
+    /// Takes a way to a node if it is the cheapest.
+    #[inline(always)]
+    fn offer(&mut self, index: usize, price: u32, source: u32, length: usize, lead: u16) {
+        let node = &mut self.nodes[index];
+        if price < node.price {
+            node.price = price;
+            node.source = source;
+            node.length = length as u16;
+            node.lead = lead;
+        }
+    }
+
+    /// Follows the cheapest way to a node back to the start.
+    fn trace(&self, mut index: usize, symbols: &mut Vec<Symbol>) {
+        while index > 0 {
+            let node = &self.nodes[index];
+            let length = u32::from(node.length);
+            index -= usize::from(node.length);
+            if node.lead == ALONE {
+                symbols.push(Symbol {
+                    length,
+                    source: node.source,
+                });
+                continue;
+            }
+            symbols.push(Symbol { length, source: 0 });
+            symbols.push(Symbol::literal());
+            index -= 1;
+            if node.lead > 0 {
+                symbols.push(Symbol {
+                    length: node.lead.into(),
+                    source: node.source,
+                });
+                index -= usize::from(node.lead);
+            }
+        }
+    }
+}
+
+/// Tells the state and the last distances after a symbol.
+#[inline(always)]
+fn after(state: State, reps: Reps, source: u32, length: usize) -> (State, Reps) {
+    if source == Symbol::LITERAL {
+        (state.literal(), reps)
+    } else if source >= Symbol::DISTANCE {
+        (state.matched(), push_rep(reps, source - Symbol::DISTANCE))
+    } else if length == 1 {
+        (state.short_repeated(), reps)
+    } else {
+        (state.repeated(), use_rep(reps, source as usize))
+    }
+}
+
+/// Tells how long the match of a last distance is, if there is one.
+#[inline(always)]
+fn repeated(block: &[u8], here: &Here, rep: usize, most: usize) -> Option<usize> {
+    let earlier = here.position.checked_sub(here.reps[rep & 3] as usize + 1)?;
+    if block[earlier] != block[here.position] || block[earlier + 1] != block[here.position + 1] {
+        return None;
+    }
+    Some(agreement(block, here.position, earlier, most))
+}
+
+/// Tells the price of the byte at a position after a state, without the bit for a literal.
+#[inline(always)]
+fn literal_price(
+    block: &[u8],
+    coder: &Coder,
+    position: usize,
+    state: State,
+    beside: Option<u8>,
+) -> u32 {
+    let previous = block[..position].last().copied().unwrap_or(0);
+    let probabilities = &coder.model.literal[coder.properties.literal_coder(position, previous)];
+    let byte = block[position];
+    match beside {
+        Some(beside) if !state.after_literal() => {
+            price::literal_beside(probabilities, byte, beside)
+        }
+        _ => price::literal(probabilities, byte),
+    }
+}

@@ -1,0 +1,285 @@
+//! What liblzma makes of our streams, and that no input is too hard.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a failed step of a test should end it where it is"
+)]
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::codec::xz;
+
+const PLAIN: Options = Options {
+    level: 6,
+    dict: None,
+    lc: 3,
+    lp: 0,
+    pb: 2,
+};
+
+/// Encodes, decodes by liblzma, and gives the length of the stream.
+fn round_trip(block: &[u8], options: Options) -> usize {
+    let stream = encode(block, options).unwrap();
+    assert_eq!(xz::decoded_len(&stream).unwrap(), block.len() as u64);
+    let decoded = xz::decode(&stream, block.len() as u64).unwrap();
+    let same = decoded == block;
+    assert!(same, "{} bytes, {options:?}", block.len());
+    stream.len()
+}
+
+fn at_level(level: u32) -> Options {
+    Options { level, ..PLAIN }
+}
+
+/// Bytes without a pattern.
+fn noise(len: usize, mut seed: u64) -> Vec<u8> {
+    let mut next = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed >> 32) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// Words in an order without a pattern.
+fn prose(len: usize, seed: u64) -> Vec<u8> {
+    const WORDS: [&str; 16] = [
+        "the ",
+        "block ",
+        "of ",
+        "a ",
+        "match ",
+        "and ",
+        "its ",
+        "length, ",
+        "nearest ",
+        "byte ",
+        "is ",
+        "then ",
+        "coded ",
+        "by ",
+        "range.\n",
+        "distance ",
+    ];
+    let mut text = Vec::with_capacity(len + 16);
+    for byte in noise(len, seed) {
+        if text.len() >= len {
+            break;
+        }
+        text.extend(WORDS[usize::from(byte & 15)].bytes());
+    }
+    text.truncate(len);
+    text
+}
+
+#[test]
+fn short_blocks() {
+    for level in 1..=9 {
+        for len in 0..40 {
+            round_trip(&vec![7; len], at_level(level));
+            round_trip(&noise(len, 3), at_level(level));
+            round_trip(&prose(len, 3), at_level(level));
+        }
+    }
+}
+
+#[test]
+fn every_period() {
+    for period in 1..=300 {
+        let pattern = noise(period, 77);
+        let block: Vec<u8> = pattern.iter().copied().cycle().take(7001).collect();
+        for level in [1, 4, 6, 9] {
+            let len = round_trip(&block, at_level(level));
+            assert!(len < period + 200, "period {period} level {level}: {len}");
+        }
+    }
+}
+
+#[test]
+fn lengths_around_the_borders_of_chunks() {
+    let text = prose((1 << 21) + 300, 5);
+    for len in (1 << 21) - 1..=(1 << 21) + 1 {
+        round_trip(&vec![0; len], at_level(6));
+        round_trip(&text[..len], at_level(1));
+    }
+    round_trip(&text, at_level(6));
+    let noise = noise((1 << 17) + 1, 5);
+    for len in [
+        (1 << 16) - 1,
+        1 << 16,
+        (1 << 16) + 1,
+        1 << 17,
+        (1 << 17) + 1,
+    ] {
+        let stream = round_trip(&noise[..len], at_level(6));
+        assert!(stream < len + 100, "{len}: {stream}");
+    }
+}
+
+#[test]
+fn compressible_and_other_parts_in_turn() {
+    let mut block = Vec::new();
+    for seed in 1..8 {
+        block.extend(prose(150_000, seed));
+        block.extend(noise(40_000 * seed as usize % 170_000, seed));
+        block.extend(vec![seed as u8; 3000]);
+    }
+    // the first chunk stored, too
+    let (text, other) = block.split_at(150_000);
+    let turned = [other, text].concat();
+    for level in 1..=9 {
+        round_trip(&block, at_level(level));
+        round_trip(&turned, at_level(level));
+    }
+}
+
+#[test]
+fn every_setting_of_bits() {
+    let block = [prose(30_000, 9), noise(3000, 9), vec![0; 1000]].concat();
+    for lc in 0..=4 {
+        for lp in 0..=4 - lc {
+            for pb in 0..=4 {
+                round_trip(
+                    &block,
+                    Options {
+                        lc,
+                        lp,
+                        pb,
+                        ..PLAIN
+                    },
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn matches_stay_within_the_dictionary() {
+    // liblzma refuses distances above the dictionary
+    let once = noise(6000, 1);
+    let block = [
+        &once[..],
+        &once,
+        &prose(9000, 1),
+        &once[..3000],
+        &once[..3000],
+    ]
+    .concat();
+    for dict in 12..=14 {
+        for level in [1, 6, 9] {
+            let options = Options {
+                dict: Some(dict),
+                ..at_level(level)
+            };
+            round_trip(&block, options);
+        }
+    }
+}
+
+/// A string of which every part was there before, but never with the same end.
+fn fibonacci(len: usize) -> Vec<u8> {
+    let (mut a, mut b) = (b"a".to_vec(), b"ab".to_vec());
+    while b.len() < len {
+        let next = [&b[..], &a].concat();
+        a = std::mem::replace(&mut b, next);
+    }
+    b.truncate(len);
+    b
+}
+
+/// All strings of 3 letters of 64, once each.
+fn de_bruijn() -> Vec<u8> {
+    let (letters, order) = (64u32, 3);
+    let mut word = vec![0u32; order + 1];
+    let mut sequence = Vec::new();
+    // Lyndon words in order, by Duval's algorithm
+    let mut len = 1;
+    while len > 0 {
+        if order.is_multiple_of(len) {
+            sequence.extend(word[1..=len].iter().map(|&letter| letter as u8 + 32));
+        }
+        for index in len + 1..=order {
+            word[index] = word[index - len];
+        }
+        len = order;
+        while len > 0 && word[len] == letters - 1 {
+            len -= 1;
+        }
+        if len > 0 {
+            word[len] += 1;
+        }
+    }
+    assert_eq!(sequence.len(), 1 << 18);
+    sequence
+}
+
+#[test]
+fn hard_inputs_take_no_more_than_others() {
+    let len = 3 << 20;
+    let cycle = |pattern: &[u8]| -> Vec<u8> { pattern.iter().copied().cycle().take(len).collect() };
+    let mut sparse = vec![0; len];
+    for at in (0..len).step_by(61) {
+        sparse[at] = (at / 61) as u8;
+    }
+    let inputs = [
+        vec![0; len],
+        cycle(b"abc"),
+        cycle(b"ab"),
+        cycle(&prose(50, 1)),
+        cycle(&[&[0; 90][..], &[1; 90]].concat()),
+        fibonacci(len),
+        de_bruijn().repeat(4),
+        sparse,
+    ];
+    for block in inputs {
+        for level in [1, 6, 9] {
+            round_trip(&block, at_level(level));
+        }
+    }
+}
+
+#[test]
+fn checksums_are_those_of_the_standards() {
+    assert_eq!(crc::crc32(b"123456789"), 0xcbf4_3926);
+    assert_eq!(crc::crc64(b"123456789"), 0x995d_c9bb_df19_39fa);
+    let bytes = noise(1000, 1);
+    for len in 0..40 {
+        // one way of splitting into words against another
+        let stream = encode(&bytes[..len], PLAIN).unwrap();
+        assert!(xz::decode(&stream, 1000).is_ok());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_block_of_repeats(
+        parts in prop::collection::vec((any::<u64>(), 1usize..3000, 0usize..4), 0..40),
+        level in 1u32..=9,
+        lc in 0u32..=4,
+        pb in 0u32..=4,
+    ) {
+        let mut block: Vec<u8> = Vec::new();
+        for (seed, len, kind) in parts {
+            match kind {
+                0 => block.extend(noise(len, seed | 1)),
+                1 => block.extend(prose(len, seed | 1)),
+                2 => block.extend(vec![seed as u8; len]),
+                _ => {
+                    // some bytes of before, nearly
+                    let start = seed as usize % block.len().max(1);
+                    let end = block.len().min(start + len);
+                    let mut copy = block[start..end].to_vec();
+                    if let Some(byte) = copy.get_mut(len / 2) {
+                        *byte ^= 1;
+                    }
+                    block.extend(copy);
+                }
+            }
+        }
+        round_trip(&block, Options { lc, pb, ..at_level(level) });
+    }
+}
