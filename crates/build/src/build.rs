@@ -18,6 +18,7 @@ use crate::read::{Reader, Trouble};
 use crate::readahead::{self, Plan};
 use crate::scratch::Scratch;
 use crate::segment::Cut;
+use crate::sketches::Sketches;
 use crate::transform::Transform;
 use crate::{Report, paths, threads};
 
@@ -74,14 +75,12 @@ pub fn build(
         warnings: AtomicU64::new(0),
     };
     let mut tree = threads::guard("scan", || source.scan(&scanning))?;
-    let mut contents = dedupe(
-        source,
-        &tree,
-        options.order == Order::Similarity,
-        threads,
-        observer,
-    )?;
-    let order = order(&tree, &mut contents, options.order);
+    let scratch = Scratch::new(options.scratch.clone());
+    let sketched = (options.order == Order::Similarity).then_some(&scratch);
+    let mut contents = dedupe(source, &tree, sketched, threads, observer)?;
+    let order = order(&tree, &contents, options.order)?;
+    // tens of megabytes that nobody needs from here on
+    contents.sketches = Sketches::Absent;
     let trouble = Trouble::default();
     let total = readahead::total(&tree, &contents, &order);
     let plan = Plan {

@@ -16,7 +16,9 @@ use model::{
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::classify;
-use crate::sketch::{NOTHING, Sketch, Sketcher};
+use crate::scratch::Scratch;
+use crate::sketch::{Sketch, Sketcher};
+use crate::sketches::Sketches;
 use crate::threads::{self, lock};
 use crate::{paths, read::PIECE};
 
@@ -29,8 +31,8 @@ const LARGE: u64 = 64 << 20;
 pub(crate) struct Contents {
     /// The distinct contents, by the path of their first file.
     pub items: Vec<Content>,
-    /// The sketch of each; empty if none were wanted.
-    pub sketches: Vec<Sketch>,
+    /// The sketches, by `Content::file`.
+    pub sketches: Sketches,
     /// The files that share a content with an earlier one; see `Content::duplicates`.
     pub duplicates: Vec<NodeId>,
     /// The files without bytes.
@@ -42,6 +44,8 @@ pub(crate) struct Contents {
 pub(crate) struct Content {
     /// The first file that has it.
     pub original: NodeId,
+    /// The number of that file among those that are not empty.
+    pub file: u32,
     /// What it is, if it was read.
     pub category: Option<Category>,
     first_duplicate: u32,
@@ -67,14 +71,14 @@ struct Fingerprint {
 pub(crate) fn dedupe(
     source: &dyn Source,
     tree: &Tree,
-    sketches: bool,
+    sketches: Option<&Scratch>,
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<Contents> {
     let (files, empty): (Vec<_>, Vec<_>) = paths::files(tree)
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
-    let wanted = select(source, tree, &files, sketches);
+    let wanted = select(source, tree, &files, sketches.is_some());
     let bytes = wanted
         .iter()
         .map(|&index| paths::size(tree, files[index as usize]))
@@ -90,17 +94,16 @@ pub(crate) fn dedupe(
 
     let table = Table {
         prints: Mutex::new(vec![None; files.len()]),
-        sketches: Mutex::new(if sketches {
-            vec![NOTHING; files.len()]
-        } else {
-            Vec::new()
-        }),
+        sketches: match sketches {
+            Some(scratch) => Sketches::new(files.len(), scratch)?,
+            None => Sketches::Absent,
+        },
     };
     let next = AtomicUsize::new(0);
     threads::run("dedupe", threads, || {
         let mut reader = Reader {
             buffer: Vec::new(),
-            sketches,
+            sketches: sketches.is_some(),
             observer,
             done: 0,
         };
@@ -110,7 +113,13 @@ pub(crate) fn dedupe(
             };
             let file = files[index as usize];
             match reader.read(source, tree, file) {
-                Ok(found) => table.set(index as usize, found),
+                Ok(Some((print, sketch))) => {
+                    lock(&table.prints)[index as usize] = Some(print);
+                    if let Err(error) = table.sketches.set(index as usize, &sketch) {
+                        break Err(error);
+                    }
+                }
+                Ok(None) => {}
                 Err(error) => break Err(error),
             }
         };
@@ -149,17 +158,7 @@ fn select(source: &dyn Source, tree: &Tree, files: &[NodeId], all: bool) -> Vec<
 /// Where threads put what they find.
 struct Table {
     prints: Mutex<Vec<Option<Fingerprint>>>,
-    sketches: Mutex<Vec<Sketch>>,
-}
-
-impl Table {
-    fn set(&self, index: usize, found: Option<(Fingerprint, Sketch)>) {
-        let Some((print, sketch)) = found else { return };
-        lock(&self.prints)[index] = Some(print);
-        if let Some(place) = lock(&self.sketches).get_mut(index) {
-            *place = sketch;
-        }
-    }
+    sketches: Sketches,
 }
 
 /// One thread's reading of files.
@@ -269,10 +268,6 @@ fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Con
         .prints
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut sketches = table
-        .sketches
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let key = |index: u32| {
         let print = prints[index as usize]?;
         Some((paths::size(tree, files[index as usize]), print.hash))
@@ -306,24 +301,20 @@ fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Con
         let count = same.count();
         items.push(Content {
             original: files[index as usize],
+            file: index,
             category: prints[index as usize].map(|print| print.category),
             first_duplicate: (duplicates.len() - rest.len()) as u32,
             duplicate_count: count as u32,
         });
         rest = &rest[count..];
-        if !sketches.is_empty() {
-            sketches[items.len() - 1] = sketches[index as usize];
-        }
     }
-    sketches.truncate(items.len());
-    sketches.shrink_to_fit();
     let duplicates = duplicates
         .iter()
         .map(|&index| files[index as usize])
         .collect();
     Contents {
         items,
-        sketches,
+        sketches: table.sketches,
         duplicates,
         empty,
     }
@@ -332,15 +323,18 @@ fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Con
 /// Makes contents of which each file of a tree has its own, with the given sketches in path order.
 #[cfg(test)]
 pub(crate) fn dedupe_for_tests(tree: &Tree, sketches: Vec<Sketch>) -> Contents {
-    let items = paths::files(tree).into_iter().map(|original| Content {
-        original,
-        category: None,
-        first_duplicate: 0,
-        duplicate_count: 0,
-    });
+    let items = (0..)
+        .zip(paths::files(tree))
+        .map(|(file, original)| Content {
+            original,
+            file,
+            category: None,
+            first_duplicate: 0,
+            duplicate_count: 0,
+        });
     Contents {
         items: items.collect(),
-        sketches,
+        sketches: Sketches::Memory(Mutex::new(sketches)),
         ..Contents::default()
     }
 }

@@ -24,6 +24,7 @@ mod report;
 mod scratch;
 mod segment;
 mod sketch;
+mod sketches;
 pub mod source;
 #[doc(hidden)]
 pub mod stages;

@@ -5,17 +5,19 @@
 //! agrees with it in most places of its sketch; where none agrees, the next one by extension, name
 //! and path. Candidates come from lists
 //! of the contents that share a value in a place, of which at most `LOOKS` are looked at, so the
-//! time grows as n log n. Contents that are already compressed come last, by path.
+//! time grows as n log n; above `IN_MEMORY` contents of a category, runs of so many by extension and
+//! name are ordered one after the other. Contents that are already compressed come last, by path.
 //! **Invariant:** depends on the tree and the sketches alone; ties go by path.
 
 use std::fmt;
 use std::str::FromStr;
 
-use model::{Category, Error, Tree};
+use model::{Category, Error, Result, Tree};
 
 use crate::dedupe::Contents;
 use crate::paths;
 use crate::sketch::{EMPTY, PLACES, Sketch};
+use crate::sketches::IN_MEMORY;
 
 /// Says in which order contents are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,7 +47,7 @@ impl fmt::Display for Order {
 impl FromStr for Order {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self> {
         Ok(match text {
             "similarity" => Self::Similarity,
             "path" => Self::Path,
@@ -59,8 +61,8 @@ impl FromStr for Order {
     }
 }
 
-/// Lists the indices of the contents in the order in which they are stored.
-pub(crate) fn order(tree: &Tree, contents: &mut Contents, order: Order) -> Vec<u32> {
+/// Lists the indices of the contents in the order in which they are stored; sketches are read.
+pub(crate) fn order(tree: &Tree, contents: &Contents, order: Order) -> Result<Vec<u32>> {
     let mut indices: Vec<u32> = (0..contents.items.len() as u32).collect();
     let node = |index: u32| contents.items[index as usize].original;
     match order {
@@ -77,15 +79,12 @@ pub(crate) fn order(tree: &Tree, contents: &mut Contents, order: Order) -> Vec<u
             }
             std::cmp::Ordering::Equal
         }),
-        Order::Similarity => {
-            let sketches = std::mem::take(&mut contents.sketches);
-            return by_similarity(tree, contents, sketches);
-        }
+        Order::Similarity => return by_similarity(tree, contents),
     }
-    indices
+    Ok(indices)
 }
 
-fn by_similarity(tree: &Tree, contents: &Contents, mut sketches: Vec<Sketch>) -> Vec<u32> {
+fn by_similarity(tree: &Tree, contents: &Contents) -> Result<Vec<u32>> {
     let item = |index: u32| &contents.items[index as usize];
     let (last, mut rest): (Vec<u32>, Vec<u32>) = (0..contents.items.len() as u32)
         .partition(|&index| item(index).category == Some(Category::Incompressible));
@@ -98,22 +97,26 @@ fn by_similarity(tree: &Tree, contents: &Contents, mut sketches: Vec<Sketch>) ->
     });
     let mut result = Vec::with_capacity(contents.items.len());
     for alike in rest.chunk_by(|&a, &b| item(a).category == item(b).category) {
-        chain(alike, &mut sketches, &mut result);
+        // a run's sketches and lists are all that is held at a time
+        for run in alike.chunks(IN_MEMORY) {
+            let files = run.iter().map(|&index| item(index).file);
+            chain(run, contents.sketches.load(files)?, &mut result);
+        }
     }
     result.extend(last);
-    result
+    Ok(result)
 }
 
-/// Adds the given contents to `result`, each followed by what is most like it.
-fn chain(contents: &[u32], sketches: &mut [Sketch], result: &mut Vec<u32>) {
+/// Adds the given contents, each with its sketch, to `result`, each followed by what is most like it.
+fn chain(contents: &[u32], mut sketches: Vec<Sketch>, result: &mut Vec<u32>) {
     // from here on, contents are named by their rank in `contents`
-    let mut lists = Lists::new(contents, sketches);
+    let mut lists = Lists::new(&mut sketches);
     for first in 0..contents.len() as u32 {
         let mut next = Some(first).filter(|&first| !lists.is_placed(first));
         while let Some(rank) = next {
             lists.place(rank);
             result.push(contents[rank as usize]);
-            next = lists.most_like(contents, sketches, rank);
+            next = lists.most_like(&sketches, rank);
         }
     }
 }
@@ -139,15 +142,14 @@ struct Lists {
 impl Lists {
     /// Makes the lists and replaces each value of the sketches by the number of its list;
     /// values that only one content has become `EMPTY`.
-    fn new(chain: &[u32], sketches: &mut [Sketch]) -> Self {
+    fn new(sketches: &mut [Sketch]) -> Self {
         let mut members: Vec<u32> = Vec::new();
         let mut spans = Vec::new();
-        let mut ranks: Vec<u32> = Vec::with_capacity(chain.len());
+        let mut ranks: Vec<u32> = Vec::with_capacity(sketches.len());
         for place in 0..PLACES {
-            let value =
-                |sketches: &[Sketch], rank: u32| sketches[chain[rank as usize] as usize][place];
+            let value = |sketches: &[Sketch], rank: u32| sketches[rank as usize][place];
             ranks.clear();
-            ranks.extend((0..chain.len() as u32).filter(|&rank| value(sketches, rank) != EMPTY));
+            ranks.extend((0..sketches.len() as u32).filter(|&rank| value(sketches, rank) != EMPTY));
             ranks.sort_unstable_by_key(|&rank| (value(sketches, rank), rank));
             let mut rest = &ranks[..];
             while let Some(&head) = rest.first() {
@@ -160,7 +162,7 @@ impl Lists {
                 rest = after;
                 let list = if count > 1 { spans.len() as u32 } else { EMPTY };
                 for &rank in same {
-                    sketches[chain[rank as usize] as usize][place] = list;
+                    sketches[rank as usize][place] = list;
                 }
                 if count > 1 {
                     spans.push((members.len() as u32, count as u32));
@@ -168,7 +170,7 @@ impl Lists {
                 }
             }
         }
-        let count = chain.len();
+        let count = sketches.len();
         Self {
             members,
             spans,
@@ -187,8 +189,8 @@ impl Lists {
 
     /// Finds the content not yet placed that agrees with `rank` in most places; the least rank of
     /// several.
-    fn most_like(&mut self, chain: &[u32], sketches: &[Sketch], rank: u32) -> Option<u32> {
-        let mine = &sketches[chain[rank as usize] as usize];
+    fn most_like(&mut self, sketches: &[Sketch], rank: u32) -> Option<u32> {
+        let mine = &sketches[rank as usize];
         let mut best: Option<(usize, u32)> = None;
         for &list in mine.iter().filter(|&&list| list != EMPTY) {
             let (start, count) = &mut self.spans[list as usize];
@@ -206,7 +208,7 @@ impl Lists {
                 if std::mem::replace(&mut self.seen[other as usize], rank) == rank {
                     continue;
                 }
-                let theirs = &sketches[chain[other as usize] as usize];
+                let theirs = &sketches[other as usize];
                 let score = agreement(mine, theirs);
                 let better = best
                     .is_none_or(|(most, least)| score > most || (score == most && other < least));
@@ -260,8 +262,8 @@ mod tests {
     }
 
     fn paths(files: &[(&str, Sketch)], by: Order) -> Vec<String> {
-        let (tree, mut contents) = make(files);
-        let indices = order(&tree, &mut contents, by);
+        let (tree, contents) = make(files);
+        let indices = order(&tree, &contents, by).unwrap();
         let node = |index: u32| contents.items[index as usize].original;
         indices
             .into_iter()
