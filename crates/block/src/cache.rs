@@ -139,6 +139,11 @@ impl BlockCache {
         self.cache.capacity()
     }
 
+    /// Changes the capacity in bytes; blocks that no longer fit are forgotten.
+    pub fn set_capacity(&self, capacity: u64) {
+        self.cache.set_capacity(capacity);
+    }
+
     /// Forgets all blocks.
     pub fn clear(&self) {
         self.cache.clear();

@@ -60,7 +60,8 @@ pub struct Rebuild<'a> {
     pub tree: &'a Tree,
     /// Where the content of its files is, in the image's blocks.
     pub map: &'a ContentMap,
-    /// How it is written; encodings, history and block size are not taken from here.
+    /// How it is written; encodings, history and block size are not taken from here, and without a
+    /// time of creation it keeps the image's.
     pub options: WriteOptions,
 }
 
@@ -129,7 +130,13 @@ pub fn rewrite(
 
 fn write_options(image: &Dwarfs, options: &RewriteOptions<'_>) -> Result<WriteOptions> {
     let base = match &options.metadata {
-        MetadataRule::Rebuild(rebuild) => rebuild.options.clone(),
+        MetadataRule::Rebuild(rebuild) => {
+            let own = rebuild.options.clone();
+            WriteOptions {
+                create_timestamp: own.create_timestamp.or(image.created()?),
+                ..own
+            }
+        }
         MetadataRule::Keep | MetadataRule::Encode => WriteOptions::default(),
     };
     let history = match options.history.clone() {

@@ -4,12 +4,15 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ::build::source::{Directory, Exclude, directory};
+use ::build::source::merge::Conflicts;
+use ::build::source::{Exclude, directory};
 use ::build::{Order, Transform};
-use model::{Error, Kind, Observer, Rdev, Result, Time};
+use model::{Error, Kind, Loss, Observer, Rdev, Result, Time};
 
+use crate::header::HeaderBytes;
+use crate::input::{self, Input, OpenInput};
 use crate::output::Output;
-use crate::registry::{self, CreateOptions};
+use crate::registry::{self, CreateOptions, FormerRuns};
 use crate::{levels, times};
 
 pub use ::build::Report as PipelineReport;
@@ -28,11 +31,21 @@ pub enum Destination {
     },
 }
 
+impl Destination {
+    /// Opens the output.
+    pub(crate) fn open(&self) -> Result<Output> {
+        match self {
+            Self::Stdout => Output::stdout(),
+            Self::File { path, replace } => Output::create(path, *replace),
+        }
+    }
+}
+
 /// Everything that can be asked of a build.
 #[derive(Debug, Clone)]
 pub struct BuildRequest {
-    /// The directory to pack.
-    pub source: PathBuf,
+    /// What is packed.
+    pub input: Input,
     /// Where the image goes.
     pub destination: Destination,
     /// The format's name; `None` decides by the destination's extension.
@@ -73,10 +86,13 @@ pub struct BuildRequest {
     pub latest_time: Option<i64>,
     /// Changes of permissions.
     pub chmod: Option<String>,
-    /// The unit of times, as in `1ns`.
-    pub time_resolution: String,
-    /// Whether times of access and of inode change are kept.
+    /// The unit of times, as in `1ns`; `None` means what loses nothing of images, and seconds for
+    /// a directory alone.
+    pub time_resolution: Option<String>,
+    /// Whether times of access and of inode change are kept; those that images have are always.
     pub keep_all_times: bool,
+    /// Which tables of the metadata are packed, in the format's words; `None` means all.
+    pub pack_metadata: Option<String>,
     /// The time of creation to record, in seconds since 1970.
     pub create_timestamp: Option<u64>,
     /// Whether the image tells how it was made.
@@ -90,8 +106,13 @@ pub struct BuildRequest {
 impl BuildRequest {
     /// Asks for an image of a directory on standard output, with the default of everything.
     pub fn new(source: impl Into<PathBuf>) -> Self {
+        Self::of(Input::Directory(source.into()))
+    }
+
+    /// Asks for an image of anything on standard output, with the default of everything.
+    pub fn of(input: Input) -> Self {
         Self {
-            source: source.into(),
+            input,
             destination: Destination::Stdout,
             format: None,
             level: levels::DEFAULT,
@@ -111,12 +132,22 @@ impl BuildRequest {
             set_time: None,
             latest_time: None,
             chmod: None,
-            time_resolution: "1s".to_owned(),
+            time_resolution: None,
             keep_all_times: false,
+            pack_metadata: None,
             create_timestamp: None,
             history: true,
             section_index: true,
             strict: false,
+        }
+    }
+}
+
+impl BuildRequest {
+    fn path(&self) -> Option<&Path> {
+        match &self.destination {
+            Destination::File { path, .. } => Some(path),
+            Destination::Stdout => None,
         }
     }
 }
@@ -128,6 +159,8 @@ pub struct BuildReport {
     pub format: &'static str,
     /// What the pipeline did.
     pub pipeline: PipelineReport,
+    /// What was hidden where several trees met.
+    pub conflicts: Conflicts,
 }
 
 impl BuildReport {
@@ -144,44 +177,83 @@ impl BuildReport {
 
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
-    let path = match &request.destination {
-        Destination::File { path, .. } => Some(path.as_path()),
-        Destination::Stdout => None,
+    let excludes =
+        request.one_file_system || !(request.exclude.is_empty() && request.exclude_from.is_empty());
+    if excludes && request.input.has_images() {
+        return Err(Error::invalid("nothing can be left out of an image"));
+    }
+    let input = OpenInput::open(input::Request {
+        input: &request.input,
+        directory: directory_options(request)?,
+        threads: request.threads,
+        strict: request.strict,
+    })?;
+    let before = Before {
+        command: "build",
+        ..Before::default()
     };
-    let format = registry::for_output(request.format.as_deref(), path)?;
+    pack(request, &input, &before, observer)
+}
+
+/// What is known of an image that becomes a new one.
+#[derive(Default)]
+pub(crate) struct Before {
+    /// The command that is recorded.
+    pub(crate) command: &'static str,
+    /// The runs that made the image.
+    pub(crate) former: FormerRuns,
+    /// What comes before the new image in its file.
+    pub(crate) header: Option<HeaderBytes>,
+}
+
+/// Runs the pipeline from an open input to its destination.
+pub(crate) fn pack(
+    request: &BuildRequest,
+    input: &OpenInput,
+    before: &Before,
+    observer: &dyn Observer,
+) -> Result<BuildReport> {
+    let format = registry::for_output(request.format.as_deref(), request.path())?;
     let level = levels::settings(request.level);
-    let create = create_options(request, level)?;
+    let create = create_options(request, input, before)?;
     let options = ::build::Options {
         threads: request.threads,
         order: request.order.unwrap_or(level.order),
         lookback: request.lookback,
         memory: request.memory,
-        scratch: scratch(request, path),
+        scratch: scratch(request),
         transform: transform(request)?,
     };
-    let source = Directory::open(&request.source, directory_options(request, path)?)?;
-
-    let output = match &request.destination {
-        Destination::Stdout => Output::stdout()?,
-        Destination::File { path, replace } => Output::create(path, *replace)?,
-    };
-    let writer = format.create(Box::new(output.writer()), &create)?;
-    let pipeline = ::build::build(&source, writer, &options, observer).map_err(|error| {
-        // whichever stage noticed first, the reason is the same
-        match observer.cancelled() {
-            true => Error::new(Kind::Cancelled, "interrupted; nothing was written"),
-            false => error,
-        }
-    })?;
+    let output = request.destination.open()?;
+    let mut out = output.writer();
+    if let Some(header) = &before.header {
+        header.write(&mut out)?;
+    }
+    let writer = format.create(Box::new(out), &create)?;
+    let packed = input.read(observer, |source, observer| {
+        ::build::build(source, writer, &options, observer)
+    });
+    let mut pipeline = packed.map_err(|error| interrupted(error, observer))?;
+    input.add_untold(&mut pipeline.image.losses);
+    pipeline.memory = pipeline.memory.saturating_add(input.cache_bytes());
     let report = BuildReport {
         format: format.name(),
         pipeline,
+        conflicts: input.conflicts(),
     };
     if request.strict {
         demand_all(&report)?;
     }
     output.commit()?;
     Ok(report)
+}
+
+/// Says why work ended that was told to stop: whichever stage noticed first, the reason is the same.
+pub(crate) fn interrupted(error: Error, observer: &dyn Observer) -> Error {
+    match observer.cancelled() {
+        true => Error::new(Kind::Cancelled, "interrupted; nothing was written"),
+        false => error,
+    }
 }
 
 /// Fails if anything was lost: what `strict` asks for.
@@ -192,7 +264,12 @@ fn demand_all(report: &BuildReport) -> Result<()> {
             "{count} files could not be read as they were (--strict)"
         )));
     }
-    match report.pipeline.image.losses.first() {
+    demand_losses(&report.pipeline.image.losses)
+}
+
+/// Fails if the format could not keep something.
+pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
+    match losses.first() {
         Some(loss) => Err(Error::unsupported(format!(
             "the format can't keep {} {} (--strict)",
             loss.count, loss.what
@@ -201,7 +278,19 @@ fn demand_all(report: &BuildReport) -> Result<()> {
     }
 }
 
-fn create_options(request: &BuildRequest, level: &levels::Level) -> Result<CreateOptions> {
+/// Resolves what is asked of the format.
+pub(crate) fn create_options(
+    request: &BuildRequest,
+    input: &OpenInput,
+    before: &Before,
+) -> Result<CreateOptions> {
+    let level = levels::settings(request.level);
+    let of_images = input.times();
+    let time_resolution = match (&request.time_resolution, of_images) {
+        (Some(text), _) => times::resolution(text)?,
+        (None, Some((unit, _))) => unit,
+        (None, None) => 1_000_000_000,
+    };
     let block_bits = match request.block_size {
         Some(size) if !size.is_power_of_two() => {
             return Err(Error::invalid(format!(
@@ -220,21 +309,26 @@ fn create_options(request: &BuildRequest, level: &levels::Level) -> Result<Creat
         block_bits: u8::try_from(block_bits).unwrap_or(u8::MAX),
         compression: compression.parse()?,
         metadata_compression: metadata.parse()?,
-        time_resolution: times::resolution(&request.time_resolution)?,
-        keep_all_times: request.keep_all_times,
+        time_resolution,
+        keep_all_times: request.keep_all_times || of_images.is_some_and(|(_, all)| all),
         create_timestamp: request.create_timestamp,
-        history: request.history.then(|| settings_in_words(request, level)),
+        history: request
+            .history
+            .then(|| settings_in_words(request, before.command, time_resolution)),
+        former: before.former.clone(),
+        packing: request.pack_metadata.clone(),
         section_index: request.section_index,
     })
 }
 
 /// Tells the settings that made the image: what its bytes depend on besides the input, and neither
 /// paths nor the number of threads.
-fn settings_in_words(request: &BuildRequest, level: &levels::Level) -> Vec<String> {
+fn settings_in_words(request: &BuildRequest, command: &str, time_unit: u64) -> Vec<String> {
+    let level = levels::settings(request.level);
     let order = request.order.unwrap_or(level.order);
     let mut words = vec![
         "sinter".to_owned(),
-        "build".to_owned(),
+        command.to_owned(),
         format!("--level={}", request.level),
         format!(
             "--compression={}",
@@ -245,7 +339,10 @@ fn settings_in_words(request: &BuildRequest, level: &levels::Level) -> Vec<Strin
             request.block_size.unwrap_or(1 << level.block_bits)
         ),
         format!("--order={order}"),
-        format!("--time-resolution={}", request.time_resolution),
+        match &request.time_resolution {
+            Some(text) => format!("--time-resolution={text}"),
+            None => format!("--time-resolution={}", times::shown(time_unit)),
+        },
     ];
     words.extend(
         request
@@ -256,9 +353,9 @@ fn settings_in_words(request: &BuildRequest, level: &levels::Level) -> Vec<Strin
 }
 
 /// Chooses the directory for scratch files.
-fn scratch(request: &BuildRequest, output: Option<&Path>) -> PathBuf {
+fn scratch(request: &BuildRequest) -> PathBuf {
     let beside = || {
-        let parent = output?.parent()?;
+        let parent = request.path()?.parent()?;
         let here = parent.as_os_str().is_empty();
         Some(if here { Path::new(".") } else { parent }.to_owned())
     };
@@ -266,7 +363,7 @@ fn scratch(request: &BuildRequest, output: Option<&Path>) -> PathBuf {
     chosen.unwrap_or_else(std::env::temp_dir)
 }
 
-fn directory_options(request: &BuildRequest, output: Option<&Path>) -> Result<directory::Options> {
+fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     let mut patterns = request.exclude.clone();
     for file in &request.exclude_from {
         patterns.extend(Exclude::lines_of(file)?);
@@ -275,14 +372,15 @@ fn directory_options(request: &BuildRequest, output: Option<&Path>) -> Result<di
         exclude: Exclude::new(&patterns)?,
         one_file_system: request.one_file_system,
         // an image must not hold the one that it replaces
-        skip: output
+        skip: request
+            .path()
             .and_then(|path| std::fs::metadata(path).ok())
             .map(|found| (Rdev::from_dev_t(found.dev()), found.ino())),
         threads: request.threads,
     })
 }
 
-fn transform(request: &BuildRequest) -> Result<Transform> {
+pub(crate) fn transform(request: &BuildRequest) -> Result<Transform> {
     let at = |secs| Time { secs, nanos: 0 };
     Ok(Transform {
         owner: request.set_owner,

@@ -18,17 +18,24 @@
 mod build;
 mod check;
 mod details;
+mod header;
+mod input;
 mod levels;
 mod open;
 mod output;
+mod recompress;
 mod registry;
 mod times;
 
 pub use ::build::Order;
+pub use ::build::source::merge::{Conflict, Conflicts};
+pub use block::cache::BlockCache;
 pub use block::{FileSource, MemorySource, ReadAt};
 pub use build::{BuildReport, BuildRequest, Destination, PipelineReport, build};
 pub use check::{CheckReport, Depth, check};
 pub use details::{Details, Value};
+pub use header::Header;
+pub use input::{Input, MergePart};
 pub use model::*;
 pub use mount::{Ended, MountOptions, Session, daemon, mount, umount};
 pub use open::{OpenOptions, Opened, open, open_source};
@@ -36,4 +43,5 @@ pub use ops::{
     ExtractOptions, ExtractReport, Follow, ListOptions, Overwrite, Row, Step, VerifyReport, cat,
     extract, list, resolve, row, verify,
 };
+pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};
 pub use registry::FORMATS;

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use block::cache::BlockCache;
 use block::{FileSource, ReadAt};
 use model::{Image, Limits, Result};
 
@@ -12,12 +13,14 @@ use crate::details::Details;
 use crate::registry::{self, Format, Handle};
 
 /// How to open an image.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct OpenOptions {
     /// Where the image begins in its file, in bytes; `None` finds it behind any header.
     pub offset: Option<u64>,
-    /// Bytes that decoded blocks may take.
+    /// Bytes that decoded blocks may take, if `cache` is not given.
     pub cache_bytes: u64,
+    /// A cache of decoded blocks to share with other images.
+    pub cache: Option<Arc<BlockCache>>,
     /// What a hostile image may make us allocate.
     pub limits: Limits,
 }
@@ -27,6 +30,7 @@ impl Default for OpenOptions {
         Self {
             offset: None,
             cache_bytes: 512 << 20,
+            cache: None,
             limits: Limits::default(),
         }
     }
@@ -50,6 +54,11 @@ impl Opened {
     /// Gives the image.
     pub fn image(&self) -> &Arc<dyn Image> {
         self.handle.image()
+    }
+
+    /// Gives what the format can do with the image.
+    pub(crate) fn handle(&self) -> &dyn Handle {
+        &*self.handle
     }
 
     /// Tells what is known of the image.

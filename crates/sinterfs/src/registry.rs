@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use block::ReadAt;
 use block::codec::Encoding;
-use model::{Error, Image, ImageWriter, Observer, Result};
+use model::{ContentMap, Error, Image, ImageWriter, Loss, Observer, Result, Summary, Tree};
 
 use crate::check::{CheckReport, Depth};
 use crate::details::Details;
 use crate::open::OpenOptions;
+
+pub use dwarfs::FormerRuns;
 
 /// How sure a format is that an image is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +73,10 @@ pub struct CreateOptions {
     pub create_timestamp: Option<u64>,
     /// The settings in words, if the image is to tell them.
     pub history: Option<Vec<String>>,
+    /// The runs that made the image that is read, for the history.
+    pub former: FormerRuns,
+    /// Which tables of the metadata are packed, in the format's words; `None` means all.
+    pub packing: Option<String>,
     /// Whether the image has an index of its sections.
     pub section_index: bool,
 }
@@ -83,6 +89,59 @@ pub trait Handle: Send + Sync {
     fn details(&self) -> Result<Details>;
     /// Writes all structures as text.
     fn dump(&self, out: &mut dyn Write) -> Result<()>;
+    /// Tells where the image begins in its file, in bytes.
+    fn offset(&self) -> u64;
+    /// Tells what the image holds besides what `Image` shows: it is lost where metadata is made
+    /// anew.
+    fn untold(&self) -> Result<Vec<Loss>>;
+    /// Tells the runs that made the image.
+    fn former_runs(&self) -> Result<FormerRuns>;
+    /// Writes the image anew around the content that it has.
+    fn rewrite(
+        &self,
+        out: Box<dyn Write + Send>,
+        options: &RewriteOptions<'_>,
+        observer: &dyn Observer,
+    ) -> Result<Rewritten>;
+}
+
+/// How an image is written anew around the content that it has.
+#[derive(Debug, Clone)]
+pub struct RewriteOptions<'a> {
+    /// The compression of blocks; `None` leaves them as they are.
+    pub compression: Option<Encoding>,
+    /// The compression of blocks of some categories.
+    pub by_category: Vec<(String, Encoding)>,
+    /// The categories whose blocks may change, or, if true, all but these.
+    pub selection: Option<(Vec<String>, bool)>,
+    /// Whether a block stays as it is where it would not become smaller.
+    pub keep_smaller: bool,
+    /// What becomes of the metadata.
+    pub metadata: MetadataPlan<'a>,
+    /// What is written around the blocks.
+    pub create: CreateOptions,
+    /// Threads that work.
+    pub threads: usize,
+}
+
+/// What becomes of the metadata of an image that is written anew.
+#[derive(Debug, Clone, Copy)]
+pub enum MetadataPlan<'a> {
+    /// It stays as it is stored.
+    Keep,
+    /// It is compressed anew.
+    Encode,
+    /// It is made anew of the tree, whose content is where the map says.
+    Rebuild(&'a Tree, &'a ContentMap),
+}
+
+/// An image that was written anew.
+#[derive(Debug, Clone, Default)]
+pub struct Rewritten {
+    /// The new image.
+    pub image: Summary,
+    /// Blocks that were compressed anew.
+    pub recoded: u64,
 }
 
 /// All formats; the first is the default.

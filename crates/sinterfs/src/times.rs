@@ -25,6 +25,14 @@ pub fn resolution(text: &str) -> Result<u64> {
         .ok_or_else(|| wrong(text))
 }
 
+/// Writes a unit of time, given in nanoseconds, as `resolution` reads it.
+pub fn shown(nanos: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let unit = units.iter().find(|(unit, _)| nanos.is_multiple_of(*unit));
+    let &(unit, name) = unit.unwrap_or(&(1, "ns"));
+    format!("{}{name}", nanos / unit)
+}
+
 fn wrong(text: &str) -> Error {
     Error::invalid(format!(
         "`{text}` is not a unit of time (as in 1ns, 100ms, 1s, 2s, 1min, 1h)"
@@ -33,7 +41,7 @@ fn wrong(text: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::resolution;
+    use super::{resolution, shown};
 
     #[test]
     fn units() {
@@ -45,6 +53,7 @@ mod tests {
             ("1h", 3_600_000_000_000),
         ] {
             assert_eq!(resolution(text).unwrap(), nanos);
+            assert_eq!(resolution(&shown(nanos)).unwrap(), nanos);
         }
         for text in ["", "5", "0s", "1parsec", "-1s", "99999999999h", "1.5s"] {
             assert!(resolution(text).is_err(), "{text}");

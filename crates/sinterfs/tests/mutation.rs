@@ -153,7 +153,7 @@ fn request(tree: &Path, image: &Path, codec: &str, metadata: &str) -> BuildReque
         compression: Some(codec.to_owned()),
         metadata_compression: Some(metadata.to_owned()),
         block_size: Some(1 << 12),
-        time_resolution: "1ns".to_owned(),
+        time_resolution: Some("1ns".to_owned()),
         ..BuildRequest::new(tree)
     }
 }

@@ -9,7 +9,11 @@ mod image;
 mod info;
 mod ls;
 mod man;
+mod merge;
 mod mount;
+mod packed;
+mod packing;
+mod recompress;
 mod umount;
 mod work;
 
@@ -22,6 +26,8 @@ use sinterfs::Result;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Build(Box<build::Args>),
+    Recompress(Box<recompress::Args>),
+    Merge(Box<merge::Args>),
     Mount(mount::Args),
     Umount(umount::Args),
     Extract(extract::Args),
@@ -37,6 +43,8 @@ pub enum Command {
 pub fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Build(args) => build::run(*args),
+        Command::Recompress(args) => recompress::run(*args),
+        Command::Merge(args) => merge::run(*args),
         Command::Mount(args) => mount::run(&args),
         Command::Umount(args) => umount::run(&args),
         Command::Extract(args) => extract::run(&args),

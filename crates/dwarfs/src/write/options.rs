@@ -3,6 +3,8 @@
 //! In: what the caller sets. Out: the same, checked once. **Invariant:** nothing here asks a
 //! clock or the environment, so equal options and input give equal images.
 
+use std::str::FromStr;
+
 use block::codec::Encoding;
 use model::{Error, Result};
 
@@ -172,6 +174,18 @@ pub enum StringPacking {
 }
 
 impl StringPacking {
+    fn pack_strings(&mut self) {
+        if let Self::Compact { fsst, .. } = self {
+            *fsst = true;
+        }
+    }
+
+    fn pack_index(&mut self) {
+        if let Self::Compact { index, .. } = self {
+            *index = true;
+        }
+    }
+
     /// The smallest.
     pub const ALL: Self = Self::Compact {
         fsst: true,
@@ -188,6 +202,49 @@ impl Packing {
         names: StringPacking::Plain,
         symlinks: StringPacking::Plain,
     };
+}
+
+impl FromStr for Packing {
+    type Err = Error;
+
+    /// Reads `all`, `none` (compact tables of strings, nothing packed), `plain` (lists of strings,
+    /// nothing packed), or the names of what is packed with commas between them.
+    fn from_str(text: &str) -> Result<Self> {
+        let compact = StringPacking::Compact {
+            fsst: false,
+            index: false,
+        };
+        let mut packing = Self {
+            names: compact,
+            symlinks: compact,
+            ..Self::NONE
+        };
+        match text {
+            "all" => return Ok(Self::default()),
+            "plain" => return Ok(Self::NONE),
+            "none" => return Ok(packing),
+            _ => {}
+        }
+        for word in text.split(',') {
+            match word {
+                "chunk_table" => packing.chunk_table = true,
+                "directories" => packing.directories = true,
+                "shared_files" => packing.shared_files = true,
+                "names" => packing.names.pack_strings(),
+                "names_index" => packing.names.pack_index(),
+                "symlinks" => packing.symlinks.pack_strings(),
+                "symlinks_index" => packing.symlinks.pack_index(),
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "`{word}` in `{text}` is nothing that can be packed (allowed: all, none, \
+                         plain, or some of chunk_table, directories, shared_files, names, \
+                         names_index, symlinks, symlinks_index)"
+                    )));
+                }
+            }
+        }
+        Ok(packing)
+    }
 }
 
 impl Default for Packing {

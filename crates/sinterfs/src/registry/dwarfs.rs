@@ -7,10 +7,11 @@ use std::sync::Arc;
 use block::ReadAt;
 use dwarfs::dump::Parts;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
+use dwarfs::rewrite::{self, BlockRules, MetadataRule, Rebuild, Selection};
 use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions};
-use model::{Image, ImageWriter, Observer, Result};
+use model::{Image, ImageWriter, Loss, Observer, Result};
 
-use super::{Bid, CreateOptions, Format, Handle};
+use super::{Bid, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
 use crate::open::OpenOptions;
@@ -74,23 +75,24 @@ impl Format for DwarfsFormat {
         out: Box<dyn Write + Send>,
         options: &CreateOptions,
     ) -> Result<Box<dyn ImageWriter>> {
-        let created = options.create_timestamp;
-        let options = WriteOptions {
-            block_size_bits: options.block_bits,
-            encoding: options.compression,
-            metadata_encoding: options.metadata_compression,
-            time_resolution: TimeResolution::from_nanos(options.time_resolution)?,
-            keep_all_times: options.keep_all_times,
-            create_timestamp: created,
-            history: options
-                .history
-                .clone()
-                .map(|settings| history(settings, created)),
-            section_index: options.section_index,
-            ..WriteOptions::default()
-        };
-        Ok(Box::new(DwarfsWriter::new(out, options)?))
+        Ok(Box::new(DwarfsWriter::new(out, write_options(options)?)?))
     }
+}
+
+fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
+    let packing = options.packing.as_deref().map(str::parse).transpose()?;
+    Ok(WriteOptions {
+        block_size_bits: options.block_bits,
+        encoding: options.compression,
+        metadata_encoding: options.metadata_compression,
+        time_resolution: TimeResolution::from_nanos(options.time_resolution)?,
+        keep_all_times: options.keep_all_times,
+        create_timestamp: options.create_timestamp,
+        history: history(options),
+        section_index: options.section_index,
+        packing: packing.unwrap_or_default(),
+        ..WriteOptions::default()
+    })
 }
 
 fn starts_with_magic(source: &dyn ReadAt, at: u64) -> Result<bool> {
@@ -117,24 +119,29 @@ fn own_options(source: &dyn ReadAt, options: &OpenOptions) -> Result<dwarfs::rea
         offset,
         limits: options.limits,
         cache_bytes: options.cache_bytes,
+        cache: options.cache.clone(),
         ..Default::default()
     })
 }
 
-fn history(arguments: Vec<String>, timestamp: Option<u64>) -> HistoryInfo {
+fn history(options: &CreateOptions) -> Option<HistoryInfo> {
     let mut numbers = env!("CARGO_PKG_VERSION")
         .split(['.', '-'])
         .map(|part| part.parse().unwrap_or(0));
-    HistoryInfo {
+    Some(HistoryInfo {
         version: std::array::from_fn(|_| numbers.next().unwrap_or(0)),
         system_id: std::env::consts::OS.to_owned(),
         compiler_id: "rustc".to_owned(),
-        arguments,
-        timestamp,
+        arguments: options.history.clone()?,
+        timestamp: options.create_timestamp,
         library_versions: vec![concat!("sinterfs-", env!("CARGO_PKG_VERSION")).to_owned()],
-        former: Vec::new(),
-    }
+        former: options.former.0.clone(),
+    })
 }
+
+/// The runs that made an image that is read for another.
+#[derive(Debug, Clone, Default)]
+pub struct FormerRuns(Vec<HistoryEntry>);
 
 /// An opened DwarFS image.
 struct Opened {
@@ -153,6 +160,65 @@ impl Handle for Opened {
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
         dwarfs::dump::dump(&self.concrete, Parts::default(), out)
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn untold(&self) -> Result<Vec<Loss>> {
+        let births = match self.concrete.options().has_btime {
+            true => self.image.info().totals.inodes,
+            false => 0,
+        };
+        let layouts = self.concrete.metadata_history()?.len() as u64;
+        let losses = [
+            ("times of birth", births),
+            ("notes on former versions of the metadata", layouts),
+        ];
+        let some = losses.into_iter().filter(|(_, count)| *count > 0);
+        Ok(some.map(|(what, count)| Loss { what, count }).collect())
+    }
+
+    fn former_runs(&self) -> Result<FormerRuns> {
+        self.concrete.history().map(FormerRuns)
+    }
+
+    fn rewrite(
+        &self,
+        out: Box<dyn Write + Send>,
+        options: &RewriteOptions<'_>,
+        observer: &dyn Observer,
+    ) -> Result<Rewritten> {
+        let create = write_options(&options.create)?;
+        let metadata = match options.metadata {
+            MetadataPlan::Keep => MetadataRule::Keep,
+            MetadataPlan::Encode => MetadataRule::Encode,
+            MetadataPlan::Rebuild(tree, map) => MetadataRule::Rebuild(Box::new(Rebuild {
+                tree,
+                map,
+                options: create.clone(),
+            })),
+        };
+        let selection = options.selection.clone();
+        let own = rewrite::RewriteOptions {
+            blocks: BlockRules {
+                encoding: options.compression,
+                by_category: options.by_category.clone(),
+                selection: selection.map(|(names, inverted)| Selection { names, inverted }),
+                keep_smaller: options.keep_smaller,
+            },
+            metadata,
+            metadata_encoding: create.metadata_encoding,
+            history: create.history,
+            section_index: create.section_index,
+            threads: options.threads,
+        };
+        let report = rewrite::rewrite(&self.concrete, out, &own, observer)?;
+        Ok(Rewritten {
+            image: report.image,
+            recoded: report.recoded,
+        })
     }
 }
 

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use model::{
-    BlockId, Content, ContentMap, Error, Extent, ExtentSource, MapExtent, NodeId, Result, Tree,
+    BlockId, Content, ContentMap, Error, Extent, ExtentSource, MapExtent, NodeId, Result, Source,
+    Tree,
 };
 use xxhash_rust::xxh3::Xxh3;
 
@@ -20,11 +21,12 @@ use super::ImageSource;
 pub fn content_map(source: &ImageSource, tree: &Tree) -> Result<ContentMap> {
     let mut map = ContentMap::new(tree.nodes().len());
     let mut lists: HashMap<u128, Vec<u32>> = HashMap::new();
-    for index in 0..tree.nodes().len() as u32 {
-        let file = NodeId(index);
-        if !matches!(tree.node(file).content, Content::File { .. }) {
-            continue;
-        }
+    let is_file = |file: &NodeId| matches!(tree.node(*file).content, Content::File { .. });
+    let nodes = (0..tree.nodes().len() as u32).map(NodeId);
+    let mut files: Vec<NodeId> = nodes.filter(is_file).collect();
+    // in the order of the blocks, so that the tables are as regular as those of the image
+    files.sort_by_key(|&file| source.rank(tree, file));
+    for file in files {
         let extents = extents(source, file)?;
         let same = lists.entry(hash(&extents)).or_default();
         let known = same.iter().find(|&&list| map.list(list) == extents);

@@ -1,0 +1,137 @@
+//! What is said of an image that the pipeline made: a few lines, or JSON.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use sinterfs::{BuildReport, Conflicts, Result};
+
+use super::work::Words;
+use crate::progress::Display;
+use crate::size::human;
+use crate::{exit, text};
+
+/// Ends the display and says what was built; tells the exit code.
+pub fn tell(report: &BuildReport, words: Words, display: Display) -> Result<ExitCode> {
+    let warnings = display.observer().warnings();
+    let seconds = display.observer().elapsed().as_secs_f64();
+    drop(display);
+    if words.json {
+        text::print(&format!("{:#}\n", as_json(report, warnings, seconds)))?;
+    } else if !words.quiet {
+        for loss in &report.pipeline.image.losses {
+            eprintln!(
+                "sinter: not kept by {}: {} {}",
+                report.format, loss.count, loss.what
+            );
+        }
+        tell_conflicts(&report.conflicts);
+        eprint!("{}", summary(report, seconds));
+    }
+    Ok(ExitCode::from(if report.is_complete() {
+        0
+    } else {
+        exit::PARTIAL
+    }))
+}
+
+fn tell_conflicts(conflicts: &Conflicts) {
+    for conflict in &conflicts.first {
+        eprintln!(
+            "sinter: {}: that of {} hides that of {}",
+            text::name(&conflict.path),
+            text::one_line(&conflict.kept),
+            text::one_line(&conflict.hidden)
+        );
+    }
+    let more = conflicts.count.saturating_sub(conflicts.first.len() as u64);
+    if more > 0 {
+        eprintln!("sinter: {more} further names were hidden");
+    }
+}
+
+/// Says on a few lines what went in, what came out and what was saved where.
+fn summary(report: &BuildReport, seconds: f64) -> String {
+    let pipeline = &report.pipeline;
+    let (tree, image) = (&pipeline.tree, &pipeline.image);
+    let percent = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
+    let mut text = format!(
+        "{} files, {} directories, {} symlinks, {} special files, {} hard links: {}\n",
+        tree.files,
+        tree.directories,
+        tree.symlinks,
+        tree.specials,
+        tree.hard_links,
+        human(tree.bytes),
+    );
+    text += &format!(
+        "equal files saved {} in {} files; repeats saved {}; holes {}\n",
+        human(pipeline.duplicate_bytes),
+        pipeline.duplicates,
+        human(pipeline.matched_bytes),
+        human(pipeline.hole_bytes),
+    );
+    text += &format!(
+        "{} in {} blocks -> {} ({:.1}%); metadata {}\n",
+        human(image.raw_bytes),
+        image.blocks,
+        human(image.block_bytes),
+        percent(image.block_bytes, image.raw_bytes),
+        human(image.metadata_bytes),
+    );
+    let of_files = match tree.bytes {
+        0 => String::new(),
+        bytes => format!(" ({:.1}% of the files)", percent(image.image_bytes, bytes)),
+    };
+    text += &format!(
+        "image: {}{} in {seconds:.1} s, {}/s, memory bound {}\n",
+        human(image.image_bytes),
+        of_files,
+        human((tree.bytes as f64 / seconds.max(1e-3)) as u64),
+        human(pipeline.memory),
+    );
+    if report.conflicts.count > 0 {
+        text += &format!("{} names hidden by later sources\n", report.conflicts.count);
+    }
+    if !report.is_complete() {
+        text += &format!(
+            "NOT COMPLETE: {} left out, {} could not be read whole, {} changed while they were read\n",
+            pipeline.left_out, pipeline.unreadable, pipeline.changed,
+        );
+    }
+    text
+}
+
+pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json::Value {
+    let pipeline = &report.pipeline;
+    let (tree, image) = (&pipeline.tree, &pipeline.image);
+    let losses = image
+        .losses
+        .iter()
+        .map(|loss| json!({"what": loss.what, "count": loss.count}));
+    json!({
+        "format": report.format,
+        "files": tree.files,
+        "directories": tree.directories,
+        "symlinks": tree.symlinks,
+        "specials": tree.specials,
+        "hard_links": tree.hard_links,
+        "bytes": tree.bytes,
+        "duplicate_files": pipeline.duplicates,
+        "duplicate_bytes": pipeline.duplicate_bytes,
+        "matched_bytes": pipeline.matched_bytes,
+        "memory": pipeline.memory,
+        "hole_bytes": pipeline.hole_bytes,
+        "blocks": image.blocks,
+        "raw_bytes": image.raw_bytes,
+        "block_bytes": image.block_bytes,
+        "metadata_bytes": image.metadata_bytes,
+        "image_bytes": image.image_bytes,
+        "losses": losses.collect::<Vec<_>>(),
+        "left_out": pipeline.left_out,
+        "unreadable": pipeline.unreadable,
+        "changed": pipeline.changed,
+        "hidden_names": report.conflicts.count,
+        "warnings": warnings,
+        "seconds": seconds,
+    })
+}

@@ -1,0 +1,267 @@
+//! What every command that makes an image asks for: where it goes, how it is packed, what its files
+//! look like, what it tells of itself.
+
+use std::path::PathBuf;
+
+use sinterfs::{BuildRequest, Destination, Error, Input, Order, Result};
+
+use super::work::{Jobs, Words};
+use crate::size::parse as size;
+
+/// Where an image goes.
+#[derive(Debug, clap::Args)]
+pub struct Target {
+    /// The image to write; `-` is standard output.
+    #[arg(short, long, value_name = "IMAGE")]
+    output: PathBuf,
+
+    /// Replace the image if it exists; it keeps its permissions.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Target {
+    /// Tells the destination; both an image and JSON on standard output are refused.
+    pub fn destination(self, words: Words) -> Result<Destination> {
+        if self.output.as_os_str() != "-" {
+            return Ok(Destination::File {
+                path: self.output,
+                replace: self.force,
+            });
+        }
+        if words.json {
+            return Err(Error::invalid("--json and -o - both want standard output"));
+        }
+        Ok(Destination::Stdout)
+    }
+}
+
+/// How files are packed.
+#[derive(Debug, clap::Args)]
+pub struct Packing {
+    /// The format of the image (default: by the extension: dwarfs, dff, dwfs; else dwarfs).
+    #[arg(short, long, value_name = "FORMAT")]
+    format: Option<String>,
+
+    /// How much effort goes into a small image, 0 to 9.
+    #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
+    level: u8,
+
+    /// The compression of blocks, in place of the level's.
+    #[arg(short = 'C', long, value_name = "CODEC[:KEY=VALUE]..")]
+    compression: Option<String>,
+
+    /// The compression of metadata, in place of the level's.
+    #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
+    metadata_compression: Option<String>,
+
+    /// The size of blocks, a power of two from 1k to 1g, in place of the level's.
+    #[arg(short, long, value_name = "SIZE", value_parser = size)]
+    block_size: Option<u64>,
+
+    #[command(flatten)]
+    cutting: Cutting,
+}
+
+/// How content is ordered and cut.
+#[derive(Debug, clap::Args)]
+pub struct Cutting {
+    /// Look for repeats only so many blocks back, not in everything before.
+    #[arg(short = 'B', long, value_name = "BLOCKS")]
+    lookback: Option<u32>,
+
+    /// The memory that may be taken (default: 512m and as much again for each thread).
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+
+    /// The directory for what does not fit into memory (default: that of the image).
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+
+    /// The order of files in the image, in place of the level's.
+    #[arg(long, value_enum)]
+    order: Option<OrderArg>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum OrderArg {
+    /// As found: the order of the tree.
+    None,
+    /// By path.
+    Path,
+    /// By path read backwards: files of one name or extension together.
+    Revpath,
+    /// Similar files next to each other.
+    Similarity,
+}
+
+impl From<OrderArg> for Order {
+    fn from(order: OrderArg) -> Self {
+        match order {
+            OrderArg::None => Self::None,
+            OrderArg::Path => Self::Path,
+            OrderArg::Revpath => Self::ReversePath,
+            OrderArg::Similarity => Self::Similarity,
+        }
+    }
+}
+
+/// What files look like in the image, and how their tables are stored.
+#[derive(Debug, clap::Args)]
+pub struct Attributes {
+    /// Make every file owned by a user (a number).
+    #[arg(long, value_name = "UID")]
+    set_owner: Option<u32>,
+
+    /// Make every file belong to a group (a number).
+    #[arg(long, value_name = "GID")]
+    set_group: Option<u32>,
+
+    /// Give every file one time: seconds since 1970, or `now`.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    set_time: Option<String>,
+
+    /// Change permissions as chmod does (`go-w`, `a=rX`, `0755`, `D` or `F` in front for
+    /// directories or files only), or `norm` for what all can read.
+    #[arg(long, value_name = "MODE,..", allow_hyphen_values = true)]
+    chmod: Option<String>,
+
+    /// The unit of times: 1ns, 1us, 100ms, 1s, 2s, 1min, 1h ... (default: 1s; of images, what
+    /// loses nothing).
+    #[arg(long, value_name = "UNIT")]
+    time_resolution: Option<String>,
+
+    /// Keep times of access and of inode change, not of modification alone.
+    #[arg(long)]
+    keep_all_times: bool,
+
+    /// Which tables of the metadata are packed: `all` (the default), `none`, `plain`, or some of
+    /// chunk_table, directories, shared_files, names, names_index, symlinks, symlinks_index.
+    #[arg(long, value_name = "TABLE,..")]
+    pack_metadata: Option<String>,
+}
+
+/// What the image tells of itself.
+#[derive(Debug, clap::Args)]
+pub struct Telling {
+    /// Leave out of the image how it was made (version and settings).
+    #[arg(long)]
+    no_history: bool,
+
+    /// Leave the section index out of the image.
+    #[arg(long)]
+    no_section_index: bool,
+
+    /// Fail if anything can't be kept or read.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// When the image is said to have been made.
+#[derive(Debug, clap::Args)]
+pub struct Creation {
+    /// Record when the image was made (then the same input gives other bytes every second).
+    #[arg(long)]
+    create_timestamp: bool,
+
+    /// Record no time of creation even if SOURCE_DATE_EPOCH is set.
+    #[arg(long, conflicts_with = "create_timestamp")]
+    no_create_timestamp: bool,
+}
+
+/// Starts the request for an image of some input.
+pub fn request(input: Input, destination: Destination, jobs: &Jobs) -> BuildRequest {
+    BuildRequest {
+        destination,
+        threads: jobs.threads(),
+        ..BuildRequest::of(input)
+    }
+}
+
+impl Packing {
+    /// Adds what was asked to a request.
+    pub fn ask(self, request: &mut BuildRequest) {
+        request.format = self.format;
+        request.level = self.level;
+        request.compression = self.compression;
+        request.metadata_compression = self.metadata_compression;
+        request.block_size = self.block_size;
+        self.cutting.ask(request);
+    }
+}
+
+impl Cutting {
+    /// Adds what was asked to a request.
+    pub fn ask(self, request: &mut BuildRequest) {
+        request.lookback = self.lookback;
+        request.memory = self.memory;
+        request.scratch = self.scratch;
+        request.order = self.order.map(Order::from);
+    }
+}
+
+impl Attributes {
+    /// Adds what was asked to a request.
+    pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
+        request.set_owner = self.set_owner;
+        request.set_group = self.set_group;
+        request.set_time = self.set_time.as_deref().map(seconds).transpose()?;
+        request.chmod = self.chmod;
+        request.time_resolution = self.time_resolution;
+        request.keep_all_times = self.keep_all_times;
+        request.pack_metadata = self.pack_metadata;
+        Ok(())
+    }
+}
+
+impl Telling {
+    /// Adds what was asked to a request.
+    pub fn ask(&self, request: &mut BuildRequest) {
+        request.history = !self.no_history;
+        request.section_index = !self.no_section_index;
+        request.strict = self.strict;
+    }
+}
+
+impl Creation {
+    /// Adds what was asked to a request: a time of creation, and that no file is younger than
+    /// SOURCE_DATE_EPOCH.
+    pub fn ask(&self, request: &mut BuildRequest) -> Result<()> {
+        request.latest_time = source_date_epoch()?;
+        request.create_timestamp = match request.latest_time {
+            _ if self.no_create_timestamp => None,
+            None if self.create_timestamp => Some(now().unsigned_abs()),
+            epoch => epoch.map(i64::unsigned_abs),
+        };
+        Ok(())
+    }
+}
+
+/// Reads SOURCE_DATE_EPOCH as reproducible-builds.org specifies it; empty means not set.
+pub fn source_date_epoch() -> Result<Option<i64>> {
+    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let number = text
+        .to_str()
+        .and_then(|text| text.parse().ok())
+        .filter(|&n: &i64| n >= 0);
+    let wrong = || Error::invalid("SOURCE_DATE_EPOCH must be seconds since 1970");
+    number.map(Some).ok_or_else(wrong)
+}
+
+fn seconds(text: &str) -> Result<i64> {
+    if text == "now" {
+        return Ok(now());
+    }
+    text.parse()
+        .map_err(|_| Error::invalid(format!("`{text}`: a time is seconds since 1970, or `now`")))
+}
+
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since
+        .ok()
+        .and_then(|since| i64::try_from(since.as_secs()).ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,67 @@
+//! What stands before an image in its file: a program that mounts it, a script, anything.
+//!
+//! **Invariant:** it is copied piece by piece, whatever its size.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use block::{FileSource, ReadAt};
+use model::{Error, Result};
+
+/// Bytes that are copied at once.
+const PIECE: u64 = 1 << 20;
+
+/// What stands before a new image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Header {
+    /// What stands before the image that is read.
+    #[default]
+    Keep,
+    /// Nothing.
+    Remove,
+    /// The content of a file.
+    File(PathBuf),
+}
+
+/// Bytes to be written before an image.
+pub(crate) struct HeaderBytes {
+    source: Arc<dyn ReadAt>,
+    len: u64,
+}
+
+impl HeaderBytes {
+    /// Finds the bytes; the image that is read begins at `offset` of `source`.
+    pub(crate) fn choose(
+        header: &Header,
+        source: &Arc<dyn ReadAt>,
+        offset: u64,
+    ) -> Result<Option<Self>> {
+        Ok(match header {
+            Header::Remove => None,
+            Header::Keep => Some(Self {
+                source: Arc::clone(source),
+                len: offset,
+            }),
+            Header::File(path) => {
+                let source = Arc::new(FileSource::open(path)?);
+                let len = source.len();
+                Some(Self { source, len })
+            }
+        })
+    }
+
+    /// Writes the bytes.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let mut buffer = vec![0; PIECE.min(self.len) as usize];
+        let mut at = 0;
+        while at < self.len {
+            let piece = &mut buffer[..PIECE.min(self.len - at) as usize];
+            self.source.read_at(at, piece)?;
+            out.write_all(piece)
+                .map_err(|error| Error::io("cannot write the header", error))?;
+            at += piece.len() as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! Making a new image of an image without the tree that it was made of: block by block while their
+//! size stays, or by the whole pipeline.
+//!
+//! Enters a request; leaves the new image's file. **Invariant:** the new image holds what the old one
+//! does; damage to the old one is an error, and then nothing is left of the new one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::build::source::image::content_map;
+use block::{FileSource, ReadAt};
+use model::{Error, Kind, Observer, Result, Source, Summary, Tree};
+
+use crate::build::{Before, BuildReport, BuildRequest, create_options, pack, transform};
+use crate::build::{demand_losses, interrupted};
+use crate::header::{Header, HeaderBytes};
+use crate::input::{self, OpenInput};
+use crate::levels;
+use crate::open::{self, OpenOptions, Opened};
+use crate::registry::{MetadataPlan, RewriteOptions};
+
+/// Which parts of an image are compressed anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Parts {
+    /// Blocks and metadata.
+    #[default]
+    All,
+    /// Blocks.
+    Blocks,
+    /// Metadata.
+    Metadata,
+    /// Neither: the image is only written in the newest version of its format.
+    None,
+}
+
+/// Everything that can be asked of a recompression.
+#[derive(Debug, Clone)]
+pub struct RecompressRequest {
+    /// The image that is read.
+    pub image: PathBuf,
+    /// How it is opened.
+    pub open: OpenOptions,
+    /// What a build would be asked for; its input is not looked at. A block size other than the
+    /// image's asks for the whole pipeline, and changes of owners, modes, times and packing ask for
+    /// metadata that is made anew.
+    pub build: BuildRequest,
+    /// Whether files are ordered, compared and cut anew.
+    pub rebuild: bool,
+    /// Whether the metadata is made anew.
+    pub rebuild_metadata: bool,
+    /// Which parts are compressed anew.
+    pub parts: Parts,
+    /// Compressions of blocks of some categories.
+    pub by_category: Vec<(String, String)>,
+    /// The categories whose blocks may change, or, if true, all but these.
+    pub categories: Option<(Vec<String>, bool)>,
+    /// Whether a block stays as it is where it would not become smaller.
+    pub keep_smaller: bool,
+    /// What stands before the new image.
+    pub header: Header,
+}
+
+/// What was made.
+#[derive(Debug, Clone)]
+pub struct RecompressReport {
+    /// The format's name.
+    pub format: &'static str,
+    /// Bytes of the old image, without what stands before it.
+    pub old_bytes: u64,
+    /// The new image.
+    pub image: Summary,
+    /// Blocks that were compressed anew; the others are as they were.
+    pub recoded: u64,
+    /// What the pipeline did, if the image was rebuilt.
+    pub rebuilt: Option<BuildReport>,
+}
+
+/// Makes a new image of an image. On an error nothing is left of it.
+pub fn recompress(
+    request: &RecompressRequest,
+    observer: &dyn Observer,
+) -> Result<RecompressReport> {
+    let located = |error: Error| match error.kind() {
+        Kind::Corrupt => error.path(&request.image),
+        _ => error,
+    };
+    let file: Arc<dyn ReadAt> = Arc::new(FileSource::open(&request.image)?);
+    let cache = input::shared_cache(request.open.cache_bytes);
+    let options = OpenOptions {
+        cache: Some(Arc::clone(&cache)),
+        ..request.open.clone()
+    };
+    let opened =
+        open::open_source(Arc::clone(&file), &options).map_err(|e| e.path(&request.image))?;
+    let block_size = opened.image().info().totals.block_size;
+    let input = OpenInput::of_image(&opened, &cache, request.build.threads)?;
+    let before = Before {
+        command: "recompress",
+        former: match request.build.history {
+            true => opened.handle().former_runs().map_err(located)?,
+            false => Default::default(),
+        },
+        header: HeaderBytes::choose(&request.header, &file, opened.handle().offset())?,
+    };
+    let cut_anew = request
+        .build
+        .block_size
+        .is_some_and(|size| size != block_size);
+    let report = if request.rebuild || cut_anew {
+        check_rebuild(request)?;
+        rebuild(request, &opened, &input, &before, observer)
+    } else {
+        check_rewrite(request)?;
+        rewrite(request, &opened, &input, &before, observer)
+    };
+    report.map_err(located)
+}
+
+/// Fails for what only makes sense while blocks stay blocks.
+fn check_rebuild(request: &RecompressRequest) -> Result<()> {
+    let asked = [
+        (request.parts != Parts::All, "choosing parts"),
+        (
+            !request.by_category.is_empty(),
+            "a compression for a category",
+        ),
+        (request.categories.is_some(), "choosing categories"),
+        (request.keep_smaller, "keeping smaller blocks"),
+    ];
+    refuse(&asked, "makes no sense where all content is cut anew")
+}
+
+/// Fails for what only the pipeline can do.
+fn check_rewrite(request: &RecompressRequest) -> Result<()> {
+    let build = &request.build;
+    let asked = [
+        (build.lookback.is_some(), "looking back for repeats"),
+        (build.order.is_some(), "another order of files"),
+        (build.memory.is_some(), "a bound of memory"),
+        (build.scratch.is_some(), "a scratch directory"),
+    ];
+    refuse(&asked, "needs content that is cut anew (--rebuild)")
+}
+
+fn refuse(asked: &[(bool, &str)], why: &str) -> Result<()> {
+    match asked.iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, what)) => Err(Error::invalid(format!("{what} {why}"))),
+        None => Ok(()),
+    }
+}
+
+fn rebuild(
+    request: &RecompressRequest,
+    opened: &Opened,
+    input: &OpenInput,
+    before: &Before,
+    observer: &dyn Observer,
+) -> Result<RecompressReport> {
+    let report = pack(&request.build, input, before, observer)?;
+    Ok(RecompressReport {
+        format: report.format,
+        old_bytes: opened.image().info().totals.stored,
+        recoded: report.pipeline.image.blocks,
+        image: report.pipeline.image.clone(),
+        rebuilt: Some(report),
+    })
+}
+
+fn rewrite(
+    request: &RecompressRequest,
+    opened: &Opened,
+    input: &OpenInput,
+    before: &Before,
+    observer: &dyn Observer,
+) -> Result<RecompressReport> {
+    let build = &request.build;
+    let level = levels::settings(build.level);
+    let compression = build.compression.as_deref().unwrap_or(level.compression);
+    let create = create_options(build, input, before)?;
+    let mut by_category = Vec::new();
+    for (category, compression) in &request.by_category {
+        by_category.push((category.clone(), compression.parse()?));
+    }
+    let blocks = matches!(request.parts, Parts::All | Parts::Blocks);
+    if !blocks && !by_category.is_empty() {
+        return Err(Error::invalid(
+            "a compression for a category makes no sense where blocks stay as they are",
+        ));
+    }
+    let remade = match needs_tree(request) {
+        true => Some(tables(input, request, observer)?),
+        false => None,
+    };
+    let metadata = match (&remade, request.parts) {
+        (Some((tree, map)), _) => MetadataPlan::Rebuild(tree, map),
+        (None, Parts::All | Parts::Metadata) => MetadataPlan::Encode,
+        (None, Parts::Blocks | Parts::None) => MetadataPlan::Keep,
+    };
+    let options = RewriteOptions {
+        compression: blocks.then(|| compression.parse()).transpose()?,
+        by_category,
+        selection: request.categories.clone(),
+        keep_smaller: request.keep_smaller,
+        metadata,
+        create,
+        threads: build.threads,
+    };
+    let output = build.destination.open()?;
+    let mut out = output.writer();
+    if let Some(header) = &before.header {
+        header.write(&mut out)?;
+    }
+    let written = opened.handle().rewrite(Box::new(out), &options, observer);
+    let mut written = written.map_err(|error| interrupted(error, observer))?;
+    if remade.is_some() {
+        input.add_untold(&mut written.image.losses);
+    }
+    if build.strict {
+        demand_losses(&written.image.losses)?;
+    }
+    output.commit()?;
+    Ok(RecompressReport {
+        format: opened.image().info().format,
+        old_bytes: opened.image().info().totals.stored,
+        image: written.image,
+        recoded: written.recoded,
+        rebuilt: None,
+    })
+}
+
+/// Tells whether the metadata has to be made anew of the tree.
+fn needs_tree(request: &RecompressRequest) -> bool {
+    let build = &request.build;
+    request.rebuild_metadata
+        || build.pack_metadata.is_some()
+        || build.time_resolution.is_some()
+        || build.keep_all_times
+        || build.set_owner.is_some()
+        || build.set_group.is_some()
+        || build.set_time.is_some()
+        || build.latest_time.is_some()
+        || build.chmod.is_some()
+}
+
+/// Makes the tree of an image, changed as asked, and the map of its content.
+fn tables(
+    input: &OpenInput,
+    request: &RecompressRequest,
+    observer: &dyn Observer,
+) -> Result<(Tree, model::ContentMap)> {
+    let Some(source) = input.image() else {
+        return Err(Error::invalid("metadata is made anew of one image only"));
+    };
+    let mut tree = source.scan(observer)?;
+    let map = content_map(source, &tree)?;
+    transform(&request.build)?.apply(&mut tree);
+    Ok((tree, map))
+}
