@@ -19,7 +19,7 @@ mod strings;
 mod times;
 mod writer;
 
-pub use options::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions};
+pub use options::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions, own_codecs};
 pub use writer::DwarfsWriter;
 
 pub(crate) use metadata::CarriedCategories;

@@ -75,6 +75,9 @@ impl Encoding {
             Self::Lzma2 { .. } => 4 * u64::from(len).min(power(LZMA2_REACH)),
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
             Self::Brotli { lgwin, .. } => power(lgwin.min(log)) * 16 + u64::from(len) * 3,
+            // a run of samples; the best of several streams
+            Self::Flac { .. } => 0,
+            Self::Ricepp { .. } => u64::from(len) * 2,
         }
     }
 
@@ -82,7 +85,8 @@ impl Encoding {
     pub fn window(&self) -> u64 {
         let power = |bits: u32| 1u64 << bits;
         match *self {
-            Self::None => 0,
+            // samples repeat by pieces only, which such codecs do not look for
+            Self::None | Self::Flac { .. } | Self::Ricepp { .. } => 0,
             Self::Zstd { level, window, .. } => {
                 power(window.unwrap_or(ZSTD_WINDOWS[level.clamp(1, 22) as usize - 1]))
             }

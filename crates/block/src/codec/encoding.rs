@@ -12,7 +12,7 @@ use std::str::FromStr;
 use model::{Error, Result};
 
 use super::options::Options;
-use super::{brotli, lz4, lzma2, xz, zstd};
+use super::{brotli, flac, lz4, lzma2, ricepp, xz, zstd};
 
 /// Names a codec and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -71,6 +71,18 @@ pub enum Encoding {
         quality: u32,
         /// The window as a power of two; above 24 it is of the large-window extension.
         lgwin: u32,
+    },
+    /// A FLAC stream, for PCM audio of a known form.
+    Flac {
+        /// The effort.
+        level: u32,
+        /// Whether to try everything, whatever the level.
+        exhaustive: bool,
+    },
+    /// Rice codes, for images of a known form.
+    Ricepp {
+        /// Samples of one component in a block, instead of the best of several numbers.
+        block_size: Option<u32>,
     },
 }
 
@@ -134,10 +146,13 @@ const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
 const LZ4HC_LEVEL: RangeInclusive<i32> = 0..=12;
 const BROTLI_QUALITY: RangeInclusive<u32> = 0..=11;
 const BROTLI_WINDOW: RangeInclusive<u32> = 10..=30;
+const FLAC_LEVEL: RangeInclusive<u32> = 0..=flac::MAX_LEVEL;
+const RICEPP_BLOCK: RangeInclusive<u32> = 1..=ricepp::MAX_BLOCK as u32;
 
 impl Encoding {
     /// Encodes a block into the codec's own stream, which may be longer than the block.
-    /// `Invalid` for options out of their range or a block that is too long for the codec.
+    /// `Invalid` for options out of their range, a block that is too long for the codec, and the
+    /// codecs of audio and images, which have to know more than the bytes.
     pub fn encode(&self, raw: &[u8]) -> Result<Vec<u8>> {
         self.check()?;
         match *self {
@@ -180,6 +195,9 @@ impl Encoding {
             Self::Lz4 { level } => lz4::encode(raw, level),
             Self::Lz4Hc { level } => lz4::encode_hc(raw, level),
             Self::Brotli { quality, lgwin } => brotli::encode(raw, quality, lgwin),
+            Self::Flac { .. } | Self::Ricepp { .. } => Err(Error::invalid(format!(
+                "compression `{self}`: only for content whose samples are known"
+            ))),
         }
     }
 
@@ -212,6 +230,10 @@ impl Encoding {
             Self::Brotli { quality, lgwin } => {
                 BROTLI_QUALITY.contains(&quality) && BROTLI_WINDOW.contains(&lgwin)
             }
+            Self::Flac { level, .. } => FLAC_LEVEL.contains(&level),
+            Self::Ricepp { block_size } => {
+                block_size.is_none_or(|size| RICEPP_BLOCK.contains(&size))
+            }
         };
         if fits {
             Ok(())
@@ -227,7 +249,9 @@ impl FromStr for Encoding {
     type Err = Error;
 
     /// Reads `none`, `zstd:level=19:window=27:long`, `lzma:level=9:extreme:dict=26:binary=x86`,
-    /// `lzma2:level=6:dict=26:lc=3:lp=0:pb=2`, `lz4`, `lz4hc:level=9`, `brotli:quality=11:lgwin=24`; every option may be left out.
+    /// `lzma2:level=6:dict=26:lc=3:lp=0:pb=2`, `lz4`, `lz4hc:level=9`,
+    /// `brotli:quality=11:lgwin=24`, `flac:level=8:exhaustive`, `ricepp:block_size=128`; every option
+    /// may be left out.
     /// mkdwarfs' names `null`, `wlog` and `dict_size` are taken too.
     fn from_str(text: &str) -> Result<Self> {
         let mut options = Options::new(text)?;
@@ -261,10 +285,17 @@ impl FromStr for Encoding {
                 quality: options.number(&["quality"], BROTLI_QUALITY)?.unwrap_or(11),
                 lgwin: options.number(&["lgwin"], BROTLI_WINDOW)?.unwrap_or(22),
             },
+            "flac" => Self::Flac {
+                level: options.number(&["level"], FLAC_LEVEL)?.unwrap_or(8),
+                exhaustive: options.flag("exhaustive")?,
+            },
+            "ricepp" => Self::Ricepp {
+                block_size: options.number(&["block_size"], RICEPP_BLOCK)?,
+            },
             name => {
                 return Err(Error::invalid(format!(
                     "compression `{text}`: unknown name `{name}` (allowed: none, zstd, lzma, lzma2, \
-                     lz4, lz4hc, brotli)"
+                     lz4, lz4hc, brotli, flac, ricepp)"
                 )));
             }
         };
@@ -334,6 +365,14 @@ impl fmt::Display for Encoding {
             Self::Lz4 { level } => write!(f, "lz4:level={level}"),
             Self::Lz4Hc { level } => write!(f, "lz4hc:level={level}"),
             Self::Brotli { quality, lgwin } => write!(f, "brotli:quality={quality}:lgwin={lgwin}"),
+            Self::Flac { level, exhaustive } => {
+                write!(f, "flac:level={level}")?;
+                f.write_str(if exhaustive { ":exhaustive" } else { "" })
+            }
+            Self::Ricepp { block_size: None } => f.write_str("ricepp"),
+            Self::Ricepp {
+                block_size: Some(size),
+            } => write!(f, "ricepp:block_size={size}"),
         }
     }
 }

@@ -8,9 +8,13 @@
 //! **Invariant:** every step takes bits from the stream, and output never gets ahead of input by
 //! more than the samples of one selector; reading past the end is an error.
 
+mod encode;
+
 use model::{Error, Result};
 
 use super::with_room;
+
+pub use encode::{encode, unused_lsb};
 
 /// The longest block in samples.
 pub const MAX_BLOCK: usize = 512;

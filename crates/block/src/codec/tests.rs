@@ -46,6 +46,7 @@ fn decode(encoding: Encoding, stream: &[u8], len: u64) -> Result<Vec<u8>> {
         Encoding::Lzma { .. } | Encoding::Lzma2 { .. } => xz::decode(stream, len),
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => lz4::decode(stream, len),
         Encoding::Brotli { .. } => brotli::decode(stream, len),
+        Encoding::Flac { .. } | Encoding::Ricepp { .. } => unreachable!("no codec of bytes"),
     }
 }
 
@@ -323,4 +324,27 @@ fn the_xz_dictionary_fits_the_input() {
     let stream = encoding("lzma:level=9").encode(&sample(5000)).unwrap();
     // block header: size, flags, filter LZMA2 (0x21), one property: dictionary 8 KiB (2)
     assert_eq!(stream[12..17], [2, 0, 0x21, 1, 2]);
+}
+
+#[test]
+fn codecs_of_samples_have_text_and_refuse_plain_bytes() {
+    for (text, same) in [
+        ("flac", "flac:level=8"),
+        ("flac:level=3:exhaustive", "flac:level=3:exhaustive"),
+        ("ricepp", "ricepp"),
+        ("ricepp:block_size=16", "ricepp:block_size=16"),
+    ] {
+        assert_eq!(encoding(text).to_string(), same);
+        assert_eq!(encoding(same), encoding(text));
+        let error = encoding(text).encode(&[0; 100]).unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid);
+    }
+    for text in [
+        "flac:level=9",
+        "flac:exhaustive=1",
+        "ricepp:block_size=0",
+        "ricepp:level=1",
+    ] {
+        assert!(text.parse::<Encoding>().is_err(), "{text}");
+    }
 }

@@ -65,6 +65,40 @@ impl Fields {
     }
 }
 
+/// Writes a struct of numbers; the first field has id 1 and so on.
+pub(super) fn write_fields(fields: &[Field]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let zigzag = |value: u32| write_size(u64::from(value) << 1);
+    for field in fields {
+        // each id is one more than the last
+        match *field {
+            Field::Bool(value) => bytes.push(if value { 0x11 } else { 0x12 }),
+            Field::Byte(value) => bytes.extend([0x13, value]),
+            Field::Short(value) => {
+                bytes.push(0x14);
+                bytes.extend(zigzag(value.into()));
+            }
+            Field::Int(value) => {
+                bytes.push(0x15);
+                bytes.extend(zigzag(value));
+            }
+        }
+    }
+    bytes.push(0);
+    bytes
+}
+
+/// A number of a struct, by the type that it has in the stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Field {
+    Bool(bool),
+    Byte(u8),
+    /// Below 2^15.
+    Short(u16),
+    /// Below 2^31.
+    Int(u32),
+}
+
 fn byte(bytes: &mut &[u8]) -> Result<u8> {
     let (&first, rest) = bytes.split_first().ok_or_else(|| bad("ends early"))?;
     *bytes = rest;
@@ -114,6 +148,30 @@ mod tests {
         assert!(size(&[0x80; 3]).is_err());
         assert!(size(&[0xff; 10]).is_err());
         assert!(size(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let fields = [
+            Field::Int(128),
+            Field::Short(2),
+            Field::Byte(0xc1),
+            Field::Bool(true),
+            Field::Bool(false),
+            Field::Short(1),
+        ];
+        let bytes = write_fields(&fields);
+        // as upstream writes them
+        assert_eq!(
+            bytes,
+            [0x15, 0x80, 2, 0x14, 4, 0x13, 0xc1, 0x11, 0x12, 0x14, 2, 0]
+        );
+        let (read, rest) = Fields::read(&bytes).unwrap();
+        assert_eq!(
+            [1, 2, 3, 4, 5, 6].map(|id| read.get(id)),
+            [128, 2, 0xc1, 1, 0, 1]
+        );
+        assert_eq!(rest, []);
     }
 
     #[test]

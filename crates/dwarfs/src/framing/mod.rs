@@ -18,12 +18,13 @@
 
 mod header;
 mod pcm;
+mod raw_image;
 
 #[cfg(test)]
 mod tests;
 
-use block::codec::{Encoding, brotli, check_limit, lz4, ricepp, xz, zstd};
-use model::{Error, Result};
+use block::codec::{Encoding, brotli, check_limit, lz4, xz, zstd};
+use model::{Category, Error, Result};
 
 /// The compression ids.
 pub mod id {
@@ -96,41 +97,17 @@ pub fn decode(compression: u16, stored: &[u8], limit: u64) -> Result<Vec<u8>> {
             brotli::decode(stream, len)
         }
         id::FLAC => pcm::decode(stored, limit),
-        id::RICEPP => decode_ricepp(stored, limit),
+        id::RICEPP => raw_image::decode(stored, limit),
         _ => Err(unknown(compression)),
     }
 }
 
-/// Decodes 16-bit images: the size, the header, the bit stream.
-fn decode_ricepp(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
-    let (len, rest) = header::size(stored)?;
-    check_limit(len, limit)?;
-    let (fields, stream) = header::Fields::read(rest)?;
-    let [
-        block_size,
-        components,
-        bytes,
-        unused_lsb,
-        big_endian,
-        version,
-    ] = [1, 2, 3, 4, 5, 6].map(|id| fields.get(id));
-    if version > 1 || bytes != 2 {
-        return Err(Error::unsupported(format!(
-            "ricepp: version {version} with {bytes} bytes a sample"
-        )));
-    }
-    let packing = ricepp::Packing {
-        block_size: usize::try_from(block_size).unwrap_or(usize::MAX),
-        components: usize::try_from(components).unwrap_or(usize::MAX),
-        unused_lsb: u32::try_from(unused_lsb).unwrap_or(u32::MAX),
-        big_endian: big_endian != 0,
-    };
-    ricepp::decode(stream, len, packing)
-}
-
 /// Encodes a block and tells its compression id; the bytes as they are and id 0 where the codec
 /// gains nothing.
-pub fn encode(encoding: &Encoding, raw: &[u8]) -> Result<(u16, Vec<u8>)> {
+///
+/// # Errors
+/// `Invalid` for a codec of samples and content of which the category tells no samples.
+pub fn encode(encoding: &Encoding, category: Category, raw: &[u8]) -> Result<(u16, Vec<u8>)> {
     let (id, payload) = match encoding {
         Encoding::None => return Ok((id::NONE, raw.to_vec())),
         Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
@@ -148,6 +125,19 @@ pub fn encode(encoding: &Encoding, raw: &[u8]) -> Result<(u16, Vec<u8>)> {
             let mut payload = header::write_size(raw.len() as u64);
             payload.extend(encoding.encode(raw)?);
             (id::BROTLI, payload)
+        }
+        &Encoding::Flac { level, exhaustive } => {
+            let Category::Waveform(waveform) = category else {
+                return Err(not_for(encoding, category));
+            };
+            let effort = pcm::Effort { level, exhaustive };
+            (id::FLAC, pcm::encode(waveform, effort, raw)?)
+        }
+        &Encoding::Ricepp { block_size } => {
+            let Category::Fits(image) = category else {
+                return Err(not_for(encoding, category));
+            };
+            (id::RICEPP, raw_image::encode(image, block_size, raw)?)
         }
         other => {
             return Err(Error::unsupported(format!(
@@ -168,6 +158,12 @@ fn lz4_size(stored: &[u8]) -> Result<(u64, &[u8])> {
         .split_first_chunk()
         .ok_or_else(|| Error::corrupt("lz4: no decoded size"))?;
     Ok((u32::from_le_bytes(*size).into(), block))
+}
+
+#[cold]
+fn not_for(encoding: &Encoding, category: Category) -> Error {
+    let name = category.name();
+    Error::invalid(format!("compression `{encoding}` is not for {name}"))
 }
 
 #[cold]

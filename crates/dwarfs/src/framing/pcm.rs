@@ -1,4 +1,4 @@
-//! PCM audio: a FLAC stream, and how its samples were packed in the file.
+//! PCM audio: a FLAC stream, and how its samples were packed in the file; both directions.
 //!
 //! In: size, header (1 channels, 2 bits per sample, 3 flags), FLAC stream. Out: the waveform's
 //! bytes. Flags: 0x80 big-endian; 0x40 signed, else offset binary; 0x20 the sample is at the top
@@ -9,9 +9,9 @@
 //! bytes; the output never grows beyond the size by more than a frame.
 
 use block::codec::{check_limit, flac};
-use model::{Error, Result};
+use model::{ByteOrder, Error, Padding, Result, Waveform};
 
-use super::header;
+use super::header::{self, Field};
 
 const BIG_ENDIAN: u8 = 0x80;
 const SIGNED: u8 = 0x40;
@@ -46,6 +46,71 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
         )));
     }
     Ok(packed)
+}
+
+/// How hard FLAC is tried.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) level: u32,
+    pub(super) exhaustive: bool,
+}
+
+/// Encodes a waveform of whole frames into a payload.
+///
+/// Where its padding is not what the waveform says, samples are taken to fill their bytes.
+/// `Invalid` for a waveform that FLAC does not hold.
+pub(super) fn encode(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<Vec<u8>> {
+    let frame = waveform.frame() as usize;
+    if frame == 0 || !raw.len().is_multiple_of(frame) {
+        return Err(Error::invalid(format!(
+            "flac: {} bytes are no whole frames of {frame}",
+            raw.len()
+        )));
+    }
+    match encode_as(waveform, effort, raw)? {
+        Some(payload) => Ok(payload),
+        None => {
+            let full = Waveform {
+                bits: waveform.bytes.saturating_mul(8),
+                padding: Padding::Low,
+                ..waveform
+            };
+            encode_as(full, effort, raw)?.ok_or_else(|| Error::invalid("flac: impossible samples"))
+        }
+    }
+}
+
+/// Encodes a waveform; `None` if its padding is not what it says.
+fn encode_as(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<Option<Vec<u8>>> {
+    let mut flags = waveform.bytes.wrapping_sub(1);
+    for (flag, is_set) in [
+        (BIG_ENDIAN, waveform.order == ByteOrder::Big),
+        (SIGNED, waveform.signed),
+        (PADDED_BELOW, waveform.padding == Padding::Low),
+    ] {
+        flags |= if is_set { flag } else { 0 };
+    }
+    let packing = Packing::new(waveform.bits.into(), flags.into())?;
+    let info = flac::StreamInfo {
+        channels: waveform.channels.into(),
+        bits_per_sample: packing.bits,
+    };
+    let mut encoder = flac::Encoder::new(info, effort.level, effort.exhaustive)?;
+    let mut samples = Vec::new();
+    for run in raw.chunks(flac::RUN * waveform.frame() as usize) {
+        if !packing.unpack(run, &mut samples) {
+            return Ok(None);
+        }
+        encoder.push(&samples)?;
+    }
+    let mut payload = header::write_size(raw.len() as u64);
+    payload.extend(header::write_fields(&[
+        Field::Short(waveform.channels.into()),
+        Field::Byte(waveform.bits),
+        Field::Byte(flags),
+    ]));
+    payload.extend(encoder.finish());
+    Ok(Some(payload))
 }
 
 /// Says how a sample lies in its bytes.
@@ -90,6 +155,56 @@ impl Packing {
             3 => self.pack_as::<3>(samples, packed),
             _ => self.pack_as::<4>(samples, packed),
         }
+    }
+
+    /// Takes samples from their bytes; `false` if padding is not what it should be.
+    fn unpack(self, packed: &[u8], samples: &mut Vec<i32>) -> bool {
+        match self.bytes {
+            1 => self.unpack_as::<1>(packed, samples),
+            2 => self.unpack_as::<2>(packed, samples),
+            3 => self.unpack_as::<3>(packed, samples),
+            _ => self.unpack_as::<4>(packed, samples),
+        }
+    }
+
+    fn unpack_as<const N: usize>(self, packed: &[u8], samples: &mut Vec<i32>) -> bool {
+        let spare = 32 - self.bits;
+        let padding = 8 * N as u32 - self.bits;
+        let mut right = true;
+        samples.clear();
+        samples.extend(packed.as_chunks::<N>().0.iter().map(|place| {
+            let mut bytes = [0; 4];
+            for (to, from) in bytes.iter_mut().zip(place) {
+                *to = *from;
+            }
+            if self.big_endian
+                && let Some(own) = bytes.get_mut(..N)
+            {
+                own.reverse();
+            }
+            let value = u32::from_le_bytes(bytes);
+            // the sample alone, at the top of 32 bits, and what its bytes would be
+            let (sample, again) = if self.padded_below {
+                let sample = value >> padding << spare;
+                (sample, sample >> spare << padding)
+            } else {
+                let sample = value << spare;
+                let wide = if self.signed {
+                    (sample.cast_signed() >> spare).cast_unsigned()
+                } else {
+                    sample >> spare
+                };
+                (sample, wide & (u32::MAX >> (32 - 8 * N as u32)))
+            };
+            right &= again == value;
+            let signed = if self.signed {
+                sample
+            } else {
+                sample ^ 1 << 31
+            };
+            signed.cast_signed() >> spare
+        }));
+        right
     }
 
     fn pack_as<const N: usize>(self, samples: &[i32], packed: &mut Vec<u8>) {

@@ -1,6 +1,6 @@
 //! Payloads of every compression id.
 
-use model::Kind;
+use model::{ByteOrder, Kind, Padding, RawImage, Waveform};
 use proptest::prelude::*;
 
 use super::*;
@@ -29,7 +29,7 @@ fn round_trip_of_every_encoding() {
         let encoding: Encoding = encoding.parse().unwrap();
         for len in [0, 1, 1000, 65_536, 1_000_003] {
             let raw = text(len);
-            let (id, payload) = encode(&encoding, &raw).unwrap();
+            let (id, payload) = encode(&encoding, Category::Default, &raw).unwrap();
             assert_eq!(
                 id,
                 if len > 1 { expected } else { id::NONE },
@@ -68,7 +68,7 @@ fn bytes_that_gain_nothing_are_kept() {
         "lz4hc",
         "brotli:quality=4",
     ] {
-        let (id, payload) = encode(&encoding.parse().unwrap(), &noise).unwrap();
+        let (id, payload) = encode(&encoding.parse().unwrap(), Category::Default, &noise).unwrap();
         assert_eq!(id, id::NONE, "{encoding}");
         assert!(payload == noise);
     }
@@ -151,7 +151,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
     ) {
         let encoding = ["lzma:level=0", "zstd:level=1", "lz4", "brotli:quality=2"][encoding];
-        let (id, mut stored) = encode(&encoding.parse().unwrap(), &text(5000)).unwrap();
+        let (id, mut stored) = encode(&encoding.parse().unwrap(), Category::Default, &text(5000)).unwrap();
         prop_assert_ne!(id, id::NONE);
         for (at, byte) in changes {
             let at = at.index(stored.len());
@@ -160,5 +160,195 @@ proptest! {
         if let Ok(decoded) = decode(id, &stored, 6000) {
             prop_assert!(decoded.len() <= 6000);
         }
+    }
+}
+
+/// Bytes of samples of which some are noise and some a slope, without anything in their padding.
+fn waveform_bytes(waveform: Waveform, frames: usize) -> Vec<u8> {
+    let mut state = 5u64;
+    let mut bytes = Vec::new();
+    for index in 0..frames * usize::from(waveform.channels) {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let noise = (state >> 32) as u32 >> 4;
+        let sample = (if index / 5000 % 2 == 0 {
+            noise
+        } else {
+            (index as u32) << 16
+        }) >> (32 - waveform.bits);
+        let spare = 8 * u32::from(waveform.bytes) - u32::from(waveform.bits);
+        let value = match waveform.padding {
+            Padding::Low => u64::from(sample) << spare,
+            Padding::High if waveform.signed => {
+                let wide = u64::from(sample) << (64 - waveform.bits);
+                (wide.cast_signed() >> (64 - waveform.bits)).cast_unsigned()
+            }
+            Padding::High => sample.into(),
+        };
+        let value = value.to_le_bytes();
+        let value = &value[..waveform.bytes.into()];
+        match waveform.order {
+            ByteOrder::Little => bytes.extend_from_slice(value),
+            ByteOrder::Big => bytes.extend(value.iter().rev()),
+        }
+    }
+    bytes
+}
+
+fn waveforms() -> Vec<Waveform> {
+    let mut all = Vec::new();
+    for (bits, bytes) in [
+        (8, 1),
+        (5, 1),
+        (12, 2),
+        (16, 2),
+        (20, 3),
+        (24, 3),
+        (24, 4),
+        (32, 4),
+    ] {
+        for (order, signed) in [
+            (ByteOrder::Little, true),
+            (ByteOrder::Big, true),
+            (ByteOrder::Little, false),
+            (ByteOrder::Big, false),
+        ] {
+            for (padding, channels) in [(Padding::Low, 1), (Padding::High, 2), (Padding::Low, 3)] {
+                all.push(Waveform {
+                    channels,
+                    bits,
+                    bytes,
+                    order,
+                    signed,
+                    padding,
+                });
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn waveforms_of_every_form_come_back() {
+    for waveform in waveforms() {
+        for frames in [0, 1, 9000] {
+            let raw = waveform_bytes(waveform, frames);
+            for level in [0, 8] {
+                let flac = Encoding::Flac {
+                    level,
+                    exhaustive: false,
+                };
+                let category = Category::Waveform(waveform);
+                let (id, payload) = encode(&flac, category, &raw).unwrap();
+                if frames > 1 {
+                    assert_eq!(id, id::FLAC, "{waveform:?}");
+                    let bits = Fields::bits(&payload);
+                    assert_eq!(bits, u64::from(waveform.bits), "{waveform:?}");
+                }
+                assert!(decode(id, &payload, LIMIT).unwrap() == raw, "{waveform:?}");
+            }
+        }
+    }
+}
+
+/// What the header of a FLAC payload tells.
+struct Fields;
+
+impl Fields {
+    fn bits(payload: &[u8]) -> u64 {
+        let (_, rest) = header::size(payload).unwrap();
+        header::Fields::read(rest).unwrap().0.get(2)
+    }
+}
+
+#[test]
+fn padding_that_holds_something_is_kept() {
+    let flac = Encoding::Flac {
+        level: 4,
+        exhaustive: false,
+    };
+    for waveform in waveforms() {
+        if waveform.bits == 8 * waveform.bytes {
+            continue;
+        }
+        let mut raw = waveform_bytes(waveform, 9000);
+        // one bit of one sample, near the end
+        let sample = raw.len() - 5 * usize::from(waveform.bytes);
+        let low = match waveform.order {
+            ByteOrder::Little => 0,
+            ByteOrder::Big => usize::from(waveform.bytes) - 1,
+        };
+        let high = usize::from(waveform.bytes) - 1 - low;
+        match waveform.padding {
+            Padding::Low => raw[sample + low] ^= 1,
+            Padding::High => raw[sample + high] ^= 0x80,
+        }
+        let (id, payload) = encode(&flac, Category::Waveform(waveform), &raw).unwrap();
+        assert_eq!(id, id::FLAC, "{waveform:?}");
+        assert_eq!(Fields::bits(&payload), 8 * u64::from(waveform.bytes));
+        assert!(decode(id, &payload, LIMIT).unwrap() == raw, "{waveform:?}");
+    }
+}
+
+#[test]
+fn images_of_every_form_come_back() {
+    for (components, order) in [
+        (1, ByteOrder::Big),
+        (2, ByteOrder::Big),
+        (2, ByteOrder::Little),
+    ] {
+        // the category may be wrong about low bits
+        for (promised, real) in [(0, 0), (0, 3), (3, 0)] {
+            let image = RawImage {
+                components,
+                unused_lsb: promised,
+                order,
+            };
+            let raw: Vec<u8> = (0..20_000u32)
+                .flat_map(|index| {
+                    let value = (((index * index) >> 7) as u16 % 700) << real;
+                    match order {
+                        ByteOrder::Big => value.to_be_bytes(),
+                        ByteOrder::Little => value.to_le_bytes(),
+                    }
+                })
+                .collect();
+            let mut sizes = Vec::new();
+            for text in ["ricepp", "ricepp:block_size=128", "ricepp:block_size=16"] {
+                let ricepp = text.parse().unwrap();
+                let (id, payload) = encode(&ricepp, Category::Fits(image), &raw).unwrap();
+                assert_eq!(id, id::RICEPP);
+                assert!(decode(id, &payload, LIMIT).unwrap() == raw, "{image:?}");
+                sizes.push(payload.len());
+            }
+            assert!(sizes[0] <= sizes[1].min(sizes[2]), "{sizes:?}");
+        }
+    }
+}
+
+#[test]
+fn codecs_of_samples_are_for_samples() {
+    let waveform = Category::Waveform(waveforms()[0]);
+    let image = Category::Fits(RawImage {
+        components: 1,
+        unused_lsb: 0,
+        order: ByteOrder::Big,
+    });
+    for (text, category, len) in [
+        ("flac", Category::Default, 100),
+        ("flac", image, 100),
+        ("ricepp", waveform, 100),
+        ("ricepp", Category::Incompressible, 100),
+        ("ricepp", image, 101),
+        ("flac", Category::Waveform(waveforms()[2]), 100),
+    ] {
+        let error = encode(&text.parse().unwrap(), category, &vec![0; len]).unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid, "{text} {category:?}");
+    }
+    // codecs of bytes are for everything
+    for category in [waveform, image] {
+        let (id, _) = encode(&"zstd:level=1".parse().unwrap(), category, &[0; 100]).unwrap();
+        assert_eq!(id, id::ZSTD);
     }
 }

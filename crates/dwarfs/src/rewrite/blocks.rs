@@ -147,15 +147,12 @@ impl<'a> Recoder<'a> {
         let raw = self.image.reader.decode(extent, header, block_size)?;
         let encoder = BlockEncoder {
             encoding: *encoding,
+            by_category: Vec::new(),
             block_size: u32::try_from(block_size).unwrap_or(u32::MAX),
         };
         let segment = Segment {
             sequence: number,
-            category: match rule.category {
-                // whoever names the codec of incompressible content wants it to be used
-                Category::Incompressible => Category::Default,
-                other => other,
-            },
+            category: rule.category,
             data: Arc::new(raw),
         };
         let block = encoder.encode(&segment)?;

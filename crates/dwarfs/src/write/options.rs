@@ -15,8 +15,10 @@ use crate::read::HistoryEntry;
 pub struct WriteOptions {
     /// The block size as a power of two in bytes, 10 to 30.
     pub block_size_bits: u8,
-    /// How content is encoded.
+    /// How content is encoded that nothing else is said of.
     pub encoding: Encoding,
+    /// How content of the categories of these names is encoded; the first that names one counts.
+    pub by_category: Vec<(String, Encoding)>,
     /// How schema, metadata and history are encoded.
     pub metadata_encoding: Encoding,
     /// The unit of times; they are rounded down to it.
@@ -36,7 +38,8 @@ pub struct WriteOptions {
 }
 
 impl Default for WriteOptions {
-    /// 16 MiB blocks of zstd 22, times in seconds, everything packed.
+    /// 16 MiB blocks of zstd 22, audio and images by codecs of their own, times in seconds,
+    /// everything packed.
     fn default() -> Self {
         let zstd = Encoding::Zstd {
             level: 22,
@@ -46,6 +49,7 @@ impl Default for WriteOptions {
         Self {
             block_size_bits: 24,
             encoding: zstd,
+            by_category: own_codecs(8),
             metadata_encoding: zstd,
             time_resolution: TimeResolution::SECOND,
             keep_all_times: false,
@@ -74,6 +78,23 @@ impl WriteOptions {
     pub(super) fn block_size(&self) -> u32 {
         1 << self.block_size_bits
     }
+}
+
+/// Names the categories that have a codec of their own: audio with FLAC of a level, images with
+/// Rice codes, and what is incompressible as it is.
+pub fn own_codecs(level: u32) -> Vec<(String, Encoding)> {
+    let flac = Encoding::Flac {
+        level,
+        exhaustive: false,
+    };
+    let ricepp = Encoding::Ricepp { block_size: None };
+    [
+        ("pcmaudio/waveform", flac),
+        ("fits/image", ricepp),
+        ("incompressible", Encoding::None),
+    ]
+    .map(|(name, encoding)| (name.to_owned(), encoding))
+    .into()
 }
 
 /// Says how an image was made; informational.

@@ -5,7 +5,7 @@
 
 use block::checksum::{sha512_256, xxh3_64};
 use block::codec::Encoding;
-use model::{Error, Result};
+use model::{Category, Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -19,12 +19,13 @@ pub(super) fn section(
     number: u32,
     kind: SectionType,
     encoding: &Encoding,
+    category: Category,
     raw: &[u8],
 ) -> Result<Vec<u8>> {
     if *encoding == Encoding::None {
         return Ok(assemble(number, kind, Compression::NONE, raw));
     }
-    let (id, stored) = framing::encode(encoding, raw)?;
+    let (id, stored) = framing::encode(encoding, category, raw)?;
     Ok(assemble(number, kind, Compression(U16::new(id)), &stored))
 }
 
@@ -85,6 +86,7 @@ impl Index {
             number,
             SectionType::SECTION_INDEX,
             &Encoding::None,
+            Category::Default,
             self.entries.as_bytes(),
         )
     }

@@ -94,7 +94,7 @@ impl DwarfsWriter {
     /// Appends content as the options encode metadata.
     pub(super) fn append_encoded(&mut self, kind: SectionType, raw: &[u8]) -> Result<()> {
         let encoding = &self.options.metadata_encoding;
-        let bytes = section(self.number()?, kind, encoding, raw)?;
+        let bytes = section(self.number()?, kind, encoding, Category::Default, raw)?;
         self.append(kind, bytes)
     }
 
@@ -148,9 +148,9 @@ impl ImageWriter for DwarfsWriter {
     }
 
     fn encoder(&self) -> Arc<dyn SegmentEncoder> {
-        let WriteOptions { encoding, .. } = self.options;
         Arc::new(BlockEncoder {
-            encoding,
+            encoding: self.options.encoding,
+            by_category: self.options.by_category.clone(),
             block_size: self.options.block_size(),
         })
     }
@@ -209,7 +209,10 @@ fn losses(metadata: &Metadata) -> Vec<Loss> {
 /// Makes whole sections of segments: their number is known from the start.
 #[derive(Debug)]
 pub(crate) struct BlockEncoder {
+    /// The encoding of what no other is named for.
     pub(crate) encoding: Encoding,
+    /// Encodings by the names of categories; the first counts.
+    pub(crate) by_category: Vec<(String, Encoding)>,
     pub(crate) block_size: u32,
 }
 
@@ -222,21 +225,22 @@ impl SegmentEncoder for BlockEncoder {
                 "a segment of {len} bytes for blocks of {size}"
             )));
         }
-        let encoding = match segment.category {
-            Category::Incompressible => &Encoding::None,
-            _ => &self.encoding,
-        };
+        let name = segment.category.name();
+        let own = self.by_category.iter().find(|(named, _)| named == name);
         let bytes = section(
             segment.sequence,
             SectionType::BLOCK,
-            encoding,
+            own.map_or(&self.encoding, |(_, encoding)| encoding),
+            segment.category,
             &segment.data,
         )?;
         Block::new(segment, bytes)
     }
 
     fn memory(&self, len: u32) -> u64 {
-        self.encoding.memory(len)
+        let own = self.by_category.iter().map(|(_, encoding)| encoding);
+        let all = own.chain([&self.encoding]);
+        all.map(|encoding| encoding.memory(len)).max().unwrap_or(0)
     }
 
     fn window(&self) -> u64 {

@@ -9,6 +9,7 @@
 //! their own checksums.
 
 mod bits;
+mod encode;
 mod frame;
 mod subframe;
 
@@ -19,6 +20,8 @@ use model::{Error, Result};
 
 use bits::Bits;
 use frame::{Header, Stereo};
+
+pub use encode::{Encoder, MAX_LEVEL, RUN};
 
 /// What the stream says of itself in its first metadata block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

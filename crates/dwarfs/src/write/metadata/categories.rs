@@ -1,11 +1,12 @@
 //! What the metadata tells of the categories of blocks.
 //!
-//! In: the category of each block, or what another image told. Out: names and numbers.
+//! In: the category of each block, or what another image told. Out: names and numbers, and what is
+//! known of samples, as upstream writes it.
 //! **Invariant:** nothing is told if all blocks are of the default category.
 
 use std::collections::BTreeSet;
 
-use model::Category;
+use model::{ByteOrder, Category, Padding, RawImage, Waveform};
 
 /// What an image tells of the categories of its blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,10 +36,127 @@ impl CarriedCategories {
             let name = category.name();
             names.iter().position(|known| *known == name).unwrap_or(0) as u32
         };
+        let (mut json, mut json_of_blocks) = (Vec::new(), (Vec::new(), Vec::new()));
+        for (block, category) in (0..).zip(categories) {
+            let Some(told) = details(*category) else {
+                continue;
+            };
+            let known = json.iter().position(|known| *known == told);
+            let number = known.unwrap_or(json.len());
+            if known.is_none() {
+                json.push(told);
+            }
+            json_of_blocks.0.push(block);
+            json_of_blocks.1.push(number as u32);
+        }
         Self {
             numbers: categories.iter().map(number).collect(),
             names: names.iter().map(|&name| name.to_owned()).collect(),
-            ..Self::default()
+            json,
+            json_of_blocks,
         }
+    }
+}
+
+/// Tells what is known of a category's samples; keys in the order of the alphabet.
+fn details(category: Category) -> Option<String> {
+    match category {
+        Category::Waveform(waveform) => Some(of_waveform(waveform)),
+        Category::Fits(image) => Some(of_image(image)),
+        _ => None,
+    }
+}
+
+fn of_waveform(waveform: Waveform) -> String {
+    let Waveform {
+        channels,
+        bits,
+        bytes,
+        order,
+        signed,
+        padding,
+    } = waveform;
+    let (order, signed) = (
+        order_name(order),
+        if signed { "signed" } else { "unsigned" },
+    );
+    let padding = match padding {
+        Padding::Low => "lsb",
+        Padding::High => "msb",
+    };
+    format!(
+        r#"{{"bits_per_sample":{bits},"bytes_per_sample":{bytes},"endianness":"{order}","number_of_channels":{channels},"padding":"{padding}","signedness":"{signed}"}}"#
+    )
+}
+
+fn of_image(image: RawImage) -> String {
+    let RawImage {
+        components, order, ..
+    } = image;
+    let order = order_name(order);
+    // how many low bits are unused is known block by block; none is what always holds
+    format!(
+        r#"{{"bytes_per_sample":2,"component_count":{components},"endianness":"{order}","unused_lsb_count":0}}"#
+    )
+}
+
+fn order_name(order: ByteOrder) -> &'static str {
+    match order {
+        ByteOrder::Little => "little",
+        ByteOrder::Big => "big",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_told_as_upstream_tells_them() {
+        let mono = Waveform {
+            channels: 1,
+            bits: 24,
+            bytes: 3,
+            order: ByteOrder::Little,
+            signed: true,
+            padding: Padding::Low,
+        };
+        let eight = Waveform {
+            channels: 2,
+            bits: 12,
+            bytes: 2,
+            order: ByteOrder::Big,
+            signed: false,
+            padding: Padding::High,
+        };
+        let image = |unused_lsb| {
+            Category::Fits(RawImage {
+                components: 2,
+                unused_lsb,
+                order: ByteOrder::Big,
+            })
+        };
+        let told = CarriedCategories::of(&[
+            Category::Waveform(mono),
+            Category::Default,
+            Category::Waveform(eight),
+            Category::Waveform(mono),
+            image(0),
+            image(4),
+        ]);
+        assert_eq!(told.names, ["<default>", "pcmaudio/waveform", "fits/image"]);
+        assert_eq!(told.numbers, [1, 0, 1, 1, 2, 2]);
+        assert_eq!(
+            told.json,
+            [
+                r#"{"bits_per_sample":24,"bytes_per_sample":3,"endianness":"little","number_of_channels":1,"padding":"lsb","signedness":"signed"}"#,
+                r#"{"bits_per_sample":12,"bytes_per_sample":2,"endianness":"big","number_of_channels":2,"padding":"msb","signedness":"unsigned"}"#,
+                r#"{"bytes_per_sample":2,"component_count":2,"endianness":"big","unused_lsb_count":0}"#,
+            ]
+        );
+        assert_eq!(
+            told.json_of_blocks,
+            (vec![0, 2, 3, 4, 5], vec![0, 1, 0, 2, 2])
+        );
     }
 }

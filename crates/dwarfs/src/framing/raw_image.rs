@@ -1,0 +1,87 @@
+//! Images of 16-bit samples: the size, a header, Rice codes; both directions.
+//!
+//! Header: 1 samples in a block, 2 components, 3 bytes a sample (2), 4 unused low bits, 5 big-endian,
+//! 6 version (1).
+//!
+//! **Invariant:** low bits are left out only if they are zero in the whole block, whatever the
+//! category promised.
+
+use block::codec::{check_limit, ricepp};
+use model::{ByteOrder, Error, RawImage, Result};
+
+use super::header::{self, Field};
+
+/// The version that is written, and the last that is read.
+const VERSION: u16 = 1;
+
+/// Numbers of samples in a block that are tried; between them there is little to gain.
+const BLOCK_SIZES: [u32; 5] = [16, 32, 64, 128, 256];
+
+/// Decodes a payload of up to `limit` decoded bytes.
+pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
+    let (len, rest) = header::size(stored)?;
+    check_limit(len, limit)?;
+    let (fields, stream) = header::Fields::read(rest)?;
+    let [
+        block_size,
+        components,
+        bytes,
+        unused_lsb,
+        big_endian,
+        version,
+    ] = [1, 2, 3, 4, 5, 6].map(|id| fields.get(id));
+    if version > VERSION.into() || bytes != 2 {
+        return Err(Error::unsupported(format!(
+            "ricepp: version {version} with {bytes} bytes a sample"
+        )));
+    }
+    let packing = ricepp::Packing {
+        block_size: usize::try_from(block_size).unwrap_or(usize::MAX),
+        components: usize::try_from(components).unwrap_or(usize::MAX),
+        unused_lsb: u32::try_from(unused_lsb).unwrap_or(u32::MAX),
+        big_endian: big_endian != 0,
+    };
+    ricepp::decode(stream, len, packing)
+}
+
+/// Encodes whole samples into a payload, with the given number of samples in a block or the one
+/// that makes it shortest.
+pub(super) fn encode(image: RawImage, block_size: Option<u32>, raw: &[u8]) -> Result<Vec<u8>> {
+    let big_endian = image.order == ByteOrder::Big;
+    let unused_lsb = ricepp::unused_lsb(raw, big_endian);
+    let attempt = |block_size: u32| {
+        let packing = ricepp::Packing {
+            block_size: block_size as usize,
+            components: image.components.into(),
+            unused_lsb,
+            big_endian,
+        };
+        Ok((block_size, ricepp::encode(raw, packing)?))
+    };
+    let (block_size, stream) = match block_size {
+        Some(size) => attempt(size)?,
+        None => {
+            let mut best = attempt(BLOCK_SIZES[0])?;
+            for size in &BLOCK_SIZES[1..] {
+                let next = attempt(*size)?;
+                // with larger blocks it only gets worse after the first rise
+                if next.1.len() >= best.1.len() {
+                    break;
+                }
+                best = next;
+            }
+            best
+        }
+    };
+    let mut payload = header::write_size(raw.len() as u64);
+    payload.extend(header::write_fields(&[
+        Field::Int(block_size),
+        Field::Short(image.components.into()),
+        Field::Byte(2),
+        Field::Byte(unused_lsb as u8),
+        Field::Bool(big_endian),
+        Field::Short(VERSION),
+    ]));
+    payload.extend(stream);
+    Ok(payload)
+}
