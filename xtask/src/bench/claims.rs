@@ -177,8 +177,13 @@ impl Set<'_> {
             let what = format!("extracting {image} to dwarfsextract: wall time");
             found.extend(self.claim(what, wall(OURS), wall("mkdwarfs"), 0.8));
         }
+        let default = format!("{OURS} {DEFAULT_LEVEL}");
+        let what = format!("extracting {default} to unsquashfs of squashfs zstd: wall time");
+        let ours = self.median("extract", OURS, &default, "wall");
+        let theirs = self.median("extract", "squashfs", "squashfs zstd", "wall");
+        found.extend(self.claim(what, ours, theirs, 1.0));
         let read = |tool: &str, image: String| self.median("random-read", tool, &image, "mean");
-        let ours = read(OURS, format!("{OURS} {DEFAULT_LEVEL}"));
+        let ours = read(OURS, default);
         let theirs = read("mkdwarfs", "mkdwarfs 7".into());
         let what = "cold random read of the default to theirs of mkdwarfs 7: mean time".to_owned();
         found.extend(self.claim(what, ours, theirs, 1.0));

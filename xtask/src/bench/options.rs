@@ -57,6 +57,8 @@ pub struct Options {
     pub scale: bool,
     /// Sizes of input for `scale`, in MB.
     pub sizes: Vec<u64>,
+    /// Whether `scale` is about a million small files, too.
+    pub million: bool,
     /// Our own micro-benchmarks; what follows goes to them.
     pub micro: Option<Vec<String>>,
     /// Show earlier results (of the sets alone, if there are any), measure nothing.
@@ -87,6 +89,7 @@ impl Default for Options {
             ablate: false,
             scale: false,
             sizes: vec![100, 250, 500, 1000, 2000, 4000],
+            million: true,
             micro: None,
             render: false,
             fresh: false,
@@ -115,7 +118,8 @@ SET is a directory, or the name of one below --data. Without SETs: all known one
   --limit SECONDS       stop a command that takes longer (default: 7200)
   --ablate              instead: build with the stages of our pipeline switched off in turn
   --scale               instead: cost against input size, with growing parts of the SETs together
-  --sizes MB,..         sizes for --scale (default: 100,250,500,1000,2000,4000)
+  --sizes MB,..         sizes for --scale; `million` is a million files of 1 KB
+                        (default: 100,250,500,1000,2000,4000,million)
   --sinter FILE         measure this `sinter`, do not build one
   --write               write docs/benchmarks.md and its plots from all results so far
   --render              measure nothing: show (and with --write, write) what was measured before,
@@ -147,7 +151,14 @@ pub fn parse(words: &[String]) -> Result<Options, String> {
             "--sinter" => options.sinter = Some(value()?.into()),
             "--peer" => options.peer.extend(list(&value()?).map(str::to_owned)),
             "--levels" => options.levels = Some(numbers(name, &value()?)?),
-            "--sizes" => options.sizes = numbers(name, &value()?)?,
+            "--sizes" => {
+                let value = value()?;
+                options.million = list(&value).any(|word| word == "million");
+                let sizes = list(&value).filter(|word| *word != "million");
+                options.sizes = sizes
+                    .map(|word| number(name, word))
+                    .collect::<Result<_, _>>()?;
+            }
             "--only" => {
                 let value = value()?;
                 options.only = list(&value).map(part).collect::<Result<_, _>>()?;
@@ -226,6 +237,9 @@ mod tests {
         assert_eq!((options.runs, options.jobs), (5, None));
         assert_eq!(options.peer, ["tar+xz"]);
         assert!(options.write && !options.render && !options.wants(Part::Mount));
+        let options = words("--scale --sizes 10,million").unwrap();
+        assert_eq!((options.sizes, options.million), (vec![10], true));
+        assert!(!words("--sizes=10").unwrap().million);
         let micro = words("--micro -- sketch").unwrap().micro;
         assert_eq!(micro, Some(vec!["--".to_owned(), "sketch".to_owned()]));
     }

@@ -42,6 +42,9 @@ pub fn measure(bench: &Bench<'_>, sets: &[Set]) -> Result<(), String> {
         build(bench, &part)?;
     }
     remove(&bench.work.join("scale").join("part"));
+    if !bench.options.million {
+        return Ok(());
+    }
     let dir = bench.work.join("scale").join("million");
     million(&dir)?;
     build(bench, &Set::open(MILLION.into(), &dir)?)
@@ -254,7 +257,7 @@ pub fn show(cells: &[Cell]) -> Option<String> {
             figure(size),
             figure(per_gb(cell, "wall")),
             figure(per_gb(cell, "cpu")),
-            figure(per_gb(cell, "peak").map(|peak| peak / 1e6)),
+            figure(cell.median("peak").map(|peak| peak / 1e6)),
         ]
     };
     let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
@@ -265,7 +268,7 @@ pub fn show(cells: &[Cell]) -> Option<String> {
         "image MB",
         "wall s/GB",
         "CPU s/GB",
-        "peak MB/GB",
+        "peak MB",
     ];
     (!rows.is_empty()).then(|| table(&header, &rows))
 }
