@@ -3,7 +3,7 @@
 //! A ratio is ours divided by theirs: below 1, ours is better. A build is compared with our level
 //! of nearest size; a reader with ours on the same image, or else on our image of nearest size.
 
-use super::peers::{OURS, PEERS};
+use super::peers::{OURS, PEERS, rank};
 use super::records::Cell;
 use super::svg::{Axis, Plot, Point, Series};
 use super::table::{figure, megabytes, ratio, table};
@@ -21,11 +21,13 @@ impl<'a> Comparison<'a> {
             .iter()
             .filter(|cell| cell.subject.set == set)
             .collect();
-        let rank = |name: &str| PEERS.iter().position(|peer| peer.name == name);
         cells.sort_by_key(|cell| {
             let subject = &cell.subject;
-            let builder = rank(subject.image.split(' ').next().unwrap_or_default());
-            (builder, subject.image.clone(), rank(&subject.tool))
+            (
+                rank(&subject.image),
+                subject.image.clone(),
+                rank(&subject.tool),
+            )
         });
         Self { cells }
     }

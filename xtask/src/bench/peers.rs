@@ -151,6 +151,17 @@ pub const PEERS: &[Peer] = &[
     },
 ];
 
+/// Tells where an image's builder stands in the rows: the peer, its variant.
+pub fn rank(image: &str) -> (usize, usize) {
+    let (name, label) = image.split_once(' ').unwrap_or((image, ""));
+    let peer = PEERS.iter().position(|peer| peer.name == name);
+    let variants = peer
+        .and_then(|peer| PEERS.get(peer))
+        .map(|peer| peer.variants);
+    let variant = variants.and_then(|all| all.iter().position(|variant| variant.label == label));
+    (peer.unwrap_or(usize::MAX), variant.unwrap_or(usize::MAX))
+}
+
 /// Finds a peer by name.
 pub fn named(name: &str) -> Option<&'static Peer> {
     PEERS.iter().find(|peer| peer.name == name)
@@ -294,6 +305,19 @@ mod tests {
             ["7", "7 categorize"]
         );
         assert_eq!(labels("squashfs", &options, "a", true), ["zstd", "xz"]);
+    }
+
+    #[test]
+    fn images_stand_as_the_rows_do() {
+        let ordered = [
+            "sinter 0",
+            "sinter 9",
+            "mkdwarfs 1",
+            "tar+zstd 3",
+            "tar+zstd 19",
+            "x 1",
+        ];
+        assert!(ordered.is_sorted_by_key(|image| rank(image)));
     }
 
     #[test]

@@ -176,6 +176,7 @@ fn growing(cells: &[Cell]) -> Vec<(String, String, Vec<&Cell>)> {
             None => groups.push((names.to_owned(), image.clone(), vec![cell])),
         }
     }
+    groups.sort_by_key(|(names, image, _)| (names.clone(), peers::rank(image)));
     for (.., group) in &mut groups {
         group.sort_by_key(|cell| bytes(cell) as u64);
     }
@@ -241,11 +242,8 @@ pub fn show(cells: &[Cell]) -> Option<String> {
         .filter(|cell| cell.subject.part == PART)
         .collect();
     let order = |cell: &Cell| {
-        let peer = peers::PEERS
-            .iter()
-            .position(|peer| peer.name == cell.subject.tool);
         let names = cell.subject.set.split(" @").next().map(str::to_owned);
-        (names, bytes(cell) as u64, peer, cell.subject.image.clone())
+        (names, bytes(cell) as u64, peers::rank(&cell.subject.image))
     };
     cells.sort_by_key(|cell| order(cell));
     let row = |cell: &&Cell| {

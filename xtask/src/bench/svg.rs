@@ -103,8 +103,15 @@ impl Scale {
                     .filter(|tick| (low..=high).contains(tick))
                     .collect()
             };
-            let fine = inside(&[1.0, 2.0, 5.0]);
-            return if fine.len() > 9 { inside(&[1.0]) } else { fine };
+            let steps: [&[f64]; 3] = [
+                &[1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+                &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+                &[1.0, 2.0, 5.0],
+            ];
+            let mut choices = steps.into_iter().map(inside);
+            return choices
+                .find(|ticks| ticks.len() <= 9)
+                .unwrap_or_else(|| inside(&[1.0]));
         }
         let rough = (self.high - self.low) / 7.0;
         let decade = 10f64.powf(rough.log10().floor());
@@ -285,7 +292,11 @@ mod tests {
             Scale::new(&axis(logarithmic), values.iter().copied(), 0.0, 100.0).ticks()
         };
         assert_eq!(ticks(false, &[3.0, 10.0]), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
-        assert_eq!(ticks(true, &[1.5, 30.0]), [2.0, 5.0, 10.0, 20.0]);
+        assert_eq!(
+            ticks(true, &[1.1, 300.0]),
+            [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]
+        );
+        assert_eq!(ticks(true, &[41.0, 68.0]), [40.0, 50.0, 60.0]);
         assert_eq!(ticks(true, &[0.5, 40_000.0]).len(), 5);
         // a single value, and zero on a logarithmic axis, are no trap
         assert!(ticks(true, &[0.0]).len() < 12);
