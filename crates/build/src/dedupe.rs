@@ -3,7 +3,8 @@
 //! Enters a tree; leaves the distinct contents in path order, each with the files that probably
 //! share it, and a similarity sketch of each if the order wants one. Equality is that of size,
 //! XXH3-128 of the data and the layout of holes; the second read (`read`) proves it byte by byte.
-//! A file whose size no other has is not read here unless its sketch is wanted.
+//! A file whose size no other has is not read here unless its sketch is wanted, and then only to
+//! find that it is compressed already.
 //! **Invariant:** every file is read at most once, in pieces of `PIECE` bytes; holes are not read.
 //! A file that cannot be read here is content of its own; the second read tells what is wrong.
 
@@ -79,6 +80,7 @@ pub(crate) fn dedupe(
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
     let wanted = select(source, tree, &files, sketches.is_some());
+    let alone = alone(tree, &files);
     let bytes = wanted
         .iter()
         .map(|&index| paths::size(tree, files[index as usize]))
@@ -112,7 +114,7 @@ pub(crate) fn dedupe(
                 break Ok(());
             };
             let file = files[index as usize];
-            match reader.read(source, tree, file) {
+            match reader.read(source, tree, file, alone[index as usize]) {
                 Ok(Some((print, sketch))) => {
                     lock(&table.prints)[index as usize] = Some(print);
                     if let Err(error) = table.sketches.set(index as usize, &sketch) {
@@ -155,6 +157,18 @@ fn select(source: &dyn Source, tree: &Tree, files: &[NodeId], all: bool) -> Vec<
     wanted
 }
 
+/// Tells for each file whether no other has its size.
+fn alone(tree: &Tree, files: &[NodeId]) -> Vec<bool> {
+    let size = |index: u32| paths::size(tree, files[index as usize]);
+    let mut by_size: Vec<u32> = (0..files.len() as u32).collect();
+    by_size.sort_unstable_by_key(|&index| size(index));
+    let mut alone = vec![false; files.len()];
+    for same in by_size.chunk_by(|&a, &b| size(a) == size(b)) {
+        alone[same[0] as usize] = same.len() == 1;
+    }
+    alone
+}
+
 /// Where threads put what they find.
 struct Table {
     prints: Mutex<Vec<Option<Fingerprint>>>,
@@ -177,12 +191,13 @@ impl Reader<'_> {
         source: &dyn Source,
         tree: &Tree,
         file: NodeId,
+        alone: bool,
     ) -> Result<Option<(Fingerprint, Sketch)>> {
         threads::check_cancelled(self.observer)?;
         let size = paths::size(tree, file);
         self.done = 0;
         let found = match source.open(tree, file) {
-            Ok(content) => self.print(&*content, size),
+            Ok(content) => self.print(&*content, size, alone),
             Err(_) => Ok(None),
         };
         self.advance(1, size - self.done);
@@ -207,6 +222,7 @@ impl Reader<'_> {
         &mut self,
         content: &dyn FileContent,
         size: u64,
+        alone: bool,
     ) -> Result<Option<(Fingerprint, Sketch)>> {
         let extents = content.extents()?;
         if extents
@@ -218,7 +234,7 @@ impl Reader<'_> {
         let mut hash = Xxh3::new();
         let mut sketcher = Sketcher::new();
         let mut category = None;
-        for extent in &extents {
+        'data: for extent in &extents {
             if extent.source == ExtentSource::Hole {
                 continue;
             }
@@ -235,7 +251,12 @@ impl Reader<'_> {
                 }
                 hash.update(piece);
                 let category = *category.get_or_insert_with(|| classify::category(piece));
-                if self.sketches && category != Category::Incompressible {
+                if category == Category::Incompressible {
+                    if alone {
+                        // neither equal to another file nor like one
+                        break 'data;
+                    }
+                } else if self.sketches {
                     sketcher.update(piece);
                 }
                 at += len as u64;

@@ -6,7 +6,7 @@
 //! and path. Candidates come from lists
 //! of the contents that share a value in a place, of which at most `LOOKS` are looked at, so the
 //! time grows as n log n; above `IN_MEMORY` contents of a category, runs of so many by extension and
-//! name are ordered one after the other. Contents that are already compressed come last, by path.
+//! name are ordered one after the other. The category with most bytes comes first. Contents that are already compressed come last, by path.
 //! **Invariant:** depends on the tree and the sketches alone; ties go by path.
 
 use std::fmt;
@@ -95,8 +95,17 @@ fn by_similarity(tree: &Tree, contents: &Contents) -> Result<Vec<u32>> {
         };
         key(a).cmp(&key(b))
     });
+    let bytes = |group: &[u32]| -> u128 {
+        let size = |&index: &u32| u128::from(paths::size(tree, item(index).original));
+        group.iter().map(size).sum()
+    };
+    let mut groups: Vec<&[u32]> = rest
+        .chunk_by(|&a, &b| item(a).category == item(b).category)
+        .collect();
+    // the largest stream first: its blocks take longest, and nobody waits for the last one alone
+    groups.sort_by_cached_key(|group| std::cmp::Reverse(bytes(group)));
     let mut result = Vec::with_capacity(contents.items.len());
-    for alike in rest.chunk_by(|&a, &b| item(a).category == item(b).category) {
+    for alike in groups {
         // a run's sketches and lists are all that is held at a time
         for run in alike.chunks(IN_MEMORY) {
             let files = run.iter().map(|&index| item(index).file);
