@@ -98,17 +98,22 @@ impl OpenInput {
             Input::Image { path, options } => {
                 let cache = shared_cache(options.cache_bytes);
                 let opened = open_cached(path, options, &cache)?;
-                Self::of_image(&opened, &cache, request.threads)
+                Self::of_image(&opened, path, &cache, request.threads)
             }
             Input::Merge { parts, cache_bytes } => Self::merge(parts, *cache_bytes, &request),
         }
     }
 
     /// Takes an image that is open.
-    pub(crate) fn of_image(opened: &Opened, cache: &BlockCache, threads: usize) -> Result<Self> {
+    pub(crate) fn of_image(
+        opened: &Opened,
+        path: &Path,
+        cache: &BlockCache,
+        threads: usize,
+    ) -> Result<Self> {
         let damage = Arc::new(Damage::default());
         let infos = vec![opened.image().info().clone()];
-        let source = ImageSource::new(Arc::clone(opened.image()), Arc::clone(&damage));
+        let source = ImageSource::new(Arc::clone(opened.image()), path, Arc::clone(&damage));
         Ok(Self::Images(Box::new(Images {
             source: Tree::Image(source),
             damage,
@@ -131,7 +136,7 @@ impl OpenInput {
                 infos.push(opened.image().info().clone());
                 untold.extend(opened.handle().untold()?);
                 let image = Arc::clone(opened.image());
-                Box::new(ImageSource::new(image, Arc::clone(&damage)))
+                Box::new(ImageSource::new(image, &part.path, Arc::clone(&damage)))
             };
             sources.push(Part {
                 source,

@@ -93,7 +93,7 @@ pub fn recompress(
     let opened =
         open::open_source(Arc::clone(&file), &options).map_err(|e| e.path(&request.image))?;
     let block_size = opened.image().info().totals.block_size;
-    let input = OpenInput::of_image(&opened, &cache, request.build.threads)?;
+    let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
     let before = Before {
         command: "recompress",
         former: match request.build.history {
@@ -176,7 +176,10 @@ fn rewrite(
     let build = &request.build;
     let level = levels::settings(build.level);
     let compression = build.compression.as_deref().unwrap_or(level.compression);
-    let create = create_options(build, input, before)?;
+    let mut create = create_options(build, input, before)?;
+    if create.history.is_some() {
+        create.history = Some(settings_in_words(request, compression));
+    }
     let mut by_category = Vec::new();
     for (category, compression) in &request.by_category {
         by_category.push((category.clone(), compression.parse()?));
@@ -226,6 +229,30 @@ fn rewrite(
         recoded: written.recoded,
         rebuilt: None,
     })
+}
+
+/// Tells the settings that made the image, as `build` does.
+fn settings_in_words(request: &RecompressRequest, compression: &str) -> Vec<String> {
+    let mut words = vec!["sinter".to_owned(), "recompress".to_owned()];
+    words.push(match request.parts {
+        Parts::All => format!("--compression={compression}"),
+        Parts::Blocks => format!("--only=blocks --compression={compression}"),
+        Parts::Metadata => "--only=metadata".to_owned(),
+        Parts::None => "--only=none".to_owned(),
+    });
+    let rules = request.by_category.iter();
+    words.extend(rules.map(|(category, codec)| format!("--compression={category}::{codec}")));
+    if let Some((names, inverted)) = &request.categories {
+        let not = if *inverted { "!" } else { "" };
+        words.push(format!("--categories={not}{}", names.join(",")));
+    }
+    let flags = [
+        (request.keep_smaller, "--keep-smaller"),
+        (request.rebuild_metadata, "--rebuild-metadata"),
+    ];
+    let set = flags.iter().filter(|(is_set, _)| *is_set);
+    words.extend(set.map(|(_, flag)| (*flag).to_owned()));
+    words
 }
 
 /// Tells whether the metadata has to be made anew of the tree.

@@ -9,7 +9,10 @@ mod content;
 mod map;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use model::{
@@ -29,6 +32,8 @@ const BATCH: u64 = 1024;
 /// An opened image whose tree and files are read.
 pub struct ImageSource {
     image: Arc<dyn Image>,
+    /// For messages.
+    path: PathBuf,
     damage: Arc<Damage>,
     scanned: OnceLock<Scanned>,
 }
@@ -49,10 +54,12 @@ impl std::fmt::Debug for ImageSource {
 }
 
 impl ImageSource {
-    /// Makes a source of an image; what turns out to be damaged is told to `damage`.
-    pub fn new(image: Arc<dyn Image>, damage: Arc<Damage>) -> Self {
+    /// Makes a source of an image that came from a path; what turns out to be damaged is told to
+    /// `damage`.
+    pub fn new(image: Arc<dyn Image>, path: impl Into<PathBuf>, damage: Arc<Damage>) -> Self {
         Self {
             image,
+            path: path.into(),
             damage,
             scanned: OnceLock::new(),
         }
@@ -86,7 +93,7 @@ impl Source for ImageSource {
         Ok(Box::new(ImageFile::new(
             Arc::clone(&self.image),
             self.ino(file)?,
-            tree.path(file),
+            self.path.join(OsStr::from_bytes(&tree.path(file))),
             Arc::clone(&self.damage),
         )))
     }

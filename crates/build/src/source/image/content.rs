@@ -4,7 +4,6 @@
 //! run of data, so that equal files have equal extents however the image stores them.
 
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -46,12 +45,12 @@ pub(super) struct ImageFile {
     image: Arc<dyn Image>,
     ino: Ino,
     /// For messages.
-    path: Vec<u8>,
+    path: PathBuf,
     damage: Arc<Damage>,
 }
 
 impl ImageFile {
-    pub(super) fn new(image: Arc<dyn Image>, ino: Ino, path: Vec<u8>, damage: Arc<Damage>) -> Self {
+    pub(super) fn new(image: Arc<dyn Image>, ino: Ino, path: PathBuf, damage: Arc<Damage>) -> Self {
         Self {
             image,
             ino,
@@ -62,9 +61,8 @@ impl ImageFile {
 
     /// Keeps an error, and gives one that says the same for the caller.
     fn noted(&self, error: Error) -> Error {
-        let path = PathBuf::from(std::ffi::OsString::from_vec(self.path.clone()));
         let told = Error::new(error.kind(), error.to_string());
-        self.damage.note(error.path(path));
+        self.damage.note(error.path(&self.path));
         told
     }
 }
