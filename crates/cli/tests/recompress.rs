@@ -90,7 +90,7 @@ fn vectors_show_the_same_afterwards() {
             recompressed(flags, &image, &to);
             assert!(before == listing(&to), "{flags:?} {file:?}");
         }
-                extracts_as(&shared, &to, &row, work.path());
+        extracts_as(&shared, &to, &row, work.path());
         run([Path::new("check"), Path::new("--deep"), &to]);
         seen += 1;
     }
@@ -156,7 +156,12 @@ fn upstream_reads_what_was_recompressed() {
                     .args(["--check-integrity", "-q", "-O", "auto"]),
             );
             let after = extracted(&new, "after");
-            compare(&shared, &["--skip", ".", "--skip", "special/socket"], &before, &after);
+            compare(
+                &shared,
+                &["--skip", ".", "--skip", "special/socket"],
+                &before,
+                &after,
+            );
             fs::remove_dir_all(&after).unwrap();
         }
         fs::remove_dir_all(&before).unwrap();

@@ -10,6 +10,7 @@
 mod blocks;
 mod carry;
 mod flow;
+mod samples;
 
 use std::io::Write;
 

@@ -219,6 +219,29 @@ fn categories_have_rules_of_their_own() {
             _ => assert_eq!(*old, new, "{name}"),
         }
     }
+    // and by their own codecs again
+    let zstd = written(&image, &named).unwrap().0;
+    let zstd = support::open(zstd).unwrap();
+    let mut flac = options("lz4");
+    flac.blocks.by_category = vec![
+        (
+            "pcmaudio/waveform".to_owned(),
+            "flac:level=5".parse().unwrap(),
+        ),
+        ("fits/image".to_owned(), "ricepp".parse().unwrap()),
+    ];
+    let bytes = written(&zstd, &flac).unwrap().0;
+    assert_sound("flac", &bytes);
+    let again = support::open(bytes).unwrap();
+    assert_eq!(manifest::of_image(&again), manifest::of_image(&image));
+    for ((name, old), (_, new)) in before.iter().zip(compressions(&again)) {
+        if ["pcmaudio/waveform", "fits/image"].contains(&name.as_str()) {
+            assert_eq!(*old, new, "{name}");
+        }
+    }
+    flac.blocks.by_category[0].0 = "<default>".to_owned();
+    assert_eq!(written(&image, &flac).unwrap_err().kind(), Kind::Invalid);
+
     let mut others = options("lz4");
     others.blocks.selection = Some(Selection {
         names: vec!["<default>".to_owned()],

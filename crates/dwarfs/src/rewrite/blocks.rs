@@ -4,16 +4,18 @@
 //! that is taken over is copied byte by byte after its hashes were found right; where it has none
 //! (versions before 2.2) it was decoded, too.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use block::codec::Encoding;
 use model::{Category, Error, Result, Segment, SegmentEncoder};
 
+use super::{carry, samples};
 use crate::framing;
 use crate::layout::{Compression, SectionType};
 use crate::read::Dwarfs;
 use crate::read::section::{Extent, Header};
-use crate::write::{BlockEncoder, assemble};
+use crate::write::{BlockEncoder, CarriedCategories, assemble};
 
 /// Says which blocks are encoded anew, and how.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +64,8 @@ pub(super) struct Recoder<'a> {
     categories: Vec<Rule>,
     /// The category of each block; none if all have the first.
     numbers: Vec<u32>,
+    /// What is known of the samples of some blocks.
+    samples: BTreeMap<u32, Category>,
 }
 
 /// What becomes of the blocks of a category.
@@ -74,7 +78,11 @@ struct Rule {
 
 impl<'a> Recoder<'a> {
     pub(super) fn new(image: &'a Dwarfs, rules: &BlockRules) -> Result<Self> {
-        let (mut names, numbers) = image.block_categories()?.unwrap_or_default();
+        let carried = carry::categories(image)?.unwrap_or_default();
+        let samples = samples_of(&carried);
+        let CarriedCategories {
+            mut names, numbers, ..
+        } = carried;
         if numbers.is_empty() {
             names = vec![UNNAMED.to_owned()];
         }
@@ -95,6 +103,7 @@ impl<'a> Recoder<'a> {
             keep_smaller: rules.keep_smaller,
             categories,
             numbers,
+            samples,
         })
     }
 
@@ -152,7 +161,7 @@ impl<'a> Recoder<'a> {
         };
         let segment = Segment {
             sequence: number,
-            category: rule.category,
+            category: self.samples.get(&number).copied().unwrap_or(rule.category),
             data: Arc::new(raw),
         };
         let block = encoder.encode(&segment)?;
@@ -184,6 +193,18 @@ impl<'a> Recoder<'a> {
             recoded: false,
         })
     }
+}
+
+/// Finds what is known of the samples of blocks.
+fn samples_of(carried: &CarriedCategories) -> BTreeMap<u32, Category> {
+    let (blocks, numbers) = &carried.json_of_blocks;
+    let known = |(&block, &number): (&u32, &u32)| {
+        let at = |index: u32| usize::try_from(index).unwrap_or(usize::MAX);
+        let name = carried.names.get(at(*carried.numbers.get(at(block))?))?;
+        let json = carried.json.get(at(number))?;
+        Some((block, samples::category(name, json)?))
+    };
+    blocks.iter().zip(numbers).filter_map(known).collect()
 }
 
 /// Bytes of the header of a section.
