@@ -1,54 +1,74 @@
 //! The cache of decoded blocks that every reader of an image shares.
 //!
-//! In: a block's key and the way to decode it. Out: the decoded bytes, from memory if they are
-//! there.
+//! In: a block's key, a range of its bytes, and the way to open it. Out: these bytes, from memory
+//! if they are there.
 //!
-//! **Invariant:** many readers of one missing block share one decode. A failed decode is reported
-//! to all who waited for it and is not kept: the next read tries again. Memory is bounded by the
-//! capacity, plus the blocks that callers hold or are decoding at the moment.
+//! **Invariant:** many readers of one missing block share one decode, and each waits only for what
+//! it needs of it. A failure is reported to all who waited for it and is not kept: the next read
+//! tries again; what lies before a damage is read all the same. Memory is bounded by the capacity,
+//! plus the blocks that are being decoded at the moment.
+//!
+//! A block in progress can take more memory than a finished one (some decoders keep a window of
+//! their own). From that point on it is finished in the background: else blocks in progress would
+//! push each other out, and decoding would begin anew each time.
+
+mod block;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use model::{Error, Result};
+use parking_lot::Mutex;
 use quick_cache::sync::{Cache, GuardResult};
 use quick_cache::{OptionsBuilder, Weighter};
 
+use block::{Block, Effort};
+
+pub use block::Opened;
+
 /// Keeps decoded blocks up to a number of bytes; many threads may ask at once.
 pub struct BlockCache {
-    cache: Cache<u64, Outcome, ByLength>,
+    blocks: Arc<Blocks>,
     hits: AtomicU64,
     misses: AtomicU64,
+}
+
+/// What threads that finish blocks share with the cache.
+struct Blocks {
+    cache: Cache<u64, Outcome, ByMemory>,
+    /// Held by the one who is finishing a block.
+    finishing: Mutex<()>,
 }
 
 /// What a cache has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
-    /// Reads that were served without a decode of their own (from memory, or by waiting for
-    /// another reader's decode).
+    /// Reads that were served without decoding (from memory, from the stored bytes, or by waiting
+    /// for another reader's decode).
     pub hits: u64,
-    /// Reads that had to decode.
+    /// Reads that had to open a block or decode more of it.
     pub misses: u64,
-    /// Bytes of decoded blocks in memory now.
+    /// Bytes of memory that blocks take now.
     pub bytes: u64,
 }
 
-/// What decoding gave; a failure is in the cache only until its waiters have been woken.
+/// What opening gave, with the memory it took when that was last looked at; a failure is in the cache only until its waiters have been woken.
 #[derive(Clone)]
 enum Outcome {
-    Block(Arc<Vec<u8>>),
+    Block { block: Arc<Block>, memory: u64 },
     Failed(Arc<Error>),
 }
 
 #[derive(Clone)]
-struct ByLength;
+struct ByMemory;
 
-impl Weighter<u64, Outcome> for ByLength {
+impl Weighter<u64, Outcome> for ByMemory {
     fn weight(&self, _key: &u64, outcome: &Outcome) -> u64 {
         match outcome {
             // what weighs nothing would never be evicted
-            Outcome::Block(block) => (block.len() as u64).max(1),
+            Outcome::Block { memory, .. } => (*memory).max(1),
             Outcome::Failed(_) => 0,
         }
     }
@@ -68,60 +88,74 @@ impl BlockCache {
             .weight_capacity(capacity)
             .build()
             .expect("all required options are set");
+        let cache = Cache::with_options(options, ByMemory, Default::default(), Default::default());
+        let finishing = Mutex::new(());
         Self {
-            cache: Cache::with_options(options, ByLength, Default::default(), Default::default()),
+            blocks: Arc::new(Blocks { cache, finishing }),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
     }
 
-    /// Gives the block of a key, decoding it if it is not in memory. Who asks for a block that
-    /// another thread is decoding waits for that thread's result or error.
+    /// Fills the buffer with a block's bytes from `offset` on. The block is opened if it is not in
+    /// memory, and decoded as far as is needed. `Corrupt` if it ends before.
     ///
-    /// `decode` must not ask this cache for the same key.
-    pub fn get_or_decode(
+    /// `open` must not ask this cache for the same key.
+    pub fn read(
         &self,
         key: u64,
-        decode: impl FnOnce() -> Result<Vec<u8>>,
-    ) -> Result<Arc<Vec<u8>>> {
-        let guard = match self.cache.get_value_or_guard(&key, None) {
-            GuardResult::Guard(guard) => guard,
-            GuardResult::Value(outcome) => {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                return match outcome {
-                    Outcome::Block(block) => Ok(block),
-                    Outcome::Failed(error) => Err(copy(&error)),
-                };
-            }
-            GuardResult::Timeout => unreachable!("no timeout was given"),
+        offset: u64,
+        buf: &mut [u8],
+        open: impl FnOnce() -> Result<Opened>,
+    ) -> Result<()> {
+        let (block, opened) = self.block(key, open)?;
+        let read = block.read(offset, buf);
+        let decoded = matches!(read, Ok(Effort::Decoded));
+        let count = match opened || decoded {
+            true => &self.misses,
+            false => &self.hits,
         };
-        self.misses.fetch_add(1, Ordering::Relaxed);
-        // If `decode` panics the guard is dropped and a waiter takes its place.
-        match decode() {
-            Ok(block) => {
-                let block = Arc::new(block);
-                // refused if `clear` or `remove` came in between: served all the same
-                let _ = guard.insert(Outcome::Block(Arc::clone(&block)));
-                Ok(block)
-            }
-            Err(error) => {
-                let shared = copy(&error);
-                let _ = guard.insert(Outcome::Failed(Arc::new(shared)));
-                self.cache
-                    .remove_if(&key, |outcome| matches!(outcome, Outcome::Failed(_)));
-                Err(error)
+        count.fetch_add(1, Ordering::Relaxed);
+        if decoded {
+            self.blocks.weigh(key, &block);
+            if block.claim_finish() {
+                finish_later(&self.blocks, key, &block);
             }
         }
+        if read.is_err() {
+            self.blocks.forget(key, &block);
+        }
+        read.map(drop)
     }
 
-    /// Gives the block of a key if it is in memory.
-    pub fn get(&self, key: u64) -> Option<Arc<Vec<u8>>> {
-        match self.cache.get(&key)? {
-            Outcome::Block(block) => {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                Some(block)
+    /// Gives the block of a key, and whether it had to be opened. Who asks for a block that another
+    /// thread is opening waits for that thread's result or error.
+    fn block(&self, key: u64, open: impl FnOnce() -> Result<Opened>) -> Result<(Arc<Block>, bool)> {
+        let cache = &self.blocks.cache;
+        let guard = match cache.get_value_or_guard(&key, None) {
+            GuardResult::Guard(guard) => guard,
+            GuardResult::Value(Outcome::Block { block, .. }) => return Ok((block, false)),
+            GuardResult::Value(Outcome::Failed(error)) => return Err(copy(&error)),
+            GuardResult::Timeout => unreachable!("no timeout was given"),
+        };
+        // If `open` panics the guard is dropped and a waiter takes its place.
+        match open() {
+            Ok(content) => {
+                let block = Arc::new(Block::new(content));
+                // refused if `clear` or `remove` came in between: served all the same
+                let _ = block.weigh(|memory| {
+                    let block = Arc::clone(&block);
+                    guard.insert(Outcome::Block { block, memory })
+                });
+                Ok((block, true))
             }
-            Outcome::Failed(_) => None,
+            Err(error) => {
+                self.misses.fetch_add(1, Ordering::Relaxed);
+                let shared = copy(&error);
+                let _ = guard.insert(Outcome::Failed(Arc::new(shared)));
+                cache.remove_if(&key, |outcome| matches!(outcome, Outcome::Failed(_)));
+                Err(error)
+            }
         }
     }
 
@@ -130,24 +164,58 @@ impl BlockCache {
         CacheStats {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
-            bytes: self.cache.weight(),
+            bytes: self.blocks.cache.weight(),
         }
     }
 
     /// Tells the capacity in bytes.
     pub fn capacity(&self) -> u64 {
-        self.cache.capacity()
+        self.blocks.cache.capacity()
     }
 
     /// Changes the capacity in bytes; blocks that no longer fit are forgotten.
     pub fn set_capacity(&self, capacity: u64) {
-        self.cache.set_capacity(capacity);
+        self.blocks.cache.set_capacity(capacity);
     }
 
     /// Forgets all blocks.
     pub fn clear(&self) {
-        self.cache.clear();
+        self.blocks.cache.clear();
     }
+}
+
+impl Blocks {
+    /// Takes the memory of a block into account as it is now.
+    fn weigh(&self, key: u64, block: &Arc<Block>) {
+        block.weigh(|memory| {
+            let block = Arc::clone(block);
+            // Refused if it was evicted in between: it is gone then when its readers are.
+            let _ = self
+                .cache
+                .replace(key, Outcome::Block { block, memory }, true);
+        });
+    }
+
+    fn forget(&self, key: u64, block: &Arc<Block>) {
+        self.cache.remove_if(&key, |outcome| match outcome {
+            Outcome::Block { block: kept, .. } => Arc::ptr_eq(kept, block),
+            Outcome::Failed(_) => false,
+        });
+    }
+}
+
+/// Finishes a block on a thread of its own, one at a time, unless it is evicted before.
+fn finish_later(blocks: &Arc<Blocks>, key: u64, block: &Arc<Block>) {
+    let (blocks, block) = (Arc::clone(blocks), Arc::downgrade(block));
+    let finish = move || {
+        let _turn = blocks.finishing.lock();
+        let Some(block) = block.upgrade() else { return };
+        // a failure is found again by whoever reads up to there
+        while Arc::strong_count(&block) > 1 && matches!(block.advance(), Ok(true)) {}
+        blocks.weigh(key, &block);
+    };
+    // Where there can't be a thread, readers finish it in time.
+    let _ = thread::Builder::new().name("decode".into()).spawn(finish);
 }
 
 impl fmt::Debug for BlockCache {

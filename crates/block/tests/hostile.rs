@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use model::{Error, Kind, Result};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sinterfs_block::codec::{Encoding, brotli, flac, lz4, ricepp, xz, zstd};
+use sinterfs_block::Bytes;
+use sinterfs_block::codec::{Decoder, Encoding, brotli, flac, lz4, ricepp, xz, zstd};
 
 type Decode = fn(&[u8], u64) -> Result<Vec<u8>>;
 
@@ -98,6 +99,36 @@ fn check(decode: Decode, stream: &[u8], len: u64) {
     }
 }
 
+type Begin = fn(Bytes, u64) -> Result<Decoder>;
+
+/// What can be decoded step by step.
+const STEPWISE: [(&str, Decode, Begin); 3] = [
+    ("zstd:level=1:window=12", zstd::decode, Decoder::zstd),
+    ("lzma:level=0", xz::decode, Decoder::xz),
+    ("brotli:quality=1", brotli::decode, Decoder::brotli),
+];
+
+/// Checks that decoding step by step comes to the same end as decoding at once. (A stream without
+/// content has no step that could fail.)
+fn check_steps(begin: Begin, decode: Decode, stream: &[u8], len: u64) {
+    let whole = decode(stream, len);
+    let mut decoder = match begin(Bytes::from(stream.to_vec()), len) {
+        Ok(decoder) => decoder,
+        Err(error) => return assert!(whole.is_err(), "{error}"),
+    };
+    let mut done = Ok(());
+    while done.is_ok() && !decoder.is_finished() {
+        let before = decoder.decoded().len();
+        done = decoder.advance();
+        assert_eq!(done.is_ok(), decoder.decoded().len() > before);
+    }
+    assert!(decoder.decoded().len() as u64 <= decoder.len());
+    assert_eq!(done.is_ok(), whole.is_ok() || decoder.is_empty());
+    if let Ok(whole) = whole {
+        assert!(decoder.into_decoded() == whole);
+    }
+}
+
 fn decode_flac(stream: &[u8], limit: u64) -> Result<Vec<u8>> {
     let mut decoder = flac::Decoder::new(stream)?;
     let (mut all, mut samples) = (Vec::new(), Vec::new());
@@ -128,6 +159,21 @@ proptest! {
             let mut stream = encoding.encode(&raw).unwrap();
             changes.iter().for_each(|change| apply(&mut stream, change));
             check(decode, &stream, len as u64);
+        }
+    }
+
+    #[test]
+    fn damaged_streams_step_by_step(
+        changes in prop::collection::vec(change(), 0..3),
+        len in 0usize..400_000,
+        seed in any::<u64>(),
+    ) {
+        let raw = content(len, seed);
+        for (encoding, decode, begin) in STEPWISE {
+            let encoding: Encoding = encoding.parse().unwrap();
+            let mut stream = encoding.encode(&raw).unwrap();
+            changes.iter().for_each(|change| apply(&mut stream, change));
+            check_steps(begin, decode, &stream, len as u64);
         }
     }
 

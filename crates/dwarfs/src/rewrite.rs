@@ -14,13 +14,14 @@ mod samples;
 
 use std::io::Write;
 
+use block::Bytes;
 use block::codec::Encoding;
 use model::{ContentMap, Error, ImageWriter, Observer, Result, Stage, Summary, Tally, Tree};
 
 use crate::check::needed_of_blocks;
 use crate::layout::{Compression, MINOR_WRITTEN, SectionType};
 use crate::read::Dwarfs;
-use crate::read::section::{Content, Extent};
+use crate::read::section::Extent;
 use crate::write::{DwarfsWriter, HistoryInfo, WriteOptions};
 
 pub use blocks::{BlockRules, Selection};
@@ -232,7 +233,7 @@ fn carry_unknown(image: &Dwarfs, writer: &mut DwarfsWriter) -> Result<()> {
 }
 
 /// Reads the stored bytes of a section and checks both of its hashes.
-fn stored(image: &Dwarfs, kind: SectionType, extent: Extent) -> Result<(Compression, Content)> {
+fn stored(image: &Dwarfs, kind: SectionType, extent: Extent) -> Result<(Compression, Bytes)> {
     check_hash(image, kind, extent)?;
     let read = || {
         let header = image.reader.header_of(extent, kind)?;

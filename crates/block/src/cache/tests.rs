@@ -2,19 +2,39 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::AtomicUsize;
-use std::thread;
 use std::time::Duration;
 
 use model::Kind;
 
 use super::*;
+use crate::codec::{Decoder, Encoding};
+use crate::{Bytes, MemorySource, ReadAt, Window};
+
+fn whole(bytes: Vec<u8>) -> impl FnOnce() -> Result<Opened> {
+    || Ok(Opened::Decoded(bytes))
+}
+
+/// Reads from the start of a block.
+fn read(
+    cache: &BlockCache,
+    key: u64,
+    len: usize,
+    open: impl FnOnce() -> Result<Opened>,
+) -> Result<Vec<u8>> {
+    let mut buf = vec![0; len];
+    cache.read(key, 0, &mut buf, open).map(|()| buf)
+}
+
+/// Opens nothing: for what must be in memory.
+fn never() -> Result<Opened> {
+    panic!("the block was not in memory")
+}
 
 #[test]
 fn a_block_is_decoded_once() {
     let cache = BlockCache::new(1 << 20, 1 << 10);
     for _ in 0..3 {
-        let block = cache.get_or_decode(7, || Ok(vec![1, 2, 3])).unwrap();
-        assert_eq!(*block, [1, 2, 3]);
+        assert_eq!(read(&cache, 7, 3, whole(vec![1, 2, 3])).unwrap(), [1, 2, 3]);
     }
     assert_eq!(
         cache.stats(),
@@ -24,10 +44,26 @@ fn a_block_is_decoded_once() {
             bytes: 3
         }
     );
-    assert!(cache.get(8).is_none());
     cache.clear();
-    assert!(cache.get(7).is_none());
+    assert_eq!(read(&cache, 7, 1, whole(vec![4])).unwrap(), [4]);
+    cache.clear();
     assert_eq!(cache.stats().bytes, 0);
+}
+
+#[test]
+fn nothing_is_read_past_the_end_of_a_block() {
+    let cache = BlockCache::new(1 << 20, 1 << 10);
+    for (offset, len) in [(0, 4), (3, 1), (4, 0), (u64::MAX, 1), (1, 1 << 20)] {
+        let error = cache.read(1, offset, &mut vec![0; len], whole(vec![1, 2, 3]));
+        assert_eq!(error.unwrap_err().kind(), Kind::Corrupt);
+    }
+    for (offset, expected) in [(0, &[1, 2, 3][..]), (2, &[3]), (3, &[])] {
+        let mut buf = vec![0; expected.len()];
+        cache
+            .read(1, offset, &mut buf, whole(vec![1, 2, 3]))
+            .unwrap();
+        assert_eq!(buf, expected);
+    }
 }
 
 #[test]
@@ -39,12 +75,12 @@ fn many_readers_share_one_decode() {
         for _ in 0..8 {
             scope.spawn(|| {
                 barrier.wait();
-                let block = cache.get_or_decode(1, || {
+                let block = read(&cache, 1, 100, || {
                     decodes.fetch_add(1, Ordering::Relaxed);
                     thread::sleep(Duration::from_millis(50));
-                    Ok(vec![9; 100])
+                    Ok(Opened::Decoded(vec![9; 100]))
                 });
-                assert_eq!(*block.unwrap(), [9; 100]);
+                assert_eq!(block.unwrap(), [9; 100]);
             });
         }
     });
@@ -66,7 +102,7 @@ fn all_waiters_see_the_failure_and_the_next_read_tries_again() {
     let (started, waiting) = std::sync::mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| {
-            let error = cache.get_or_decode(1, || {
+            let error = read(&cache, 1, 1, || {
                 started.send(()).unwrap();
                 decodes.fetch_add(1, Ordering::Relaxed);
                 thread::sleep(Duration::from_millis(200));
@@ -79,9 +115,9 @@ fn all_waiters_see_the_failure_and_the_next_read_tries_again() {
         waiting.recv().unwrap();
         for _ in 0..4 {
             scope.spawn(|| {
-                let error = cache.get_or_decode(1, || {
+                let error = read(&cache, 1, 1, || {
                     decodes.fetch_add(1, Ordering::Relaxed);
-                    Ok(Vec::new())
+                    Ok(Opened::Decoded(Vec::new()))
                 });
                 let error = error.unwrap_err();
                 assert_eq!(error.kind(), Kind::Corrupt);
@@ -94,18 +130,17 @@ fn all_waiters_see_the_failure_and_the_next_read_tries_again() {
     });
     assert_eq!(decodes.into_inner(), 1);
     assert_eq!(cache.stats().bytes, 0);
-    assert!(cache.get(1).is_none());
-    assert_eq!(*cache.get_or_decode(1, || Ok(vec![5])).unwrap(), [5]);
+    assert_eq!(read(&cache, 1, 1, whole(vec![5])).unwrap(), [5]);
 }
 
 #[test]
 fn a_panicking_decode_does_not_block_the_key() {
     let cache = BlockCache::new(1 << 20, 1 << 10);
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _ = cache.get_or_decode(1, || panic!("expected by this test"));
+        let _ = read(&cache, 1, 1, || panic!("expected by this test"));
     }));
     assert!(panicked.is_err());
-    assert_eq!(*cache.get_or_decode(1, || Ok(vec![5])).unwrap(), [5]);
+    assert_eq!(read(&cache, 1, 1, whole(vec![5])).unwrap(), [5]);
 }
 
 #[test]
@@ -113,10 +148,8 @@ fn a_block_above_the_capacity_is_served_but_not_kept() {
     for capacity in [0, 10] {
         let cache = BlockCache::new(capacity, 1 << 10);
         for _ in 0..2 {
-            assert_eq!(
-                cache.get_or_decode(1, || Ok(vec![0; 1000])).unwrap().len(),
-                1000
-            );
+            let block = read(&cache, 1, 1000, whole(vec![0; 1000])).unwrap();
+            assert_eq!(block.len(), 1000);
         }
         assert_eq!(
             cache.stats(),
@@ -133,7 +166,7 @@ fn a_block_above_the_capacity_is_served_but_not_kept() {
 fn memory_stays_within_the_capacity() {
     let cache = BlockCache::new(100_000, 1_000);
     for key in 0..10_000 {
-        cache.get_or_decode(key, || Ok(vec![0; 1_000])).unwrap();
+        read(&cache, key, 1_000, whole(vec![0; 1_000])).unwrap();
         assert!(cache.stats().bytes <= 100_000);
     }
     assert!(
@@ -147,10 +180,204 @@ fn few_big_blocks_fit_exactly() {
     let cache = BlockCache::new(4 << 20, 1 << 20);
     for _ in 0..2 {
         for key in 0..4 {
-            cache.get_or_decode(key, || Ok(vec![0; 1 << 20])).unwrap();
+            read(&cache, key, 1 << 20, whole(vec![0; 1 << 20])).unwrap();
         }
     }
     assert_eq!(cache.stats().misses, 4);
+}
+
+/// Some megabytes that compress, no two parts of them alike.
+fn sample(len: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut bytes = Vec::with_capacity(len + 32);
+    while bytes.len() < len {
+        state = state.wrapping_mul(6_364_136_223_846_793_005) + 1;
+        bytes.extend(format!("{:x} of many, ", state >> 40).bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+const STREAMS: [&str; 4] = [
+    "zstd:level=1",
+    "zstd:level=3:window=27",
+    "lzma:level=0",
+    "brotli:quality=1",
+];
+
+/// A way to open the block that an encoding makes of some bytes.
+fn encoded(text: &str, raw: &[u8]) -> impl Fn() -> Result<Opened> + use<> {
+    let encoding: Encoding = text.parse().unwrap();
+    let stream = Bytes::from(encoding.encode(raw).unwrap());
+    let len = raw.len() as u64;
+    move || {
+        let stream = stream.clone();
+        let decoder = match encoding {
+            Encoding::Zstd { .. } => Decoder::zstd(stream, len),
+            Encoding::Lzma { .. } => Decoder::xz(stream, len),
+            _ => Decoder::brotli(stream, len),
+        };
+        decoder.map(|decoder| Opened::Encoded(Box::new(decoder)))
+    }
+}
+
+#[test]
+fn a_block_is_decoded_only_as_far_as_it_is_needed() {
+    let raw = sample(8 << 20);
+    for text in STREAMS {
+        let cache = BlockCache::new(64 << 20, 8 << 20);
+        let open = encoded(text, &raw);
+        let mut buf = vec![0; 4096];
+        cache.read(1, 1 << 20, &mut buf, &open).unwrap();
+        assert!(buf == raw[1 << 20..][..4096], "{text}");
+        // the stream, a bit over 1 MiB, and as much as a window
+        let bytes = cache.stats().bytes;
+        assert!((1 << 20..6 << 20).contains(&bytes), "{text}: {bytes}");
+        for offset in [0, 1 << 19, 1 << 20] {
+            cache.read(1, offset, &mut buf, never).unwrap();
+            assert!(buf == raw[offset as usize..][..4096]);
+        }
+        assert_eq!((cache.stats().hits, cache.stats().misses), (3, 1));
+        cache.read(1, (8 << 20) - 4096, &mut buf, never).unwrap();
+        assert!(buf == raw[raw.len() - 4096..]);
+        let finished = CacheStats {
+            hits: 3,
+            misses: 2,
+            bytes: 8 << 20,
+        };
+        assert_eq!(cache.stats(), finished, "{text}");
+    }
+}
+
+#[test]
+fn many_readers_of_a_block_in_progress_see_the_truth() {
+    let raw = sample(3_000_001);
+    for text in STREAMS {
+        let (open, opened) = (encoded(text, &raw), AtomicUsize::new(0));
+        let cache = BlockCache::new(64 << 20, 4 << 20);
+        thread::scope(|scope| {
+            for seed in 0..8_usize {
+                let (cache, raw, open, opened) = (&cache, &raw, &open, &opened);
+                scope.spawn(move || {
+                    let mut state = seed.wrapping_mul(0x9e37_79b9) + 1;
+                    for round in 0..60 {
+                        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        // later rounds reach further
+                        let reach = raw.len() * (round + 1) / 60;
+                        let start = (state >> 8) % reach;
+                        let len = ((state >> 16) % 100_000).min(raw.len() - start);
+                        let mut buf = vec![0; len];
+                        let done = cache.read(1, start as u64, &mut buf, || {
+                            opened.fetch_add(1, Ordering::Relaxed);
+                            open()
+                        });
+                        done.unwrap();
+                        assert!(buf == raw[start..start + len], "{text} {start} {len}");
+                    }
+                });
+            }
+        });
+        assert_eq!(opened.into_inner(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_heavy_block_is_finished_in_the_background() {
+    let raw = sample(4 << 20);
+    let cache = BlockCache::new(64 << 20, 4 << 20);
+    let open = encoded("lzma:level=0", &raw);
+    cache.read(1, 3 << 20, &mut [0], &open).unwrap();
+    for _ in 0..3000 {
+        if cache.stats().bytes == 4 << 20 {
+            cache.read(1, (4 << 20) - 1, &mut [0], never).unwrap();
+            assert_eq!((cache.stats().hits, cache.stats().misses), (1, 1));
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not finished: {cache:?}");
+}
+
+#[test]
+fn what_lies_before_a_damage_is_read() {
+    let raw = sample(4 << 20);
+    for text in STREAMS {
+        let encoding: Encoding = text.parse().unwrap();
+        let mut stream = encoding.encode(&raw).unwrap();
+        let cut = stream.len() * 3 / 4;
+        match encoding {
+            // its sizes stand at the end
+            Encoding::Lzma { .. } => stream[cut..cut + 2000].fill(0x55),
+            // without a checksum, nothing but the end is surely missed
+            _ => stream.truncate(cut),
+        }
+        let stream = Bytes::from(stream);
+        let open = || {
+            let (stream, len) = (stream.clone(), raw.len() as u64);
+            let decoder = match encoding {
+                Encoding::Zstd { .. } => Decoder::zstd(stream, len),
+                Encoding::Lzma { .. } => Decoder::xz(stream, len),
+                _ => Decoder::brotli(stream, len),
+            };
+            decoder.map(|decoder| Opened::Encoded(Box::new(decoder)))
+        };
+        let cache = BlockCache::new(64 << 20, 4 << 20);
+        let mut before = vec![0; 1 << 20];
+        cache.read(1, 0, &mut before, open).unwrap();
+        assert!(before == raw[..1 << 20]);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let error = cache.read(1, (4 << 20) - 1, &mut [0], open).unwrap_err();
+                    assert_eq!(error.kind(), Kind::Corrupt, "{text}: {error}");
+                    let mut before = vec![0; 1 << 20];
+                    cache.read(1, 0, &mut before, open).unwrap();
+                    assert!(before == raw[..1 << 20]);
+                });
+            }
+        });
+        // the failure is not kept: the block is opened anew
+        let _ = cache.read(1, (4 << 20) - 1, &mut [0], open);
+        assert_eq!(cache.stats().bytes, 0, "{text}");
+    }
+}
+
+#[test]
+fn a_block_in_progress_can_be_evicted() {
+    let raw = sample(1 << 20);
+    let cache = BlockCache::new(3 << 20, 1 << 20);
+    let open = encoded("zstd:level=1", &raw);
+    for _ in 0..3 {
+        for key in 0..20 {
+            for offset in [0, 1 << 18, 1 << 19, (1 << 20) - 100] {
+                let mut buf = [0; 100];
+                cache.read(key, offset, &mut buf, &open).unwrap();
+                assert!(buf == raw[offset as usize..][..100]);
+                assert!(cache.stats().bytes <= 3 << 20, "{cache:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stored_blocks_take_no_memory() {
+    let raw = sample(1 << 20);
+    let source: Arc<dyn ReadAt> = Arc::new(MemorySource(raw.clone()));
+    let cache = BlockCache::new(1 << 20, 1 << 20);
+    let open = || {
+        Ok(Opened::Stored(Window::new(
+            Arc::clone(&source),
+            100,
+            1 << 19,
+        )?))
+    };
+    let mut buf = vec![0; 1 << 19];
+    cache.read(1, 0, &mut buf, open).unwrap();
+    assert!(buf == raw[100..][..1 << 19]);
+    cache.read(1, (1 << 19) - 1, &mut buf[..1], never).unwrap();
+    assert_eq!(buf[0], raw[100 + (1 << 19) - 1]);
+    assert!(cache.read(1, 1 << 19, &mut buf[..1], open).is_err());
+    assert!(cache.stats().bytes < 1000);
 }
 
 #[test]

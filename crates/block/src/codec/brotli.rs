@@ -20,44 +20,76 @@ pub fn decode(stream: &[u8], decoded_len: u64) -> Result<Vec<u8>> {
     let full = decoded
         .capacity()
         .min(usize::try_from(decoded_len).unwrap_or(usize::MAX));
-    // accepts large windows
-    let alloc = StandardAlloc::default;
-    let mut state = BrotliState::new(alloc(), alloc(), alloc());
-    let (mut left, mut read, mut written, mut total) = (stream.len(), 0, 0, 0);
-    loop {
-        let mut room = decoded.len() - written;
+    let mut state = State::new();
+    let mut written = 0;
+    while written < full {
+        let grown = decoded.len().saturating_mul(2).max(FIRST_STEP).min(full);
+        decoded.resize(grown, 0);
+        let room = decoded.get_mut(written..).unwrap_or_default();
+        written += state.fill(stream, room)?;
+        if written < grown {
+            return Err(wrong_length("brotli", decoded_len, written as u64));
+        }
+    }
+    state.finish(stream)?;
+    Ok(decoded)
+}
+
+/// A stream that is decoded part by part, always to be given the same.
+pub(super) struct State {
+    decoder: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
+    read: usize,
+    ended: bool,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        // accepts large windows
+        let alloc = StandardAlloc::default;
+        Self {
+            decoder: Box::new(BrotliState::new(alloc(), alloc(), alloc())),
+            read: 0,
+            ended: false,
+        }
+    }
+
+    /// Decodes the next bytes: as many as there is room for, less only at the stream's end.
+    pub(super) fn fill(&mut self, stream: &[u8], part: &mut [u8]) -> Result<usize> {
+        if self.ended {
+            return Ok(0);
+        }
+        let mut left = stream.len().saturating_sub(self.read);
+        let (mut room, mut written, mut total) = (part.len(), 0, 0);
         let result = BrotliDecompressStream(
             &mut left,
-            &mut read,
+            &mut self.read,
             stream,
             &mut room,
             &mut written,
-            &mut decoded,
+            part,
             &mut total,
-            &mut state,
+            &mut self.decoder,
         );
         match result {
-            BrotliResult::ResultSuccess if written == full => return Ok(decoded),
-            BrotliResult::ResultSuccess => {
-                return Err(wrong_length("brotli", decoded_len, written as u64));
-            }
-            BrotliResult::NeedsMoreOutput if decoded.len() < full => {
-                let grown = decoded
-                    .len()
-                    .saturating_mul(2)
-                    .clamp(FIRST_STEP, full.max(FIRST_STEP));
-                decoded.resize(grown.min(full), 0);
-            }
-            BrotliResult::NeedsMoreOutput => {
-                return Err(Error::corrupt(format!(
-                    "brotli: expected {decoded_len} decoded bytes, found more"
-                )));
-            }
+            BrotliResult::ResultSuccess => self.ended = true,
+            BrotliResult::NeedsMoreOutput => {}
+            // what was decoded before the stream's end comes out little by little
+            BrotliResult::NeedsMoreInput if written > 0 && written == part.len() => {}
             BrotliResult::NeedsMoreInput => {
                 return Err(Error::corrupt("brotli: stream ends early"));
             }
             BrotliResult::ResultFailure => return Err(Error::corrupt("brotli: damaged stream")),
         }
+        Ok(written)
+    }
+
+    /// Checks that the content ends here.
+    pub(super) fn finish(&mut self, stream: &[u8]) -> Result<()> {
+        self.fill(stream, &mut [])?;
+        if self.ended {
+            return Ok(());
+        }
+        Err(Error::corrupt("brotli: more decoded bytes than expected"))
     }
 }
 

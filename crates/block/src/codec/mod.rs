@@ -1,7 +1,7 @@
 //! Codecs: one module each, with `decode` from the codec's own stream, and [`Encoding`], which
 //! names a codec with its options and encodes.
 //!
-//! In: a whole stream in memory. Out: a whole block in memory.
+//! In: a whole stream in memory. Out: a whole block in memory, or, by a [`Decoder`], its next bytes.
 //!
 //! **Invariants:** a decoder gives exactly the promised number of bytes or an error; nothing is
 //! allocated above the caller's limit (xz and brotli also hold their window, bounded in their
@@ -11,6 +11,7 @@
 
 pub mod brotli;
 mod cost;
+mod decoder;
 mod encoding;
 pub mod flac;
 pub mod lz4;
@@ -25,6 +26,7 @@ mod tests;
 
 use model::{Error, Result};
 
+pub use decoder::Decoder;
 pub use encoding::{Bcj, Encoding};
 
 /// Fails with `Limit` if a decoded size is above what the caller allows.

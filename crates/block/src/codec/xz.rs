@@ -10,7 +10,7 @@
 use liblzma::stream::{Action, Check, Filters, LzmaOptions, PRESET_EXTREME, Status, Stream};
 use model::{Error, Result};
 
-use super::{Bcj, check_limit, with_room, wrong_length};
+use super::{Bcj, check_limit, wrong_length, zeroed};
 
 /// The most memory a decoder may take: a dictionary of 1 GiB and some tables, in bytes.
 const DECODER_MEMORY: u64 = (1 << 30) + (8 << 20);
@@ -106,28 +106,65 @@ fn integer(bytes: &mut &[u8]) -> Result<u64> {
 pub fn decode(stream: &[u8], limit: u64) -> Result<Vec<u8>> {
     let len = decoded_len(stream)?;
     check_limit(len, limit)?;
-    let mut decoded = with_room(len)?;
-    let mut decoder = Stream::new_stream_decoder(DECODER_MEMORY, liblzma::stream::CONCATENATED)
-        .map_err(|error| Error::limit("xz: cannot make a decoder").because(error))?;
-    let mut rest = stream;
-    loop {
-        let (read, written) = (decoder.total_in(), decoder.total_out());
-        let status = decoder
-            .process_vec(rest, &mut decoded, Action::Finish)
-            .map_err(failed)?;
-        if status == Status::StreamEnd {
-            break;
-        }
-        if decoder.total_in() == read && decoder.total_out() == written {
-            return Err(bad("more content than the index tells"));
-        }
-        let consumed = usize::try_from(decoder.total_in() - read).unwrap_or(usize::MAX);
-        rest = rest.get(consumed..).unwrap_or_default();
+    let mut decoded = zeroed(len)?;
+    let mut state = State::new()?;
+    let found = state.fill(stream, &mut decoded)?;
+    if found as u64 != len {
+        return Err(wrong_length("xz", len, found as u64));
     }
-    if decoded.len() as u64 != len {
-        return Err(wrong_length("xz", len, decoded.len() as u64));
-    }
+    state.finish(stream)?;
     Ok(decoded)
+}
+
+/// A stream that is decoded part by part, always to be given the same.
+pub(super) struct State {
+    decoder: Stream,
+    ended: bool,
+}
+
+impl State {
+    pub(super) fn new() -> Result<Self> {
+        let decoder = Stream::new_stream_decoder(DECODER_MEMORY, liblzma::stream::CONCATENATED)
+            .map_err(|error| Error::limit("xz: cannot make a decoder").because(error))?;
+        Ok(Self {
+            decoder,
+            ended: false,
+        })
+    }
+
+    /// Decodes the next bytes: as many as there is room for, less only at the stream's end.
+    pub(super) fn fill(&mut self, stream: &[u8], part: &mut [u8]) -> Result<usize> {
+        let mut written = 0;
+        while let Some(room) = part.get_mut(written..).filter(|room| !room.is_empty())
+            && !self.ended
+        {
+            written += self.step(stream, room)?;
+        }
+        Ok(written)
+    }
+
+    fn step(&mut self, stream: &[u8], room: &mut [u8]) -> Result<usize> {
+        let (read, written) = (self.decoder.total_in(), self.decoder.total_out());
+        let rest = usize::try_from(read).ok().and_then(|at| stream.get(at..));
+        let status = self
+            .decoder
+            .process(rest.unwrap_or_default(), room, Action::Finish)
+            .map_err(failed)?;
+        self.ended = status == Status::StreamEnd;
+        let count = self.decoder.total_out() - written;
+        if !self.ended && count == 0 && self.decoder.total_in() == read {
+            return Err(bad("more or less content than the index tells"));
+        }
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    /// Checks that the content ends here, and the stream's own integrity check.
+    pub(super) fn finish(&mut self, stream: &[u8]) -> Result<()> {
+        while !self.ended {
+            self.step(stream, &mut [])?;
+        }
+        Ok(())
+    }
 }
 
 #[cold]

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use model::{Error, Result};
-use zstd_safe::{CCtx, CParameter, DCtx, ResetDirective};
+use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use super::{check_limit, with_room, wrong_length};
 
@@ -40,16 +40,82 @@ pub fn decode(stream: &[u8], limit: u64) -> Result<Vec<u8>> {
         };
         Ok(context.decompress(&mut decoded, stream))
     })?;
-    let found = result.map_err(|code| {
-        Error::corrupt(format!(
-            "zstd: {}",
-            zstd_safe::get_error_name(code).to_lowercase()
-        ))
-    })?;
+    let found = result.map_err(damaged)?;
     if found as u64 != len {
         return Err(wrong_length("zstd", len, found as u64));
     }
     Ok(decoded)
+}
+
+/// The largest window that a frame may ask for, as a power of two. None is allocated: what was
+/// decoded is the window.
+const WINDOW_LOG_MAX: u32 = if usize::BITS == 64 { 31 } else { 30 };
+
+/// The longest header of a frame, in bytes.
+const HEADER_MAX: usize = 18;
+
+/// A frame that is decoded step by step, always from the same stream behind the same bytes.
+pub(super) struct State {
+    context: DCtx<'static>,
+    read: usize,
+    /// How many bytes to read next: up to the end of a block of the frame.
+    hint: usize,
+}
+
+impl State {
+    pub(super) fn new() -> Result<Self> {
+        let mut context = DCtx::try_create().ok_or_else(no_memory)?;
+        context
+            .set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))
+            .and_then(|_| context.set_parameter(DParameter::StableOutBuffer(true)))
+            .map_err(damaged)?;
+        Ok(Self {
+            context,
+            read: 0,
+            hint: HEADER_MAX,
+        })
+    }
+
+    /// Decodes a block of the frame, up to 128 KiB, behind what was decoded before. `decoded` must
+    /// have room for the whole content and not be changed between the steps.
+    pub(super) fn step(&mut self, stream: &[u8], decoded: &mut Vec<u8>) -> Result<()> {
+        let start = decoded.len();
+        while self.hint > 0 && decoded.len() == start {
+            let rest = stream.get(self.read..).unwrap_or_default();
+            let rest = rest.get(..self.hint).unwrap_or(rest);
+            let mut input = InBuffer::around(rest);
+            let mut target = OutBuffer::around_pos(decoded, start);
+            let hint = self.context.decompress_stream(&mut target, &mut input);
+            self.hint = hint.map_err(damaged)?;
+            self.read = self.read.saturating_add(input.pos());
+            if self.hint > 0 && input.pos() == 0 && target.pos() == start {
+                return Err(Error::corrupt("zstd: stream ends early"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the content ends here, and that what follows the frame has none.
+    pub(super) fn finish(&mut self, stream: &[u8], decoded: &mut Vec<u8>) -> Result<()> {
+        let len = decoded.len();
+        while self.hint > 0 && decoded.len() == len {
+            self.step(stream, decoded)?;
+        }
+        let rest = stream.get(self.read..).unwrap_or_default();
+        let found = self.context.decompress(&mut [][..], rest);
+        if found.map_err(damaged)? > 0 || decoded.len() > len {
+            return Err(Error::corrupt(format!(
+                "zstd: expected {len} decoded bytes, found more"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn damaged(code: zstd_safe::ErrorCode) -> Error {
+    let name = zstd_safe::get_error_name(code).to_lowercase();
+    Error::corrupt(format!("zstd: {name}"))
 }
 
 /// Encodes into one frame with a content size and without a checksum.

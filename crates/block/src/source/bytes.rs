@@ -6,13 +6,25 @@ use std::sync::Arc;
 
 /// Holds bytes that many may share; a clone copies a pointer.
 #[derive(Clone)]
-pub struct Bytes(Arc<Vec<u8>>);
+pub struct Bytes {
+    bytes: Arc<Vec<u8>>,
+    start: usize,
+}
+
+impl Bytes {
+    /// Hides the first bytes.
+    #[must_use]
+    pub fn skip(mut self, count: usize) -> Self {
+        self.start = self.start.saturating_add(count);
+        self
+    }
+}
 
 impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        self.bytes.get(self.start..).unwrap_or_default()
     }
 }
 
@@ -24,13 +36,13 @@ impl AsRef<[u8]> for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(bytes))
+        Arc::new(bytes).into()
     }
 }
 
 impl From<Arc<Vec<u8>>> for Bytes {
     fn from(bytes: Arc<Vec<u8>>) -> Self {
-        Self(bytes)
+        Self { bytes, start: 0 }
     }
 }
 

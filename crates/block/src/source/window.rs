@@ -28,6 +28,16 @@ impl Window {
         Self::new(source, start, len)
     }
 
+    /// Takes a part of the window. `Corrupt` if the window ends before.
+    pub fn part(&self, start: u64, len: u64) -> Result<Self> {
+        check_range(self.len, start, len)?;
+        Ok(Self {
+            source: Arc::clone(&self.source),
+            start: self.start + start,
+            len,
+        })
+    }
+
     /// Tells where in the source the window starts, in bytes.
     pub fn start(&self) -> u64 {
         self.start

@@ -23,7 +23,9 @@ mod raw_image;
 #[cfg(test)]
 mod tests;
 
-use block::codec::{Encoding, brotli, check_limit, lz4, xz, zstd};
+use block::Bytes;
+use block::cache::Opened;
+use block::codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
 use model::{Category, Error, Result};
 
 /// The compression ids.
@@ -100,6 +102,31 @@ pub fn decode(compression: u16, stored: &[u8], limit: u64) -> Result<Vec<u8>> {
         id::RICEPP => raw_image::decode(stored, limit),
         _ => Err(unknown(compression)),
     }
+}
+
+/// Blocks up to this decoded size are decoded at once, in bytes.
+const SMALL: u64 = 256 << 10;
+
+/// Opens a payload for reading, with the errors of [`decode`]; large ones of codecs that can be
+/// decoded step by step are decoded later, as far as is needed.
+pub fn open(compression: u16, stored: &Bytes, limit: u64) -> Result<Opened> {
+    let decoder = match compression {
+        id::LZMA | id::ZSTD | id::BROTLI if decoded_len(compression, stored, limit)? <= SMALL => {
+            None
+        }
+        id::LZMA => Some(Decoder::xz(stored.clone(), limit)?),
+        id::ZSTD => Some(Decoder::zstd(stored.clone(), limit)?),
+        id::BROTLI => {
+            let (len, rest) = header::size(stored)?;
+            let skip = stored.len().saturating_sub(rest.len());
+            Some(Decoder::brotli(stored.clone().skip(skip), len)?)
+        }
+        _ => None,
+    };
+    Ok(match decoder {
+        Some(decoder) => Opened::Encoded(Box::new(decoder)),
+        None => Opened::Decoded(decode(compression, stored, limit)?),
+    })
 }
 
 /// Encodes a block and tells its compression id; the bytes as they are and id 0 where the codec

@@ -5,8 +5,7 @@
 //! **Invariant:** runs on validated metadata only. A block's decoded length is not known before it
 //! is decoded: a piece past its end is `Corrupt` with the block's place.
 
-use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
+use std::ops::ControlFlow;
 
 use model::{Error, Extent, ExtentSource, Result};
 
@@ -223,44 +222,23 @@ impl Dwarfs {
     }
 
     fn copy_from_block(&self, block: u32, offset: u64, target: &mut [u8]) -> Result<()> {
-        let decoded = self.block(block)?;
-        let source = usize::try_from(offset).ok().and_then(|start| {
-            let range: Range<usize> = start..start.checked_add(target.len())?;
-            decoded.get(range)
-        });
-        match source {
-            Some(source) => {
-                target.copy_from_slice(source);
-                Ok(())
-            }
-            None => Err(self.too_short(block, decoded.len(), offset, target.len())),
-        }
-    }
-
-    #[cold]
-    fn too_short(&self, block: u32, found: usize, offset: u64, len: usize) -> Error {
-        let place = self
-            .sections
-            .blocks
-            .get(block as usize)
-            .map_or(0, |extent| extent.offset);
-        Error::corrupt(format!(
-            "the block has {found} bytes, but {len} are needed from {offset} on"
-        ))
-        .at(format!("block {block}"), self.reader.file_offset(place))
-    }
-
-    /// Gives a decoded block from the cache.
-    pub(crate) fn block(&self, block: u32) -> Result<Arc<Vec<u8>>> {
         let key = self.cache_key | u64::from(block);
-        self.cache.get_or_decode(key, || self.decode_block(block))
+        let open = || {
+            self.with_block(block, |extent, header| {
+                self.reader.open(extent, header, self.metadata.block_size)
+            })
+        };
+        let read = self.cache.read(key, offset, target, open);
+        read.map_err(|error| self.in_block(error, block))
     }
 
-    /// Decodes a block.
-    pub(crate) fn decode_block(&self, block: u32) -> Result<Vec<u8>> {
-        self.with_block(block, |extent, header| {
-            self.reader.decode(extent, header, self.metadata.block_size)
-        })
+    /// Gives an error that concerns a block its place.
+    #[cold]
+    fn in_block(&self, error: Error, block: u32) -> Error {
+        let index = usize::try_from(block).unwrap_or(usize::MAX);
+        let start = self.sections.blocks.get(index);
+        let offset = start.map_or(0, |extent| extent.offset);
+        error.at(format!("block {block}"), self.reader.file_offset(offset))
     }
 
     /// Reads a block's header, and gives errors that concern the block its place.
@@ -278,11 +256,6 @@ impl Dwarfs {
         self.reader
             .header_of(extent, SectionType::BLOCK)
             .and_then(|header| work(extent, &header))
-            .map_err(|error| {
-                error.at(
-                    format!("block {block}"),
-                    self.reader.file_offset(extent.offset),
-                )
-            })
+            .map_err(|error| self.in_block(error, block))
     }
 }

@@ -6,10 +6,10 @@
 //! **Invariant:** views lie within the metadata, but what they hold has not been checked yet:
 //! that is `validate`'s business. Spec: upstream's `thrift/metadata.thrift`.
 
+use block::Bytes;
 use model::{Error, Limits, Result};
 
 use super::options::Options;
-use super::section::Content;
 use super::strings::StringTable;
 use super::table::Table;
 use crate::frozen::schema::Schema;
@@ -21,7 +21,7 @@ use crate::layout::metadata::{
 /// The tables of one image.
 #[derive(Debug)]
 pub(crate) struct Metadata {
-    pub(crate) data: Content,
+    pub(crate) data: Bytes,
     pub(crate) schema: Schema,
     pub(crate) options: Options,
     pub(crate) block_size: u64,
@@ -124,12 +124,12 @@ impl Inodes {
 
 impl Metadata {
     /// Views the tables. `Unsupported` if the image needs a feature that is not known.
-    pub(crate) fn open(schema: &[u8], data: &Content, limits: &Limits) -> Result<Self> {
+    pub(crate) fn open(schema: &[u8], data: &Bytes, limits: &Limits) -> Result<Self> {
         let schema = Schema::parse(schema).map_err(|error| error.within("METADATA_V2_SCHEMA"))?;
         Self::view(schema, data, limits).map_err(|error| error.within("METADATA_V2"))
     }
 
-    fn view(schema: Schema, content: &Content, limits: &Limits) -> Result<Self> {
+    fn view(schema: Schema, content: &Bytes, limits: &Limits) -> Result<Self> {
         let data: &[u8] = content;
         let node = Node::root(&schema, data);
         check_features(&node)?;

@@ -3,11 +3,13 @@
 //! In: the source from the image's first byte on. Out: where every section lies; the bytes of one.
 //!
 //! **Invariant:** every listed section lies wholly within the image; bytes are given out only
-//! after their XXH3 was found right (sections v2; v1 have none).
+//! after their XXH3 was found right (sections v2; v1 have none), also where they are read from the
+//! image again later.
 //! Spec: dwarfs-format(5), "FILE STRUCTURE".
 
-use std::ops::Deref;
-
+use block::cache::Opened;
+use block::checksum::Xxh3;
+use block::codec::check_limit;
 use block::{Bytes, ReadAt, Window};
 use model::{Error, Kind, Limits, Result};
 use zerocopy::{FromBytes, IntoBytes};
@@ -61,21 +63,6 @@ pub(crate) struct Sections {
 pub(crate) struct SectionReader {
     window: Window,
     pub(crate) minor: u8,
-}
-
-/// The decoded bytes of a section.
-#[derive(Debug, Clone)]
-pub(crate) struct Content {
-    bytes: Bytes,
-    skip: usize,
-}
-
-impl Deref for Content {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.bytes.get(self.skip..).unwrap_or_default()
-    }
 }
 
 impl SectionReader {
@@ -317,11 +304,10 @@ impl SectionReader {
 
     /// Gives a copy of the stored bytes of a section after checking their XXH3. Its errors have no
     /// place: the caller knows what the section is called.
-    pub(crate) fn stored(&self, extent: Extent, header: &Header) -> Result<Content> {
+    pub(crate) fn stored(&self, extent: Extent, header: &Header) -> Result<Bytes> {
         let Some(v2) = &header.v2 else {
             let at = extent.offset.saturating_add(header.size());
-            let bytes = self.window.read(at, header.len)?;
-            return Ok(Content { bytes, skip: 0 });
+            return self.window.read(at, header.len);
         };
         // hashed are the end of the header and all that follows
         let skip = SectionHeaderV2::SIZE - SectionHeaderV2::XXH3_START;
@@ -336,21 +322,40 @@ impl SectionReader {
         // the header was read apart from what was hashed now
         let same = v2.as_bytes().get(SectionHeaderV2::XXH3_START..) == bytes.get(..skip);
         if found != expected || !same {
-            return Err(Error::corrupt(format!(
-                "XXH3 is {found:016x}, expected {expected:016x}"
-            )));
+            return Err(wrong_xxh3(found, expected));
         }
-        Ok(Content { bytes, skip })
+        Ok(bytes.skip(skip))
+    }
+
+    /// Opens a section for reading, up to `limit` decoded bytes, after checking its XXH3. One that
+    /// is not encoded is not copied: its bytes are read from the image each time. Its errors have
+    /// no place.
+    pub(crate) fn open(&self, extent: Extent, header: &Header, limit: u64) -> Result<Opened> {
+        if header.compression != Compression::NONE {
+            let stored = self.stored(extent, header)?;
+            return framing::open(header.compression.0.get(), &stored, limit);
+        }
+        check_limit(header.len, limit)?;
+        let at = extent.offset.saturating_add(header.size());
+        if let Some(v2) = &header.v2 {
+            let hashed = v2.as_bytes().get(SectionHeaderV2::XXH3_START..);
+            let mut xxh3 = Xxh3::default();
+            xxh3.update(hashed.unwrap_or_default());
+            xxh3.update_from(&self.window, at, header.len)?;
+            if xxh3.digest() != v2.xxh3_64.get() {
+                return Err(wrong_xxh3(xxh3.digest(), v2.xxh3_64.get()));
+            }
+        }
+        Ok(Opened::Stored(self.window.part(at, header.len)?))
     }
 
     /// Gives a section's decoded bytes, at most `limit` of them. Stored bytes that need no
     /// decoding are not copied again.
-    pub(crate) fn load(&self, extent: Extent, kind: SectionType, limit: u64) -> Result<Content> {
+    pub(crate) fn load(&self, extent: Extent, kind: SectionType, limit: u64) -> Result<Bytes> {
         let load = || {
             let header = self.header_of(extent, kind)?;
             if header.compression != Compression::NONE {
-                let bytes = Bytes::from(self.decode(extent, &header, limit)?);
-                return Ok(Content { bytes, skip: 0 });
+                return Ok(Bytes::from(self.decode(extent, &header, limit)?));
             }
             if header.len > limit {
                 return Err(Error::limit(format!(
@@ -383,4 +388,9 @@ impl SectionReader {
         let bytes = self.window.read(at, extent.len.saturating_sub(start))?;
         Ok(Some(block::checksum::sha512_256(&bytes) == v2.sha512_256))
     }
+}
+
+#[cold]
+fn wrong_xxh3(found: u64, expected: u64) -> Error {
+    Error::corrupt(format!("XXH3 is {found:016x}, expected {expected:016x}"))
 }

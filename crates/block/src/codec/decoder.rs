@@ -1,0 +1,168 @@
+//! A block that is decoded from its start on, as far as it is needed.
+//!
+//! In: a whole stream in memory. Out: its content up to a position that moves on in steps.
+//!
+//! **Invariant:** the promised length is held against the limit before anything is allocated, and
+//! never exceeded. The last step succeeds only if the stream ends there; damage further on than
+//! what was decoded has not been found.
+
+use std::fmt;
+
+use model::Result;
+
+use super::{brotli, check_limit, with_room, wrong_length, xz, zstd};
+use crate::Bytes;
+
+/// How much a step decodes where the codec has no unit of its own, in bytes: half a millisecond or
+/// less. (brotli decodes up to a window at once and then gives it out step by step.)
+const STEP: usize = 64 << 10;
+
+/// Decodes a stream step by step.
+pub struct Decoder {
+    codec: Codec,
+    stream: Bytes,
+    decoded: Vec<u8>,
+    len: usize,
+}
+
+enum Codec {
+    Zstd(zstd::State),
+    Xz(xz::State),
+    Brotli(brotli::State),
+}
+
+impl Decoder {
+    /// Begins to decode what `zstd::decode` decodes, with the same errors.
+    pub fn zstd(stream: Bytes, limit: u64) -> Result<Self> {
+        let len = zstd::decoded_len(&stream)?;
+        check_limit(len, limit)?;
+        Self::new(Codec::Zstd(zstd::State::new()?), stream, len)
+    }
+
+    /// Begins to decode what `xz::decode` decodes, with the same errors.
+    pub fn xz(stream: Bytes, limit: u64) -> Result<Self> {
+        let len = xz::decoded_len(&stream)?;
+        check_limit(len, limit)?;
+        Self::new(Codec::Xz(xz::State::new()?), stream, len)
+    }
+
+    /// Begins to decode what `brotli::decode` decodes, with the same errors.
+    pub fn brotli(stream: Bytes, decoded_len: u64) -> Result<Self> {
+        Self::new(Codec::Brotli(brotli::State::new()), stream, decoded_len)
+    }
+
+    fn new(codec: Codec, stream: Bytes, len: u64) -> Result<Self> {
+        let decoded = with_room(len)?;
+        Ok(Self {
+            codec,
+            stream,
+            len: usize::try_from(len).unwrap_or(usize::MAX),
+            decoded,
+        })
+    }
+
+    /// Tells the length of the whole content in bytes.
+    pub fn len(&self) -> u64 {
+        self.len as u64
+    }
+
+    /// Tells whether there is no content at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Shows what has been decoded.
+    pub fn decoded(&self) -> &[u8] {
+        &self.decoded
+    }
+
+    /// Tells whether all has been decoded.
+    pub fn is_finished(&self) -> bool {
+        self.decoded.len() == self.len
+    }
+
+    /// Gives what has been decoded.
+    pub fn into_decoded(self) -> Vec<u8> {
+        self.decoded
+    }
+
+    /// Tells at most how much memory is in use: the stream, what has been decoded, the decoder's
+    /// tables, and its window if it has one of its own, which is no longer than what was decoded.
+    pub fn memory(&self) -> u64 {
+        const TABLES: u64 = 256 << 10;
+        let decoded = self.decoded.len() as u64;
+        let window = match self.codec {
+            Codec::Zstd(_) => 0,
+            Codec::Xz(_) | Codec::Brotli(_) => decoded,
+        };
+        (self.stream.len() as u64)
+            .saturating_add(decoded)
+            .saturating_add(window)
+            .saturating_add(TABLES)
+    }
+
+    /// Decodes some 100 KiB more, or what is left. After an error nothing more can be decoded, but
+    /// what was decoded before stays.
+    pub fn advance(&mut self) -> Result<()> {
+        let start = self.decoded.len();
+        let done = self.step(start);
+        if done.is_err() {
+            self.decoded.truncate(start);
+        }
+        done
+    }
+
+    fn step(&mut self, start: usize) -> Result<()> {
+        let stream: &[u8] = &self.stream;
+        let end = start.saturating_add(STEP).min(self.len);
+        match &mut self.codec {
+            Codec::Zstd(state) => state.step(stream, &mut self.decoded)?,
+            Codec::Xz(state) => {
+                let part = extend(&mut self.decoded, end);
+                let found = state.fill(stream, part)?;
+                self.decoded.truncate(start.saturating_add(found));
+            }
+            Codec::Brotli(state) => {
+                let part = extend(&mut self.decoded, end);
+                let found = state.fill(stream, part)?;
+                self.decoded.truncate(start.saturating_add(found));
+            }
+        }
+        if self.is_finished() {
+            match &mut self.codec {
+                Codec::Zstd(state) => state.finish(stream, &mut self.decoded)?,
+                Codec::Xz(state) => state.finish(stream)?,
+                Codec::Brotli(state) => state.finish(stream)?,
+            }
+        } else if self.decoded.len() <= start || self.decoded.len() > self.len {
+            let found = self.decoded.len() as u64;
+            return Err(wrong_length(self.name(), self.len(), found));
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> &'static str {
+        match self.codec {
+            Codec::Zstd(_) => "zstd",
+            Codec::Xz(_) => "xz",
+            Codec::Brotli(_) => "brotli",
+        }
+    }
+}
+
+/// Makes a vector longer and gives what is new.
+fn extend(decoded: &mut Vec<u8>, end: usize) -> &mut [u8] {
+    let start = decoded.len();
+    decoded.resize(end, 0);
+    decoded.get_mut(start..).unwrap_or_default()
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("codec", &self.name())
+            .field("len", &self.len)
+            .field("decoded", &self.decoded.len())
+            .finish_non_exhaustive()
+    }
+}
