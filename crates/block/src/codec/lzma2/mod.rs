@@ -12,6 +12,7 @@ mod container;
 mod crc;
 mod effort;
 mod encoder;
+mod groups;
 mod matches;
 mod model;
 mod optimal;

@@ -1,11 +1,10 @@
-//! The refinement of one chain in a buffer: which earlier suffix agrees longest with each.
+//! The refinement of suffixes in a buffer: which earlier one agrees longest with each.
 //!
-//! In: suffixes from the last to the first, which agree in their first bytes. Out: a word of the match
-//! table for each.
+//! In: suffixes in order, which agree in their first bytes. Out: for each a link to an earlier one.
 //!
-//! **Invariant:** suffixes stay in order within each part. So the next one of a part is the nearest
+//! **Invariant:** suffixes stay in order within each part. So the one before in a part is the nearest
 //! with as many bytes alike, and a suffix only needs to remember the match that it had before its
-//! last split. Every suffix is written once.
+//! last split. The ends of suffixes count as followed by zeros.
 
 use super::table::Link;
 
@@ -20,8 +19,9 @@ const KEY: usize = 8;
 pub(super) struct Suffix {
     /// The next bytes after those that agree, the first one lowest.
     key: u64,
-    position: u32,
-    /// The match if no longer one is found.
+    /// Its place among the positions that are refined together.
+    rank: u32,
+    /// The match if no longer one is found: a rank and a length.
     link: Link,
 }
 
@@ -29,17 +29,17 @@ impl Suffix {
     /// What stands in unused room.
     pub(super) const NOTHING: Self = Self {
         key: 0,
-        position: 0,
+        rank: 0,
         link: Link::NONE,
     };
 
     /// Makes the suffix at a position that agrees with the others in so many bytes.
     #[inline(always)]
-    pub(super) fn new(slice: &[u8], position: u32, link: Link, agreed: usize) -> Self {
+    pub(super) fn new(slice: &[u8], position: u32, rank: u32, agreed: usize) -> Self {
         Self {
             key: key(slice, position as usize + agreed),
-            position,
-            link,
+            rank,
+            link: Link::NONE,
         }
     }
 }
@@ -61,20 +61,21 @@ fn key_at_end(slice: &[u8], position: usize) -> u64 {
         .fold(0, |key, &byte| key << 8 | u64::from(byte))
 }
 
-/// Refines parts of chains; keeps its spare room from one to the next.
+/// Refines chains; keeps its room from one to the next.
 #[derive(Debug)]
 pub(super) struct Refiner {
     depth: usize,
-    reach: u32,
     spare: Vec<Suffix>,
+    /// The matches that were found, by rank.
+    found: Vec<Link>,
 }
 
 /// What the refinement of one chain works with.
 struct Work<'a> {
     slice: &'a [u8],
-    links: &'a mut [u32],
+    positions: &'a [u32],
+    found: &'a mut [Link],
     depth: usize,
-    reach: u32,
 }
 
 impl Refiner {
@@ -82,37 +83,44 @@ impl Refiner {
     pub(super) fn new() -> Self {
         Self {
             depth: 2,
-            reach: 0,
             spare: Vec::new(),
+            found: Vec::new(),
         }
     }
 
-    /// Sets the longest match and the longest distance.
-    pub(super) fn start(&mut self, depth: usize, reach: usize) {
+    /// Sets the longest match.
+    pub(super) fn start(&mut self, depth: usize) {
         self.depth = depth;
-        self.reach = u32::try_from(reach).unwrap_or(u32::MAX);
     }
 
-    pub(super) fn depth(&self) -> usize {
-        self.depth
+    /// Forgets what was found, for so many positions.
+    pub(super) fn clear(&mut self, count: usize) {
+        self.found.clear();
+        self.found.resize(count, Link::NONE);
     }
 
-    /// Finds the match of each suffix of a chain and writes it to the table.
+    /// Gives what was found for a rank: an earlier rank and a length.
+    #[inline(always)]
+    pub(super) fn found(&self) -> &[Link] {
+        &self.found
+    }
+
+    /// Finds the match of each suffix of a chain.
     pub(super) fn refine(
         &mut self,
         slice: &[u8],
+        positions: &[u32],
         chain: &mut [Suffix],
         agreed: usize,
-        links: &mut [u32],
     ) {
         if self.spare.len() < chain.len() {
             self.spare.resize(chain.len(), Suffix::NOTHING);
         }
         let mut work = Work {
             slice,
-            links,
+            positions,
+            found: &mut self.found,
             depth: self.depth,
-            reach: self.reach,
         };
         work.part(chain, &mut self.spare[..chain.len()], agreed, 0);
     }
@@ -133,13 +141,11 @@ impl Work<'_> {
                 return;
             }
             if agreed >= self.depth {
-                self.write_all(part, self.depth);
+                self.write_all(part);
                 return;
             }
             if used == KEY {
-                for suffix in &mut *part {
-                    suffix.key = key(self.slice, suffix.position as usize + agreed);
-                }
+                self.load(part, agreed);
                 used = 0;
             }
             let first = part.first().map_or(0, |suffix| suffix.key);
@@ -161,6 +167,19 @@ impl Work<'_> {
         self.split(part, spare, agreed, used);
     }
 
+    /// Reads the keys of a part anew.
+    #[inline(always)]
+    fn load(&self, part: &mut [Suffix], agreed: usize) {
+        for suffix in part {
+            suffix.key = key(self.slice, self.position(suffix.rank) + agreed);
+        }
+    }
+
+    #[inline(always)]
+    fn position(&self, rank: u32) -> usize {
+        self.positions[rank as usize] as usize
+    }
+
     /// Splits a part by the next byte and refines what it consists of.
     fn split(&mut self, part: &mut [Suffix], spare: &mut [Suffix], agreed: usize, used: usize) {
         let mut counts = [0u32; 256];
@@ -175,14 +194,16 @@ impl Work<'_> {
                 total += count;
             }
         }
-        for index in 0..part.len() {
-            let mut suffix = part[index];
-            if let Some(next) = part.get(index + 1) {
-                suffix.link = self.link(suffix, next.position, agreed);
+        let mut before = None;
+        for &suffix in &*part {
+            let mut suffix = suffix;
+            if let Some(before) = before {
+                suffix.link = Link::new(before, agreed);
             }
+            before = Some(suffix.rank);
             let byte = suffix.key as usize & 255;
             if counts[byte] == 1 {
-                self.write(suffix.position, suffix.link);
+                self.write(suffix.rank, suffix.link);
                 continue;
             }
             suffix.key >>= 8;
@@ -195,12 +216,8 @@ impl Work<'_> {
             let count = count as usize;
             if count > 1 {
                 let range = start..start + count;
-                self.part(
-                    &mut spare[range.clone()],
-                    &mut part[range],
-                    agreed + 1,
-                    used + 1,
-                );
+                let (whole, room) = (&mut spare[range.clone()], &mut part[range]);
+                self.part(whole, room, agreed + 1, used + 1);
                 start += count;
             }
         }
@@ -209,45 +226,39 @@ impl Work<'_> {
     /// Compares the suffixes of a small part each with each.
     fn few(&mut self, part: &mut [Suffix], agreed: usize, used: usize) {
         if used > 0 {
-            for suffix in &mut *part {
-                suffix.key = key(self.slice, suffix.position as usize + agreed);
-            }
+            self.load(part, agreed);
         }
         let most = self.depth.saturating_sub(agreed);
         let mut rest = &*part;
-        while let Some((suffix, earlier)) = rest.split_first() {
+        while let Some((suffix, earlier)) = rest.split_last() {
             rest = earlier;
             let mut link = suffix.link;
             let mut best = None;
-            for other in earlier {
+            for other in earlier.iter().rev() {
                 let differ = suffix.key ^ other.key;
                 let mut same = differ.trailing_zeros() as usize / 8;
                 if same == KEY && most > KEY {
-                    same = self.agreement(suffix.position, other.position, agreed, most);
+                    same = self.agreement(suffix.rank, other.rank, agreed, most);
                 }
                 if best.is_none_or(|best| same > best) {
                     best = Some(same);
-                    link = self.link(
-                        Suffix { link, ..*suffix },
-                        other.position,
-                        (agreed + same).min(self.depth),
-                    );
+                    link = Link::new(other.rank, (agreed + same).min(self.depth));
                     if same >= most {
                         break;
                     }
                 }
             }
-            self.write(suffix.position, link);
+            self.write(suffix.rank, link);
         }
     }
 
     /// Tells in how many bytes two suffixes agree after those that are known and a key.
     fn agreement(&self, later: u32, earlier: u32, agreed: usize, most: usize) -> usize {
+        let later = self.position(later) + agreed;
+        let earlier = self.position(earlier) + agreed;
         let mut same = KEY;
         while same < most {
-            let at = agreed + same;
-            let differ =
-                key(self.slice, later as usize + at) ^ key(self.slice, earlier as usize + at);
+            let differ = key(self.slice, later + same) ^ key(self.slice, earlier + same);
             if differ != 0 {
                 return same + differ.trailing_zeros() as usize / 8;
             }
@@ -256,31 +267,18 @@ impl Work<'_> {
         same
     }
 
-    /// Gives the link of a suffix to an earlier one, or the one that it has if that is too far.
-    #[inline(always)]
-    fn link(&self, suffix: Suffix, earlier: u32, length: usize) -> Link {
-        if suffix.position.wrapping_sub(earlier) <= self.reach {
-            Link::new(earlier, length)
-        } else {
-            suffix.link
-        }
-    }
-
-    /// Writes the matches of suffixes of which each agrees with the next.
-    fn write_all(&mut self, part: &[Suffix], agreed: usize) {
-        for (index, suffix) in part.iter().enumerate() {
-            let link = match part.get(index + 1) {
-                Some(next) => self.link(*suffix, next.position, agreed),
-                None => suffix.link,
-            };
-            self.write(suffix.position, link);
+    /// Writes the matches of suffixes that agree in all that is looked at.
+    fn write_all(&mut self, part: &[Suffix]) {
+        let mut before = None;
+        for suffix in part {
+            let link = before.map_or(suffix.link, |before| Link::new(before, self.depth));
+            self.write(suffix.rank, link);
+            before = Some(suffix.rank);
         }
     }
 
     #[inline(always)]
-    fn write(&mut self, position: u32, link: Link) {
-        let position = position as usize;
-        let left = self.slice.len() - position;
-        self.links[position] = link.cut(left).word();
+    fn write(&mut self, rank: u32, link: Link) {
+        self.found[rank as usize] = link;
     }
 }
