@@ -6,6 +6,9 @@ use std::cell::RefCell;
 
 use model::{Error, Result};
 
+use crate::codec::Bcj;
+
+use super::bcj;
 use super::chunk::ChunkWriter;
 use super::coder::{Coder, Symbol};
 use super::container;
@@ -28,6 +31,7 @@ pub(in super::super) struct Options {
     pub(in super::super) lc: u32,
     pub(in super::super) lp: u32,
     pub(in super::super) pb: u32,
+    pub(in super::super) binary: Option<Bcj>,
 }
 
 thread_local! {
@@ -45,7 +49,12 @@ pub(in super::super) fn encode(block: &[u8], options: Options) -> Result<Vec<u8>
     }
     let reach = block.len().min(MAX_SLICE);
     let dict = container::Dictionary::for_block(reach, options.dict);
-    let mut out = container::start(dict, None);
+    let filtered = options.binary.map(|bcj| {
+        let mut filtered = block.to_vec();
+        bcj::convert(bcj, &mut filtered);
+        filtered
+    });
+    let mut out = container::start(dict, options.binary.map(bcj::id));
     let properties = Properties {
         lc: options.lc,
         lp: options.lp,
@@ -53,7 +62,7 @@ pub(in super::super) fn encode(block: &[u8], options: Options) -> Result<Vec<u8>
     };
     let effort = effort::of_level(options.level);
     out = ENCODER
-        .with_borrow_mut(|encoder| encoder.encode(block, effort, properties, dict.bytes(), out));
+        .with_borrow_mut(|encoder| encoder.encode(filtered.as_deref().unwrap_or(block), effort, properties, dict.bytes(), out));
     container::finish(&mut out, block);
     out.shrink_to_fit();
     Ok(out)

@@ -12,16 +12,16 @@
 use std::ops::Range;
 
 /// The most positions of a group, unless [`MAX_PREFIX`] bytes agree.
-pub(super) const CAPACITY: usize = 1 << 15;
+const CAPACITY: usize = 1 << 16;
 
 /// Bytes after which a group that is too large stays so.
-const MAX_PREFIX: usize = 10;
+const MAX_PREFIX: usize = 6;
 
 /// Runs of one byte are noticed if they fill a block of this size.
 const BLOCK: usize = 16;
 
 /// Part of the positions that is dealt at a time.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 2;
 
 /// From this on a number means a node that looks at one more byte, below it a group.
 const NODE: u16 = 1 << 15;

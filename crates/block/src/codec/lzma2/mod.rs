@@ -6,6 +6,7 @@
 //! stream, 4 bytes for each byte of the block (for 64 MiB of them at most) and some 6 MiB are held; a
 //! thread keeps them for its next block.
 
+mod bcj;
 mod chunk;
 mod coder;
 mod container;

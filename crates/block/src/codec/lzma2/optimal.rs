@@ -24,7 +24,7 @@ const WINDOW: usize = 1 << 11;
 const NODES: usize = WINDOW + 2 * MAX_MATCH + 2;
 
 /// Symbols after which the tables of prices are worked out anew.
-const STALE: usize = 256;
+const STALE: usize = 128;
 
 /// How a node is reached: its last match alone.
 const ALONE: u16 = u16::MAX;

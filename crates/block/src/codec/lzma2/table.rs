@@ -9,7 +9,7 @@
 //! **Invariants:** a link goes back; the bytes at both ends agree for the length (or more, if the
 //! length is the depth). The work is linear in the bytes times the depth, whatever the bytes are.
 
-use super::groups::{CAPACITY, Group, Groups};
+use super::groups::{Group, Groups};
 use super::refine::{Refiner, Suffix};
 
 /// Bits of a link to a position.
@@ -20,6 +20,9 @@ pub(super) const MAX_SLICE: usize = 1 << LINK_BITS;
 
 /// The most that a length in the table can be.
 pub(super) const MAX_DEPTH: usize = (1 << (32 - LINK_BITS)) - 1;
+
+/// The most positions that are refined together.
+const PIECE: usize = 1 << 17;
 
 /// A match of the table: a position and a length, or nothing (length 0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,8 +108,8 @@ impl MatchTable {
         // what is too large even so is refined in pieces, each of which sees the end of the last
         let mut done = 0;
         while done < positions.len() {
-            let start = done.saturating_sub(CAPACITY / 4);
-            let end = positions.len().min(start + CAPACITY);
+            let start = done.saturating_sub(PIECE / 4);
+            let end = positions.len().min(start + PIECE);
             self.piece(slice, groups, &group, &positions[start..end]);
             self.note(slice.len(), &positions[start..end], done - start, reach);
             done = end;
