@@ -71,8 +71,13 @@ impl Encoding {
                 let dict = dict.unwrap_or(Self::lzma_dict(level)).min(log);
                 power(dict) * 23 / 2
             }
-            // a word a position, of one slice at a time
-            Self::Lzma2 { .. } => 4 * u64::from(len).min(power(LZMA2_REACH)),
+            // a word a position and what the groups are dealt in, of one slice at a time; for a trial
+            // two converted blocks, one encoded and the tables of zstd
+            Self::Lzma2 { binary, .. } => {
+                let slice = u64::from(len).min(power(LZMA2_REACH));
+                let trial = u64::from(len) * 3 + slice / 16;
+                6 * slice + binary.map_or(0, |_| trial)
+            }
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
             Self::Brotli { lgwin, .. } => power(lgwin.min(log)) * 16 + u64::from(len) * 3,
             // a run of samples; the best of several streams

@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use model::{Error, Result};
 
+use super::bcj::{Bcj, Binary};
 use super::options::Options;
 use super::{brotli, flac, lz4, lzma2, ricepp, xz, zstd};
 
@@ -54,6 +55,8 @@ pub enum Encoding {
         lp: u32,
         /// Bits of the position that choose how a match is coded.
         pb: u32,
+        /// The machine code to filter, where a quick trial says that it is smaller.
+        binary: Option<Binary>,
     },
     /// An LZ4 block by the fast method.
     Lz4 {
@@ -86,50 +89,6 @@ pub enum Encoding {
     },
 }
 
-/// Names the machine code that a branch converter knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Bcj {
-    /// x86 and x86-64.
-    X86,
-    /// Big-endian PowerPC.
-    PowerPc,
-    /// Itanium.
-    Ia64,
-    /// Little-endian 32-bit ARM.
-    Arm,
-    /// Little-endian ARM-Thumb.
-    ArmThumb,
-    /// ARM64; readers with liblzma before 5.4 do not know it.
-    Arm64,
-    /// RISC-V; readers with liblzma before 5.6 do not know it.
-    RiscV,
-    /// SPARC.
-    Sparc,
-}
-
-impl Bcj {
-    const NAMES: [(&'static str, Self); 8] = [
-        ("x86", Self::X86),
-        ("powerpc", Self::PowerPc),
-        ("ia64", Self::Ia64),
-        ("arm", Self::Arm),
-        ("armthumb", Self::ArmThumb),
-        ("arm64", Self::Arm64),
-        ("riscv", Self::RiscV),
-        ("sparc", Self::Sparc),
-    ];
-}
-
-impl fmt::Display for Bcj {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES
-            .iter()
-            .find(|(_, bcj)| bcj == self)
-            .map_or("?", |(name, _)| name);
-        f.write_str(name)
-    }
-}
-
 const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 const ZSTD_WINDOW: RangeInclusive<u32> = 10..=31;
 const LZMA_LEVEL: RangeInclusive<u32> = 0..=9;
@@ -154,6 +113,11 @@ impl Encoding {
     /// `Invalid` for options out of their range, a block that is too long for the codec, and the
     /// codecs of audio and images, which have to know more than the bytes.
     pub fn encode(&self, raw: &[u8]) -> Result<Vec<u8>> {
+        self.encode_code(raw, &[])
+    }
+
+    /// As [`Self::encode`]; where the branch converter is left to choose, these are tried.
+    pub fn encode_code(&self, raw: &[u8], candidates: &[Bcj]) -> Result<Vec<u8>> {
         self.check()?;
         match *self {
             Self::None => Ok(raw.to_vec()),
@@ -182,16 +146,25 @@ impl Encoding {
                 lc,
                 lp,
                 pb,
-            } => lzma2::encode(
-                raw,
-                lzma2::Options {
+                binary,
+            } => {
+                let only = match binary {
+                    Some(Binary::Only(bcj)) => Some(bcj),
+                    Some(Binary::Auto) | None => None,
+                };
+                let candidates = match binary {
+                    Some(Binary::Auto) => candidates,
+                    Some(Binary::Only(_)) | None => only.as_slice(),
+                };
+                let options = lzma2::Options {
                     level,
                     dict,
                     lc,
                     lp,
                     pb,
-                },
-            ),
+                };
+                lzma2::encode(raw, options, candidates)
+            }
             Self::Lz4 { level } => lz4::encode(raw, level),
             Self::Lz4Hc { level } => lz4::encode_hc(raw, level),
             Self::Brotli { quality, lgwin } => brotli::encode(raw, quality, lgwin),
@@ -219,6 +192,7 @@ impl Encoding {
                 lc,
                 lp,
                 pb,
+                binary: _,
             } => {
                 LZMA2_LEVEL.contains(&level)
                     && dict.is_none_or(|log| LZMA2_DICT.contains(&log))
@@ -249,7 +223,7 @@ impl FromStr for Encoding {
     type Err = Error;
 
     /// Reads `none`, `zstd:level=19:window=27:long`, `lzma:level=9:extreme:dict=26:binary=x86`,
-    /// `lzma2:level=6:dict=26:lc=3:lp=0:pb=2`, `lz4`, `lz4hc:level=9`,
+    /// `lzma2:level=6:dict=26:lc=3:lp=0:pb=2:binary=auto`, `lz4`, `lz4hc:level=9`,
     /// `brotli:quality=11:lgwin=24`, `flac:level=8:exhaustive`, `ricepp:block_size=128`; every option
     /// may be left out.
     /// mkdwarfs' names `null`, `wlog` and `dict_size` are taken too.
@@ -274,6 +248,7 @@ impl FromStr for Encoding {
                 lc: options.number(&["lc"], LZMA2_BITS)?.unwrap_or(LZMA2_LC),
                 lp: options.number(&["lp"], LZMA2_BITS)?.unwrap_or(LZMA2_LP),
                 pb: options.number(&["pb"], LZMA2_BITS)?.unwrap_or(LZMA2_PB),
+                binary: options.choice("binary", &Binary::NAMES)?,
             },
             "lz4" => Self::Lz4 {
                 level: options.number(&["level"], LZ4_LEVEL)?.unwrap_or(0),
@@ -345,6 +320,7 @@ impl fmt::Display for Encoding {
                 lc,
                 lp,
                 pb,
+                binary,
             } => {
                 write!(f, "lzma2:level={level}")?;
                 if let Some(dict) = dict {
@@ -359,7 +335,10 @@ impl fmt::Display for Encoding {
                         write!(f, ":{key}={bits}")?;
                     }
                 }
-                Ok(())
+                match binary {
+                    Some(binary) => write!(f, ":binary={binary}"),
+                    None => Ok(()),
+                }
             }
             Self::Lz4 { level: 0 } => f.write_str("lz4"),
             Self::Lz4 { level } => write!(f, "lz4:level={level}"),

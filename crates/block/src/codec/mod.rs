@@ -9,6 +9,7 @@
 //! Contexts of zstd are kept per thread, so a thread that has encoded with a high level holds that
 //! level's tables until it ends.
 
+mod bcj;
 pub mod brotli;
 mod cost;
 mod decoder;
@@ -26,8 +27,9 @@ mod tests;
 
 use model::{Error, Result};
 
+pub use bcj::{Bcj, Binary};
 pub use decoder::Decoder;
-pub use encoding::{Bcj, Encoding};
+pub use encoding::Encoding;
 
 /// Fails with `Limit` if a decoded size is above what the caller allows.
 pub fn check_limit(decoded: u64, limit: u64) -> Result<()> {

@@ -25,7 +25,9 @@ Levels: 0 none; 1 lz4; 2, 3 lz4hc; 4, 5, 6, 7 zstd; 8, 9 lzma. Higher levels hav
 the default.
 
 Compressions: none, zstd:level=1..22[:window=LOG][:long], lzma:level=0..9[:extreme][:dict=LOG]
-[:binary=x86|arm|arm64|...], lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N], lz4[:level=N], lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG].
+[:binary=x86|arm|arm64|...], lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N]
+[:binary=auto|x86|arm|arm64|...], lz4[:level=N], lz4hc:level=1..12,
+brotli:quality=0..11[:lgwin=LOG]. lzma is liblzma, lzma2 our own encoder: as small for less work.
 
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]

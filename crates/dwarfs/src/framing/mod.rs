@@ -25,7 +25,7 @@ mod tests;
 
 use block::Bytes;
 use block::cache::Opened;
-use block::codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
+use block::codec::{Bcj, Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
 use model::{Category, Error, Result};
 
 /// The compression ids.
@@ -138,7 +138,14 @@ pub fn encode(encoding: &Encoding, category: Category, raw: &[u8]) -> Result<(u1
     let (id, payload) = match encoding {
         Encoding::None => return Ok((id::NONE, raw.to_vec())),
         Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
-        Encoding::Lzma { .. } | Encoding::Lzma2 { .. } => (id::LZMA, encoding.encode(raw)?),
+        Encoding::Lzma { .. } => (id::LZMA, encoding.encode(raw)?),
+        Encoding::Lzma2 { .. } => {
+            let candidates = match category {
+                Category::Code(machine) => Bcj::of(machine),
+                _ => &[],
+            };
+            (id::LZMA, encoding.encode_code(raw, candidates)?)
+        }
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => {
             let size = u32::try_from(raw.len()).map_err(|_| {
                 Error::invalid(format!("lz4: a block of {} bytes is too long", raw.len()))

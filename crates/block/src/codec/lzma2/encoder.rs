@@ -17,9 +17,10 @@ use super::matches::Finder;
 use super::model::Properties;
 use super::optimal::{Input, Optimal};
 use super::table::{MAX_SLICE, MatchTable};
+use super::trial;
 
-/// Bytes of a slice that also were at the end of the slice before, so that their matches are known.
-const OVERLAP: usize = MAX_SLICE / 4;
+/// The part of a slice that also was at the end of the slice before, so that its matches are known.
+const OVERLAP: usize = 4;
 
 /// Says how to encode.
 #[derive(Debug, Clone, Copy)]
@@ -31,53 +32,70 @@ pub(in super::super) struct Options {
     pub(in super::super) lc: u32,
     pub(in super::super) lp: u32,
     pub(in super::super) pb: u32,
-    pub(in super::super) binary: Option<Bcj>,
 }
 
 thread_local! {
     /// Tables are dear to make, so each thread keeps its own.
-    static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new());
+    static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new(MAX_SLICE));
 }
 
-/// Encodes a block into one .xz stream. `Invalid` if the block has 4 GiB or more.
-pub(in super::super) fn encode(block: &[u8], options: Options) -> Result<Vec<u8>> {
+/// Encodes a block into one .xz stream, after the best of some branch converters if it gains
+/// something. `Invalid` if the block has 4 GiB or more.
+pub(in super::super) fn encode(
+    block: &[u8],
+    options: Options,
+    candidates: &[Bcj],
+) -> Result<Vec<u8>> {
     if u32::try_from(block.len()).is_err() {
         return Err(Error::invalid(format!(
             "lzma2: a block of {} bytes is too long",
             block.len()
         )));
     }
+    match trial::best(block, candidates)? {
+        Some((bcj, converted)) => Ok(stream(block, &converted, options, Some(bcj))),
+        None => Ok(stream(block, block, options, None)),
+    }
+}
+
+/// Makes the stream of a block that is converted already.
+pub(super) fn stream(
+    block: &[u8],
+    converted: &[u8],
+    options: Options,
+    bcj: Option<Bcj>,
+) -> Vec<u8> {
     let reach = block.len().min(MAX_SLICE);
     let dict = container::Dictionary::for_block(reach, options.dict);
-    let filtered = options.binary.map(|bcj| {
-        let mut filtered = block.to_vec();
-        bcj::convert(bcj, &mut filtered);
-        filtered
-    });
-    let mut out = container::start(dict, options.binary.map(bcj::id));
     let properties = Properties {
         lc: options.lc,
         lp: options.lp,
         pb: options.pb,
     };
     let effort = effort::of_level(options.level);
-    out = ENCODER
-        .with_borrow_mut(|encoder| encoder.encode(filtered.as_deref().unwrap_or(block), effort, properties, dict.bytes(), out));
+    let out = container::start(dict, bcj.map(bcj::id));
+    let mut out = ENCODER.with_borrow_mut(|encoder| {
+        encoder.encode(converted, effort, properties, dict.bytes(), out)
+    });
     container::finish(&mut out, block);
     out.shrink_to_fit();
-    Ok(out)
+    out
 }
 
 /// The tables of an encoder.
-struct Encoder {
+pub(super) struct Encoder {
+    /// Bytes that the table covers at a time.
+    slice: usize,
     table: MatchTable,
     finder: Finder,
     optimal: Optimal,
 }
 
 impl Encoder {
-    fn new() -> Self {
+    /// Makes an encoder whose table covers at most `slice` bytes at a time, up to [`MAX_SLICE`].
+    pub(super) fn new(slice: usize) -> Self {
         Self {
+            slice,
             table: MatchTable::new(),
             finder: Finder::new(),
             optimal: Optimal::new(),
@@ -85,7 +103,7 @@ impl Encoder {
     }
 
     /// Appends a block's chunks to `out`.
-    fn encode(
+    pub(super) fn encode(
         &mut self,
         block: &[u8],
         effort: &Effort,
@@ -103,8 +121,8 @@ impl Encoder {
         while position < block.len() {
             if symbols.is_empty() {
                 if position >= table_end {
-                    let base = position.saturating_sub(OVERLAP);
-                    table_end = block.len().min(base + MAX_SLICE);
+                    let base = position.saturating_sub(self.slice / OVERLAP);
+                    table_end = block.len().min(base + self.slice);
                     self.table
                         .fill(&block[base..table_end], effort.depth, reach as usize);
                     self.finder.rebase(base);

@@ -63,7 +63,7 @@ pub(super) struct Groups {
 struct Stream {
     start: usize,
     end: usize,
-    /// The last position.
+    /// The last position that was written, or then read.
     last: u32,
 }
 
@@ -136,12 +136,16 @@ impl Groups {
     fn walk(&self, slice: &[u8], mut each: impl FnMut(usize, usize)) {
         let last = slice.len().saturating_sub(1);
         let mut start = 0;
-        for run in self.runs.iter().cloned().chain([last..last]) {
-            let stretch = slice.get(start..=run.start.min(last)).unwrap_or_default();
-            for (index, pair) in stretch.array_windows::<2>().enumerate() {
-                each(start + index, usize::from(u16::from_be_bytes(*pair)));
+        let ends = self.runs.iter().map(|run| (run.start, run.end));
+        for (end, next) in ends.chain([(last, last)]) {
+            let stretch = slice.get(start..=end.min(last)).unwrap_or_default();
+            for (index, pair) in stretch.windows(2).enumerate() {
+                each(
+                    start + index,
+                    usize::from(pair[0]) << 8 | usize::from(pair[1]),
+                );
             }
-            start = run.end;
+            start = next;
         }
     }
 
@@ -259,23 +263,34 @@ impl Groups {
                 stream.end += 1;
             }
         });
+        for stream in &mut streams {
+            stream.last = 0;
+        }
         self.streams = streams;
         self.distances = distances;
         Some(self.dealt.clone())
     }
 
-    /// Gives a group that is dealt, with its positions.
-    pub(super) fn positions(&self, index: usize, positions: &mut Vec<u32>) -> Group {
-        positions.clear();
-        let stream = self.streams[index - self.dealt.start];
-        let mut position = 0u32;
+    /// Gives a group that is dealt.
+    pub(super) fn group(&self, index: usize) -> Group {
+        self.groups[index].clone()
+    }
+
+    /// Adds the next positions of a group that is dealt until there are so many, or no more.
+    pub(super) fn positions(&mut self, index: usize, positions: &mut Vec<u32>, most: usize) {
+        let stream = &mut self.streams[index - self.dealt.start];
+        let mut position = stream.last;
         for &distance in &self.distances[stream.start..stream.end] {
+            if positions.len() >= most {
+                break;
+            }
+            stream.start += 1;
             position = position.wrapping_add(u32::from(distance));
             if distance != FAR {
                 positions.push(position);
             }
         }
-        self.groups[index].clone()
+        stream.last = position;
     }
 
     /// Gives where the positions with each pair of first bytes start if a group is sorted by pairs.

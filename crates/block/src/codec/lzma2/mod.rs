@@ -3,8 +3,8 @@
 //! In: a block. Out: one .xz stream of one block with a CRC64, which every reader of .xz decodes.
 //!
 //! **Invariants:** the result depends on the block and the options alone. Besides the block and the
-//! stream, 4 bytes for each byte of the block (for 64 MiB of them at most) and some 6 MiB are held; a
-//! thread keeps them for its next block.
+//! stream, 5 bytes for each byte of the block (6 at worst; for 64 MiB of it at most) and some 7 MiB are
+//! held; a thread keeps them for its next block. A trial of branch converters takes three blocks more.
 
 mod bcj;
 mod chunk;
@@ -21,6 +21,7 @@ mod price;
 mod range;
 mod refine;
 mod table;
+mod trial;
 
 #[cfg(test)]
 mod tests;

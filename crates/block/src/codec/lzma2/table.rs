@@ -101,18 +101,25 @@ impl MatchTable {
         self.links[position]
     }
 
-    /// Finds the matches among the positions of a group.
+    /// Finds the matches among the positions of a group. What is too large for one piece is refined in
+    /// several, each of which sees the end of the one before.
     fn group(&mut self, slice: &[u8], groups: &mut Groups, index: usize, reach: usize) {
         let mut positions = std::mem::take(&mut self.positions);
-        let group = groups.positions(index, &mut positions);
-        // what is too large even so is refined in pieces, each of which sees the end of the last
-        let mut done = 0;
-        while done < positions.len() {
-            let start = done.saturating_sub(PIECE / 4);
-            let end = positions.len().min(start + PIECE);
-            self.piece(slice, groups, &group, &positions[start..end]);
-            self.note(slice.len(), &positions[start..end], done - start, reach);
-            done = end;
+        positions.clear();
+        let group = groups.group(index);
+        let mut known = 0;
+        loop {
+            groups.positions(index, &mut positions, PIECE);
+            if positions.len() == known {
+                break;
+            }
+            self.piece(slice, groups, &group, &positions);
+            self.note(slice.len(), &positions, known, reach);
+            if positions.len() < PIECE {
+                break;
+            }
+            positions.drain(..PIECE - PIECE / 4);
+            known = positions.len();
         }
         self.positions = positions;
     }
@@ -141,7 +148,8 @@ impl MatchTable {
             for ((rank, &position), suffix) in (0u32..).zip(positions).zip(&mut *suffixes) {
                 *suffix = Suffix::new(slice, position, rank, group.agreed);
             }
-            self.refiner.refine(slice, positions, suffixes, group.agreed);
+            self.refiner
+                .refine(slice, positions, suffixes, group.agreed);
             return;
         }
         let ends = groups.starts(group);

@@ -8,7 +8,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::codec::xz;
+use crate::codec::{Bcj, xz};
 
 const PLAIN: Options = Options {
     level: 6,
@@ -20,7 +20,7 @@ const PLAIN: Options = Options {
 
 /// Encodes, decodes by liblzma, and gives the length of the stream.
 fn round_trip(block: &[u8], options: Options) -> usize {
-    let stream = encode(block, options).unwrap();
+    let stream = encode(block, options, &[]).unwrap();
     assert_eq!(xz::decoded_len(&stream).unwrap(), block.len() as u64);
     let decoded = xz::decode(&stream, block.len() as u64).unwrap();
     let same = decoded == block;
@@ -178,6 +178,26 @@ fn matches_stay_within_the_dictionary() {
     }
 }
 
+#[test]
+fn blocks_longer_than_the_table() {
+    let text = prose(300_000, 4);
+    let block = [&text[..], &noise(70_000, 2), &text, &vec![0; 200_000]].concat();
+    let properties = model::Properties {
+        lc: 3,
+        lp: 0,
+        pb: 2,
+    };
+    let mut encoder = encoder::Encoder::new(1 << 16);
+    let dict = container::Dictionary::for_block(1 << 16, None);
+    for level in [1, 6, 9] {
+        let effort = effort::of_level(level);
+        let out = container::start(dict, None);
+        let mut stream = encoder.encode(&block, effort, properties, dict.bytes(), out);
+        container::finish(&mut stream, &block);
+        assert!(xz::decode(&stream, block.len() as u64).unwrap() == block);
+    }
+}
+
 /// A string of which every part was there before, but never with the same end.
 fn fibonacci(len: usize) -> Vec<u8> {
     let (mut a, mut b) = (b"a".to_vec(), b"ab".to_vec());
@@ -240,6 +260,109 @@ fn hard_inputs_take_no_more_than_others() {
     }
 }
 
+/// Bytes in which what a converter looks for is frequent, and much that only looks like it.
+fn code(bcj: Bcj, len: usize, seed: u64) -> Vec<u8> {
+    let mut code = Vec::with_capacity(len + 16);
+    for bytes in noise(2 * len + 64, seed).as_chunks::<8>().0 {
+        let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let kind = bytes[7] & 3;
+        let sign = [0, 0xff, bytes[6], 0][usize::from(kind)];
+        match bcj {
+            Bcj::X86 => {
+                code.extend([0xe8 | bytes[5] & 1, bytes[0], sign, bytes[1], sign]);
+                code.resize(code.len() + usize::from(bytes[4] & 3), 0xe9);
+            }
+            Bcj::Arm => code.extend((word & 0x00ff_ffff | 0xeb00_0000).to_le_bytes()),
+            Bcj::ArmThumb => code.extend((word & 0x07ff_07ff | 0xf800_f000).to_le_bytes()),
+            Bcj::Arm64 => code.extend(match kind {
+                0 => (word & 0x03ff_ffff | 0x9400_0000).to_le_bytes(),
+                1 => (word & 0x600f_ffff | 0x9000_0000).to_le_bytes(),
+                2 => (word & 0x60ff_ffff | 0x90f0_0000).to_le_bytes(),
+                _ => word.to_le_bytes(),
+            }),
+            Bcj::PowerPc => code.extend((word & 0x03ff_fffc | 0x4800_0001).to_be_bytes()),
+            Bcj::Sparc => code.extend(match kind {
+                0 => (word & 0x003f_ffff | 0x4000_0000).to_be_bytes(),
+                1 => (word & 0x003f_ffff | 0x7fc0_0000).to_be_bytes(),
+                _ => word.to_be_bytes(),
+            }),
+            Bcj::Ia64 => {
+                // a template with branches, and three instructions of which some are calls
+                let mut bundle = u128::from(0x10 | word & 15);
+                for slot in 0..3 {
+                    let call = u128::from(word.rotate_left(slot * 9)) & !(7 << 9) | 5 << 37;
+                    bundle |= call << (5 + 41 * slot);
+                }
+                code.extend(bundle.to_le_bytes());
+            }
+            Bcj::RiscV => code.extend(match kind {
+                0 => (word & 0xffff_f280 | 0xef).to_le_bytes(),
+                // auipc of some register, and a load by it
+                1 => (word & 0xffff_ff80 | 0x17).to_le_bytes(),
+                2 => (word & 0xfff0_7f80 | (word >> 8 & 31) << 15 | 3).to_le_bytes(),
+                _ => (word & 0xf800_0000 | 0x0000_3117 | word & 0x00ff_c000).to_le_bytes(),
+            }),
+        }
+    }
+    code.truncate(len);
+    code
+}
+
+#[test]
+fn converters_are_undone_by_the_decoder() {
+    use Bcj::{Arm, Arm64, ArmThumb, Ia64, PowerPc, RiscV, Sparc, X86};
+    let kinds = [X86, PowerPc, Ia64, Arm, ArmThumb, Arm64, RiscV, Sparc];
+    for bcj in kinds {
+        for of in kinds {
+            for len in (0..20).chain([1000, 65_537]) {
+                let block = code(of, len, 1 + len as u64);
+                let mut converted = block.clone();
+                bcj::convert(bcj, &mut converted);
+                let changed = converted != block;
+                assert!(changed || len < 1000 || bcj != of, "{bcj} changes nothing");
+                let stream = encoder::stream(&block, &converted, at_level(1), Some(bcj));
+                let decoded = xz::decode(&stream, len as u64).unwrap();
+                assert!(decoded == block, "{bcj} of {len} bytes of {of}");
+            }
+        }
+    }
+}
+
+/// A program of calls, of which most go to a few functions.
+fn program(len: usize, seed: u64) -> Vec<u8> {
+    let noise = noise(len, seed);
+    let mut code = Vec::with_capacity(len + 16);
+    for bytes in noise.as_chunks::<8>().0 {
+        if code.len() >= len {
+            break;
+        }
+        let function = u32::from(bytes[0] & 63) * 5077;
+        code.extend(&bytes[1..1 + usize::from(bytes[7] & 3)]);
+        code.push(0xe8);
+        code.extend(function.wrapping_sub(code.len() as u32).to_le_bytes());
+    }
+    code
+}
+
+#[test]
+fn a_converter_is_used_where_it_gains() {
+    let filters = |stream: &[u8]| stream[13] + 1;
+    let calls = program(300_000, 5);
+    let filtered = encode(&calls, PLAIN, &[Bcj::Arm, Bcj::X86]).unwrap();
+    assert_eq!(filters(&filtered), 2);
+    assert_eq!(filtered[14], bcj::id(Bcj::X86));
+    assert!(filtered.len() < encode(&calls, PLAIN, &[]).unwrap().len());
+    assert!(xz::decode(&filtered, 1 << 20).unwrap() == calls);
+
+    // the same code again and again: its calls are alike until they are converted
+    let versions = calls[..100_001].repeat(8);
+    let plain = encode(&versions, PLAIN, &[Bcj::X86]).unwrap();
+    assert_eq!(filters(&plain), 1);
+    let text = prose(100_000, 3);
+    let plain = encode(&text, PLAIN, &[Bcj::X86, Bcj::Arm64]).unwrap();
+    assert_eq!(filters(&plain), 1);
+}
+
 #[test]
 fn checksums_are_those_of_the_standards() {
     assert_eq!(crc::crc32(b"123456789"), 0xcbf4_3926);
@@ -247,7 +370,7 @@ fn checksums_are_those_of_the_standards() {
     let bytes = noise(1000, 1);
     for len in 0..40 {
         // one way of splitting into words against another
-        let stream = encode(&bytes[..len], PLAIN).unwrap();
+        let stream = encode(&bytes[..len], PLAIN, &[]).unwrap();
         assert!(xz::decode(&stream, 1000).is_ok());
     }
 }

@@ -46,7 +46,11 @@ pub(super) fn convert_arm64(block: &mut [u8]) {
             }
             let target = pages.wrapping_add(position >> 12);
             // 18 bits are kept, the highest of them as the sign
-            let sign = if target & 1 << 17 == 0 { 0 } else { 0x001c_0000 };
+            let sign = if target & 1 << 17 == 0 {
+                0
+            } else {
+                0x001c_0000
+            };
             let target = target & 0x0003_ffff | sign;
             code & !ADRP_IMMEDIATE | (target & 3) << 29 | (target & 0x001f_fffc) << 3
         } else {

@@ -20,7 +20,11 @@ pub(super) fn convert_sparc(block: &mut [u8]) {
         let far = code >> 22;
         if far == 0b01_0000_0000 || far == 0b01_1111_1111 {
             let target = code.wrapping_add(position >> 2);
-            let sign = if target & 1 << 22 == 0 { 0 } else { 0x3fc0_0000 };
+            let sign = if target & 1 << 22 == 0 {
+                0
+            } else {
+                0x3fc0_0000
+            };
             *word = (0x4000_0000 | sign | target & 0x003f_ffff).to_be_bytes();
         }
     });
