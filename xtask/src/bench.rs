@@ -46,9 +46,12 @@ pub fn bench(words: &[String]) -> Outcome {
     if let Some(args) = &options.micro {
         return micro::micro(args);
     }
-    let work = commands::target().join("bench");
-    std::fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
-    let store = Store::new(work.join("results.jsonl"));
+    let results = commands::target().join("bench");
+    let work = options.work.clone().unwrap_or_else(|| results.clone());
+    for dir in [&results, &work] {
+        std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    }
+    let store = Store::new(results.join("results.jsonl"));
     if options.fresh {
         store.set_aside()?;
     }

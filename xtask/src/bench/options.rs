@@ -67,6 +67,8 @@ pub struct Options {
     pub fresh: bool,
     /// Write docs/benchmarks.md and its plots.
     pub write: bool,
+    /// Where images and extracted trees are put, in place of target/bench.
+    pub work: Option<PathBuf>,
     /// A built `sinter`, in place of building one.
     pub sinter: Option<PathBuf>,
     /// Seconds after which one command is stopped.
@@ -94,6 +96,7 @@ impl Default for Options {
             render: false,
             fresh: false,
             write: false,
+            work: None,
             sinter: None,
             limit: 7200,
             reads: 500,
@@ -120,6 +123,8 @@ SET is a directory, or the name of one below --data. Without SETs: all known one
   --scale               instead: cost against input size, with growing parts of the SETs together
   --sizes MB,..         sizes for --scale; `million` is a million files of 1 KB
                         (default: 100,250,500,1000,2000,4000,million)
+  --work DIR            where images and extracted trees go (default: target/bench); in memory
+                        (/dev/shm), the disk and its file system do not blur what is measured
   --sinter FILE         measure this `sinter`, do not build one
   --write               write docs/benchmarks.md and its plots from all results so far
   --render              measure nothing: show (and with --write, write) what was measured before,
@@ -148,6 +153,7 @@ pub fn parse(words: &[String]) -> Result<Options, String> {
         match name {
             "--data" => options.data = Some(value()?.into()),
             "--peers" => options.peers = Some(value()?.into()),
+            "--work" => options.work = Some(value()?.into()),
             "--sinter" => options.sinter = Some(value()?.into()),
             "--peer" => options.peer.extend(list(&value()?).map(str::to_owned)),
             "--levels" => options.levels = Some(numbers(name, &value()?)?),
