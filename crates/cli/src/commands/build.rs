@@ -21,8 +21,8 @@ Examples:
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 
-Levels: 0 none; 1 lz4; 2, 3 lz4hc; 4, 5, 6, 7 zstd; 8, 9 lzma. Higher levels have larger blocks; 7 is
-the default.
+Levels: 0 none; 1 lz4; 2 to 5 zstd; 6 to 9 lzma2. Higher levels give smaller images and take longer;
+from 6 on a cold read decodes slower, too. 7 is the default; 4 builds in a tenth of its time.
 
 Compressions: none, zstd:level=1..22[:window=LOG][:long], lzma:level=0..9[:extreme][:dict=LOG]
 [:binary=x86|arm|arm64|...], lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N]
