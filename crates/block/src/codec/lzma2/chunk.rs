@@ -51,6 +51,11 @@ impl ChunkWriter {
             && position + symbol.length as usize - self.begin <= MAX_CONTENT
     }
 
+    /// Tells where the chunk begins.
+    pub(super) fn begin(&self) -> usize {
+        self.begin
+    }
+
     /// Ends the chunk at a position. Tells whether the coder was reset, because the content is stored.
     pub(super) fn end_chunk(&mut self, coder: &mut Coder, block: &[u8], position: usize) -> bool {
         let content = &block[self.begin..position];

@@ -1,29 +1,49 @@
 //! What a level means to the table and the parsers.
 
+/// How symbols are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parser {
+    Lazy,
+    Optimal,
+}
+
 /// The settings of one level.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
+    pub(super) parser: Parser,
     /// The longest match that the table looks for.
     pub(super) depth: usize,
     /// A match of so many bytes is taken at once.
     pub(super) nice: usize,
 }
 
-const fn effort(depth: usize, nice: usize) -> Effort {
-    Effort { depth, nice }
+const fn lazy(depth: usize, nice: usize) -> Effort {
+    Effort {
+        parser: Parser::Lazy,
+        depth,
+        nice,
+    }
+}
+
+const fn optimal(depth: usize, nice: usize) -> Effort {
+    Effort {
+        parser: Parser::Optimal,
+        depth,
+        nice,
+    }
 }
 
 /// Levels 1 to 9.
 static LEVELS: [Effort; 9] = [
-    effort(8, 16),
-    effort(12, 24),
-    effort(16, 32),
-    effort(20, 32),
-    effort(24, 40),
-    effort(42, 48),
-    effort(42, 64),
-    effort(50, 96),
-    effort(63, 273),
+    lazy(10, 32),
+    lazy(18, 48),
+    lazy(32, 64),
+    optimal(18, 24),
+    optimal(26, 32),
+    optimal(42, 48),
+    optimal(42, 64),
+    optimal(50, 96),
+    optimal(63, 273),
 ];
 
 /// Tells the settings of a level from 1 to 9.

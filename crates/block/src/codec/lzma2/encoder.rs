@@ -12,9 +12,11 @@ use super::bcj;
 use super::chunk::ChunkWriter;
 use super::coder::{Coder, Symbol};
 use super::container;
-use super::effort::{self, Effort};
+use super::effort::{self, Effort, Parser};
+use super::lazy;
 use super::matches::Finder;
 use super::model::Properties;
+use super::noise;
 use super::optimal::{Input, Optimal};
 use super::table::{MAX_SLICE, MatchTable};
 use super::trial;
@@ -116,24 +118,29 @@ impl Encoder {
         let mut symbols: Vec<Symbol> = Vec::new();
         self.finder.start(effort.depth, reach);
         self.optimal.start(effort.nice);
-        let mut table_end = 0;
+        let (mut base, mut table_end) = (0, 0);
+        let mut looked_at = None;
         let mut position = 0;
         while position < block.len() {
-            if symbols.is_empty() {
-                if position >= table_end {
-                    let base = position.saturating_sub(self.slice / OVERLAP);
-                    table_end = block.len().min(base + self.slice);
-                    self.table
-                        .fill(&block[base..table_end], effort.depth, reach as usize);
-                    self.finder.rebase(base);
+            if position >= table_end {
+                base = position.saturating_sub(self.slice / OVERLAP);
+                table_end = block.len().min(base + self.slice);
+                self.table
+                    .fill(&block[base..table_end], effort.depth, reach as usize);
+                self.finder.rebase(base);
+            }
+            if chunks.begin() == position && looked_at != Some(position) {
+                looked_at = Some(position);
+                if noise::is_noise(&block[base..table_end], position - base, &self.table) {
+                    position = table_end.min(position + noise::PIECE);
+                    chunks.store(block, position);
+                    coder.reset_state();
+                    symbols.clear();
+                    continue;
                 }
-                let input = Input {
-                    block,
-                    table: &self.table,
-                    table_end,
-                };
-                self.optimal
-                    .parse(input, &mut self.finder, &coder, position, &mut symbols);
+            }
+            if symbols.is_empty() {
+                self.parse((block, table_end), &coder, position, effort, &mut symbols);
             }
             let Some(&symbol) = symbols.last() else { break };
             if chunks.fits(&coder, position, symbol) {
@@ -146,5 +153,30 @@ impl Encoder {
         }
         chunks.end_chunk(&mut coder, block, position);
         chunks.finish()
+    }
+
+    /// Finds the next symbols, the last one first.
+    fn parse(
+        &mut self,
+        (block, table_end): (&[u8], usize),
+        coder: &Coder,
+        position: usize,
+        effort: &Effort,
+        symbols: &mut Vec<Symbol>,
+    ) {
+        let input = Input {
+            block,
+            table: &self.table,
+            table_end,
+        };
+        match effort.parser {
+            Parser::Lazy => {
+                lazy::parse(input, &self.finder, coder, position, effort.nice, symbols);
+            }
+            Parser::Optimal => {
+                self.optimal
+                    .parse(input, &mut self.finder, coder, position, symbols);
+            }
+        }
     }
 }

@@ -136,6 +136,22 @@ fn compressible_and_other_parts_in_turn() {
 }
 
 #[test]
+fn noise_is_stored_in_little_room() {
+    let noise = noise(1 << 20, 11);
+    for level in [1, 6] {
+        let stream = round_trip(&noise, at_level(level));
+        assert!(stream < noise.len() + 200, "{stream}");
+    }
+    // the same noise again is a match, and no noise any more
+    let twice = noise.repeat(2);
+    let stream = round_trip(&twice, at_level(6));
+    assert!(stream < noise.len() + 3000, "{stream}");
+    // as frequent as each other, but in an order
+    let ramp: Vec<u8> = (0..1 << 18).map(|n: u32| (n * 7) as u8).collect();
+    assert!(round_trip(&ramp, at_level(1)) < 1000);
+}
+
+#[test]
 fn every_setting_of_bits() {
     let block = [prose(30_000, 9), noise(3000, 9), vec![0; 1000]].concat();
     for lc in 0..=4 {
