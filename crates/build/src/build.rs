@@ -10,6 +10,7 @@ use model::{
 
 use crate::anchors::Spacing;
 use crate::budget::{Budget, Needs};
+use crate::classify::Categorizers;
 use crate::dedupe::{Contents, dedupe};
 use crate::flow::{self, Owner, Stored};
 use crate::order::{Order, order};
@@ -38,6 +39,8 @@ pub struct Options {
     pub memory: Option<u64>,
     /// The directory for unnamed files with what does not fit into that memory.
     pub scratch: PathBuf,
+    /// What kinds of content are told apart, to be stored in streams of their own.
+    pub categorizers: Categorizers,
     /// Changes of owners, times and modes.
     pub transform: Transform,
 }
@@ -50,6 +53,7 @@ impl Default for Options {
             lookback: None,
             memory: None,
             scratch: std::env::temp_dir(),
+            categorizers: Categorizers::ALL,
             transform: Transform::default(),
         }
     }
@@ -77,7 +81,14 @@ pub fn build(
     let mut tree = threads::guard("scan", || source.scan(&scanning))?;
     let scratch = Scratch::new(options.scratch.clone());
     let sketched = (options.order == Order::Similarity).then_some(&scratch);
-    let mut contents = dedupe(source, &tree, sketched, threads, observer)?;
+    let mut contents = dedupe(
+        source,
+        &tree,
+        sketched,
+        options.categorizers,
+        threads,
+        observer,
+    )?;
     let order = order(&tree, &contents, options.order)?;
     // tens of megabytes that nobody needs from here on
     contents.sketches = Sketches::Absent;
@@ -93,6 +104,7 @@ pub fn build(
             observer,
             trouble: &trouble,
             spacing: Spacing::for_content(total.bytes),
+            categorizers: options.categorizers,
         },
     };
     observer.expect(Stage::Segment, total);

@@ -1,14 +1,25 @@
-//! Tells what content is by its first piece: code of one machine, text, already compressed, other.
+//! Tells what content is by its first piece: audio and images, of which headers are apart, code of one
+//! machine, text, already compressed, other.
 //!
-//! Enters the first bytes of a file's data (up to a piece); leaves a `Category`. Cheap and only
-//! about cost: a wrong answer puts bytes into the wrong stream, never loses any.
-//! **Invariant:** depends on the given bytes alone.
+//! Enters the first bytes of a file's data (up to a piece), and the file for the few bytes that
+//! headers point to; leaves `Spans`. Cheap and only about cost: a wrong answer puts bytes into the
+//! wrong stream, never loses any.
+//! **Invariant:** depends on the file's bytes and size alone.
 
+mod audio;
+mod categorizers;
+mod fits;
 mod machine;
+mod probe;
+mod spans;
 
-use model::Category;
+use model::{Category, FileContent};
 
+pub use self::categorizers::Categorizers;
 use self::machine::machine;
+use self::probe::Probe;
+use self::spans::Span;
+pub(crate) use self::spans::Spans;
 
 /// Bytes whose entropy is measured, taken from four places.
 const SAMPLE: usize = 64 << 10;
@@ -48,25 +59,86 @@ const MAGIC: [(usize, &[u8]); 21] = [
     (0, b"hsqs"),               // squashfs
 ];
 
+/// The shortest part of a file that is worth an extent and a stream of its own.
+const SHORTEST_PART: u64 = 1 << 10;
+
+/// The beginning of a file's data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'a> {
+    /// Where it lies in the file: behind a hole, if not at 0.
+    pub offset: u64,
+    pub bytes: &'a [u8],
+}
+
+/// Tells what a file of `size` bytes is made of.
+pub(crate) fn classify(
+    head: Head<'_>,
+    size: u64,
+    content: &dyn FileContent,
+    wanted: Categorizers,
+) -> Spans {
+    if head.offset == 0
+        && let Some(part) = part(&mut Probe::new(head.bytes, size, content), wanted)
+    {
+        return Spans::parts(vec![part], Category::Default);
+    }
+    Spans::whole(category(head.bytes, wanted))
+}
+
+/// Finds the samples or pixels of a file.
+fn part(probe: &mut Probe<'_>, wanted: Categorizers) -> Option<Span> {
+    let audio = if wanted.audio {
+        audio::find(probe)
+    } else {
+        None
+    };
+    let (range, category) = match audio {
+        Some(audio) => (audio.range, Category::Waveform(audio.waveform)),
+        None if wanted.images => {
+            let (range, image) = fits::find(probe)?;
+            (range, Category::Fits(image))
+        }
+        None => return None,
+    };
+    let len = range.end - range.start;
+    (len >= SHORTEST_PART).then_some(Span {
+        start: range.start,
+        end: range.end,
+        category,
+    })
+}
+
+/// Tells whether a content has parts, so that its main category does not say all of it.
+pub(crate) fn has_parts(main: Category) -> bool {
+    matches!(main, Category::Waveform(_) | Category::Fits(_))
+}
+
+/// Tells whether the order of contents can help their codec, so that sketches of them are of use.
+pub(crate) fn gains_from_order(main: Category) -> bool {
+    main != Category::Incompressible && !has_parts(main)
+}
+
 /// Tells the category of content that begins with `head`.
-pub(crate) fn category(head: &[u8]) -> Category {
+fn category(head: &[u8], wanted: Categorizers) -> Category {
     let known = MAGIC
         .iter()
         .any(|&(at, magic)| head.get(at..).is_some_and(|bytes| bytes.starts_with(magic)));
     let enough = head.len() >= ENOUGH;
-    if known && !enough {
+    if known && !enough && wanted.incompressible {
         return Category::Incompressible;
     }
-    if let Some(machine) = machine(head) {
+    if wanted.code
+        && let Some(machine) = machine(head)
+    {
         return Category::Code(machine);
     }
-    if enough {
+    if enough && wanted.incompressible {
         let bits = entropy(head);
         if bits >= FULL || (known && bits >= LIKELY) {
             return Category::Incompressible;
         }
     }
-    if is_text(head) {
+    if wanted.text && is_text(head) {
         Category::Text
     } else {
         Category::Default
@@ -114,6 +186,10 @@ fn entropy(head: &[u8]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn category(head: &[u8]) -> Category {
+        super::category(head, Categorizers::ALL)
+    }
 
     fn noise(len: usize) -> Vec<u8> {
         let mut state = 1u64;
@@ -163,5 +239,23 @@ mod tests {
         let mut stored = b"PK\x03\x04".to_vec();
         stored.extend_from_slice("plain text in a zip that stores ".repeat(5000).as_bytes());
         assert_eq!(category(&stored), Category::Default);
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_not_told() {
+        let mut elf = [0; 64];
+        elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        elf[18] = 0x3e;
+        let noise = noise(10_000);
+        for head in [&b"text"[..], &elf, &noise] {
+            assert_ne!(category(head), Category::Default);
+            assert_eq!(super::category(head, Categorizers::NONE), Category::Default);
+        }
+        let text = Categorizers {
+            text: true,
+            ..Categorizers::NONE
+        };
+        assert_eq!(super::category(b"text", text), Category::Text);
+        assert_eq!(super::category(&noise, text), Category::Default);
     }
 }

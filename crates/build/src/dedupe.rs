@@ -16,7 +16,7 @@ use model::{
 };
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::classify;
+use crate::classify::{self, Categorizers};
 use crate::scratch::Scratch;
 use crate::sketch::{Sketch, Sketcher};
 use crate::sketches::Sketches;
@@ -73,6 +73,7 @@ pub(crate) fn dedupe(
     source: &dyn Source,
     tree: &Tree,
     sketches: Option<&Scratch>,
+    categorizers: Categorizers,
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<Contents> {
@@ -106,6 +107,7 @@ pub(crate) fn dedupe(
         let mut reader = Reader {
             buffer: Vec::new(),
             sketches: sketches.is_some(),
+            categorizers,
             observer,
             done: 0,
         };
@@ -179,6 +181,7 @@ struct Table {
 struct Reader<'a> {
     buffer: Vec<u8>,
     sketches: bool,
+    categorizers: Categorizers,
     observer: &'a dyn Observer,
     /// Bytes of the file that progress was reported of.
     done: u64,
@@ -250,10 +253,16 @@ impl Reader<'_> {
                     return Ok(None);
                 }
                 hash.update(piece);
-                let category = *category.get_or_insert_with(|| classify::category(piece));
-                if category == Category::Incompressible {
+                let head = classify::Head {
+                    offset: at,
+                    bytes: piece,
+                };
+                let category = *category.get_or_insert_with(|| {
+                    classify::classify(head, size, content, self.categorizers).main()
+                });
+                if !classify::gains_from_order(category) {
                     if alone {
-                        // neither equal to another file nor like one
+                        // neither equal to another file nor to be like one
                         break 'data;
                     }
                 } else if self.sketches {

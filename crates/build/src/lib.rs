@@ -32,6 +32,7 @@ mod threads;
 mod transform;
 
 pub use build::{Options, build};
+pub use classify::Categorizers;
 pub use order::Order;
 pub use report::Report;
 pub use transform::{Chmod, Transform};

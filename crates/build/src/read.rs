@@ -13,7 +13,8 @@ use model::{
 };
 
 use crate::anchors::{Anchor, Finder, Spacing};
-use crate::{classify, paths};
+use crate::classify::{self, Categorizers, Head, Spans};
+use crate::paths;
 
 /// The largest piece in bytes: large enough that a system call costs nothing by comparison, small
 /// enough for the processor's cache.
@@ -26,7 +27,7 @@ const KEPT_OPEN: usize = 32;
 /// What the second read gives for a content.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// Bytes; the category is the same in all pieces of a content.
+    /// Bytes of one category, in whole grains of it.
     Data {
         bytes: Vec<u8>,
         anchors: Vec<Anchor>,
@@ -82,6 +83,8 @@ pub(crate) struct Reader<'a> {
     pub trouble: &'a Trouble,
     /// How far the anchors are apart.
     pub spacing: Spacing,
+    /// What is told apart.
+    pub categorizers: Categorizers,
 }
 
 /// Why reading stopped early.
@@ -152,7 +155,7 @@ impl Reader<'_> {
     fn copy(
         &self,
         file: NodeId,
-        mut category: Option<Category>,
+        category: Option<Category>,
         content: &dyn FileContent,
         twins: &mut Twins<'_>,
         sink: &mut dyn Sink,
@@ -171,6 +174,9 @@ impl Reader<'_> {
             };
             twins.compare(&step, sink)?;
         }
+        // where parts differ, the beginning tells them again
+        let known = category.filter(|&main| !classify::has_parts(main));
+        let mut spans = known.map(Spans::whole);
         let mut finder = Finder::new(self.spacing);
         let mut first = true;
         for extent in &extents {
@@ -181,13 +187,25 @@ impl Reader<'_> {
             }
             let (mut at, end) = (extent.offset, extent.offset + extent.len);
             while at < end {
-                let len = (end - at).min(PIECE as u64);
-                sink.reserve(len)?;
-                let mut bytes = vec![0; len as usize];
+                let most = end.min(at + PIECE as u64);
+                let stop = spans
+                    .as_ref()
+                    .map_or(most, |spans| spans.piece_end(at, most));
+                sink.reserve(stop - at)?;
+                let mut bytes = vec![0; (stop - at) as usize];
                 let got = content.read_at(at, &mut bytes)?;
                 bytes.truncate(got);
-                let category = *category.get_or_insert_with(|| classify::category(&bytes));
-                let short = (got as u64) < len;
+                let spans = spans.get_or_insert_with(|| {
+                    let head = Head {
+                        offset: at,
+                        bytes: &bytes,
+                    };
+                    classify::classify(head, size, content, self.categorizers)
+                });
+                // the beginning may turn out to be too long only when it is known
+                let len = spans.piece_end(at, stop) - at;
+                let short = (got as u64) < stop - at;
+                bytes.truncate(if short { got } else { len as usize });
                 rest -= len;
                 if !short {
                     let last = rest == 0;
@@ -200,14 +218,7 @@ impl Reader<'_> {
                     };
                     twins.compare(&step, sink)?;
                 }
-                if got > 0 {
-                    let anchors = finder.find(&bytes);
-                    sink.push(Piece::Data {
-                        bytes,
-                        anchors,
-                        category,
-                    })?;
-                }
+                push(bytes, at, spans, &mut finder, sink)?;
                 if short {
                     return Ok(Ended {
                         whole: false,
@@ -237,6 +248,37 @@ impl Reader<'_> {
         use std::os::unix::ffi::OsStringExt;
         std::ffi::OsString::from_vec(self.tree.path(file)).into()
     }
+}
+
+/// Gives bytes that were read at an offset to the sink, those of each category for themselves.
+fn push(
+    bytes: Vec<u8>,
+    at: u64,
+    spans: &Spans,
+    finder: &mut Finder,
+    sink: &mut dyn Sink,
+) -> std::result::Result<(), Closed> {
+    let runs = spans.cut(at, at + bytes.len() as u64);
+    if let [(_, category)] = *runs {
+        let anchors = finder.find(&bytes);
+        return sink.push(Piece::Data {
+            bytes,
+            anchors,
+            category,
+        });
+    }
+    let mut rest = bytes.as_slice();
+    let mut start = at;
+    for (end, category) in runs {
+        let (run, after) = rest.split_at((end - start) as usize);
+        (rest, start) = (after, end);
+        sink.push(Piece::Data {
+            bytes: run.to_vec(),
+            anchors: finder.find(run),
+            category,
+        })?;
+    }
+    Ok(())
 }
 
 /// A piece of a content that its duplicates are compared with.

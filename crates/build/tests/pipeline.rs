@@ -4,7 +4,7 @@
 mod support;
 
 use model::{Category, Kind, Quiet, Stage};
-use sinterfs_build::{Options, Order, Report, build};
+use sinterfs_build::{Categorizers, Options, Order, Report, build};
 use support::{Faults, File, Image, Memory, MemoryWriter, Mock, Part, data, noise, text};
 
 const BLOCK: u32 = 64 << 10;
@@ -316,6 +316,99 @@ fn constant_and_periodic_content_is_no_trap() {
         "quadratic: {:?}",
         start.elapsed()
     );
+}
+
+/// A WAV file of so many channels of 24 bits with chunks before and after, and what is in its waveform.
+fn wav(channels: u16, samples: &[u8]) -> Vec<u8> {
+    let mut file = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0".to_vec();
+    file.extend(channels.to_le_bytes());
+    file.extend([0; 8]);
+    file.extend((channels * 3).to_le_bytes());
+    file.extend(24u16.to_le_bytes());
+    file.extend(b"data");
+    file.extend((samples.len() as u32).to_le_bytes());
+    file.extend(samples);
+    file.extend(b"LIST\x04\0\0\0INFO");
+    file
+}
+
+#[test]
+fn waveforms_are_cut_out_of_their_files_in_whole_frames() {
+    let long = noise(3 << 20, 9);
+    let files = [
+        // 5 bytes are no frame
+        ("a.wav", wav(2, &[&long[..], b"12345"].concat())),
+        ("b.wav", wav(1, &noise(30_000, 2))),
+        ("c.wav", wav(2, &noise(60_000, 3))),
+        (
+            "d.wav",
+            wav(2, &[&noise(12, 4)[..], &long[6000..2 << 20]].concat()),
+        ),
+        ("short.wav", wav(2, &noise(600, 5))),
+        ("text.wav", text(5000, 6)),
+    ];
+    let mut sparse = data(Vec::new());
+    let whole = wav(2, &long);
+    sparse.parts = vec![
+        Part::Data(whole[..1000].to_vec()),
+        Part::Hole(4096),
+        Part::Data(whole[5096..].to_vec()),
+    ];
+    let mut all: Vec<(&str, File)> = files
+        .into_iter()
+        .map(|(name, bytes)| (name, data(bytes)))
+        .collect();
+    all.push(("sparse.wav", sparse));
+    let source = Mock::new(all);
+    for order in [Order::Similarity, Order::Path] {
+        for categorizers in [Categorizers::ALL, Categorizers::NONE] {
+            let options = Options {
+                order,
+                categorizers,
+                ..options(2)
+            };
+            let (image, _) = pack(&source, &options);
+            assert!(image.contents() == source.contents());
+            let mut bytes = [0; 2];
+            for (category, block) in &image.blocks {
+                if let Category::Waveform(waveform) = category {
+                    assert_eq!((waveform.bits, waveform.bytes), (24, 3));
+                    assert_eq!(block.len() % waveform.frame() as usize, 0);
+                    bytes[usize::from(waveform.channels) - 1] += block.len();
+                }
+            }
+            if categorizers == Categorizers::NONE {
+                assert_eq!(bytes, [0, 0]);
+                assert!(
+                    image
+                        .blocks
+                        .iter()
+                        .all(|block| block.0 == Category::Default)
+                );
+                continue;
+            }
+            assert_eq!(bytes[0], 30_000);
+            // what repeats in d.wav and sparse.wav is stored once, but for what frames cost
+            let least = (3 << 20) + 60_000;
+            assert!((least..least + 8000).contains(&bytes[1]), "{bytes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_waveform_that_shrinks_ends_in_whole_frames() {
+    let long = noise(1_500_000, 9);
+    let mut file = data(wav(2, &long));
+    let shorter = wav(2, &long)[..1_200_001].to_vec();
+    file.later = Some((1, vec![Part::Data(shorter)]));
+    let source = Mock::new([("a.wav", file)]);
+    let (image, report) = pack(&source, &options(1));
+    assert_eq!(report.unreadable + report.changed, 1);
+    let stored = &image.contents()["a.wav"];
+    assert!(wav(2, &long).starts_with(stored));
+    for (category, block) in &image.blocks {
+        assert_eq!(block.len() % category.granularity() as usize, 0);
+    }
 }
 
 #[test]

@@ -58,6 +58,21 @@ impl Category {
             .find(|category| category.name() == name)
     }
 
+    /// Tells whether a name is that of some category, or of several: what stands before their slash.
+    pub fn is_known(name: &str) -> bool {
+        matches!(
+            name,
+            "pcmaudio" | "pcmaudio/waveform" | "fits" | "fits/image" | "code"
+        ) || Self::from_name(name).is_some()
+    }
+
+    /// Tells whether a name is that of this category, or of all whose names begin with it and a
+    /// slash.
+    pub fn is_called(self, name: &str) -> bool {
+        let rest = self.name().strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Tells the bytes that stay together: content of this category comes, and is cut, in
     /// multiples of so many.
     pub const fn granularity(self) -> u32 {
@@ -101,7 +116,7 @@ pub struct Segment {
 pub struct Block {
     /// The segment's place in commit order.
     pub sequence: u32,
-    /// What the bytes are.
+    /// What the bytes are; may say it more exactly than the segment's.
     pub category: Category,
     /// Bytes before encoding.
     pub raw_len: u32,
@@ -272,6 +287,22 @@ mod tests {
             assert_eq!(Category::from_name(category.name()), Some(category));
         }
         assert_eq!(Category::from_name("pcmaudio/waveform"), None);
+        for name in [
+            "<default>",
+            "text",
+            "code",
+            "code/arm64",
+            "fits",
+            "pcmaudio/waveform",
+        ] {
+            assert!(Category::is_known(name), "{name}");
+        }
+        for name in ["", "code/", "code/x", "pcmaudio/", "binary"] {
+            assert!(!Category::is_known(name), "{name}");
+        }
+        let arm = Category::Code(Machine::Arm);
+        assert!(arm.is_called("code") && arm.is_called("code/arm"));
+        assert!(!arm.is_called("code/arm64") && !arm.is_called("co") && !arm.is_called("text"));
         assert!(Machine::ALL.is_sorted());
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::build::source::merge::Conflicts;
 use ::build::source::{Exclude, directory};
-use ::build::{Order, Transform};
+use ::build::{Categorizers, Order, Transform};
 use model::{Error, Kind, Loss, Observer, Rdev, Result, Time};
 
 use crate::header::HeaderBytes;
@@ -54,6 +54,10 @@ pub struct BuildRequest {
     pub level: u8,
     /// The compression of blocks, as in `zstd:level=19`.
     pub compression: Option<String>,
+    /// The compression of blocks of some categories, by name.
+    pub by_category: Vec<(String, String)>,
+    /// What kinds of content are told apart; `None` means all.
+    pub categorizers: Option<Categorizers>,
     /// The compression of metadata.
     pub metadata_compression: Option<String>,
     /// Bytes of a block.
@@ -117,6 +121,8 @@ impl BuildRequest {
             format: None,
             level: levels::DEFAULT,
             compression: None,
+            by_category: Vec::new(),
+            categorizers: None,
             metadata_compression: None,
             block_size: None,
             lookback: None,
@@ -222,6 +228,7 @@ pub(crate) fn pack(
         lookback: request.lookback,
         memory: request.memory,
         scratch: scratch(request),
+        categorizers: request.categorizers.unwrap_or_default(),
         transform: transform(request)?,
     };
     let output = request.destination.open()?;
@@ -305,7 +312,13 @@ pub(crate) fn create_options(
         .metadata_compression
         .as_deref()
         .unwrap_or(level.metadata_compression);
+    let mut by_category = Vec::new();
+    for (category, compression) in &request.by_category {
+        by_category.push((category.clone(), compression.parse()?));
+    }
     Ok(CreateOptions {
+        by_category,
+        flac_level: levels::flac(request.level),
         block_bits: u8::try_from(block_bits).unwrap_or(u8::MAX),
         compression: compression.parse()?,
         metadata_compression: metadata.parse()?,
@@ -344,6 +357,13 @@ fn settings_in_words(request: &BuildRequest, command: &str, time_unit: u64) -> V
             None => format!("--time-resolution={}", times::shown(time_unit)),
         },
     ];
+    for (category, compression) in &request.by_category {
+        words.push(format!("--compression={category}::{compression}"));
+    }
+    words.extend(request.categorizers.map(|chosen| match chosen {
+        Categorizers::NONE => "--no-categorize".to_owned(),
+        chosen => format!("--categorize={chosen}"),
+    }));
     words.extend(
         request
             .lookback

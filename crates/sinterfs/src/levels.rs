@@ -31,6 +31,25 @@ const fn level(
     }
 }
 
+/// The levels of FLAC for audio; without one, audio and images are encoded as all content is.
+const FLAC: [Option<u32>; 10] = [
+    None,
+    Some(0),
+    Some(2),
+    Some(4),
+    Some(6),
+    Some(7),
+    Some(8),
+    Some(8),
+    Some(8),
+    Some(8),
+];
+
+/// Tells the level of FLAC that belongs to a level from 0 to 9; higher numbers mean 9.
+pub fn flac(level: u8) -> Option<u32> {
+    FLAC[usize::from(level).min(FLAC.len() - 1)]
+}
+
 /// The level that is used unless another is asked for.
 pub const DEFAULT: u8 = 7;
 

@@ -27,8 +27,8 @@ mod recompress;
 mod registry;
 mod times;
 
-pub use ::build::Order;
 pub use ::build::source::merge::{Conflict, Conflicts};
+pub use ::build::{Categorizers, Order};
 pub use block::cache::BlockCache;
 pub use block::{FileSource, MemorySource, ReadAt};
 pub use build::{BuildReport, BuildRequest, Destination, PipelineReport, build};

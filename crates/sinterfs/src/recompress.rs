@@ -50,8 +50,6 @@ pub struct RecompressRequest {
     pub rebuild_metadata: bool,
     /// Which parts are compressed anew.
     pub parts: Parts,
-    /// Compressions of blocks of some categories.
-    pub by_category: Vec<(String, String)>,
     /// The categories whose blocks may change, or, if true, all but these.
     pub categories: Option<(Vec<String>, bool)>,
     /// Whether a block stays as it is where it would not become smaller.
@@ -120,10 +118,6 @@ pub fn recompress(
 fn check_rebuild(request: &RecompressRequest) -> Result<()> {
     let asked = [
         (request.parts != Parts::All, "choosing parts"),
-        (
-            !request.by_category.is_empty(),
-            "a compression for a category",
-        ),
         (request.categories.is_some(), "choosing categories"),
         (request.keep_smaller, "keeping smaller blocks"),
     ];
@@ -136,6 +130,7 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
     let asked = [
         (build.lookback.is_some(), "looking back for repeats"),
         (build.order.is_some(), "another order of files"),
+        (build.categorizers.is_some(), "telling content apart"),
         (build.memory.is_some(), "a bound of memory"),
         (build.scratch.is_some(), "a scratch directory"),
     ];
@@ -180,10 +175,7 @@ fn rewrite(
     if create.history.is_some() {
         create.history = Some(settings_in_words(request, compression));
     }
-    let mut by_category = Vec::new();
-    for (category, compression) in &request.by_category {
-        by_category.push((category.clone(), compression.parse()?));
-    }
+    let by_category = std::mem::take(&mut create.by_category);
     let blocks = matches!(request.parts, Parts::All | Parts::Blocks);
     if !blocks && !by_category.is_empty() {
         return Err(Error::invalid(
@@ -240,7 +232,7 @@ fn settings_in_words(request: &RecompressRequest, compression: &str) -> Vec<Stri
         Parts::Metadata => "--only=metadata".to_owned(),
         Parts::None => "--only=none".to_owned(),
     });
-    let rules = request.by_category.iter();
+    let rules = request.build.by_category.iter();
     words.extend(rules.map(|(category, codec)| format!("--compression={category}::{codec}")));
     if let Some((names, inverted)) = &request.categories {
         let not = if *inverted { "!" } else { "" };

@@ -63,6 +63,10 @@ pub struct CreateOptions {
     pub block_bits: u8,
     /// The compression of blocks.
     pub compression: Encoding,
+    /// The compression of blocks of some categories, by name; the first that names one counts.
+    pub by_category: Vec<(String, Encoding)>,
+    /// The level of FLAC for audio, if audio and images have codecs of their own.
+    pub flac_level: Option<u32>,
     /// The compression of metadata.
     pub metadata_compression: Encoding,
     /// The unit of times in nanoseconds.

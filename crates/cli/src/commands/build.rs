@@ -17,6 +17,8 @@ Examples:
   sinter build DIR -o dir.dwarfs                        the default level
   sinter build DIR -o dir.dwarfs -l9                    smaller, slower
   sinter build DIR -o dir.dwarfs -C zstd:level=19 -b 8M own compression and block size
+  sinter build DIR -o dir.dwarfs -C pcmaudio/waveform::flac:level=8:exhaustive
+                                                        a codec for one category
   sinter build DIR -o - | ssh host 'cat > dir.dwarfs'   to a pipe
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
@@ -27,7 +29,13 @@ from 6 on a cold read decodes slower, too. 7 is the default; 4 builds in a tenth
 Compressions: none, zstd:level=1..22[:window=LOG][:long], lzma:level=0..9[:extreme][:dict=LOG]
 [:binary=x86|arm|arm64|...], lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N]
 [:binary=auto|x86|arm|arm64|...], lz4[:level=N], lz4hc:level=1..12,
-brotli:quality=0..11[:lgwin=LOG]. lzma is liblzma, lzma2 our own encoder: as small for less work.
+brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for images
+ricepp[:block_size=1..512]. lzma is liblzma, lzma2 our own encoder: as small for less work.
+
+Content of each category has blocks of its own: text, code (of each machine: code/x86-64, code/arm64
+...), pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64, AU; encoded with flac), fits/image
+(16-bit images in FITS files; with ricepp), incompressible (stored), and <default>, which is the rest.
+-C CATEGORY::CODEC chooses another codec, --categorize=KIND,.. what is told apart.
 
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]
@@ -76,7 +84,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let destination = args.target.destination(words)?;
     let input = Input::Directory(args.source);
     let mut request = packing::request(input, destination, &args.jobs);
-    args.packing.ask(&mut request);
+    args.packing.ask(&mut request)?;
     args.attributes.ask(&mut request)?;
     args.creation.ask(&mut request)?;
     args.telling.ask(&mut request);

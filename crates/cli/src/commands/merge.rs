@@ -80,7 +80,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         cache_bytes: args.cache_size,
     };
     let mut request = packing::request(input, destination, &args.jobs);
-    args.packing.ask(&mut request);
+    args.packing.ask(&mut request)?;
     args.attributes.ask(&mut request)?;
     args.creation.ask(&mut request)?;
     args.telling.ask(&mut request);

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use sinterfs::{BuildRequest, Destination, Error, Input, Order, Result};
+use sinterfs::{BuildRequest, Categorizers, Destination, Error, Input, Order, Result};
 
 use super::work::{Jobs, Words};
 use crate::size::parse as size;
@@ -47,9 +47,9 @@ pub struct Packing {
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The compression of blocks, in place of the level's.
-    #[arg(short = 'C', long, value_name = "CODEC[:KEY=VALUE]..")]
-    compression: Option<String>,
+    /// The compression of blocks, or of those of a category, in place of the level's.
+    #[arg(short = 'C', long, value_name = "[CATEGORY::]CODEC[:KEY=VALUE]..")]
+    compression: Vec<String>,
 
     /// The compression of metadata, in place of the level's.
     #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
@@ -81,6 +81,15 @@ pub struct Cutting {
     /// The order of files in the image, in place of the level's.
     #[arg(long, value_enum)]
     order: Option<OrderArg>,
+
+    /// Tell only these kinds of content apart: pcmaudio, fits, binary, text, incompressible
+    /// (default: all).
+    #[arg(long, value_name = "KIND,..", num_args = 0..=1, require_equals = true)]
+    categorize: Option<Option<Categorizers>>,
+
+    /// Tell no kinds of content apart: everything goes into one stream.
+    #[arg(long, conflicts_with = "categorize")]
+    no_categorize: bool,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -180,14 +189,35 @@ pub fn request(input: Input, destination: Destination, jobs: &Jobs) -> BuildRequ
 
 impl Packing {
     /// Adds what was asked to a request.
-    pub fn ask(self, request: &mut BuildRequest) {
+    pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
         request.format = self.format;
         request.level = self.level;
-        request.compression = self.compression;
+        (request.compression, request.by_category) = compressions(self.compression)?;
         request.metadata_compression = self.metadata_compression;
         request.block_size = self.block_size;
         self.cutting.ask(request);
+        Ok(())
     }
+}
+
+/// The compression of all blocks, and those of categories.
+type Compressions = (Option<String>, Vec<(String, String)>);
+
+/// Tells the compression of all blocks from those of categories.
+pub fn compressions(given: Vec<String>) -> Result<Compressions> {
+    let (mut general, mut by_category) = (None, Vec::new());
+    for text in given {
+        match text.split_once("::") {
+            Some((category, codec)) => by_category.push((category.to_owned(), codec.to_owned())),
+            None if general.is_none() => general = Some(text),
+            None => {
+                return Err(Error::invalid(format!(
+                    "-C {text}: one compression is for all blocks, others need CATEGORY::"
+                )));
+            }
+        }
+    }
+    Ok((general, by_category))
 }
 
 impl Cutting {
@@ -197,6 +227,11 @@ impl Cutting {
         request.memory = self.memory;
         request.scratch = self.scratch;
         request.order = self.order.map(Order::from);
+        request.categorizers = match self.categorize {
+            _ if self.no_categorize => Some(Categorizers::NONE),
+            Some(None) => Some(Categorizers::ALL),
+            chosen => chosen.flatten(),
+        };
     }
 }
 

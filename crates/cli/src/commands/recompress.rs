@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{Error, Header, Input, Parts, RecompressReport, RecompressRequest, Result};
+use sinterfs::{Header, Input, Parts, RecompressReport, RecompressRequest, Result};
 
 use super::image::ImageArgs;
 use super::packed;
@@ -140,7 +140,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn request(args: Args) -> Result<RecompressRequest> {
-    let (compression, by_category) = compressions(args.compression)?;
+    let (compression, by_category) = packing::compressions(args.compression)?;
     let open = args.image.options();
     let input = Input::Image {
         path: args.image.image.clone(),
@@ -150,6 +150,7 @@ fn request(args: Args) -> Result<RecompressRequest> {
     let mut build = packing::request(input, destination, &args.jobs);
     build.level = args.level;
     build.compression = compression;
+    build.by_category = by_category;
     build.metadata_compression = args.metadata_compression;
     build.block_size = args.block_size;
     args.cutting.ask(&mut build);
@@ -168,7 +169,6 @@ fn request(args: Args) -> Result<RecompressRequest> {
             Only::Metadata => Parts::Metadata,
             Only::None => Parts::None,
         },
-        by_category,
         categories: args.categories.as_deref().map(selection),
         keep_smaller: args.keep_smaller,
         header: match args.header {
@@ -177,26 +177,6 @@ fn request(args: Args) -> Result<RecompressRequest> {
             None => Header::Keep,
         },
     })
-}
-
-/// The compression of all blocks, and those of categories.
-type Compressions = (Option<String>, Vec<(String, String)>);
-
-/// Tells the compression of all blocks from those of categories.
-fn compressions(given: Vec<String>) -> Result<Compressions> {
-    let (mut general, mut by_category) = (None, Vec::new());
-    for text in given {
-        match text.split_once("::") {
-            Some((category, codec)) => by_category.push((category.to_owned(), codec.to_owned())),
-            None if general.is_none() => general = Some(text),
-            None => {
-                return Err(Error::invalid(format!(
-                    "-C {text}: one compression is for all blocks, others need CATEGORY::"
-                )));
-            }
-        }
-    }
-    Ok((general, by_category))
 }
 
 fn selection(text: &str) -> (Vec<String>, bool) {

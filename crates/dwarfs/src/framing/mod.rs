@@ -129,6 +129,15 @@ pub fn open(compression: u16, stored: &Bytes, limit: u64) -> Result<Opened> {
     })
 }
 
+/// Makes a category exact for what a block really holds: its padding and its unused bits.
+pub(crate) fn exact(category: Category, raw: &[u8]) -> Category {
+    match category {
+        Category::Waveform(waveform) => Category::Waveform(pcm::exact(waveform, raw)),
+        Category::Fits(image) => Category::Fits(raw_image::exact(image, raw)),
+        other => other,
+    }
+}
+
 /// Encodes a block and tells its compression id; the bytes as they are and id 0 where the codec
 /// gains nothing.
 ///
@@ -184,6 +193,16 @@ pub fn encode(encoding: &Encoding, category: Category, raw: &[u8]) -> Result<(u1
     } else {
         Ok((id::NONE, raw.to_vec()))
     }
+}
+
+/// Tells what a payload's header says of samples; `None` for codecs of bytes. `Corrupt` for a
+/// damaged header.
+pub(crate) fn samples(compression: u16, stored: &[u8]) -> Result<Option<Category>> {
+    Ok(match compression {
+        id::FLAC => Some(Category::Waveform(pcm::waveform(stored)?)),
+        id::RICEPP => Some(Category::Fits(raw_image::form(stored)?)),
+        _ => None,
+    })
 }
 
 /// Takes the size off the front of an LZ4 payload.

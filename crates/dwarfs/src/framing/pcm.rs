@@ -48,6 +48,31 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     Ok(packed)
 }
 
+/// Tells the form of a payload's samples.
+pub(super) fn waveform(stored: &[u8]) -> Result<Waveform> {
+    let (_, rest) = header::size(stored)?;
+    let (fields, _) = header::Fields::read(rest)?;
+    let [channels, bits, flags] = [1, 2, 3].map(|id| fields.get(id));
+    let packing = Packing::new(bits, flags)?;
+    Ok(Waveform {
+        channels: u8::try_from(channels)
+            .map_err(|_| Error::corrupt(format!("flac: {channels} channels")))?,
+        bits: packing.bits as u8,
+        bytes: packing.bytes as u8,
+        order: if packing.big_endian {
+            ByteOrder::Big
+        } else {
+            ByteOrder::Little
+        },
+        signed: packing.signed,
+        padding: if packing.padded_below {
+            Padding::Low
+        } else {
+            Padding::High
+        },
+    })
+}
+
 /// How hard FLAC is tried.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
@@ -67,50 +92,57 @@ pub(super) fn encode(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<V
             raw.len()
         )));
     }
-    match encode_as(waveform, effort, raw)? {
-        Some(payload) => Ok(payload),
-        None => {
-            let full = Waveform {
-                bits: waveform.bytes.saturating_mul(8),
-                padding: Padding::Low,
-                ..waveform
-            };
-            encode_as(full, effort, raw)?.ok_or_else(|| Error::invalid("flac: impossible samples"))
-        }
-    }
-}
-
-/// Encodes a waveform; `None` if its padding is not what it says.
-fn encode_as(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<Option<Vec<u8>>> {
-    let mut flags = waveform.bytes.wrapping_sub(1);
-    for (flag, is_set) in [
-        (BIG_ENDIAN, waveform.order == ByteOrder::Big),
-        (SIGNED, waveform.signed),
-        (PADDED_BELOW, waveform.padding == Padding::Low),
-    ] {
-        flags |= if is_set { flag } else { 0 };
-    }
-    let packing = Packing::new(waveform.bits.into(), flags.into())?;
+    let waveform = exact(waveform, raw);
+    let packing = Packing::of(waveform)?;
     let info = flac::StreamInfo {
         channels: waveform.channels.into(),
         bits_per_sample: packing.bits,
     };
     let mut encoder = flac::Encoder::new(info, effort.level, effort.exhaustive)?;
     let mut samples = Vec::new();
-    for run in raw.chunks(flac::RUN * waveform.frame() as usize) {
-        if !packing.unpack(run, &mut samples) {
-            return Ok(None);
-        }
+    for run in raw.chunks(flac::RUN * frame) {
+        packing.unpack(run, &mut samples);
         encoder.push(&samples)?;
     }
     let mut payload = header::write_size(raw.len() as u64);
     payload.extend(header::write_fields(&[
         Field::Short(waveform.channels.into()),
         Field::Byte(waveform.bits),
-        Field::Byte(flags),
+        Field::Byte(flags(waveform)),
     ]));
     payload.extend(encoder.finish());
-    Ok(Some(payload))
+    Ok(payload)
+}
+
+/// Tells the form of samples; where their padding is not what it should be, they fill their bytes.
+pub(super) fn exact(waveform: Waveform, raw: &[u8]) -> Waveform {
+    let full = Waveform {
+        bits: waveform.bytes.saturating_mul(8),
+        padding: Padding::Low,
+        ..waveform
+    };
+    let Ok(packing) = Packing::of(waveform) else {
+        return waveform;
+    };
+    let mut samples = Vec::new();
+    let mut runs = raw.chunks(packing.bytes * flac::RUN);
+    if waveform.bits == full.bits || runs.all(|run| packing.unpack(run, &mut samples)) {
+        waveform
+    } else {
+        full
+    }
+}
+
+fn flags(waveform: Waveform) -> u8 {
+    let named = [
+        (BIG_ENDIAN, waveform.order == ByteOrder::Big),
+        (SIGNED, waveform.signed),
+        (PADDED_BELOW, waveform.padding == Padding::Low),
+    ];
+    let set = named.into_iter().filter(|(_, is_set)| *is_set);
+    set.fold(waveform.bytes.wrapping_sub(1), |flags, (flag, _)| {
+        flags | flag
+    })
 }
 
 /// Says how a sample lies in its bytes.
@@ -124,6 +156,10 @@ struct Packing {
 }
 
 impl Packing {
+    fn of(waveform: Waveform) -> Result<Self> {
+        Self::new(waveform.bits.into(), flags(waveform).into())
+    }
+
     fn new(bits: u64, flags: u64) -> Result<Self> {
         let flags = u8::try_from(flags).unwrap_or(u8::MAX);
         if flags & !(BIG_ENDIAN | SIGNED | PADDED_BELOW | BYTES) != 0 {

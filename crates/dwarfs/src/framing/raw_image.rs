@@ -44,16 +44,44 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     ricepp::decode(stream, len, packing)
 }
 
+/// Tells the form of a payload's samples.
+pub(super) fn form(stored: &[u8]) -> Result<RawImage> {
+    let (_, rest) = header::size(stored)?;
+    let (fields, _) = header::Fields::read(rest)?;
+    let small = |id| {
+        let number = fields.get(id);
+        u8::try_from(number).map_err(|_| Error::corrupt(format!("ricepp: field {id} is {number}")))
+    };
+    Ok(RawImage {
+        components: small(2)?,
+        unused_lsb: small(4)?,
+        order: if fields.get(5) != 0 {
+            ByteOrder::Big
+        } else {
+            ByteOrder::Little
+        },
+    })
+}
+
+/// Tells the form of samples with the low bits that all of them leave unused.
+pub(super) fn exact(image: RawImage, raw: &[u8]) -> RawImage {
+    let unused_lsb = ricepp::unused_lsb(raw, image.order == ByteOrder::Big) as u8;
+    RawImage {
+        unused_lsb,
+        ..image
+    }
+}
+
 /// Encodes whole samples into a payload, with the given number of samples in a block or the one
 /// that makes it shortest.
 pub(super) fn encode(image: RawImage, block_size: Option<u32>, raw: &[u8]) -> Result<Vec<u8>> {
     let big_endian = image.order == ByteOrder::Big;
-    let unused_lsb = ricepp::unused_lsb(raw, big_endian);
+    let unused_lsb = exact(image, raw).unused_lsb;
     let attempt = |block_size: u32| {
         let packing = ricepp::Packing {
             block_size: block_size as usize,
             components: image.components.into(),
-            unused_lsb,
+            unused_lsb: unused_lsb.into(),
             big_endian,
         };
         Ok((block_size, ricepp::encode(raw, packing)?))
@@ -78,7 +106,7 @@ pub(super) fn encode(image: RawImage, block_size: Option<u32>, raw: &[u8]) -> Re
         Field::Int(block_size),
         Field::Short(image.components.into()),
         Field::Byte(2),
-        Field::Byte(unused_lsb as u8),
+        Field::Byte(unused_lsb),
         Field::Bool(big_endian),
         Field::Short(VERSION),
     ]));

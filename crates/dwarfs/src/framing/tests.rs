@@ -247,6 +247,9 @@ fn waveforms_of_every_form_come_back() {
                     assert_eq!(bits, u64::from(waveform.bits), "{waveform:?}");
                 }
                 assert!(decode(id, &payload, LIMIT).unwrap() == raw, "{waveform:?}");
+                if id == id::FLAC {
+                    assert_eq!(samples(id, &payload).unwrap(), Some(category));
+                }
             }
         }
     }

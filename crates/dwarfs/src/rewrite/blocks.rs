@@ -154,6 +154,10 @@ impl<'a> Recoder<'a> {
     ) -> Result<Done> {
         let block_size = self.image.block_size();
         let raw = self.image.reader.decode(extent, header, block_size)?;
+        // codecs of samples know even what the metadata does not tell
+        let stored = self.image.reader.stored(extent, header)?;
+        let samples = framing::samples(header.compression.0.get(), &stored)?
+            .or_else(|| self.samples.get(&number).copied());
         let encoder = BlockEncoder {
             encoding: *encoding,
             by_category: Vec::new(),
@@ -161,7 +165,7 @@ impl<'a> Recoder<'a> {
         };
         let segment = Segment {
             sequence: number,
-            category: self.samples.get(&number).copied().unwrap_or(rule.category),
+            category: samples.unwrap_or(rule.category),
             data: Arc::new(raw),
         };
         let block = encoder.encode(&segment)?;

@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use block::codec::Encoding;
-use model::{Error, Result};
+use model::{Category, Error, Result};
 
 use crate::read::HistoryEntry;
 
@@ -17,7 +17,8 @@ pub struct WriteOptions {
     pub block_size_bits: u8,
     /// How content is encoded that nothing else is said of.
     pub encoding: Encoding,
-    /// How content of the categories of these names is encoded; the first that names one counts.
+    /// How content of the categories of these names is encoded; the first that names one counts. What
+    /// stands before the slash of a name is a name of all that begin so.
     pub by_category: Vec<(String, Encoding)>,
     /// How schema, metadata and history are encoded.
     pub metadata_encoding: Encoding,
@@ -49,7 +50,7 @@ impl Default for WriteOptions {
         Self {
             block_size_bits: 24,
             encoding: zstd,
-            by_category: own_codecs(8),
+            by_category: own_codecs(Some(8)),
             metadata_encoding: zstd,
             time_resolution: TimeResolution::SECOND,
             keep_all_times: false,
@@ -63,8 +64,38 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Fails with `Invalid` for a block size that the format does not have.
+    /// Fails with `Invalid` for a block size that the format does not have, for names that no
+    /// category has, and for codecs of samples where there are none.
     pub(super) fn check(&self) -> Result<()> {
+        let plain = [
+            ("all content", self.encoding),
+            ("metadata", self.metadata_encoding),
+        ];
+        let named = self
+            .by_category
+            .iter()
+            .map(|(name, encoding)| (name.as_str(), *encoding));
+        for (name, encoding) in plain.into_iter().chain(named.clone()) {
+            let fits = match encoding {
+                Encoding::Flac { .. } => name.starts_with("pcmaudio"),
+                Encoding::Ricepp { .. } => name.starts_with("fits"),
+                _ => true,
+            };
+            if !fits {
+                return Err(Error::invalid(format!(
+                    "compression `{encoding}` is not for {name}"
+                )));
+            }
+        }
+        if let Some((name, _)) = named
+            .into_iter()
+            .find(|(name, _)| !Category::is_known(name))
+        {
+            return Err(Error::invalid(format!(
+                "no category `{name}`; there are <default>, text, code, code/x86-64 and so on, \
+                 pcmaudio/waveform, fits/image, incompressible"
+            )));
+        }
         if (10..=30).contains(&self.block_size_bits) {
             return Ok(());
         }
@@ -80,21 +111,18 @@ impl WriteOptions {
     }
 }
 
-/// Names the categories that have a codec of their own: audio with FLAC of a level, images with
-/// Rice codes, and what is incompressible as it is.
-pub fn own_codecs(level: u32) -> Vec<(String, Encoding)> {
-    let flac = Encoding::Flac {
-        level,
-        exhaustive: false,
-    };
-    let ricepp = Encoding::Ricepp { block_size: None };
-    [
-        ("pcmaudio/waveform", flac),
-        ("fits/image", ricepp),
-        ("incompressible", Encoding::None),
-    ]
-    .map(|(name, encoding)| (name.to_owned(), encoding))
-    .into()
+/// Names the categories that have a codec of their own: audio with FLAC of a level and images with
+/// Rice codes, both if there is a level, and what is incompressible as it is.
+pub fn own_codecs(flac_level: Option<u32>) -> Vec<(String, Encoding)> {
+    let mut codecs = vec![("incompressible".to_owned(), Encoding::None)];
+    if let Some(level) = flac_level {
+        let exhaustive = false;
+        let flac = Encoding::Flac { level, exhaustive };
+        codecs.push(("pcmaudio/waveform".to_owned(), flac));
+        let ricepp = Encoding::Ricepp { block_size: None };
+        codecs.push(("fits/image".to_owned(), ricepp));
+    }
+    codecs
 }
 
 /// Says how an image was made; informational.
@@ -302,6 +330,48 @@ mod tests {
         for nanos in [0, 3, 1_500_000_000, SECOND * (1 << 33)] {
             assert!(TimeResolution::from_nanos(nanos).is_err(), "{nanos}");
         }
+    }
+
+    #[test]
+    fn codecs_are_for_what_they_know() {
+        let check = |name: &str, encoding: &str| {
+            let options = WriteOptions {
+                by_category: vec![(name.to_owned(), encoding.parse().unwrap())],
+                ..WriteOptions::default()
+            };
+            options.check()
+        };
+        check("pcmaudio/waveform", "flac:level=3").unwrap();
+        check("pcmaudio", "flac:exhaustive").unwrap();
+        check("pcmaudio/waveform", "zstd").unwrap();
+        check("fits/image", "ricepp:block_size=16").unwrap();
+        check("code/x86-64", "lzma").unwrap();
+        check("incompressible", "zstd").unwrap();
+        for (name, encoding) in [
+            ("text", "flac"),
+            ("pcmaudio/waveform", "ricepp"),
+            ("fits/image", "flac"),
+            ("pcmaudio/metadata", "zstd"),
+            ("", "zstd"),
+        ] {
+            assert!(check(name, encoding).is_err(), "{name} {encoding}");
+        }
+        let flac = "flac".parse().unwrap();
+        let all = WriteOptions {
+            encoding: flac,
+            ..WriteOptions::default()
+        };
+        let metadata = WriteOptions {
+            metadata_encoding: flac,
+            ..WriteOptions::default()
+        };
+        assert!(all.check().is_err() && metadata.check().is_err());
+        let own = WriteOptions {
+            by_category: own_codecs(Some(2)),
+            ..WriteOptions::default()
+        };
+        own.check().unwrap();
+        assert_eq!(own_codecs(None).len(), 1);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use super::history;
 use super::metadata::{Blocks, Metadata, metadata};
 use super::options::WriteOptions;
 use super::section::{Index, assemble, section};
+use crate::framing;
 use crate::layout::{Compression, FileHeader, MINOR_WRITTEN, SectionHeaderV2, SectionType};
 
 /// Writes an image to a sink from front to back, so that the sink may be a pipe.
@@ -225,16 +226,20 @@ impl SegmentEncoder for BlockEncoder {
                 "a segment of {len} bytes for blocks of {size}"
             )));
         }
-        let name = segment.category.name();
-        let own = self.by_category.iter().find(|(named, _)| named == name);
+        let is_own = |(name, _): &&(String, Encoding)| segment.category.is_called(name);
+        let own = self.by_category.iter().find(is_own);
+        // what the image tells of samples has to hold for all of them
+        let category = framing::exact(segment.category, &segment.data);
         let bytes = section(
             segment.sequence,
             SectionType::BLOCK,
             own.map_or(&self.encoding, |(_, encoding)| encoding),
-            segment.category,
+            category,
             &segment.data,
         )?;
-        Block::new(segment, bytes)
+        let mut block = Block::new(segment, bytes)?;
+        block.category = category;
+        Ok(block)
     }
 
     fn memory(&self, len: u32) -> u64 {

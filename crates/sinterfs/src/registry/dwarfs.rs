@@ -8,7 +8,7 @@ use block::ReadAt;
 use dwarfs::dump::Parts;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
 use dwarfs::rewrite::{self, BlockRules, MetadataRule, Rebuild, Selection};
-use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions};
+use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
 use model::{Image, ImageWriter, Loss, Observer, Result};
 
 use super::{Bid, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten};
@@ -84,6 +84,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
     Ok(WriteOptions {
         block_size_bits: options.block_bits,
         encoding: options.compression,
+        by_category: [&options.by_category[..], &own_codecs(options.flac_level)].concat(),
         metadata_encoding: options.metadata_compression,
         time_resolution: TimeResolution::from_nanos(options.time_resolution)?,
         keep_all_times: options.keep_all_times,

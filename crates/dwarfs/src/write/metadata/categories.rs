@@ -91,12 +91,13 @@ fn of_waveform(waveform: Waveform) -> String {
 
 fn of_image(image: RawImage) -> String {
     let RawImage {
-        components, order, ..
+        components,
+        unused_lsb,
+        order,
     } = image;
     let order = order_name(order);
-    // how many low bits are unused is known block by block; none is what always holds
     format!(
-        r#"{{"bytes_per_sample":2,"component_count":{components},"endianness":"{order}","unused_lsb_count":0}}"#
+        r#"{{"bytes_per_sample":2,"component_count":{components},"endianness":"{order}","unused_lsb_count":{unused_lsb}}}"#
     )
 }
 
@@ -152,11 +153,12 @@ mod tests {
                 r#"{"bits_per_sample":24,"bytes_per_sample":3,"endianness":"little","number_of_channels":1,"padding":"lsb","signedness":"signed"}"#,
                 r#"{"bits_per_sample":12,"bytes_per_sample":2,"endianness":"big","number_of_channels":2,"padding":"msb","signedness":"unsigned"}"#,
                 r#"{"bytes_per_sample":2,"component_count":2,"endianness":"big","unused_lsb_count":0}"#,
+                r#"{"bytes_per_sample":2,"component_count":2,"endianness":"big","unused_lsb_count":4}"#,
             ]
         );
         assert_eq!(
             told.json_of_blocks,
-            (vec![0, 2, 3, 4, 5], vec![0, 1, 0, 2, 2])
+            (vec![0, 2, 3, 4, 5], vec![0, 1, 0, 2, 3])
         );
     }
 }
