@@ -30,7 +30,7 @@ Compressions: none, zstd:level=1..22[:window=LOG][:long], lzma:level=0..9[:extre
 [:binary=x86|arm|arm64|...], lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N]
 [:binary=auto|x86|arm|arm64|...], lz4[:level=N], lz4hc:level=1..12,
 brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for images
-ricepp[:block_size=1..512]. lzma is liblzma, lzma2 our own encoder: as small for less work.
+ricepp[:block_size=1..512]. lzma is liblzma, lzma2 our own: nearly as small for less work.
 
 Content of each category has blocks of its own: text, code (of each machine: code/x86-64, code/arm64
 ...), pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64, AU; encoded with flac), fits/image
