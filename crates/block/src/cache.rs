@@ -13,10 +13,12 @@
 //! push each other out, and decoding would begin anew each time.
 
 mod block;
+mod spill;
 
 use std::fmt;
-use std::sync::Arc;
+use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use model::{Error, Result};
@@ -25,6 +27,7 @@ use quick_cache::sync::{Cache, GuardResult};
 use quick_cache::{OptionsBuilder, Weighter};
 
 use block::{Block, Effort};
+use spill::Spill;
 
 pub use block::Opened;
 
@@ -33,6 +36,7 @@ pub struct BlockCache {
     blocks: Arc<Blocks>,
     hits: AtomicU64,
     misses: AtomicU64,
+    spill: OnceLock<Spill>,
 }
 
 /// What threads that finish blocks share with the cache.
@@ -94,7 +98,14 @@ impl BlockCache {
             blocks: Arc::new(Blocks { cache, finishing }),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
+            spill: OnceLock::new(),
         }
+    }
+
+    /// Makes the cache decode each block once and to its end from now on, and keep it in a file,
+    /// which grows to what all blocks take. Only the first file that is given is used.
+    pub fn spill_to(&self, file: File) {
+        let _ = self.spill.set(Spill::new(file));
     }
 
     /// Fills the buffer with a block's bytes from `offset` on. The block is opened if it is not in
@@ -139,7 +150,11 @@ impl BlockCache {
             GuardResult::Timeout => unreachable!("no timeout was given"),
         };
         // If `open` panics the guard is dropped and a waiter takes its place.
-        match open() {
+        let opened = match self.spill.get() {
+            Some(spill) => spill.open(key, open),
+            None => open(),
+        };
+        match opened {
             Ok(content) => {
                 let block = Arc::new(Block::new(content));
                 // refused if `clear` or `remove` came in between: served all the same

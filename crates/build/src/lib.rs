@@ -35,4 +35,5 @@ pub use build::{Options, build};
 pub use classify::Categorizers;
 pub use order::Order;
 pub use report::Report;
+pub use scratch::Scratch;
 pub use transform::{Chmod, Transform};

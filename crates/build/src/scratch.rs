@@ -14,11 +14,12 @@ use rustix::fs::{Mode, OFlags};
 
 /// Makes scratch files in one directory.
 #[derive(Debug, Clone)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     dir: Arc<Path>,
 }
 
 impl Scratch {
+    /// Makes them in a directory.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir: dir.into() }
     }
@@ -53,7 +54,7 @@ impl Scratch {
 
     /// Makes the error for a scratch file that cannot be used.
     #[cold]
-    pub fn failed(&self, error: io::Error) -> Error {
+    pub(crate) fn failed(&self, error: io::Error) -> Error {
         let what = "scratch file (TMPDIR or --scratch name another place for it, \
                     --lookback or a larger --memory make it smaller)";
         Error::io(what, error).path(&*self.dir)

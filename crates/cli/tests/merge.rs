@@ -111,6 +111,17 @@ fn images_and_directories_give_the_same_image() {
         &[&same[..], &["again.dwarfs", "a.dwarfs", "b.dwarfs", "-j3"]].concat(),
     );
     assert!(fs::read(path("one.dwarfs")).unwrap() == fs::read(path("again.dwarfs")).unwrap());
+    // and as little memory: most decoded blocks lie in a scratch file
+    let small = [
+        "--cache-size",
+        "1",
+        "low-memory.dwarfs",
+        "a.dwarfs",
+        "b.dwarfs",
+    ];
+    merged(work.path(), &[&same[..], &small[2..], &small[..2]].concat());
+    assert!(fs::read(path("one.dwarfs")).unwrap() == fs::read(path("low-memory.dwarfs")).unwrap());
+    assert_eq!(fs::read_dir(work.path()).unwrap().count(), 9);
 }
 
 /// Two trees that meet in `dir/same`, `dir/file` and `thing`.

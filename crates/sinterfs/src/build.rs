@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::build::source::merge::Conflicts;
 use ::build::source::{Exclude, directory};
-use ::build::{Categorizers, Order, Transform};
+use ::build::{Categorizers, Order, Scratch, Transform};
 use model::{Error, Kind, Loss, Observer, Rdev, Result, Time};
 
 use crate::header::HeaderBytes;
@@ -231,6 +231,7 @@ pub(crate) fn pack(
         categorizers: request.categorizers.unwrap_or_default(),
         transform: transform(request)?,
     };
+    input.spill(&Scratch::new(scratch(request)))?;
     let output = request.destination.open()?;
     let mut out = output.writer();
     if let Some(header) = &before.header {

@@ -2,11 +2,13 @@
 //!
 //! Enters paths; leaves a source for the pipeline, and what only images tell: the unit of their
 //! times, damage. **Invariant:** images share one cache of decoded blocks, of the size that was asked
-//! for, but never smaller than two of the largest blocks for each thread.
+//! for, but never smaller than two of the largest blocks for each thread; what does not fit lies in a
+//! scratch file, so that no block is decoded more than once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::build::Scratch;
 use ::build::source::image::Damage;
 use ::build::source::merge::{Conflicts, Part};
 use ::build::source::{Directory, ImageSource, Merge, directory};
@@ -70,8 +72,10 @@ pub(crate) struct Images {
     infos: Vec<ImageInfo>,
     /// What they hold that is lost on the way.
     untold: Vec<Loss>,
-    /// Bytes that their decoded blocks may take.
-    cache_bytes: u64,
+    /// Their decoded blocks.
+    cache: Arc<BlockCache>,
+    /// Bytes that all decoded blocks may take.
+    decoded_bytes: u64,
 }
 
 enum Tree {
@@ -108,7 +112,7 @@ impl OpenInput {
     pub(crate) fn of_image(
         opened: &Opened,
         path: &Path,
-        cache: &BlockCache,
+        cache: &Arc<BlockCache>,
         threads: usize,
     ) -> Result<Self> {
         let damage = Arc::new(Damage::default());
@@ -117,7 +121,8 @@ impl OpenInput {
         Ok(Self::Images(Box::new(Images {
             source: Tree::Image(source),
             damage,
-            cache_bytes: enlarge(cache, &infos, threads),
+            cache: enlarged(cache, &infos, threads),
+            decoded_bytes: opened.handle().decoded_bytes(),
             untold: opened.handle().untold()?,
             infos,
         })))
@@ -127,6 +132,7 @@ impl OpenInput {
         let cache = shared_cache(cache_bytes);
         let damage = Arc::new(Damage::default());
         let (mut sources, mut infos, mut untold) = (Vec::new(), Vec::new(), Vec::new());
+        let mut decoded_bytes = 0_u64;
         for part in parts {
             let source: Box<dyn Source> = if part.path.is_dir() {
                 let options = request.directory.clone();
@@ -135,6 +141,7 @@ impl OpenInput {
                 let opened = open_cached(&part.path, &OpenOptions::default(), &cache)?;
                 infos.push(opened.image().info().clone());
                 untold.extend(opened.handle().untold()?);
+                decoded_bytes = decoded_bytes.saturating_add(opened.handle().decoded_bytes());
                 let image = Arc::clone(opened.image());
                 Box::new(ImageSource::new(image, &part.path, Arc::clone(&damage)))
             };
@@ -147,7 +154,8 @@ impl OpenInput {
         Ok(Self::Images(Box::new(Images {
             source: Tree::Merge(Merge::new(sources, request.strict)?),
             damage,
-            cache_bytes: enlarge(&cache, &infos, request.threads),
+            cache: enlarged(&cache, &infos, request.threads),
+            decoded_bytes,
             untold,
             infos,
         })))
@@ -187,11 +195,22 @@ impl OpenInput {
         Some((unit, all))
     }
 
-    /// Tells the bytes that decoded blocks of the input may take.
+    /// Keeps decoded blocks in a scratch file, too, if not all fit into memory: files are read twice,
+    /// and the second time in another order than that of the blocks.
+    pub(crate) fn spill(&self, scratch: &Scratch) -> Result<()> {
+        if let Self::Images(images) = self
+            && images.decoded_bytes > images.cache.capacity()
+        {
+            images.cache.spill_to(scratch.file()?);
+        }
+        Ok(())
+    }
+
+    /// Tells the bytes of memory that decoded blocks of the input may take.
     pub(crate) fn cache_bytes(&self) -> u64 {
         match self {
             Self::Directory(_) => 0,
-            Self::Images(images) => images.cache_bytes,
+            Self::Images(images) => images.cache.capacity(),
         }
     }
 
@@ -291,8 +310,8 @@ pub(crate) fn open_cached(
     open::open(path, &options)
 }
 
-/// Makes room for two of the largest blocks for each thread, and tells the size.
-fn enlarge(cache: &BlockCache, infos: &[ImageInfo], threads: usize) -> u64 {
+/// Makes room for two of the largest blocks for each thread.
+fn enlarged(cache: &Arc<BlockCache>, infos: &[ImageInfo], threads: usize) -> Arc<BlockCache> {
     let largest = infos.iter().map(|info| info.totals.block_size).max();
     let needed = largest
         .unwrap_or(0)
@@ -300,7 +319,7 @@ fn enlarge(cache: &BlockCache, infos: &[ImageInfo], threads: usize) -> u64 {
     if cache.capacity() < needed {
         cache.set_capacity(needed);
     }
-    cache.capacity()
+    Arc::clone(cache)
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

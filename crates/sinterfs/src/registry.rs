@@ -98,6 +98,8 @@ pub trait Handle: Send + Sync {
     /// Tells what the image holds besides what `Image` shows: it is lost where metadata is made
     /// anew.
     fn untold(&self) -> Result<Vec<Loss>>;
+    /// Tells how many bytes all decoded blocks may take.
+    fn decoded_bytes(&self) -> u64;
     /// Tells the runs that made the image.
     fn former_runs(&self) -> Result<FormerRuns>;
     /// Writes the image anew around the content that it has.

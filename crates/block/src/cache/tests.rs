@@ -387,3 +387,35 @@ fn an_operating_system_error_keeps_its_number() {
     assert_eq!(copied.io_source().unwrap().raw_os_error(), Some(5));
     assert_eq!(copied.to_string(), error.to_string());
 }
+
+#[test]
+fn a_file_keeps_what_memory_does_not() {
+    let cache = BlockCache::new(1000, 100);
+    cache.spill_to(tempfile::tempfile().unwrap());
+    let opened = AtomicUsize::new(0);
+    let bytes = |key: u64| -> Vec<u8> { (0..100).map(|at| (key * 7 + at) as u8).collect() };
+    let open = |key: u64| {
+        opened.fetch_add(1, Ordering::Relaxed);
+        if key % 2 == 0 {
+            return Ok(Opened::Decoded(bytes(key)));
+        }
+        let stream = "zstd".parse::<Encoding>()?.encode(&bytes(key))?;
+        Ok(Opened::Encoded(Box::new(Decoder::zstd(
+            Bytes::from(stream),
+            100,
+        )?)))
+    };
+    let mut part = [0; 10];
+    for offset in [0, 85, 90] {
+        for key in 0..200 {
+            cache.read(key, offset, &mut part, || open(key)).unwrap();
+            assert_eq!(part[..], bytes(key)[offset as usize..][..10], "{key}");
+        }
+    }
+    assert_eq!(opened.load(Ordering::Relaxed), 200);
+    assert!(cache.stats().bytes <= 1000);
+    // not past the end, and no error is kept
+    assert!(cache.read(3, 91, &mut part, || open(3)).is_err());
+    assert!(read(&cache, 777, 1, || Err(Error::corrupt("no"))).is_err());
+    assert_eq!(read(&cache, 777, 1, whole(vec![5])).unwrap(), [5]);
+}

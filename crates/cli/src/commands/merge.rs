@@ -51,7 +51,8 @@ pub struct Args {
     #[command(flatten)]
     packing: Packing,
 
-    /// How much memory decoded blocks of the images may take; it grows to two blocks a thread.
+    /// How much memory decoded blocks of the images may take, two for each thread at least; the
+    /// others go to the scratch directory.
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
     cache_size: u64,
 

@@ -181,6 +181,11 @@ impl Handle for Opened {
         Ok(some.map(|(what, count)| Loss { what, count }).collect())
     }
 
+    fn decoded_bytes(&self) -> u64 {
+        let blocks = self.concrete.block_count();
+        blocks.saturating_mul(self.concrete.block_size())
+    }
+
     fn former_runs(&self) -> Result<FormerRuns> {
         self.concrete.history().map(FormerRuns)
     }

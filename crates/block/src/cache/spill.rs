@@ -1,0 +1,96 @@
+//! Decoded blocks in a file: for who reads an image twice, the second time in another order than that
+//! of its blocks.
+//!
+//! In: blocks as they are opened. Out: the same, decoded to the end the first time, and read from the
+//! file afterwards. **Invariant:** what cannot be written is as if it had never been kept: the block
+//! is decoded again.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use model::{Error, Result};
+use parking_lot::Mutex;
+
+use super::Opened;
+use crate::{ReadAt, Window};
+
+/// A file of blocks.
+pub(super) struct Spill {
+    file: Arc<File>,
+    places: Mutex<Places>,
+}
+
+#[derive(Default)]
+struct Places {
+    /// Where the next block goes.
+    end: u64,
+    /// The part of the file that is each block.
+    of: HashMap<u64, Window>,
+}
+
+impl Spill {
+    pub(super) fn new(file: File) -> Self {
+        Self {
+            file: Arc::new(file),
+            places: Mutex::default(),
+        }
+    }
+
+    /// Opens a block from the file, or, the first time, as `open` does, and keeps it.
+    pub(super) fn open(&self, key: u64, open: impl FnOnce() -> Result<Opened>) -> Result<Opened> {
+        let kept = self.places.lock().of.get(&key).cloned();
+        if let Some(window) = kept {
+            return Ok(Opened::Stored(window));
+        }
+        let decoded = match open()? {
+            Opened::Decoded(bytes) => bytes,
+            Opened::Encoded(mut decoder) => {
+                while !decoder.is_finished() {
+                    decoder.advance()?;
+                }
+                decoder.into_decoded()
+            }
+            stored @ Opened::Stored(_) => return Ok(stored),
+        };
+        if let Some(window) = self.write(&decoded) {
+            self.places.lock().of.insert(key, window);
+        }
+        Ok(Opened::Decoded(decoded))
+    }
+
+    /// Writes a block to the end of the file; `None` if that fails.
+    fn write(&self, block: &[u8]) -> Option<Window> {
+        let len = block.len() as u64;
+        let start = {
+            let mut places = self.places.lock();
+            let start = places.end;
+            places.end = start.checked_add(len)?;
+            start
+        };
+        self.file.write_all_at(block, start).ok()?;
+        let file = Arc::clone(&self.file);
+        Window::from(Arc::new(Part { file, start, len }), 0).ok()
+    }
+}
+
+/// A part of the file, which does not change any more.
+struct Part {
+    file: Arc<File>,
+    start: u64,
+    len: u64,
+}
+
+impl ReadAt for Part {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let read = self
+            .file
+            .read_exact_at(buf, self.start.saturating_add(offset));
+        read.map_err(|error| Error::io("cannot read a decoded block from its scratch file", error))
+    }
+}
