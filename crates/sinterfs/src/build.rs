@@ -195,7 +195,10 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         strict: request.strict,
     })?;
     let before = Before {
-        command: "build",
+        command: match request.input {
+            Input::Merge { .. } => "merge",
+            Input::Directory(_) | Input::Image { .. } => "build",
+        },
         ..Before::default()
     };
     pack(request, &input, &before, observer)

@@ -396,7 +396,7 @@ fn a_file_keeps_what_memory_does_not() {
     let bytes = |key: u64| -> Vec<u8> { (0..100).map(|at| (key * 7 + at) as u8).collect() };
     let open = |key: u64| {
         opened.fetch_add(1, Ordering::Relaxed);
-        if key % 2 == 0 {
+        if key.is_multiple_of(2) {
             return Ok(Opened::Decoded(bytes(key)));
         }
         let stream = "zstd".parse::<Encoding>()?.encode(&bytes(key))?;
