@@ -52,6 +52,13 @@ pub(crate) struct Job {
     key: (u64, u64),
 }
 
+impl Job {
+    /// Tells whether two jobs begin in the same block.
+    pub(crate) fn same_block(&self, other: &Self) -> bool {
+        self.key.0 == other.key.0
+    }
+}
+
 /// What is to be read of an image.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {

@@ -178,7 +178,8 @@ impl Check<'_> {
         // A file of several parts with several problems is one problem.
         let told = Mutex::new(std::collections::HashSet::new());
         let buffer = || vec![0; CHUNK];
-        workers::run(threads, &jobs, self.observer, buffer, |buf, job| {
+        let same = Job::same_block;
+        workers::run(threads, &jobs, same, self.observer, buffer, |buf, job| {
             let item = plan.leaf(job.leaf);
             let read = self.read(item, job, buf);
             if job.range.start == 0 {

@@ -1,9 +1,14 @@
-//! Runs jobs in order on several threads.
+//! Runs jobs on several threads, each thread in a part of the image of its own.
 //!
-//! **Invariant:** jobs are begun in the order of the list; after the first failure or a request
-//! to stop no further job is begun, and the failure of the earliest job is the one reported.
+//! A run of jobs that read the same block is a lane: were it spread over the threads, all of them
+//! would wait for one block to be decoded.
+//!
+//! **Invariant:** lanes, and the jobs of a lane, are begun in the order of the list; a thread helps
+//! in another's lane only when no lane is left. After the first failure or a request to stop no
+//! further job is begun, and of the failures that happened that of the earliest job is reported.
 
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -17,21 +22,81 @@ pub(crate) fn thread_count(asked: usize) -> usize {
     }
 }
 
-/// Runs all jobs; each thread has a state of its own, buffers for example.
+/// Jobs that belong together.
+struct Lane {
+    jobs: Range<usize>,
+    begun: AtomicUsize,
+}
+
+impl Lane {
+    /// Takes the next job.
+    fn next(&self) -> Option<usize> {
+        let begun = self.begun.fetch_add(1, Ordering::Relaxed);
+        let index = self.jobs.start.checked_add(begun)?;
+        self.jobs.contains(&index).then_some(index)
+    }
+}
+
+/// All lanes, and how many have been taken by a thread.
+struct Lanes {
+    lanes: Vec<Lane>,
+    taken: AtomicUsize,
+}
+
+impl Lanes {
+    fn new<J>(jobs: &[J], same_lane: impl Fn(&J, &J) -> bool) -> Self {
+        let mut start = 0;
+        let lane = |run: &[J]| {
+            let jobs = start..start + run.len();
+            start = jobs.end;
+            Lane {
+                jobs,
+                begun: AtomicUsize::new(0),
+            }
+        };
+        Self {
+            lanes: jobs.chunk_by(same_lane).map(lane).collect(),
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes the next job of a thread's lane, or of the lane that it goes on with.
+    fn next<'a>(&'a self, own: &mut Option<&'a Lane>) -> Option<usize> {
+        loop {
+            if let Some(index) = own.and_then(Lane::next) {
+                return Some(index);
+            }
+            let taken = self.taken.fetch_add(1, Ordering::Relaxed);
+            *own = self.lanes.get(taken);
+            if own.is_none() {
+                return self.lanes.iter().find_map(|lane| {
+                    *own = Some(lane);
+                    lane.next()
+                });
+            }
+        }
+    }
+}
+
+/// Runs all jobs; each thread has a state of its own, buffers for example. Neighbours of which
+/// `same_lane` is true are best run by one thread.
 pub(crate) fn run<J: Sync, S>(
     threads: usize,
     jobs: &[J],
+    same_lane: impl Fn(&J, &J) -> bool,
     observer: &dyn Observer,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &J) -> Result<()> + Sync,
 ) -> Result<()> {
-    let next = AtomicUsize::new(0);
+    let lanes = Lanes::new(jobs, same_lane);
     let stop = AtomicBool::new(false);
     let failure: Mutex<Option<(usize, Error)>> = Mutex::new(None);
     let labour = || {
-        let mut state = state();
+        let (mut state, mut lane) = (state(), None);
         while !stop.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(index) = lanes.next(&mut lane) else {
+                break;
+            };
             let Some(job) = jobs.get(index) else { break };
             let done = match observer.cancelled() {
                 true => Err(Error::new(Kind::Cancelled, "stopped on request")),
@@ -58,4 +123,70 @@ pub(crate) fn run<J: Sync, S>(
     }
     let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     failure.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Quiet;
+
+    use super::*;
+
+    #[test]
+    fn every_job_is_run_once_and_lanes_in_order() {
+        let jobs: Vec<(u8, usize)> = (0..500).map(|i| ((i / 70) as u8, i)).collect();
+        for threads in [1, 2, 3, 7, 40] {
+            let seen = Mutex::new(Vec::new());
+            let begun = |_: &mut (), job: &(u8, usize)| {
+                seen.lock().unwrap().push(*job);
+                Ok(())
+            };
+            run(threads, &jobs, |a, b| a.0 == b.0, &Quiet, || (), begun).unwrap();
+            let mut seen = seen.into_inner().unwrap();
+            if threads == 1 {
+                assert_eq!(seen, jobs);
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, jobs);
+        }
+    }
+
+    #[test]
+    fn two_threads_begin_in_two_lanes() {
+        let jobs = ['a', 'a', 'a', 'b', 'b', 'b'];
+        let (both, first) = (std::sync::Barrier::new(2), Mutex::new(Vec::new()));
+        let begun = |fresh: &mut bool, job: &char| {
+            if std::mem::take(fresh) {
+                first.lock().unwrap().push(*job);
+                // nobody goes on before both have begun
+                both.wait();
+            }
+            Ok(())
+        };
+        run(2, &jobs, |a, b| a == b, &Quiet, || true, begun).unwrap();
+        let mut first = first.into_inner().unwrap();
+        first.sort_unstable();
+        assert_eq!(first, ['a', 'b']);
+    }
+
+    #[test]
+    fn after_a_failure_nothing_is_begun() {
+        let jobs: Vec<usize> = (0..100).collect();
+        let count = AtomicUsize::new(0);
+        let done = run(
+            1,
+            &jobs,
+            |_, _| true,
+            &Quiet,
+            || (),
+            |(), job| {
+                count.fetch_add(1, Ordering::Relaxed);
+                match job {
+                    7 => Err(Error::corrupt("seven")),
+                    _ => Ok(()),
+                }
+            },
+        );
+        assert_eq!(done.unwrap_err().what(), "seven");
+        assert_eq!(count.into_inner(), 8);
+    }
 }

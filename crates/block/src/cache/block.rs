@@ -2,9 +2,9 @@
 //!
 //! In: what it is to be decoded from, and ranges of bytes. Out: these bytes.
 //!
-//! **Invariants:** readers who need more take turns at decoding the same stream, step by step, so
-//! nothing is decoded twice; who needs what is decoded waits for one step at most (half a
-//! millisecond), and not at all once the block is finished. A failed step fails all who need more,
+//! **Invariants:** one reader at a time decodes, step by step, up to what it needs, so nothing is
+//! decoded twice; between two steps (half a millisecond) it lets those go first whose bytes are
+//! decoded, and a finished block is read without waiting. A failed step fails all who need more,
 //! then and later, and nobody else.
 
 use std::fmt;
@@ -34,6 +34,8 @@ pub(super) struct Block {
     stored: Option<Window>,
     decoded: OnceLock<Vec<u8>>,
     work: Mutex<Work>,
+    /// Up to where those need the block who wait for `work`.
+    waiting: Mutex<Vec<u64>>,
     weighing: Mutex<()>,
 }
 
@@ -75,6 +77,7 @@ impl Block {
             stored,
             decoded,
             work,
+            waiting: Mutex::default(),
             weighing: Mutex::new(()),
         }
     }
@@ -110,19 +113,45 @@ impl Block {
         let fits = |decoded: &[u8]| decoded.len() as u64 >= end;
         let mut effort = Effort::Found;
         if self.decoded.get().is_none() {
-            let mut work = self.work.lock();
+            let mut work = self.wait_for_turn(end);
             while let Some(decoder) = &work.decoder {
                 if fits(decoder.decoded()) {
                     return fill(buf, decoder.decoded(), offset).map(|()| effort);
                 }
                 effort = Effort::Decoded;
                 self.step(&mut work)?;
-                // lets the one go on who waits longest
-                MutexGuard::bump(&mut work);
+                self.let_others_go(&mut work);
             }
         }
         let decoded = self.decoded.get().ok_or_else(lost)?;
         fill(buf, decoded, offset).map(|()| effort)
+    }
+
+    /// Waits until nobody decodes, or until somebody lets those go whose bytes are decoded.
+    fn wait_for_turn(&self, end: u64) -> MutexGuard<'_, Work> {
+        if let Some(work) = self.work.try_lock() {
+            return work;
+        }
+        self.waiting.lock().push(end);
+        let work = self.work.lock();
+        let mut waiting = self.waiting.lock();
+        if let Some(own) = waiting.iter().position(|other| *other == end) {
+            waiting.swap_remove(own);
+        }
+        work
+    }
+
+    /// Hands the turn over if somebody waits for what is decoded now. Not to others: who takes over
+    /// decoding after each step, on another processor, loses much time.
+    fn let_others_go(&self, work: &mut MutexGuard<'_, Work>) {
+        let decoded = match &work.decoder {
+            Some(decoder) => decoder.decoded().len() as u64,
+            None => self.len,
+        };
+        let ready = self.waiting.lock().iter().any(|end| *end <= decoded);
+        if ready {
+            MutexGuard::bump(work);
+        }
     }
 
     /// Tells, once only, that the block takes more memory as it is than when it is finished.
@@ -139,6 +168,7 @@ impl Block {
         let mut work = self.work.lock();
         let done = self.step(&mut work);
         let left = work.decoder.is_some();
+        // nobody needs this step more than the ones who wait
         MutexGuard::unlock_fair(work);
         done.map(|()| left)
     }

@@ -83,6 +83,7 @@ impl<'a> Files<'a> {
         let done = workers::run(
             threads,
             &self.jobs,
+            Job::same_block,
             self.work.observer,
             buffer,
             |buf, job| self.write_job(buf, job),
