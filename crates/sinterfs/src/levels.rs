@@ -70,19 +70,19 @@ const LEVELS: [Level; 10] = [
         Order::Similarity,
     ),
     level(
-        "lzma2:level=1:binary=auto",
+        "lzma2:level=2:binary=auto",
         "zstd:level=22",
         24,
         Order::Similarity,
     ),
     level(
-        "lzma2:level=2:binary=auto",
+        "lzma2:level=4:binary=auto",
         "zstd:level=22",
         26,
         Order::Similarity,
     ),
     level(
-        "lzma2:level=5:binary=auto",
+        "lzma2:level=6:binary=auto",
         "lzma:level=9",
         26,
         Order::Similarity,

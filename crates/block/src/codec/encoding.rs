@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use model::{Error, Result};
+use model::{Error, Machine, Result};
 
 use super::bcj::{Bcj, Binary};
 use super::options::Options;
@@ -114,6 +114,39 @@ impl Encoding {
     /// codecs of audio and images, which have to know more than the bytes.
     pub fn encode(&self, raw: &[u8]) -> Result<Vec<u8>> {
         self.encode_code(raw, &[])
+    }
+
+    /// As [`Self::encode`] for the code of a machine: where `lzma2` is left to choose, its branch
+    /// converters are tried, and bits of the position count as its instructions are aligned.
+    pub fn encode_machine(&self, raw: &[u8], machine: Machine) -> Result<Vec<u8>> {
+        let mut encoding = *self;
+        if let Self::Lzma2 {
+            lc: lc @ LZMA2_LC,
+            lp: lp @ LZMA2_LP,
+            pb: pb @ LZMA2_PB,
+            binary: Some(Binary::Auto),
+            ..
+        } = &mut encoding
+        {
+            (*lc, *lp, *pb) = match machine {
+                // instructions of four bytes
+                Machine::Arm
+                | Machine::Arm64
+                | Machine::Mips
+                | Machine::MipsEl
+                | Machine::Mips64
+                | Machine::Mips64El
+                | Machine::PowerPc
+                | Machine::PowerPc64
+                | Machine::PowerPc64El
+                | Machine::Sparc
+                | Machine::LoongArch => (2, 2, 2),
+                // of two bytes or several of them
+                Machine::RiscV | Machine::S390 => (3, 1, 1),
+                _ => (LZMA2_LC, LZMA2_LP, LZMA2_PB),
+            };
+        }
+        encoding.encode_code(raw, Bcj::of(machine))
     }
 
     /// As [`Self::encode`]; where the branch converter is left to choose, these are tried.

@@ -25,7 +25,7 @@ mod tests;
 
 use block::Bytes;
 use block::cache::Opened;
-use block::codec::{Bcj, Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
+use block::codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
 use model::{Category, Error, Result};
 
 /// The compression ids.
@@ -149,11 +149,11 @@ pub fn encode(encoding: &Encoding, category: Category, raw: &[u8]) -> Result<(u1
         Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
         Encoding::Lzma { .. } => (id::LZMA, encoding.encode(raw)?),
         Encoding::Lzma2 { .. } => {
-            let candidates = match category {
-                Category::Code(machine) => Bcj::of(machine),
-                _ => &[],
+            let payload = match category {
+                Category::Code(machine) => encoding.encode_machine(raw, machine)?,
+                _ => encoding.encode(raw)?,
             };
-            (id::LZMA, encoding.encode_code(raw, candidates)?)
+            (id::LZMA, payload)
         }
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => {
             let size = u32::try_from(raw.len()).map_err(|_| {
