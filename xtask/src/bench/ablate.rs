@@ -22,13 +22,14 @@ const VARIANTS: &[(&str, &str)] = &[
     ("order as found", "--order none"),
     ("repeats in the open block alone", "--lookback 0"),
     ("repeats one block back", "--lookback 1"),
-    ("half the memory", "--memory 768m"),
-    ("blocks of 1 MiB", "--block-size 1m"),
+    ("one stream for all content", "--no-categorize"),
+    ("least memory", "--memory 700m"),
     ("blocks of 4 MiB", "--block-size 4m"),
-    ("blocks of 64 MiB", "--block-size 64m"),
-    ("zstd 9", "--compression zstd:level=9"),
-    ("zstd 22", "--compression zstd:level=22"),
-    ("lzma 6", "--compression lzma:level=6"),
+    ("blocks of 16 MiB", "--block-size 16m"),
+    ("no branch converters", "--compression lzma2:level=4"),
+    ("liblzma", "--compression lzma:level=6:dict=26"),
+    ("zstd 9", "--compression zstd:level=9:window=26:long"),
+    ("zstd 19", "--compression zstd:level=19:window=26"),
 ];
 
 /// Measures builds of one set with each variant in turn.
