@@ -23,7 +23,7 @@ const VARIANTS: &[(&str, &str)] = &[
     ("repeats in the open block alone", "--lookback 0"),
     ("repeats one block back", "--lookback 1"),
     ("one stream for all content", "--no-categorize"),
-    ("least memory", "--memory 700m"),
+    ("one gigabyte of memory", "--memory 1g"),
     ("blocks of 4 MiB", "--block-size 4m"),
     ("blocks of 16 MiB", "--block-size 16m"),
     ("no branch converters", "--compression lzma2:level=4"),
