@@ -17,7 +17,7 @@ mod spill;
 
 use std::fmt;
 use std::fs::File;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -44,7 +44,12 @@ struct Blocks {
     cache: Cache<u64, Outcome, ByMemory>,
     /// Held by the one who is finishing a block.
     finishing: Mutex<()>,
+    /// Threads that finish blocks or wait for their turn.
+    finishers: AtomicUsize,
 }
+
+/// The most threads that finish blocks or wait to; beyond, whoever read a block finishes it.
+const FINISHERS: usize = 8;
 
 /// What a cache has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,7 +63,8 @@ pub struct CacheStats {
     pub bytes: u64,
 }
 
-/// What opening gave, with the memory it took when that was last looked at; a failure is in the cache only until its waiters have been woken.
+/// What opening gave, with the memory it took when that was last looked at; a failure is in the
+/// cache only until its waiters have been woken.
 #[derive(Clone)]
 enum Outcome {
     Block { block: Arc<Block>, memory: u64 },
@@ -93,9 +99,13 @@ impl BlockCache {
             .build()
             .expect("all required options are set");
         let cache = Cache::with_options(options, ByMemory, Default::default(), Default::default());
-        let finishing = Mutex::new(());
+        let blocks = Blocks {
+            cache,
+            finishing: Mutex::new(()),
+            finishers: AtomicUsize::new(0),
+        };
         Self {
-            blocks: Arc::new(Blocks { cache, finishing }),
+            blocks: Arc::new(blocks),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             spill: OnceLock::new(),
@@ -219,18 +229,38 @@ impl Blocks {
     }
 }
 
-/// Finishes a block on a thread of its own, one at a time, unless it is evicted before.
+/// Finishes a block on a thread of its own, one at a time, unless it is evicted before; here where
+/// many threads wait already, so that a busy mount does not gather them.
 fn finish_later(blocks: &Arc<Blocks>, key: u64, block: &Arc<Block>) {
-    let (blocks, block) = (Arc::clone(blocks), Arc::downgrade(block));
-    let finish = move || {
-        let _turn = blocks.finishing.lock();
-        let Some(block) = block.upgrade() else { return };
-        // a failure is found again by whoever reads up to there
-        while Arc::strong_count(&block) > 1 && matches!(block.advance(), Ok(true)) {}
-        blocks.weigh(key, &block);
+    if blocks.finishers.fetch_add(1, Ordering::Relaxed) >= FINISHERS {
+        finish(blocks, key, block);
+        blocks.finishers.fetch_sub(1, Ordering::Relaxed);
+        return;
+    }
+    let (shared, block) = (Arc::clone(blocks), Arc::downgrade(block));
+    let work = move || {
+        let turn = shared.finishing.lock();
+        if let Some(block) = block.upgrade() {
+            finish(&shared, key, &block);
+        }
+        drop(turn);
+        shared.finishers.fetch_sub(1, Ordering::Relaxed);
     };
     // Where there can't be a thread, readers finish it in time.
-    let _ = thread::Builder::new().name("decode".into()).spawn(finish);
+    if thread::Builder::new()
+        .name("decode".into())
+        .spawn(work)
+        .is_err()
+    {
+        blocks.finishers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Decodes a block to its end while anybody else holds it.
+fn finish(blocks: &Blocks, key: u64, block: &Arc<Block>) {
+    // a failure is found again by whoever reads up to there
+    while Arc::strong_count(block) > 1 && matches!(block.advance(), Ok(true)) {}
+    blocks.weigh(key, block);
 }
 
 impl fmt::Debug for BlockCache {

@@ -8,6 +8,7 @@ use model::{Error, Result};
 
 use crate::anchors::Anchors;
 use crate::readahead;
+use crate::segment::OPEN_BLOCKS;
 
 /// Bytes of a build without its threads, by default.
 const BASE: u64 = 512 << 20;
@@ -60,7 +61,7 @@ impl Budget {
         let blocks = needs.content.div_ceil(block).max(1);
         let threads = needs.threads.max(1);
         // the block that is being filled, and the ends of those of other categories
-        let open = block * 2;
+        let open = block * OPEN_BLOCKS as u64;
         let fixed = readahead::BUDGET + Anchors::memory(needs.content) + needs.nodes * PER_NODE;
         // a block may be encoded to as many bytes, which wait for the image
         let worker = needs.encoder + block * 2;

@@ -157,7 +157,8 @@ fn prepare(
     let needs = Needs {
         threads,
         block_size,
-        encoder: encoder.memory(block_size),
+        // no block gets larger than all content
+        encoder: encoder.memory(block_size.min(u32::try_from(content).unwrap_or(u32::MAX))),
         content,
         nodes: tree.nodes().len() as u64,
     };

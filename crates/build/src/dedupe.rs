@@ -80,8 +80,10 @@ pub(crate) fn dedupe(
     let (files, empty): (Vec<_>, Vec<_>) = paths::files(tree)
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
-    let wanted = select(source, tree, &files, sketches.is_some());
     let alone = alone(tree, &files);
+    let skip = |index: &u32| sketches.is_none() && alone[*index as usize];
+    let wanted = (0..files.len() as u32).filter(|index| !skip(index));
+    let wanted = by_turn(source, tree, &files, wanted.collect());
     let bytes = wanted
         .iter()
         .map(|&index| paths::size(tree, files[index as usize]))
@@ -135,19 +137,9 @@ pub(crate) fn dedupe(
     Ok(group(tree, &files, empty, table))
 }
 
-/// Lists the files to read, as indices, in the order in which threads take them.
-fn select(source: &dyn Source, tree: &Tree, files: &[NodeId], all: bool) -> Vec<u32> {
-    let mut wanted: Vec<u32> = (0..files.len() as u32).collect();
+/// Puts the files to read, as indices, into the order in which threads take them.
+fn by_turn(source: &dyn Source, tree: &Tree, files: &[NodeId], mut wanted: Vec<u32>) -> Vec<u32> {
     let size = |index: u32| paths::size(tree, files[index as usize]);
-    if !all {
-        wanted.sort_unstable_by_key(|&index| size(index));
-        wanted = wanted
-            .chunk_by(|&a, &b| size(a) == size(b))
-            .filter(|same| same.len() > 1)
-            .flatten()
-            .copied()
-            .collect();
-    }
     wanted.sort_unstable_by_key(|&index| {
         let size = size(index);
         (

@@ -22,6 +22,13 @@ const FAR: usize = 512;
 /// time; shorter ones cost more metadata than they save.
 const NEAR: usize = 4096;
 
+/// The most open blocks. Together they have the bytes of `OPEN_BLOCKS` full ones at most, which is
+/// what the memory of a build counts with; else the fullest one is closed early.
+const OPEN: usize = 32;
+
+/// The bytes of all open blocks, in full ones.
+pub(crate) const OPEN_BLOCKS: usize = 2;
+
 /// Literal bytes are stored when there are so many, so that what follows can match them ...
 const FLUSH: usize = 32 << 10;
 
@@ -279,6 +286,8 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
             self.add_extent(Place { block, offset }, len);
             if self.past.open_len(block) == most {
                 self.seal(scan.category, block)?;
+            } else {
+                self.bound_open()?;
             }
         }
         Ok(())
@@ -293,6 +302,22 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         self.numbers.push(u32::MAX);
         self.open.push((category, block));
         block
+    }
+
+    /// Closes the fullest open block if there are too many, or too many bytes in them: content in
+    /// another order than by category may have any number of categories at a time.
+    fn bound_open(&mut self) -> Result<()> {
+        let len = |open: &(Category, u32)| self.past.open_len(open.1);
+        let bytes: usize = self.open.iter().map(len).sum();
+        if self.open.len() <= OPEN && bytes <= OPEN_BLOCKS * self.block_size {
+            return Ok(());
+        }
+        // of several, the one that was opened first
+        let fullest = self.open.iter().rev().max_by_key(|open| len(open));
+        match fullest.copied() {
+            Some((category, block)) => self.seal(category, block),
+            None => Ok(()),
+        }
     }
 
     /// Makes a segment of a block.
@@ -384,6 +409,40 @@ mod tests {
             (state >> 56) as u8
         };
         (0..len).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn open_blocks_are_bounded() {
+        const SIZE: usize = 1 << 10;
+        let total = 1 << 20;
+        let cut = Cut {
+            block_size: SIZE as u32,
+            codec_window: u64::MAX,
+            total,
+            retention: Retention {
+                kept: 2,
+                lookback: 0,
+                scratch: Scratch::new(std::env::temp_dir()),
+            },
+        };
+        let mut segmenter = Segmenter::new(cut, |_| Ok(())).unwrap();
+        for round in 0..400u64 {
+            let category = Category::Waveform(Waveform {
+                channels: 1 + (round % 100) as u8,
+                bits: 8,
+                bytes: 1,
+                order: ByteOrder::Little,
+                signed: true,
+                padding: Padding::Low,
+            });
+            segmenter.data(&noise(100, round), &[], category).unwrap();
+            segmenter.end();
+            let open = segmenter.open.iter();
+            let bytes: usize = open.map(|open| segmenter.past.open_len(open.1)).sum();
+            assert!(bytes <= OPEN_BLOCKS * SIZE && segmenter.open.len() <= OPEN);
+        }
+        let result = segmenter.finish().unwrap();
+        assert_eq!(result.lists.len(), 400);
     }
 
     #[test]
