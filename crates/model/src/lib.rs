@@ -14,6 +14,7 @@ mod observer;
 mod source;
 mod tree;
 mod writer;
+mod xattrs;
 
 pub use error::{Error, Kind, Place, Result};
 pub use image::{
@@ -28,5 +29,6 @@ pub use source::{FileContent, Source};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{
     Block, BlockId, Category, ContentMap, Geometry, ImageWriter, Loss, MapExtent, Segment,
-    SegmentEncoder, Summary,
+    SegmentEncoder, Summary, Tails,
 };
+pub use xattrs::{XattrPairs, XattrSet, XattrSets};

@@ -4,7 +4,7 @@
 //! file with several links is a hard link; the links of a directory are contiguous and sorted
 //! bytewise by name. Names are bytes.
 
-use crate::{Error, FileType, Meta, Rdev, Result};
+use crate::{Error, FileType, Meta, Rdev, Result, XattrSet, XattrSets};
 
 /// Names a node of a tree: an index, 0 is the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +76,8 @@ pub struct Node {
     pub meta: Meta,
     /// Type and content.
     pub content: Content,
+    /// Extended attributes.
+    pub xattrs: XattrSet,
     /// Number of links to it (1 for the root and every directory).
     pub links: u32,
     /// The first link to it; meaningless for the root.
@@ -116,10 +118,16 @@ pub struct Tree {
     nodes: Vec<Node>,
     links: Vec<Link>,
     arena: Vec<u8>,
+    xattrs: XattrSets,
     with_xattrs: u64,
 }
 
 impl Tree {
+    /// Tells the extended attributes that nodes name by their sets.
+    pub fn xattrs(&self) -> &XattrSets {
+        &self.xattrs
+    }
+
     /// Counts the nodes whose source has extended attributes; the tree does not hold these.
     pub fn with_xattrs(&self) -> u64 {
         self.with_xattrs
@@ -202,6 +210,7 @@ pub struct TreeBuilder {
     nodes: Vec<Node>,
     links: Vec<Link>,
     arena: Vec<u8>,
+    xattrs: XattrSets,
     with_xattrs: u64,
 }
 
@@ -212,6 +221,7 @@ impl TreeBuilder {
         let root = Node {
             meta: root,
             content,
+            xattrs: XattrSet::NONE,
             links: 1,
             first_link: 0,
         };
@@ -219,8 +229,18 @@ impl TreeBuilder {
             nodes: vec![root],
             links: Vec::new(),
             arena: Vec::new(),
+            xattrs: XattrSets::default(),
             with_xattrs: 0,
         }
+    }
+
+    /// Gives a node its extended attributes: full names and values, in any order.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that stands twice.
+    pub fn set_xattrs(&mut self, node: NodeId, pairs: &mut [(Vec<u8>, Vec<u8>)]) -> Result<()> {
+        self.nodes[node.index()].xattrs = self.xattrs.intern(pairs)?;
+        Ok(())
     }
 
     /// Notes that one more node has extended attributes in its source.
@@ -250,6 +270,7 @@ impl TreeBuilder {
         self.nodes.push(Node {
             meta,
             content,
+            xattrs: XattrSet::NONE,
             links: 0,
             first_link: 0,
         });
@@ -369,6 +390,7 @@ impl TreeBuilder {
             nodes,
             links,
             arena: self.arena,
+            xattrs: self.xattrs,
             with_xattrs: self.with_xattrs,
         }
     }

@@ -97,6 +97,32 @@ pub enum Geometry {
         /// The largest block in bytes before encoding.
         block_size: u32,
     },
+    /// Content is cut into units of one size. Every block holds one unit of one file, or it is a
+    /// fragment: ends of several files of one category.
+    ///
+    /// The extents of a file follow its units: each but the last is a unit's `Data` at offset 0 of
+    /// a block of its own, or a `Hole` of whole units (at the end of a file: up to that end). The
+    /// blocks of a file have consecutive numbers, whatever holes are between. What is left after
+    /// the last whole unit is a shorter block or lies in a fragment, as `tails` says.
+    PerFile {
+        /// Bytes of a unit; a fragment has no more.
+        unit: u32,
+        /// What becomes of the bytes after the last whole unit of a file.
+        tails: Tails,
+        /// Whether units of zeros are holes; else holes are data.
+        holes: bool,
+    },
+}
+
+/// Says where the end of a file goes that fills no whole unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tails {
+    /// Into a block of its own.
+    Alone,
+    /// Into a fragment if the file has no whole unit, else into a block of its own.
+    Small,
+    /// Into a fragment.
+    Shared,
 }
 
 /// A cut piece of content on its way to the encoder.

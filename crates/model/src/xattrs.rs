@@ -1,0 +1,140 @@
+//! Extended attributes of a tree: sets of full names and values, each set kept once.
+//!
+//! **Invariant:** the pairs of a set are sorted bytewise by name, no name stands twice, and set 0
+//! is the empty one. Equal sets have equal numbers; numbers follow the order of interning, so they
+//! are not for the bytes of an image.
+
+use std::collections::HashMap;
+
+use crate::{Error, Result};
+
+/// Names a set of extended attributes of one tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct XattrSet(pub u32);
+
+impl XattrSet {
+    /// The set of nodes without attributes.
+    pub const NONE: Self = Self(0);
+
+    /// Tells whether there are no attributes.
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// All sets of a tree.
+#[derive(Debug, Clone, Default)]
+pub struct XattrSets {
+    /// Each set but the empty one: for every pair the length of the name (u16) and of the value
+    /// (u32), both little-endian, then the bytes of both.
+    sets: Vec<Box<[u8]>>,
+    numbers: HashMap<Box<[u8]>, XattrSet>,
+}
+
+impl XattrSets {
+    /// Keeps a set and tells its number; the pairs are sorted on the way.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that stands twice, `Limit` for a name of 64 KiB or a value of 4 GiB.
+    pub fn intern(&mut self, pairs: &mut [(Vec<u8>, Vec<u8>)]) -> Result<XattrSet> {
+        if pairs.is_empty() {
+            return Ok(XattrSet::NONE);
+        }
+        pairs.sort_unstable();
+        if let Some(twice) = pairs.windows(2).find(|two| two[0].0 == two[1].0) {
+            let name = String::from_utf8_lossy(&twice[0].0).into_owned();
+            return Err(Error::invalid(format!(
+                "the extended attribute {name} stands twice"
+            )));
+        }
+        let mut bytes = Vec::new();
+        for (name, value) in &*pairs {
+            let name_len = u16::try_from(name.len());
+            let name_len = name_len.map_err(|_| Error::limit("an attribute's name of 64 KiB"))?;
+            let value_len = u32::try_from(value.len());
+            let value_len = value_len.map_err(|_| Error::limit("an attribute of 4 GiB"))?;
+            bytes.extend_from_slice(&name_len.to_le_bytes());
+            bytes.extend_from_slice(&value_len.to_le_bytes());
+            bytes.extend_from_slice(name);
+            bytes.extend_from_slice(value);
+        }
+        let bytes = bytes.into_boxed_slice();
+        if let Some(&known) = self.numbers.get(&bytes) {
+            return Ok(known);
+        }
+        let number = u32::try_from(self.sets.len() + 1);
+        let set =
+            XattrSet(number.map_err(|_| Error::limit("more than 4294967295 attribute sets"))?);
+        self.sets.push(bytes.clone());
+        self.numbers.insert(bytes, set);
+        Ok(set)
+    }
+
+    /// Tells how many sets there are, without the empty one; they are numbered from 1.
+    pub fn count(&self) -> u32 {
+        self.sets.len() as u32
+    }
+
+    /// Tells the names and values of a set, sorted by name; none for a set of another tree.
+    pub fn pairs(&self, set: XattrSet) -> XattrPairs<'_> {
+        let index = (set.0 as usize).checked_sub(1);
+        let bytes = index.and_then(|index| self.sets.get(index));
+        XattrPairs {
+            rest: bytes.map_or(&[], |bytes| bytes),
+        }
+    }
+}
+
+/// The names and values of one set.
+#[derive(Debug, Clone)]
+pub struct XattrPairs<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for XattrPairs<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name_len, rest) = self.rest.split_first_chunk::<2>()?;
+        let (value_len, rest) = rest.split_first_chunk::<4>()?;
+        let (name, rest) = rest.split_at(usize::from(u16::from_le_bytes(*name_len)));
+        let (value, rest) = rest.split_at(u32::from_le_bytes(*value_len) as usize);
+        self.rest = rest;
+        Some((name, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(name: &str, value: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        (name.as_bytes().to_vec(), value.to_vec())
+    }
+
+    #[test]
+    fn equal_sets_are_one() {
+        let mut sets = XattrSets::default();
+        assert_eq!(sets.intern(&mut []).unwrap(), XattrSet::NONE);
+        let mut two = [pair("user.b", b""), pair("security.a", b"\0\xff")];
+        let first = sets.intern(&mut two).unwrap();
+        two.reverse();
+        assert_eq!(sets.intern(&mut two).unwrap(), first);
+        let other = sets.intern(&mut [pair("user.b", b"x")]).unwrap();
+        assert_ne!(other, first);
+        assert_eq!(sets.count(), 2);
+        let shown: Vec<_> = sets.pairs(first).collect();
+        assert_eq!(
+            shown,
+            [(&b"security.a"[..], &b"\0\xff"[..]), (b"user.b", b"")]
+        );
+        assert_eq!(sets.pairs(XattrSet::NONE).count(), 0);
+        assert_eq!(sets.pairs(XattrSet(9)).count(), 0);
+    }
+
+    #[test]
+    fn a_name_twice_is_refused() {
+        let mut twice = [pair("user.a", b"1"), pair("user.a", b"2")];
+        assert!(XattrSets::default().intern(&mut twice).is_err());
+    }
+}

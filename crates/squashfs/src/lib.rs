@@ -1,0 +1,3 @@
+//! SquashFS images: nothing else knows their bytes.
+//!
+//! The format is described in `docs/formats/squashfs.md`.
