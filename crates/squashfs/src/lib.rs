@@ -1,3 +1,5 @@
 //! SquashFS images: nothing else knows their bytes.
 //!
 //! The format is described in `docs/formats/squashfs.md`.
+
+pub mod layout;
