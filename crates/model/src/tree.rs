@@ -119,7 +119,6 @@ pub struct Tree {
     links: Vec<Link>,
     arena: Vec<u8>,
     xattrs: XattrSets,
-    with_xattrs: u64,
 }
 
 impl Tree {
@@ -128,9 +127,10 @@ impl Tree {
         &self.xattrs
     }
 
-    /// Counts the nodes whose source has extended attributes; the tree does not hold these.
+    /// Counts the nodes that have extended attributes.
     pub fn with_xattrs(&self) -> u64 {
-        self.with_xattrs
+        let with = self.nodes.iter().filter(|node| !node.xattrs.is_none());
+        with.count() as u64
     }
 
     /// Tells all nodes; the index is the `NodeId`.
@@ -211,7 +211,6 @@ pub struct TreeBuilder {
     links: Vec<Link>,
     arena: Vec<u8>,
     xattrs: XattrSets,
-    with_xattrs: u64,
 }
 
 impl TreeBuilder {
@@ -230,7 +229,6 @@ impl TreeBuilder {
             links: Vec::new(),
             arena: Vec::new(),
             xattrs: XattrSets::default(),
-            with_xattrs: 0,
         }
     }
 
@@ -241,11 +239,6 @@ impl TreeBuilder {
     pub fn set_xattrs(&mut self, node: NodeId, pairs: &mut [(Vec<u8>, Vec<u8>)]) -> Result<()> {
         self.nodes[node.index()].xattrs = self.xattrs.intern(pairs)?;
         Ok(())
-    }
-
-    /// Notes that one more node has extended attributes in its source.
-    pub fn note_xattrs(&mut self) {
-        self.with_xattrs += 1;
     }
 
     /// Keeps a string (a symlink's target) in the arena.
@@ -391,7 +384,6 @@ impl TreeBuilder {
             links,
             arena: self.arena,
             xattrs: self.xattrs,
-            with_xattrs: self.with_xattrs,
         }
     }
 }

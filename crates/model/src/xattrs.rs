@@ -5,6 +5,7 @@
 //! are not for the bytes of an image.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::{Error, Result};
 
@@ -27,8 +28,9 @@ impl XattrSet {
 pub struct XattrSets {
     /// Each set but the empty one: for every pair the length of the name (u16) and of the value
     /// (u32), both little-endian, then the bytes of both.
-    sets: Vec<Box<[u8]>>,
-    numbers: HashMap<Box<[u8]>, XattrSet>,
+    sets: Vec<Arc<[u8]>>,
+    /// The number of each set; the bytes are shared with `sets`.
+    numbers: HashMap<Arc<[u8]>, XattrSet>,
 }
 
 impl XattrSets {
@@ -58,14 +60,14 @@ impl XattrSets {
             bytes.extend_from_slice(name);
             bytes.extend_from_slice(value);
         }
-        let bytes = bytes.into_boxed_slice();
-        if let Some(&known) = self.numbers.get(&bytes) {
+        if let Some(&known) = self.numbers.get(&*bytes) {
             return Ok(known);
         }
         let number = u32::try_from(self.sets.len() + 1);
         let set =
             XattrSet(number.map_err(|_| Error::limit("more than 4294967295 attribute sets"))?);
-        self.sets.push(bytes.clone());
+        let bytes: Arc<[u8]> = bytes.into();
+        self.sets.push(Arc::clone(&bytes));
         self.numbers.insert(bytes, set);
         Ok(set)
     }

@@ -1,7 +1,7 @@
 //! An image as a source: what any `model::Image` shows becomes a tree and its files' content.
 //!
 //! Enters an opened image; leaves a `Tree` with everything that `Image` tells (hard links, holes,
-//! devices, times as fine as the image has them). Nothing here knows a format.
+//! devices, extended attributes, times as fine as the image has them). Nothing here knows a format.
 //! **Invariant:** the tree depends on the image alone. An image does not change, so a file that
 //! cannot be read means damage: the first such error is kept in the `Damage` that the caller gave.
 
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
             open: vec![(root, NodeId::ROOT)],
             tally: Tally::default(),
         };
-        walk.note_xattrs(root)?;
+        walk.take_xattrs(root, NodeId::ROOT)?;
         Ok(walk)
     }
 
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
         if inode.kind == FileType::Directory {
             self.open.push((ino, node));
         }
-        self.note_xattrs(ino)
+        self.take_xattrs(ino, node)
     }
 
     fn content(&mut self, inode: &Inode) -> Result<Content> {
@@ -191,11 +191,11 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn note_xattrs(&mut self, ino: Ino) -> Result<()> {
-        if self.image.info().capability.xattrs && !self.image.xattrs(ino)?.is_empty() {
-            self.builder.note_xattrs();
+    fn take_xattrs(&mut self, ino: Ino, node: NodeId) -> Result<()> {
+        if !self.image.info().capability.xattrs {
+            return Ok(());
         }
-        Ok(())
+        self.builder.set_xattrs(node, &mut self.image.xattrs(ino)?)
     }
 
     fn tell(&mut self) {

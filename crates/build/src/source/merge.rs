@@ -125,7 +125,7 @@ impl Source for Merge {
             .iter()
             .map(|part| part.source.scan(observer))
             .collect::<Result<Vec<Tree>>>()?;
-        let mut union = Union::new(&self.parts, &trees, made_up(&trees));
+        let mut union = Union::new(&self.parts, &trees, made_up(&trees))?;
         union.run()?;
         if let (true, Some(first)) = (self.strict, union.conflicts.first.first()) {
             return Err(Error::invalid(format!(

@@ -6,20 +6,22 @@
 //! **Invariant:** what cannot be read is told to the observer and left out; an unreadable
 //! directory stays, empty.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Condvar, Mutex};
 
 use model::{
     Content, Error, FileType, NodeId, Observer, Rdev, Result, Stage, Tally, Tree, TreeBuilder,
+    Xattrs,
 };
 use rustix::fs::{OFlags, RawDir};
 use rustix::io::Errno;
 
 use super::status::{self, Identity, Status};
-use super::{Directory, beneath};
+use super::{Directory, attributes, beneath};
 use crate::threads::{self, lock};
 
 /// Bytes of directory entries a `getdents` call may return.
@@ -32,14 +34,15 @@ const BATCH: usize = 1024;
 pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> Result<Tree> {
     let root = status::of_fd(&dir.root)
         .map_err(|errno| Error::io("cannot stat the input directory", errno).path(&dir.path))?;
-    let mut builder = TreeBuilder::new(root.meta);
-    if status::has_xattrs(&dir.root, c".") {
-        builder.note_xattrs();
-    }
     let growth = Growth {
-        builder,
+        builder: TreeBuilder::new(root.meta),
         inodes: HashMap::new(),
     };
+    let readable = attributes::are_readable(&dir.root);
+    if !readable {
+        let error = Error::unsupported("extended attributes are left out, without /proc");
+        observer.warn(&error.path(&dir.path));
+    }
     let first = Task {
         node: NodeId::ROOT,
         path: Vec::new(),
@@ -55,7 +58,12 @@ pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> 
         }),
         wake: Condvar::new(),
         growth: Mutex::new(growth),
+        xattrs: readable,
     };
+    let mut own = walk.xattrs(&dir.root, c".", &[]);
+    lock(&walk.growth)
+        .builder
+        .set_xattrs(NodeId::ROOT, &mut own)?;
     threads::run("scan", threads, || walk.work())?;
     let growth = walk
         .growth
@@ -89,7 +97,7 @@ struct Entry {
     status: Status,
     kind: FileType,
     target: Vec<u8>,
-    has_xattrs: bool,
+    xattrs: Xattrs,
 }
 
 struct Walk<'a> {
@@ -99,6 +107,8 @@ struct Walk<'a> {
     queue: Mutex<Queue>,
     wake: Condvar,
     growth: Mutex<Growth>,
+    /// Whether extended attributes can be read at all.
+    xattrs: bool,
 }
 
 impl Walk<'_> {
@@ -213,12 +223,20 @@ impl Walk<'_> {
             }
         }
         Some(Entry {
-            has_xattrs: status::has_xattrs(dir, &name),
+            xattrs: self.xattrs(dir, &name, &path),
             name,
             status,
             kind,
             target,
         })
+    }
+
+    /// Reads the extended attributes of a name; what can't be read is told and left out.
+    fn xattrs(&self, dir: &OwnedFd, name: &CStr, path: &[u8]) -> Xattrs {
+        if !self.xattrs {
+            return Xattrs::new();
+        }
+        attributes::read(dir, name, &mut |what, errno| self.warn(what, errno, path))
     }
 
     /// Adds entries to the tree and queues the directories among them.
@@ -229,8 +247,8 @@ impl Walk<'_> {
             ..Tally::default()
         };
         let mut growth = lock(&self.growth);
-        for entry in batch.drain(..) {
-            let node = growth.add(task.node, &entry)?;
+        for mut entry in batch.drain(..) {
+            let node = growth.add(task.node, &mut entry)?;
             if entry.kind == FileType::File {
                 tally.bytes = tally.bytes.saturating_add(entry.status.size);
             }
@@ -251,7 +269,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn warn(&self, what: &'static str, errno: Errno, path: &[u8]) {
+    fn warn(&self, what: impl Into<Cow<'static, str>>, errno: Errno, path: &[u8]) {
         self.observer
             .warn(&Error::io(what, errno).path(self.dir.full_path(path)));
     }
@@ -275,7 +293,7 @@ impl Drop for Turn<'_, '_> {
 }
 
 impl Growth {
-    fn add(&mut self, parent: NodeId, entry: &Entry) -> Result<NodeId> {
+    fn add(&mut self, parent: NodeId, entry: &mut Entry) -> Result<NodeId> {
         let Status {
             identity,
             meta,
@@ -301,9 +319,7 @@ impl Growth {
         let node = self
             .builder
             .add(parent, entry.name.as_bytes(), meta, content)?;
-        if entry.has_xattrs {
-            self.builder.note_xattrs();
-        }
+        self.builder.set_xattrs(node, &mut entry.xattrs)?;
         if shared {
             self.inodes.insert(identity, node);
         }

@@ -1,7 +1,7 @@
 //! What `statx` tells, in the model's words.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use model::{FileType, Meta, Rdev, Time, Times};
 use rustix::fs::{AtFlags, Statx, StatxFlags, StatxTimestamp};
@@ -35,22 +35,6 @@ pub(super) fn of_fd(fd: impl AsFd) -> Result<Status> {
 pub(super) fn of_name(dir: impl AsFd, name: &CStr) -> Result<Status> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS).map(|s| convert(&s))
-}
-
-/// Tells whether a name in a directory has extended attributes, not following a symlink; those that
-/// can't be listed are none.
-///
-/// There is a system call for a name below an open directory only since Linux 6.13: until then the
-/// way goes through `/proc`.
-pub(super) fn has_xattrs(dir: &OwnedFd, name: &CStr) -> bool {
-    let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
-    path.extend_from_slice(name.to_bytes());
-    // no list of names fits into one byte: that there is one is all that is asked
-    let mut small = [0_u8; 1];
-    match rustix::fs::llistxattr(&*path, &mut small) {
-        Ok(size) => size > 0,
-        Err(errno) => errno == rustix::io::Errno::RANGE,
-    }
 }
 
 fn convert(stat: &Statx) -> Status {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder};
+use model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder, Xattrs};
 
 use super::{Conflict, Conflicts, DIRECTORY, KEPT, Origin, Part};
 
@@ -41,17 +41,17 @@ pub(super) struct Union<'a> {
 }
 
 impl<'a> Union<'a> {
-    pub(super) fn new(parts: &'a [Part], trees: &'a [Tree], made_up: Meta) -> Self {
+    pub(super) fn new(parts: &'a [Part], trees: &'a [Tree], made_up: Meta) -> Result<Self> {
         let root = parts
             .iter()
             .zip(trees)
             .rfind(|(part, _)| part.at.is_empty());
         let meta = root.map_or(made_up, |(_, tree)| tree.node(NodeId::ROOT).meta);
         let mut builder = TreeBuilder::new(meta);
-        for _ in 0..trees.iter().map(Tree::with_xattrs).sum() {
-            builder.note_xattrs();
+        if let Some((_, tree)) = root {
+            take_xattrs(&mut builder, NodeId::ROOT, tree, NodeId::ROOT)?;
         }
-        Self {
+        Ok(Self {
             parts,
             trees,
             builder,
@@ -59,7 +59,7 @@ impl<'a> Union<'a> {
             origins: vec![None],
             linked: vec![BTreeMap::new(); trees.len()],
             conflicts: Conflicts::default(),
-        }
+        })
     }
 
     /// Goes over all directories.
@@ -146,6 +146,10 @@ impl<'a> Union<'a> {
         let real = kept.iter().rfind(|layer| layer.way.is_empty());
         let meta = real.map_or(self.made_up, |layer| self.tree(layer).node(layer.node).meta);
         let id = self.builder.add(dir.id, name, meta, DIRECTORY)?;
+        if let Some(layer) = real {
+            let tree = self.tree(layer);
+            take_xattrs(&mut self.builder, id, tree, layer.node)?;
+        }
         self.origins.push(None);
         let layers = kept.to_vec();
         Ok(Some(Open { id, path, layers }))
@@ -163,6 +167,7 @@ impl<'a> Union<'a> {
             other => other,
         };
         let id = self.builder.add(parent, name, node.meta, content)?;
+        take_xattrs(&mut self.builder, id, tree, layer.node)?;
         self.origins.push(Some(Origin {
             part: layer.part,
             node: layer.node,
@@ -186,6 +191,19 @@ impl<'a> Union<'a> {
             }
         }
     }
+}
+
+/// Gives a node the extended attributes of a node of a part's tree.
+fn take_xattrs(builder: &mut TreeBuilder, to: NodeId, tree: &Tree, from: NodeId) -> Result<()> {
+    let set = tree.node(from).xattrs;
+    if set.is_none() {
+        return Ok(());
+    }
+    let pairs = tree.xattrs().pairs(set);
+    let mut pairs: Xattrs = pairs
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    builder.set_xattrs(to, &mut pairs)
 }
 
 /// Tells the layers of the common root.
