@@ -19,6 +19,7 @@ pub mod lz4;
 mod lzma2;
 mod options;
 pub mod ricepp;
+pub mod unit;
 pub mod xz;
 pub mod zstd;
 

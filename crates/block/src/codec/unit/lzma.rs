@@ -1,0 +1,13 @@
+//! LZMA streams with the header of `.lzma` files: properties, dictionary size, decoded size.
+
+use liblzma::stream::Stream;
+use model::Result;
+
+use super::{LZMA_TABLES, MAX_DICTIONARY, lzma_error, run_lzma};
+
+/// Decodes one stream.
+pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
+    let decoder = Stream::new_lzma_decoder(MAX_DICTIONARY + LZMA_TABLES);
+    let decoder = decoder.map_err(|error| lzma_error("lzma", error))?;
+    run_lzma(decoder, "lzma", stream, room)
+}

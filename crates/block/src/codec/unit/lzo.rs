@@ -1,0 +1,14 @@
+//! LZO1X streams up to their end marker.
+
+use lzokay::Error as Lzo;
+use model::{Error, Result};
+
+use super::too_long;
+
+/// Decodes one stream. It has no checksum.
+pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
+    lzokay::decompress::decompress(stream, room).map_err(|error| match error {
+        Lzo::OutputOverrun => too_long("lzo", room),
+        error => Error::corrupt("lzo: damaged stream").because(error),
+    })
+}

@@ -1,0 +1,138 @@
+//! Units of other encoders decode; damaged, cut and too long ones are refused.
+
+use std::io::Write;
+
+use liblzma::stream::{Action, Check, Filters, LzmaOptions, Stream};
+use model::Kind;
+
+use super::*;
+
+/// Text that repeats, then bytes that do not.
+fn content(len: usize) -> Vec<u8> {
+    let mut state = 7u32;
+    let mut noise = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    let text = b"a unit of a file, and again ".iter().copied().cycle();
+    let mut bytes: Vec<u8> = text.take(len * 3 / 4).collect();
+    bytes.resize_with(len, &mut noise);
+    bytes
+}
+
+fn lzma_stream(mut encoder: Stream, raw: &[u8]) -> Vec<u8> {
+    let mut encoded = Vec::with_capacity(raw.len() * 2 + 4096);
+    encoder
+        .process_vec(raw, &mut encoded, Action::Finish)
+        .unwrap();
+    encoded
+}
+
+/// Encodes with libraries that are not the decoder's own where there are such.
+fn encoded(codec: UnitCodec, raw: &[u8]) -> Vec<u8> {
+    let options = LzmaOptions::new_preset(6).unwrap();
+    match codec {
+        UnitCodec::Zlib => {
+            let mut encoder =
+                flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(9));
+            encoder.write_all(raw).unwrap();
+            encoder.finish().unwrap()
+        }
+        UnitCodec::Lzma => lzma_stream(Stream::new_lzma_encoder(&options).unwrap(), raw),
+        UnitCodec::Lzo => lzokay::compress::compress(raw).unwrap(),
+        UnitCodec::Xz => {
+            let mut filters = Filters::new();
+            filters.x86().lzma2(&options);
+            lzma_stream(
+                Stream::new_stream_encoder(&filters, Check::Crc32).unwrap(),
+                raw,
+            )
+        }
+        UnitCodec::Lz4 => {
+            let mut encoded = Vec::new();
+            lzzzz::lz4::compress_to_vec(raw, &mut encoded, 1).unwrap();
+            encoded
+        }
+        UnitCodec::Zstd => {
+            let mut encoded = vec![0; zstd_safe::compress_bound(raw.len())];
+            let len = zstd_safe::compress(&mut encoded[..], raw, 15).unwrap();
+            encoded.truncate(len);
+            encoded
+        }
+    }
+}
+
+const ALL: [UnitCodec; 6] = [
+    UnitCodec::Zlib,
+    UnitCodec::Lzma,
+    UnitCodec::Lzo,
+    UnitCodec::Xz,
+    UnitCodec::Lz4,
+    UnitCodec::Zstd,
+];
+
+#[test]
+fn units_come_back() {
+    for codec in ALL {
+        for len in [1, 100, 8192, 1 << 20] {
+            let raw = content(len);
+            let stream = encoded(codec, &raw);
+            for spare in [0, 77] {
+                let mut room = vec![0xaa; len + spare];
+                let found = codec.decode(&stream, &mut room).unwrap();
+                assert_eq!(found, len, "{codec:?}");
+                assert!(room[..len] == raw, "{codec:?} {len}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_than_the_room_is_refused() {
+    let raw = content(8193);
+    for codec in ALL {
+        let stream = encoded(codec, &raw);
+        let mut room = vec![0; 8192];
+        let error = codec.decode(&stream, &mut room).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt, "{codec:?}: {error}");
+        assert!(codec.decode(&stream, &mut []).is_err(), "{codec:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_is_refused() {
+    let raw = content(8192);
+    for codec in ALL {
+        let stream = encoded(codec, &raw);
+        let mut room = vec![0; 8192];
+        for len in [0, 1, 10, stream.len() / 2, stream.len() - 1] {
+            // LZ4 has no end: a part can be a block, but a shorter one
+            match codec.decode(&stream[..len], &mut room) {
+                Ok(found) => assert!(codec == UnitCodec::Lz4 && found < raw.len(), "{codec:?}"),
+                Err(error) => assert_eq!(error.kind(), Kind::Corrupt, "{codec:?}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_never_panics() {
+    let raw = content(4096);
+    for codec in ALL {
+        let stream = encoded(codec, &raw);
+        let mut room = vec![0; 8192];
+        for at in 0..stream.len() {
+            let mut damaged = stream.clone();
+            damaged[at] ^= 1 << (at % 8);
+            let _ = codec.decode(&damaged, &mut room);
+        }
+    }
+}
+
+#[test]
+fn a_giant_dictionary_is_refused() {
+    let mut stream = encoded(UnitCodec::Lzma, &content(100));
+    stream[1..5].copy_from_slice(&(1u32 << 30).to_le_bytes());
+    let error = UnitCodec::Lzma.decode(&stream, &mut [0; 100]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Limit, "{error}");
+}

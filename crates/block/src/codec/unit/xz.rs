@@ -1,0 +1,13 @@
+//! Single xz streams: any filter chain of liblzma, any check.
+
+use liblzma::stream::Stream;
+use model::Result;
+
+use super::{LZMA_TABLES, MAX_DICTIONARY, lzma_error, run_lzma};
+
+/// Decodes one stream; its check is compared.
+pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
+    let decoder = Stream::new_stream_decoder(MAX_DICTIONARY + LZMA_TABLES, 0);
+    let decoder = decoder.map_err(|error| lzma_error("xz", error))?;
+    run_lzma(decoder, "xz", stream, room)
+}
