@@ -1,6 +1,7 @@
 //! The cache of decoded blocks that every reader of an image shares.
 //!
-//! In: a block's key, a range of its bytes, and the way to open it. Out: these bytes, from memory
+//! In: a block's key (96 bits that its image is free to choose, behind the image's own 32), a range of
+//! its bytes, and the way to open it. Out: these bytes, from memory
 //! if they are there.
 //!
 //! **Invariant:** many readers of one missing block share one decode, and each waits only for what
@@ -17,7 +18,7 @@ mod spill;
 
 use std::fmt;
 use std::fs::File;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -41,7 +42,7 @@ pub struct BlockCache {
 
 /// What threads that finish blocks share with the cache.
 struct Blocks {
-    cache: Cache<u64, Outcome, ByMemory>,
+    cache: Cache<u128, Outcome, ByMemory>,
     /// Held by the one who is finishing a block.
     finishing: Mutex<()>,
     /// Threads that finish blocks or wait for their turn.
@@ -50,6 +51,13 @@ struct Blocks {
 
 /// The most threads that finish blocks or wait to; beyond, whoever read a block finishes it.
 const FINISHERS: usize = 8;
+
+/// Tells what the keys of an image's blocks begin with: no other image of this process has the same.
+/// The low 96 bits are zero.
+pub fn image_key() -> u128 {
+    static OPENED: AtomicU32 = AtomicU32::new(0);
+    u128::from(OPENED.fetch_add(1, Ordering::Relaxed)) << 96
+}
 
 /// What a cache has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,8 +82,8 @@ enum Outcome {
 #[derive(Clone)]
 struct ByMemory;
 
-impl Weighter<u64, Outcome> for ByMemory {
-    fn weight(&self, _key: &u64, outcome: &Outcome) -> u64 {
+impl Weighter<u128, Outcome> for ByMemory {
+    fn weight(&self, _key: &u128, outcome: &Outcome) -> u64 {
         match outcome {
             // what weighs nothing would never be evicted
             Outcome::Block { memory, .. } => (*memory).max(1),
@@ -124,7 +132,7 @@ impl BlockCache {
     /// `open` must not ask this cache for the same key.
     pub fn read(
         &self,
-        key: u64,
+        key: u128,
         offset: u64,
         buf: &mut [u8],
         open: impl FnOnce() -> Result<Opened>,
@@ -151,7 +159,11 @@ impl BlockCache {
 
     /// Gives the block of a key, and whether it had to be opened. Who asks for a block that another
     /// thread is opening waits for that thread's result or error.
-    fn block(&self, key: u64, open: impl FnOnce() -> Result<Opened>) -> Result<(Arc<Block>, bool)> {
+    fn block(
+        &self,
+        key: u128,
+        open: impl FnOnce() -> Result<Opened>,
+    ) -> Result<(Arc<Block>, bool)> {
         let cache = &self.blocks.cache;
         let guard = match cache.get_value_or_guard(&key, None) {
             GuardResult::Guard(guard) => guard,
@@ -211,7 +223,7 @@ impl BlockCache {
 
 impl Blocks {
     /// Takes the memory of a block into account as it is now.
-    fn weigh(&self, key: u64, block: &Arc<Block>) {
+    fn weigh(&self, key: u128, block: &Arc<Block>) {
         block.weigh(|memory| {
             let block = Arc::clone(block);
             // Refused if it was evicted in between: it is gone then when its readers are.
@@ -221,7 +233,7 @@ impl Blocks {
         });
     }
 
-    fn forget(&self, key: u64, block: &Arc<Block>) {
+    fn forget(&self, key: u128, block: &Arc<Block>) {
         self.cache.remove_if(&key, |outcome| match outcome {
             Outcome::Block { block: kept, .. } => Arc::ptr_eq(kept, block),
             Outcome::Failed(_) => false,
@@ -231,7 +243,7 @@ impl Blocks {
 
 /// Finishes a block on a thread of its own, one at a time, unless it is evicted before; here where
 /// many threads wait already, so that a busy mount does not gather them.
-fn finish_later(blocks: &Arc<Blocks>, key: u64, block: &Arc<Block>) {
+fn finish_later(blocks: &Arc<Blocks>, key: u128, block: &Arc<Block>) {
     if blocks.finishers.fetch_add(1, Ordering::Relaxed) >= FINISHERS {
         finish(blocks, key, block);
         blocks.finishers.fetch_sub(1, Ordering::Relaxed);
@@ -257,7 +269,7 @@ fn finish_later(blocks: &Arc<Blocks>, key: u64, block: &Arc<Block>) {
 }
 
 /// Decodes a block to its end while anybody else holds it.
-fn finish(blocks: &Blocks, key: u64, block: &Arc<Block>) {
+fn finish(blocks: &Blocks, key: u128, block: &Arc<Block>) {
     // a failure is found again by whoever reads up to there
     while Arc::strong_count(block) > 1 && matches!(block.advance(), Ok(true)) {}
     blocks.weigh(key, block);

@@ -52,6 +52,33 @@ pub fn sha512_256(bytes: &[u8]) -> [u8; 32] {
     Sha512_256::digest(bytes).into()
 }
 
+/// Continues a CRC32C (Castagnoli, RFC 3720) over more bytes. The first state is `u32::MAX`; whether
+/// the last is inverted is the format's business.
+pub fn crc32c(state: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(state, |state, &byte| {
+        let [low, ..] = state.to_le_bytes();
+        (state >> 8) ^ CRC32C.get(usize::from(low ^ byte)).copied().unwrap_or(0)
+    })
+}
+
+/// What each low byte of a state adds to the next.
+const CRC32C: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut state = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            let carry = state & 1;
+            state = (state >> 1) ^ (0x82f6_3b78 * carry);
+            bit += 1;
+        }
+        table[byte] = state;
+        byte += 1;
+    }
+    table
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +87,17 @@ mod tests {
     fn xxh3_of_known_bytes() {
         assert_eq!(xxh3_64(b""), 0x2d06_8005_38d3_94c2);
         assert_eq!(xxh3_64(b"abc"), 0x78af_5f94_892f_3950);
+    }
+
+    #[test]
+    fn crc32c_of_known_bytes() {
+        // RFC 3720, B.4
+        let crc = |bytes: &[u8]| !crc32c(u32::MAX, bytes);
+        assert_eq!(crc(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc(&[0xff; 32]), 0x62a8_ab43);
+        let counted: Vec<u8> = (0..32).collect();
+        let (first, second) = counted.split_at(11);
+        assert_eq!(!crc32c(crc32c(u32::MAX, first), second), 0x46dd_794e);
     }
 
     #[test]

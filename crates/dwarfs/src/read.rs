@@ -19,9 +19,8 @@ mod table;
 mod validate;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use block::cache::BlockCache;
+use block::cache::{self, BlockCache};
 use block::{ReadAt, Window};
 use model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 
@@ -85,14 +84,11 @@ pub struct Dwarfs {
     info: ImageInfo,
     cache: Arc<BlockCache>,
     /// What tells this image's blocks from those of others in a shared cache.
-    cache_key: u64,
+    cache_key: u128,
 }
 
 /// The most decoded bytes of a schema: it becomes objects that take several times as much memory.
 const SCHEMA_LIMIT: u64 = 64 << 20;
-
-/// Numbers the images of this process; see `Dwarfs::cache_key`.
-static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl Dwarfs {
     /// Opens an image and validates its metadata, in time linear in the metadata.
@@ -125,7 +121,7 @@ impl Dwarfs {
             let typical = metadata.block_size.max(options.cache_bytes / blocks);
             Arc::new(BlockCache::new(options.cache_bytes, typical))
         });
-        let cache_key = OPENED.fetch_add(1, Ordering::Relaxed) << 32;
+        let cache_key = cache::image_key();
         Ok(Self {
             reader,
             sections,

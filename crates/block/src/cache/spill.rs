@@ -27,7 +27,7 @@ struct Places {
     /// Where the next block goes.
     end: u64,
     /// The part of the file that is each block.
-    of: HashMap<u64, Window>,
+    of: HashMap<u128, Window>,
 }
 
 impl Spill {
@@ -39,7 +39,7 @@ impl Spill {
     }
 
     /// Opens a block from the file, or, the first time, as `open` does, and keeps it.
-    pub(super) fn open(&self, key: u64, open: impl FnOnce() -> Result<Opened>) -> Result<Opened> {
+    pub(super) fn open(&self, key: u128, open: impl FnOnce() -> Result<Opened>) -> Result<Opened> {
         let kept = self.places.lock().of.get(&key).cloned();
         if let Some(window) = kept {
             return Ok(Opened::Stored(window));

@@ -17,7 +17,7 @@ fn whole(bytes: Vec<u8>) -> impl FnOnce() -> Result<Opened> {
 /// Reads from the start of a block.
 fn read(
     cache: &BlockCache,
-    key: u64,
+    key: u128,
     len: usize,
     open: impl FnOnce() -> Result<Opened>,
 ) -> Result<Vec<u8>> {
@@ -393,8 +393,8 @@ fn a_file_keeps_what_memory_does_not() {
     let cache = BlockCache::new(1000, 100);
     cache.spill_to(tempfile::tempfile().unwrap());
     let opened = AtomicUsize::new(0);
-    let bytes = |key: u64| -> Vec<u8> { (0..100).map(|at| (key * 7 + at) as u8).collect() };
-    let open = |key: u64| {
+    let bytes = |key: u128| -> Vec<u8> { (0..100).map(|at| (key * 7 + at) as u8).collect() };
+    let open = |key: u128| {
         opened.fetch_add(1, Ordering::Relaxed);
         if key.is_multiple_of(2) {
             return Ok(Opened::Decoded(bytes(key)));

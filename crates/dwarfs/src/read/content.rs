@@ -222,7 +222,7 @@ impl Dwarfs {
     }
 
     fn copy_from_block(&self, block: u32, offset: u64, target: &mut [u8]) -> Result<()> {
-        let key = self.cache_key | u64::from(block);
+        let key = self.cache_key | u128::from(block);
         let open = || {
             self.with_block(block, |extent, header| {
                 self.reader.open(extent, header, self.metadata.block_size)

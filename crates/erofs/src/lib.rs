@@ -1,0 +1,5 @@
+//! EROFS images, as Linux up to 6.18 mounts them: nothing else knows their bytes.
+//!
+//! The format is described in `docs/formats/erofs.md`.
+
+pub mod layout;
