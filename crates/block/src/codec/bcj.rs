@@ -26,7 +26,8 @@ pub enum Bcj {
 }
 
 impl Bcj {
-    pub(super) const NAMES: [(&'static str, Self); 8] = [
+    /// All converters by their names.
+    pub const NAMES: [(&'static str, Self); 8] = [
         ("x86", Self::X86),
         ("powerpc", Self::PowerPc),
         ("ia64", Self::Ia64),

@@ -19,6 +19,7 @@ pub mod lz4;
 mod lzma2;
 mod options;
 pub mod ricepp;
+pub mod small;
 pub mod unit;
 pub mod xz;
 pub mod zstd;
@@ -31,6 +32,7 @@ use model::{Error, Result};
 pub use bcj::{Bcj, Binary};
 pub use decoder::Decoder;
 pub use encoding::Encoding;
+pub use options::Options;
 
 /// Fails with `Limit` if a decoded size is above what the caller allows.
 pub fn check_limit(decoded: u64, limit: u64) -> Result<()> {

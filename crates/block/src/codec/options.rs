@@ -12,7 +12,8 @@ use std::str::FromStr;
 use model::{Error, Result};
 
 /// The options of one codec while they are being taken.
-pub(super) struct Options<'a> {
+#[derive(Debug)]
+pub struct Options<'a> {
     text: &'a str,
     name: &'a str,
     left: Vec<(&'a str, Option<&'a str>)>,
@@ -21,7 +22,7 @@ pub(super) struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// Splits the text into its parts.
-    pub(super) fn new(text: &'a str) -> Result<Self> {
+    pub fn new(text: &'a str) -> Result<Self> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
         let mut left: Vec<(&str, Option<&str>)> = Vec::new();
@@ -46,12 +47,12 @@ impl<'a> Options<'a> {
     }
 
     /// Tells the codec's name.
-    pub(super) fn name(&self) -> &'a str {
+    pub fn name(&self) -> &'a str {
         self.name
     }
 
     /// Takes a number, under any of its names.
-    pub(super) fn number<T>(&mut self, keys: &[&str], range: RangeInclusive<T>) -> Result<Option<T>>
+    pub fn number<T>(&mut self, keys: &[&str], range: RangeInclusive<T>) -> Result<Option<T>>
     where
         T: FromStr + PartialOrd + Display,
     {
@@ -68,11 +69,7 @@ impl<'a> Options<'a> {
     }
 
     /// Takes one of several words.
-    pub(super) fn choice<T: Copy>(
-        &mut self,
-        key: &str,
-        choices: &[(&str, T)],
-    ) -> Result<Option<T>> {
+    pub fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
         let words: Vec<&str> = choices.iter().map(|&(word, _)| word).collect();
         let shape = format!("{key}={}", words.join("|"));
         self.allowed.push(shape.clone());
@@ -87,7 +84,7 @@ impl<'a> Options<'a> {
     }
 
     /// Takes a word without a value.
-    pub(super) fn flag(&mut self, key: &str) -> Result<bool> {
+    pub fn flag(&mut self, key: &str) -> Result<bool> {
         self.allowed.push(key.to_owned());
         match self.take(&[key])? {
             None => Ok(false),
@@ -97,7 +94,7 @@ impl<'a> Options<'a> {
     }
 
     /// Fails if something is left that the codec does not know.
-    pub(super) fn finish(self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
         let Some(&(key, _)) = self.left.first() else {
             return Ok(());
         };

@@ -213,6 +213,16 @@ pub(super) fn encode(raw: &[u8], options: Options) -> Result<Vec<u8>> {
         return Ok(plain);
     };
     let mut filters = Filters::new();
+    let filtered = encode_with(raw, chain(&mut filters, bcj).lzma2(&lzma))?;
+    Ok(if filtered.len() < plain.len() {
+        filtered
+    } else {
+        plain
+    })
+}
+
+/// Adds a branch converter to a chain.
+pub(super) fn chain(filters: &mut Filters, bcj: Bcj) -> &mut Filters {
     match bcj {
         Bcj::X86 => filters.x86(),
         Bcj::PowerPc => filters.powerpc(),
@@ -222,13 +232,7 @@ pub(super) fn encode(raw: &[u8], options: Options) -> Result<Vec<u8>> {
         Bcj::Arm64 => filters.arm64(),
         Bcj::RiscV => filters.riscv(),
         Bcj::Sparc => filters.sparc(),
-    };
-    let filtered = encode_with(raw, filters.lzma2(&lzma))?;
-    Ok(if filtered.len() < plain.len() {
-        filtered
-    } else {
-        plain
-    })
+    }
 }
 
 /// The smallest dictionary that LZMA2 knows, in bytes.
@@ -238,7 +242,12 @@ const MIN_DICT: u32 = 4096;
 pub(super) const DICT_OF_LEVEL: [u32; 10] = [18, 20, 21, 22, 22, 23, 23, 24, 25, 26];
 
 fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {
-    let mut encoder = Stream::new_stream_encoder(filters, Check::Crc64).map_err(cannot_encode)?;
+    let encoder = Stream::new_stream_encoder(filters, Check::Crc64).map_err(cannot_encode)?;
+    finish(encoder, raw)
+}
+
+/// Encodes all of a block with a new encoder.
+pub(super) fn finish(mut encoder: Stream, raw: &[u8]) -> Result<Vec<u8>> {
     let mut encoded = Vec::with_capacity(raw.len() / 2 + 128);
     let mut rest = raw;
     loop {
@@ -257,7 +266,7 @@ fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {
 }
 
 #[cold]
-fn cannot_encode(error: liblzma::stream::Error) -> Error {
+pub(super) fn cannot_encode(error: liblzma::stream::Error) -> Error {
     match error {
         liblzma::stream::Error::Mem => Error::limit("xz: no memory for the encoder"),
         error => Error::invalid("xz: cannot encode").because(error),

@@ -29,3 +29,10 @@ mod trial;
 mod tests;
 
 pub(super) use encoder::{Options, encode};
+
+/// Tells whether a branch converter changes anything in a block.
+pub(super) fn changes(bcj: super::Bcj, block: &[u8]) -> bool {
+    let mut converted = block.to_vec();
+    bcj::convert(bcj, &mut converted);
+    converted != block
+}

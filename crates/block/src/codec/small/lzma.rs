@@ -1,0 +1,28 @@
+//! LZMA with the header of `.lzma` files: properties, dictionary, length (lzma-file-format.txt).
+//!
+//! **Invariant:** the header tells the length; the stream has an end marker all the same, which readers
+//! that know the length may leave unread.
+
+use liblzma::stream::{LzmaOptions, Stream};
+use model::{Error, Result};
+
+use crate::codec::xz::{cannot_encode, finish};
+
+/// Where the length stands in the header.
+const LENGTH: std::ops::Range<usize> = 5..13;
+
+/// Encodes with a preset from 0 to 9 and a dictionary of so many bytes, or of the block's length if
+/// that is less.
+pub fn encode(raw: &[u8], preset: u32, dictionary: u32) -> Result<Option<Vec<u8>>> {
+    let options = super::xz::lzma_options(raw, preset, dictionary)?;
+    let encoder = new_encoder(&options)?;
+    let mut encoded = finish(encoder, raw)?;
+    let length = encoded.get_mut(LENGTH);
+    let length = length.ok_or_else(|| Error::invalid("lzma: no header"))?;
+    length.copy_from_slice(&(raw.len() as u64).to_le_bytes());
+    Ok(super::smaller(encoded, raw))
+}
+
+fn new_encoder(options: &LzmaOptions) -> Result<Stream> {
+    Stream::new_lzma_encoder(options).map_err(cannot_encode)
+}

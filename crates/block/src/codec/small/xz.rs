@@ -1,0 +1,58 @@
+//! .xz streams of one block with CRC32, as drivers without CRC64 read them; branch converters where
+//! they make the block smaller.
+
+use liblzma::stream::{Check, Filters, LzmaOptions, PRESET_EXTREME, Stream};
+use model::Result;
+
+use crate::codec::xz::{cannot_encode, chain, finish};
+use crate::codec::{Bcj, lzma2};
+
+/// The smallest dictionary of LZMA2, in bytes.
+const MIN_DICTIONARY: u32 = 4096;
+
+/// How to encode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options<'a> {
+    /// The preset of liblzma, 0 to 9.
+    pub level: u32,
+    /// Whether to try harder than the preset.
+    pub extreme: bool,
+    /// The largest dictionary in bytes: a power of two, or the sum of one and the next.
+    pub dictionary: u32,
+    /// The converters that are tried besides none; the smallest result counts.
+    pub converters: &'a [Bcj],
+}
+
+/// Encodes into one stream; its dictionary is no longer than the block needs.
+pub fn encode(raw: &[u8], options: Options<'_>) -> Result<Option<Vec<u8>>> {
+    let extreme = if options.extreme { PRESET_EXTREME } else { 0 };
+    let lzma = lzma_options(raw, options.level | extreme, options.dictionary)?;
+    let mut best = encode_with(raw, Filters::new().lzma2(&lzma))?;
+    for &bcj in options.converters {
+        if !lzma2::changes(bcj, raw) {
+            continue;
+        }
+        let mut filters = Filters::new();
+        let filters = chain(&mut filters, bcj).lzma2(&lzma);
+        let filtered = encode_with(raw, filters)?;
+        if filtered.len() < best.len() {
+            best = filtered;
+        }
+    }
+    Ok(super::smaller(best, raw))
+}
+
+fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {
+    let encoder = Stream::new_stream_encoder(filters, Check::Crc32).map_err(cannot_encode)?;
+    finish(encoder, raw)
+}
+
+/// Gives a preset's options with a dictionary of so many bytes, or of the block's length rounded up
+/// to a power of two if that is less.
+pub(super) fn lzma_options(raw: &[u8], preset: u32, dictionary: u32) -> Result<LzmaOptions> {
+    let mut options = LzmaOptions::new_preset(preset).map_err(cannot_encode)?;
+    let needed = u32::try_from(raw.len()).unwrap_or(u32::MAX);
+    let needed = needed.max(MIN_DICTIONARY).checked_next_power_of_two();
+    options.dict_size(dictionary.min(needed.unwrap_or(u32::MAX)));
+    Ok(options)
+}
