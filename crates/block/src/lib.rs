@@ -1,4 +1,4 @@
-//! Bytes to blocks and back: codecs, checksums, the cache of decoded blocks, positioned reads.
+//! Bytes to blocks and back: codecs, checksums, the cache of decoded blocks, positioned reads, sinks.
 //!
 //! **Invariant:** knows no format. What a format writes around a codec's stream (sizes, ids) is
 //! the format's business; here is the codec's own stream only. Nothing here trusts its input: a
@@ -7,6 +7,8 @@
 pub mod cache;
 pub mod checksum;
 pub mod codec;
+mod sink;
 mod source;
 
+pub use sink::Sink;
 pub use source::{Bytes, FileSource, MemorySource, ReadAt, Window};

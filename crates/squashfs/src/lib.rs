@@ -3,3 +3,4 @@
 //! The format is described in `docs/formats/squashfs.md`.
 
 pub mod layout;
+pub mod write;

@@ -83,6 +83,53 @@ impl<'a> Options<'a> {
             .ok_or_else(|| self.error(&format!("expected {shape}")))
     }
 
+    /// Takes some of several words, with commas between them.
+    pub fn choices<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Result<Vec<T>> {
+        let words: Vec<&str> = choices.iter().map(|&(word, _)| word).collect();
+        let shape = format!("{key}={},..", words.join("|"));
+        self.allowed.push(shape.clone());
+        let Some(value) = self.take(&[key])? else {
+            return Ok(Vec::new());
+        };
+        let mut found: Vec<(&str, T)> = Vec::new();
+        for part in value.unwrap_or_default().split(',') {
+            let known = choices.iter().find(|&&(word, _)| word == part);
+            let known = known.ok_or_else(|| self.error(&format!("expected {shape}")))?;
+            if found.iter().any(|(word, _)| *word == part) {
+                return Err(self.error(&format!("`{part}` given twice")));
+            }
+            found.push(*known);
+        }
+        Ok(found.into_iter().map(|(_, choice)| choice).collect())
+    }
+
+    /// Takes a number of bytes below 4 GiB, which may end in k or m, under any of its names.
+    pub fn size(&mut self, keys: &[&str]) -> Result<Option<u32>> {
+        let shape = format!("{}=BYTES[k|m]", keys.join("|"));
+        self.allowed.push(shape.clone());
+        let Some(value) = self.take(keys)? else {
+            return Ok(None);
+        };
+        let value = value.unwrap_or_default().to_ascii_lowercase();
+        let (digits, unit) = match value.strip_suffix('k') {
+            Some(digits) => (digits, 1 << 10),
+            None => match value.strip_suffix('m') {
+                Some(digits) => (digits, 1 << 20),
+                None => (&value[..], 1u32),
+            },
+        };
+        let number: Option<u32> = digits.parse().ok();
+        let bytes = number.and_then(|number| number.checked_mul(unit));
+        bytes
+            .map(Some)
+            .ok_or_else(|| self.error(&format!("expected {shape}")))
+    }
+
+    /// Tells whether an option is given that was not taken yet.
+    pub fn has(&self, key: &str) -> bool {
+        self.left.iter().any(|&(other, _)| other == key)
+    }
+
     /// Takes a word without a value.
     pub fn flag(&mut self, key: &str) -> Result<bool> {
         self.allowed.push(key.to_owned());

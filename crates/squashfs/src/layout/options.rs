@@ -64,6 +64,10 @@ impl Xz {
     pub const ARM_THUMB: u32 = 0x10;
     /// The filter for SPARC.
     pub const SPARC: u32 = 0x20;
+    /// The filter for ARM64.
+    pub const ARM64: u32 = 0x40;
+    /// The filter for RISC-V.
+    pub const RISCV: u32 = 0x80;
 }
 
 /// Options of LZO.

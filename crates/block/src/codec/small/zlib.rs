@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
 use libdeflater::{CompressionError, CompressionLvl, Compressor};
-use model::{Error, Result};
+use model::Error;
 
 /// The levels: up to 9 as zlib's in spirit, above by a parser that looks for the smallest result.
 pub const LEVELS: RangeInclusive<i32> = 1..=12;
@@ -14,13 +14,13 @@ thread_local! {
 }
 
 /// Encodes into a zlib stream; `Invalid` for a level out of `LEVELS`.
-pub fn encode(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
+pub fn encode(raw: &[u8], level: i32) -> model::Result<Option<Vec<u8>>> {
     ENCODER.with_borrow_mut(|slot| {
         let encoder = match slot {
             Some((of, encoder)) if *of == level => encoder,
             _ => {
                 let known = LEVELS.contains(&level).then(|| CompressionLvl::new(level));
-                let known = known.and_then(|known| known.ok());
+                let known = known.and_then(Result::ok);
                 let known = known.ok_or_else(|| Error::invalid(format!("zlib: level {level}")))?;
                 &mut slot.insert((level, Compressor::new(known))).1
             }

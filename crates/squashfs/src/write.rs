@@ -1,0 +1,22 @@
+//! Writing SquashFS images, version 4.0: blocks as they come, then the tables, the superblock last.
+//!
+//! In: encoded blocks in sequence, at the end the tree and the map of its content. Out: an image.
+//! **Invariant:** the image depends on what is put and on the options alone, not on the number of
+//! threads. Format: `docs/formats/squashfs.md`.
+
+mod compression;
+mod directories;
+mod encoder;
+mod files;
+mod ids;
+mod inodes;
+mod numbering;
+mod options;
+mod stream;
+mod tables;
+mod writer;
+mod xattrs;
+
+pub use compression::Compression;
+pub use options::{Part, Parts, WriteOptions};
+pub use writer::SquashfsWriter;

@@ -1,0 +1,425 @@
+//! The compression of an image: one codec with its options, as text, as a value, and as readers are
+//! told of it.
+//!
+//! In: text like `zstd:level=19`, then raw bytes. Out: streams of the codec. **Invariant:** the result
+//! depends on the bytes and the options alone. Format: `docs/formats/squashfs.md`, "Compressor options".
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use block::codec::{Bcj, Encoding, Options, small};
+use model::{Error, Result};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32};
+
+use crate::layout::{self, options as stored};
+
+/// Names the one codec of an image, and its options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Deflate.
+    Gzip {
+        /// The level; above 9 are stronger ones than zlib's.
+        level: i32,
+    },
+    /// LZMA as in `.lzma` files, which no kernel reads.
+    Lzma {
+        /// The preset of liblzma.
+        level: u32,
+        /// The dictionary in bytes, instead of the block size.
+        dictionary: Option<u32>,
+    },
+    /// LZO1X.
+    Lzo,
+    /// LZMA2 in .xz streams.
+    Xz {
+        /// The preset of liblzma.
+        level: u32,
+        /// Whether to try harder than the preset.
+        extreme: bool,
+        /// The dictionary in bytes, instead of the block size.
+        dictionary: Option<u32>,
+        /// The branch converters that are tried for each block besides none.
+        converters: Vec<Bcj>,
+    },
+    /// LZ4 by the fast method.
+    Lz4 {
+        /// 0, or below for faster and larger.
+        level: i32,
+    },
+    /// LZ4 by the high-compression method.
+    Lz4Hc {
+        /// The level.
+        level: i32,
+    },
+    /// Zstandard.
+    Zstd {
+        /// The level; below 1 are the fast ones.
+        level: i32,
+    },
+}
+
+const LZMA_LEVEL: RangeInclusive<u32> = 0..=9;
+const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
+const LZ4HC_LEVEL: RangeInclusive<i32> = 1..=12;
+const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
+
+/// The levels where none is asked for, as mksquashfs has them; it does not let those of LZMA be chosen.
+const GZIP_DEFAULT: i32 = 9;
+const LZMA_DEFAULT: u32 = 6;
+const LZ4HC_DEFAULT: i32 = 12;
+const ZSTD_DEFAULT: i32 = 15;
+
+/// The highest level that the compressor options of gzip can tell.
+const GZIP_TOLD: i32 = 9;
+
+/// The smallest dictionary that may be asked for, in bytes.
+const DICTIONARY_MIN: u32 = 8192;
+
+/// Options of mksquashfs' compressors that we do not have, and why.
+const REFUSED: [(&str, &str, &str); 5] = [
+    (
+        "gzip",
+        "window",
+        "readers take 32 KiB whatever is asked for, and a smaller one only makes images larger",
+    ),
+    (
+        "gzip",
+        "strategy",
+        "zlib's strategies are not in libdeflate, which chooses its codes for each block itself",
+    ),
+    ("lzo", "level", "there is one level"),
+    ("lzo", "algorithm", "there is one search of matches"),
+    ("lz4", "hc", "it is called lz4hc"),
+];
+
+impl Compression {
+    /// Encodes a block of an image with blocks of so many bytes; `None` if that makes it no smaller.
+    pub fn encode(&self, raw: &[u8], block_size: u32) -> Result<Option<Vec<u8>>> {
+        match self {
+            Self::Gzip { level } => small::zlib::encode(raw, *level),
+            Self::Lzma { level, dictionary } => {
+                small::lzma::encode(raw, *level, dictionary.unwrap_or(block_size))
+            }
+            Self::Lzo => small::lzo::encode(raw),
+            Self::Xz {
+                level,
+                extreme,
+                dictionary,
+                converters,
+            } => {
+                let options = small::xz::Options {
+                    level: *level,
+                    extreme: *extreme,
+                    dictionary: dictionary.unwrap_or(block_size),
+                    converters,
+                };
+                small::xz::encode(raw, options)
+            }
+            Self::Lz4 { level } => small::lz4(raw, *level),
+            Self::Lz4Hc { level } => small::lz4_hc(raw, *level),
+            Self::Zstd { level } => small::zstd(raw, *level),
+        }
+    }
+
+    /// Tells the number of the codec in the superblock.
+    pub(super) fn id(&self) -> layout::Compressor {
+        match self {
+            Self::Gzip { .. } => layout::Compressor::GZIP,
+            Self::Lzma { .. } => layout::Compressor::LZMA,
+            Self::Lzo => layout::Compressor::LZO,
+            Self::Xz { .. } => layout::Compressor::XZ,
+            Self::Lz4 { .. } | Self::Lz4Hc { .. } => layout::Compressor::LZ4,
+            Self::Zstd { .. } => layout::Compressor::ZSTD,
+        }
+    }
+
+    /// Gives the options that readers are told of; `None` where all are those that they assume.
+    pub(super) fn stored_options(&self, block_size: u32) -> Option<Vec<u8>> {
+        match self {
+            Self::Gzip { level } if *level >= GZIP_TOLD => None,
+            Self::Gzip { level } => {
+                let options = stored::Gzip {
+                    level: U32::new(level.unsigned_abs()),
+                    window: U16::new(15),
+                    strategies: U16::new(0),
+                };
+                Some(options.as_bytes().to_vec())
+            }
+            Self::Lzma { .. } | Self::Lzo => None,
+            Self::Xz {
+                dictionary,
+                converters,
+                ..
+            } => {
+                let options = stored::Xz {
+                    dictionary: U32::new(dictionary.unwrap_or(block_size)),
+                    filters: U32::new(converters.iter().fold(0, |bits, &bcj| bits | bit(bcj))),
+                };
+                let usual = options.dictionary.get() == block_size && converters.is_empty();
+                (!usual).then(|| options.as_bytes().to_vec())
+            }
+            Self::Lz4 { .. } | Self::Lz4Hc { .. } => {
+                let hc = matches!(self, Self::Lz4Hc { .. });
+                let options = stored::Lz4 {
+                    version: U32::new(stored::Lz4::BLOCK),
+                    flags: U32::new(if hc { stored::Lz4::HC } else { 0 }),
+                };
+                Some(options.as_bytes().to_vec())
+            }
+            Self::Zstd { level } => {
+                // the field has no sign, and readers refuse what is not 1 to 22
+                let told = (*level).max(1).unsigned_abs();
+                let options = stored::Zstd {
+                    level: U32::new(told),
+                };
+                (*level != ZSTD_DEFAULT).then(|| options.as_bytes().to_vec())
+            }
+        }
+    }
+
+    /// Fails with `Invalid` for options that blocks of a size cannot have.
+    pub(super) fn check(&self, block_size: u32) -> Result<()> {
+        let (Self::Lzma {
+            dictionary: Some(dictionary),
+            ..
+        }
+        | Self::Xz {
+            dictionary: Some(dictionary),
+            ..
+        }) = *self
+        else {
+            return Ok(());
+        };
+        let lowest = 1 << dictionary.trailing_zeros();
+        let is_form = dictionary == lowest || dictionary == 3 * lowest;
+        if (DICTIONARY_MIN..=block_size).contains(&dictionary) && is_form {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "a dictionary of {dictionary} bytes: must be a power of two, or three times one, from \
+             {DICTIONARY_MIN} to the block size, {block_size}"
+        )))
+    }
+
+    /// Tells how many bytes encoding a block of `len` bytes takes at most.
+    pub(super) fn memory(&self, len: u32) -> u64 {
+        let own = |encoding: Encoding| encoding.memory(len);
+        match self {
+            // the tables of the strongest levels of libdeflate
+            Self::Gzip { .. } => 10 << 20,
+            Self::Lzo => 1 << 20,
+            Self::Lzma { level, .. } | Self::Xz { level, .. } => own(Encoding::Lzma {
+                level: *level,
+                extreme: false,
+                dict: None,
+                binary: None,
+            }),
+            Self::Lz4 { level } => own(Encoding::Lz4 { level: *level }),
+            Self::Lz4Hc { level } => own(Encoding::Lz4Hc { level: *level }),
+            Self::Zstd { level } => own(Encoding::Zstd {
+                level: *level,
+                window: None,
+                long: false,
+            }),
+        }
+    }
+}
+
+/// Tells the bit of a branch converter in the stored options.
+const fn bit(bcj: Bcj) -> u32 {
+    match bcj {
+        Bcj::X86 => stored::Xz::X86,
+        Bcj::PowerPc => stored::Xz::POWERPC,
+        Bcj::Ia64 => stored::Xz::IA64,
+        Bcj::Arm => stored::Xz::ARM,
+        Bcj::ArmThumb => stored::Xz::ARM_THUMB,
+        Bcj::Sparc => stored::Xz::SPARC,
+        Bcj::Arm64 => stored::Xz::ARM64,
+        Bcj::RiscV => stored::Xz::RISCV,
+    }
+}
+
+impl Default for Compression {
+    fn default() -> Self {
+        Self::Zstd {
+            level: ZSTD_DEFAULT,
+        }
+    }
+}
+
+impl FromStr for Compression {
+    type Err = Error;
+
+    /// Reads `gzip:level=9`, `lzo`, `lz4:level=0`, `lz4hc:level=12`,
+    /// `xz:level=6:extreme:dict=64k:bcj=x86,arm`, `zstd:level=15`, `lzma:level=6:dict=64k`; every
+    /// option may be left out.
+    fn from_str(text: &str) -> Result<Self> {
+        let mut options = Options::new(text)?;
+        let name = options.name();
+        for (codec, option, why) in REFUSED {
+            if codec == name && options.has(option) {
+                return Err(Error::invalid(format!(
+                    "compression `{text}`: no option `{option}`: {why}"
+                )));
+            }
+        }
+        let compression = match name {
+            "gzip" | "zlib" => Self::Gzip {
+                level: options
+                    .number(&["level"], small::zlib::LEVELS)?
+                    .unwrap_or(GZIP_DEFAULT),
+            },
+            "lzo" => Self::Lzo,
+            "lz4" => Self::Lz4 {
+                level: options.number(&["level"], LZ4_LEVEL)?.unwrap_or(0),
+            },
+            "lz4hc" => Self::Lz4Hc {
+                level: options
+                    .number(&["level"], LZ4HC_LEVEL)?
+                    .unwrap_or(LZ4HC_DEFAULT),
+            },
+            "xz" => Self::Xz {
+                level: options
+                    .number(&["level"], LZMA_LEVEL)?
+                    .unwrap_or(LZMA_DEFAULT),
+                extreme: options.flag("extreme")?,
+                dictionary: options.size(&["dict", "dict_size"])?,
+                converters: options.choices("bcj", &Bcj::NAMES)?,
+            },
+            "lzma" => Self::Lzma {
+                level: options
+                    .number(&["level"], LZMA_LEVEL)?
+                    .unwrap_or(LZMA_DEFAULT),
+                dictionary: options.size(&["dict", "dict_size"])?,
+            },
+            "zstd" => Self::Zstd {
+                level: options
+                    .number(&["level"], ZSTD_LEVEL)?
+                    .unwrap_or(ZSTD_DEFAULT),
+            },
+            name => {
+                return Err(Error::invalid(format!(
+                    "compression `{text}`: SquashFS has no `{name}` (it has gzip, lzo, lz4, lz4hc, \
+                     xz, zstd and lzma; to compress nothing ask for --no-compress=all)"
+                )));
+            }
+        };
+        options.finish()?;
+        Ok(compression)
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dict = |f: &mut fmt::Formatter<'_>, bytes: &Option<u32>| match bytes {
+            Some(bytes) => write!(f, ":dict={bytes}"),
+            None => Ok(()),
+        };
+        match self {
+            Self::Gzip { level } => write!(f, "gzip:level={level}"),
+            Self::Lzma { level, dictionary } => {
+                write!(f, "lzma:level={level}")?;
+                dict(f, dictionary)
+            }
+            Self::Lzo => f.write_str("lzo"),
+            Self::Xz {
+                level,
+                extreme,
+                dictionary,
+                converters,
+            } => {
+                let extreme = if *extreme { ":extreme" } else { "" };
+                write!(f, "xz:level={level}{extreme}")?;
+                dict(f, dictionary)?;
+                for (index, bcj) in converters.iter().enumerate() {
+                    write!(f, "{}{bcj}", if index == 0 { ":bcj=" } else { "," })?;
+                }
+                Ok(())
+            }
+            Self::Lz4 { level } => write!(f, "lz4:level={level}"),
+            Self::Lz4Hc { level } => write!(f, "lz4hc:level={level}"),
+            Self::Zstd { level } => write!(f, "zstd:level={level}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Compression> {
+        text.parse()
+    }
+
+    #[test]
+    fn text_comes_back() {
+        for text in [
+            "gzip:level=12",
+            "lzo",
+            "lz4:level=-3",
+            "lz4hc:level=12",
+            "xz:level=6",
+            "xz:level=9:extreme:dict=65536:bcj=x86,arm64",
+            "lzma:level=6",
+            "zstd:level=-5",
+        ] {
+            assert_eq!(parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(parse("zstd").unwrap(), Compression::default());
+        assert_eq!(
+            parse("xz:dict=96k").unwrap(),
+            parse("xz:dict=98304").unwrap()
+        );
+        assert_eq!(parse("zlib").unwrap(), parse("gzip:level=9").unwrap());
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused_with_a_reason() {
+        for (text, why) in [
+            ("gzip:window=9", "32 KiB"),
+            ("gzip:strategy=default", "libdeflate"),
+            ("lzo:level=9", "one level"),
+            ("lz4:hc", "lz4hc"),
+            ("gzip:level=13", "1..12"),
+            ("brotli", "SquashFS has no"),
+            ("none", "--no-compress"),
+            ("xz:bcj=x87", "bcj="),
+            ("xz:bcj=x86,x86", "twice"),
+            ("zstd:window=20", "unknown option"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn dictionaries_fit_blocks() {
+        let check = |text: &str| parse(text).unwrap().check(1 << 17);
+        for text in ["xz", "xz:dict=8k", "xz:dict=96k", "lzma:dict=128k"] {
+            check(text).unwrap();
+        }
+        for text in ["xz:dict=4k", "xz:dict=256k", "xz:dict=40k"] {
+            assert!(check(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn options_are_stored_where_readers_would_assume_others() {
+        let options = |text: &str| parse(text).unwrap().stored_options(1 << 17);
+        for text in ["gzip", "lzo", "xz", "xz:dict=128k", "zstd", "lzma"] {
+            assert_eq!(options(text), None, "{text}");
+        }
+        assert_eq!(options("lz4").unwrap(), [1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(options("lz4hc").unwrap(), [1, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(options("zstd:level=3").unwrap(), [3, 0, 0, 0]);
+        assert_eq!(options("zstd:level=-3").unwrap(), [1, 0, 0, 0]);
+        assert_eq!(options("gzip:level=1").unwrap(), [1, 0, 0, 0, 15, 0, 0, 0]);
+        assert_eq!(
+            options("xz:bcj=arm64,x86").unwrap(),
+            [0, 0, 2, 0, 0x41, 0, 0, 0]
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! The listings of directories: names in order, in runs under headers, with an index where they are
+//! long.
+//!
+//! In: where the inodes of the names are. Out: listings in a metadata stream, and what the inode of the
+//! directory has to tell. **Invariant:** in a long listing a header begins each metadata block as soon
+//! as an entry allows, and the index names all of these. Format: `docs/formats/squashfs.md`,
+//! "Directories".
+
+use model::{Content, Error, NodeId, Result, Tree};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{I16, U16, U32};
+
+use super::inodes::Positions;
+use super::numbering::Numbering;
+use super::stream::Stream;
+use crate::layout::inode::InodeType;
+use crate::layout::{
+    DIRECTORY_SIZE_EXTRA, DIRENTS_PER_HEADER, DirectoryEntry, DirectoryHeader, METADATA_SIZE,
+    NAME_MAX,
+};
+
+/// The listing of one directory.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// Where it begins in the stream.
+    pub(super) position: u64,
+    /// Its bytes.
+    pub(super) len: u32,
+    /// The offsets of the headers that begin metadata blocks, and the link that follows each.
+    pub(super) index: Vec<(u32, usize)>,
+}
+
+/// Names what the parts of a listing depend on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) numbering: &'a Numbering,
+    pub(super) positions: &'a Positions,
+    pub(super) inodes: &'a Stream<'a>,
+}
+
+impl Listing {
+    /// Writes the listing of a directory whose names' inodes are all written.
+    pub(super) fn write(known: Known<'_>, dir: NodeId, stream: &mut Stream<'_>) -> Result<Self> {
+        let links = known.tree.children(dir);
+        let position = stream.position();
+        let is_long = known.least_len(dir)? > METADATA_SIZE as u64;
+        let mut listing = Self {
+            position,
+            len: 0,
+            index: Vec::new(),
+        };
+        let (mut at, mut begun) = (0, position / METADATA_SIZE as u64);
+        while at < links.len() {
+            let start = stream.position();
+            let block = start / METADATA_SIZE as u64;
+            if is_long && block > begun && listing.index.len() < usize::from(u16::MAX) {
+                listing.index.push((offset(start - position)?, at));
+                begun = block;
+            }
+            at += known.run(dir, at, is_long, stream)?;
+        }
+        listing.len = offset(stream.position() - position)?;
+        Ok(listing)
+    }
+}
+
+/// Makes an offset in a listing; `Limit` if the listing is too long.
+fn offset(offset: u64) -> Result<u32> {
+    let fits = |offset: &u32| *offset <= u32::MAX - DIRECTORY_SIZE_EXTRA;
+    let offset = u32::try_from(offset).ok().filter(fits);
+    offset.ok_or_else(|| Error::limit("a directory of 4 GiB of names, which SquashFS cannot have"))
+}
+
+impl Known<'_> {
+    /// Tells how long a listing is without its headers.
+    fn least_len(&self, dir: NodeId) -> Result<u64> {
+        let mut len = 0;
+        for link in self.tree.children(dir) {
+            let name = self.tree.bytes(link.name);
+            if name.is_empty() || name.len() > NAME_MAX {
+                let error = Error::limit(format!(
+                    "a name of {} bytes: SquashFS has 1 to {NAME_MAX}",
+                    name.len()
+                ));
+                let path = String::from_utf8_lossy(&self.tree.path(dir)).into_owned();
+                return Err(error.path(path));
+            }
+            len += (size_of::<DirectoryEntry>() + name.len()) as u64;
+        }
+        Ok(len)
+    }
+
+    /// Writes a header and the entries that it can stand for, and tells their number.
+    fn run(&self, dir: NodeId, first: usize, is_long: bool, out: &mut Stream<'_>) -> Result<usize> {
+        let links = &self.tree.children(dir)[first..];
+        let base = links
+            .first()
+            .map_or(0, |link| self.numbering.number(link.node));
+        let start = out.position();
+        let mut end = start + size_of::<DirectoryHeader>() as u64;
+        let mut entries = Vec::new();
+        let (mut count, mut block) = (0u32, 0);
+        for link in links.iter().take(DIRENTS_PER_HEADER) {
+            let inode = self.inodes.resolve(self.positions.of(link.node))?;
+            let number = self.numbering.number(link.node);
+            let delta = i16::try_from(i64::from(number) - i64::from(base));
+            if count == 0 {
+                block = inode.block();
+            }
+            let crossed = end / METADATA_SIZE as u64 != start / METADATA_SIZE as u64;
+            let (Ok(delta), true) = (delta, inode.block() == block) else {
+                break;
+            };
+            if count > 0 && is_long && crossed {
+                break;
+            }
+            let name = self.tree.bytes(link.name);
+            let entry = DirectoryEntry {
+                inode_offset: U16::new(inode.offset()),
+                inode_delta: I16::new(delta),
+                kind: InodeType(U16::new(basic_type(&self.tree.node(link.node).content))),
+                name_len: U16::new(name.len() as u16 - 1),
+            };
+            entries.extend_from_slice(entry.as_bytes());
+            entries.extend_from_slice(name);
+            end = start + (size_of::<DirectoryHeader>() + entries.len()) as u64;
+            count += 1;
+        }
+        let header = DirectoryHeader {
+            count: U32::new(count.saturating_sub(1)),
+            inode_block: U32::new(block_position(block)?),
+            inode_number: U32::new(base),
+        };
+        out.push(header.as_bytes())?;
+        out.push(&entries)?;
+        Ok(count as usize)
+    }
+}
+
+/// Makes the position of a metadata block that directories can tell; `Limit` for one beyond 4 GiB.
+pub(super) fn block_position(block: u64) -> Result<u32> {
+    u32::try_from(block).map_err(|_| Error::limit("more than 4 GiB of SquashFS metadata"))
+}
+
+/// Tells the basic type of an inode.
+pub(super) const fn basic_type(content: &Content) -> u16 {
+    match content {
+        Content::Directory { .. } => InodeType::DIRECTORY,
+        Content::File { .. } => InodeType::FILE,
+        Content::Symlink(_) => InodeType::SYMLINK,
+        Content::CharDevice(_) => InodeType::CHAR_DEVICE,
+        Content::BlockDevice(_) => InodeType::BLOCK_DEVICE,
+        Content::Fifo => InodeType::FIFO,
+        Content::Socket => InodeType::SOCKET,
+    }
+}

@@ -1,0 +1,41 @@
+//! The encoder that worker threads share.
+
+use model::{Block, Category, Error, Result, Segment, SegmentEncoder};
+
+use super::compression::Compression;
+
+/// Encodes blocks of content.
+#[derive(Debug)]
+pub(super) struct BlockEncoder {
+    pub(super) compression: Compression,
+    pub(super) block_size: u32,
+    /// Whether everything is stored as it is.
+    pub(super) raw: bool,
+}
+
+impl SegmentEncoder for BlockEncoder {
+    fn encode(&self, segment: &Segment) -> Result<Block> {
+        let raw: &[u8] = &segment.data;
+        if raw.is_empty() || raw.len() > self.block_size as usize {
+            return Err(Error::invalid(format!(
+                "a segment of {} bytes for blocks of {}",
+                raw.len(),
+                self.block_size
+            )));
+        }
+        let stored = self.raw || segment.category == Category::Incompressible;
+        let encoded = match stored {
+            true => None,
+            false => self.compression.encode(raw, self.block_size)?,
+        };
+        Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))
+    }
+
+    fn memory(&self, len: u32) -> u64 {
+        self.compression.memory(len)
+    }
+
+    fn window(&self) -> u64 {
+        u64::from(self.block_size)
+    }
+}

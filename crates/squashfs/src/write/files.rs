@@ -1,0 +1,261 @@
+//! Where the content of files is: blocks in a row, holes among them, an end in a fragment.
+//!
+//! In: what was put and the content map. Out: for each file its first block, its sizes, its fragment.
+//! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.
+
+use model::{ContentMap, Error, MapExtent, NodeId, Result, Tails};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U32, U64};
+
+use crate::layout::{BlockWord, FragmentEntry, NO_FRAGMENT};
+
+/// A block in the image.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    /// Where it begins.
+    pub(super) start: u64,
+    /// Its stored size and whether it is compressed.
+    pub(super) word: BlockWord,
+    /// Its number among fragments, or `NO_FRAGMENT`.
+    pub(super) fragment: u32,
+}
+
+const _: () = assert!(size_of::<Placed>() == 16);
+
+/// All blocks, and how files are made of them.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    pub(super) placed: Vec<Placed>,
+    pub(super) unit: u32,
+    pub(super) tails: Tails,
+}
+
+/// Where the content of one file is.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Where the first block begins; zero without blocks.
+    pub(super) start: u64,
+    /// Bytes of the file.
+    pub(super) size: u64,
+    /// Bytes of its holes.
+    pub(super) sparse: u64,
+    /// The fragment of its end and the offset in there.
+    pub(super) fragment: Option<(u32, u32)>,
+}
+
+impl Blocks {
+    /// Numbers the fragments and tells how many there are.
+    pub(super) fn number_fragments(&mut self, map: &ContentMap) -> Result<u32> {
+        for list in 0..map.list_count() {
+            if let Some((block, _)) = self.end_in_fragment(map.list(list)) {
+                let placed = self.placed.get_mut(block as usize);
+                placed.ok_or_else(|| never_put(block))?.fragment = 0;
+            }
+        }
+        let mut count = 0;
+        for placed in &mut self.placed {
+            if placed.fragment != NO_FRAGMENT {
+                placed.fragment = count;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Tells the records of the fragment table.
+    pub(super) fn fragments(&self) -> impl Iterator<Item = Vec<u8>> {
+        let fragments = self.placed.iter().filter(|b| b.fragment != NO_FRAGMENT);
+        fragments.map(|block| {
+            let entry = FragmentEntry {
+                start: U64::new(block.start),
+                size: block.word,
+                unused: U32::new(0),
+            };
+            entry.as_bytes().to_vec()
+        })
+    }
+
+    /// Finds the block and offset of a file's end if that is in a fragment.
+    fn end_in_fragment(&self, extents: &[MapExtent]) -> Option<(u32, u32)> {
+        let &MapExtent::Data { block, offset, len } = extents.last()? else {
+            return None;
+        };
+        let shared = match self.tails {
+            Tails::Alone => false,
+            Tails::Small => extents.len() == 1,
+            Tails::Shared => true,
+        };
+        (shared && len < self.unit).then_some((block.0, offset))
+    }
+
+    /// Finds the content of a file; hands the words of its blocks to `word`, one after the other.
+    pub(super) fn place(
+        &self,
+        map: &ContentMap,
+        file: NodeId,
+        mut word: impl FnMut(BlockWord) -> Result<()>,
+    ) -> Result<Place> {
+        let mut place = Place::default();
+        let mut extents = map.extents(file);
+        if let Some((block, offset)) = self.end_in_fragment(extents) {
+            let (last, whole) = extents.split_last().ok_or_else(wrong)?;
+            place.size = extent_len(last);
+            place.fragment = Some((self.block(block)?.fragment, offset));
+            extents = whole;
+        }
+        let unit = u64::from(self.unit);
+        let mut next = None;
+        for (index, extent) in extents.iter().enumerate() {
+            let len = extent_len(extent);
+            let at_end = index + 1 == extents.len() && place.fragment.is_none();
+            if !(at_end || len.is_multiple_of(unit)) {
+                return Err(wrong());
+            }
+            place.size += len;
+            match *extent {
+                MapExtent::Hole { .. } => {
+                    place.sparse += len;
+                    for _ in 0..len.div_ceil(unit) {
+                        word(BlockWord::HOLE)?;
+                    }
+                }
+                MapExtent::Data { block, offset, .. } => {
+                    let placed = self.block(block.0)?;
+                    if offset != 0 || len > unit || next.is_some_and(|next| next != block.0) {
+                        return Err(wrong());
+                    }
+                    if next.is_none() {
+                        place.start = placed.start;
+                    }
+                    next = Some(block.0 + 1);
+                    word(placed.word)?;
+                }
+            }
+        }
+        Ok(place)
+    }
+
+    fn block(&self, block: u32) -> Result<&Placed> {
+        let placed = self.placed.get(block as usize);
+        placed.ok_or_else(|| never_put(block))
+    }
+}
+
+fn extent_len(extent: &MapExtent) -> u64 {
+    match *extent {
+        MapExtent::Data { len, .. } => u64::from(len),
+        MapExtent::Hole { len } => len,
+    }
+}
+
+#[cold]
+fn never_put(block: u32) -> Error {
+    Error::invalid(format!(
+        "a file has content in block {block}, which was not put"
+    ))
+}
+
+#[cold]
+fn wrong() -> Error {
+    Error::invalid("content was cut in a way that SquashFS cannot store")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::BlockId;
+
+    use super::*;
+
+    const UNIT: u32 = 4096;
+
+    fn blocks(tails: Tails) -> Blocks {
+        let placed = (0..6u32).map(|n| Placed {
+            start: 96 + u64::from(n) * 1000,
+            word: BlockWord(U32::new(1000)),
+            fragment: NO_FRAGMENT,
+        });
+        Blocks {
+            placed: placed.collect(),
+            unit: UNIT,
+            tails,
+        }
+    }
+
+    fn data(block: u32, offset: u32, len: u32) -> MapExtent {
+        MapExtent::Data {
+            block: BlockId(block),
+            offset,
+            len,
+        }
+    }
+
+    fn map(lists: &[&[MapExtent]]) -> ContentMap {
+        let mut map = ContentMap::new(lists.len());
+        for (index, list) in lists.iter().enumerate() {
+            let list = map.push(list);
+            map.assign(NodeId(index as u32), list);
+        }
+        map
+    }
+
+    fn place(blocks: &Blocks, map: &ContentMap, file: u32) -> Result<(Place, Vec<u32>)> {
+        let mut words = Vec::new();
+        let place = blocks.place(map, NodeId(file), |word| {
+            words.push(word.0.get());
+            Ok(())
+        })?;
+        Ok((place, words))
+    }
+
+    #[test]
+    fn ends_lie_where_the_geometry_says() {
+        let hole = MapExtent::Hole {
+            len: u64::from(UNIT) * 2,
+        };
+        let lists: [&[MapExtent]; 4] = [
+            &[data(0, 0, UNIT), hole, data(1, 0, UNIT), data(2, 0, 10)],
+            &[data(3, 20, 10)],
+            &[data(4, 0, UNIT), hole, MapExtent::Hole { len: 5 }],
+            &[],
+        ];
+        let map = map(&lists);
+        let mut shared = blocks(Tails::Shared);
+        assert_eq!(shared.number_fragments(&map).unwrap(), 2);
+        let (first, words) = place(&shared, &map, 0).unwrap();
+        assert_eq!(words, [1000, 0, 0, 1000]);
+        let expected = Place {
+            start: 96,
+            size: u64::from(UNIT) * 4 + 10,
+            sparse: u64::from(UNIT) * 2,
+            fragment: Some((0, 0)),
+        };
+        assert_eq!(first, expected);
+        assert_eq!(place(&shared, &map, 1).unwrap().0.fragment, Some((1, 20)));
+
+        let mut small = blocks(Tails::Small);
+        assert_eq!(small.number_fragments(&map).unwrap(), 1);
+        let (first, words) = place(&small, &map, 0).unwrap();
+        assert_eq!((first.fragment, words.len()), (None, 5));
+        let (third, words) = place(&small, &map, 2).unwrap();
+        assert_eq!(words, [1000, 0, 0, 0]);
+        assert_eq!(third.size, u64::from(UNIT) * 3 + 5);
+        assert_eq!(place(&small, &map, 3).unwrap().0, Place::default());
+    }
+
+    #[test]
+    fn what_the_geometry_does_not_allow_is_an_error() {
+        let lists: [&[MapExtent]; 6] = [
+            &[data(0, 0, 5), data(1, 0, UNIT)],
+            &[data(0, 0, UNIT), data(2, 0, UNIT)],
+            &[data(0, 7, UNIT)],
+            &[data(9, 0, UNIT)],
+            &[MapExtent::Hole { len: 5 }, data(0, 0, UNIT)],
+            &[data(0, 0, UNIT + 1)],
+        ];
+        let map = map(&lists);
+        let blocks = blocks(Tails::Alone);
+        for file in 0..lists.len() as u32 {
+            assert!(place(&blocks, &map, file).is_err(), "{file}");
+        }
+    }
+}

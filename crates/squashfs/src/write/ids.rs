@@ -1,0 +1,59 @@
+//! The table of owners and groups: inodes name both by an index of 16 bits.
+//!
+//! **Invariant:** an id stands once, in the order of first use.
+
+use std::collections::HashMap;
+
+use model::{Error, Result};
+use zerocopy::little_endian::U16;
+
+/// The most ids: the superblock counts them with 16 bits, and drivers refuse an image that counts none.
+pub(super) const MAX_IDS: usize = u16::MAX as usize;
+
+/// All ids so far.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    all: Vec<u32>,
+    known: HashMap<u32, u16>,
+}
+
+impl Ids {
+    /// Tells the index of an id. `Limit` if there are too many.
+    pub(super) fn index(&mut self, id: u32) -> Result<U16> {
+        if let Some(&index) = self.known.get(&id) {
+            return Ok(U16::new(index));
+        }
+        let index = u16::try_from(self.all.len()).ok();
+        let index = index.filter(|_| self.all.len() < MAX_IDS).ok_or_else(|| {
+            Error::limit(format!(
+                "more than {MAX_IDS} different owners and groups, which is what a SquashFS image \
+                 can have"
+            ))
+        })?;
+        self.all.push(id);
+        self.known.insert(id, index);
+        Ok(U16::new(index))
+    }
+
+    /// Tells all ids by their index.
+    pub(super) fn all(&self) -> &[u32] {
+        &self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_ids_as_the_superblock_counts() {
+        let mut ids = Ids::default();
+        for id in 0..MAX_IDS as u32 {
+            assert_eq!(u32::from(ids.index(id * 7).unwrap().get()), id);
+        }
+        assert_eq!(ids.index(7).unwrap().get(), 1);
+        let error = ids.index(1).unwrap_err();
+        assert_eq!(error.kind(), model::Kind::Limit);
+        assert_eq!(ids.all().len(), MAX_IDS);
+    }
+}

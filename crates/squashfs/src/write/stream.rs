@@ -1,0 +1,219 @@
+//! A stream of metadata: records one after the other, cut into blocks of 8 KiB that are encoded.
+//!
+//! In: records in any sizes. Out: encoded blocks with their headers, and where each begins.
+//! **Invariant:** a block depends on its bytes alone, so that several threads may encode.
+//! Memory: `BATCH` blocks, 8 bytes for each block before, and what the caller does not take.
+//! Format: `docs/formats/squashfs.md`, "Metadata blocks".
+
+use model::{Error, Result};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U16;
+
+use super::compression::Compression;
+use crate::layout::{METADATA_SIZE, MetaRef, MetadataHeader};
+
+/// Blocks that are encoded at once.
+const BATCH: usize = 64;
+
+/// The fewest blocks that a thread is started for.
+const FEW: usize = 8;
+
+/// How metadata is encoded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Encoder<'a> {
+    /// The codec.
+    pub(super) compression: &'a Compression,
+    /// Bytes of a block of content, which limits the codec's dictionary.
+    pub(super) block_size: u32,
+    /// Whether the blocks are stored as they are.
+    pub(super) raw: bool,
+    /// Threads that encode.
+    pub(super) threads: usize,
+}
+
+impl Encoder<'_> {
+    /// Encodes a block of at most 8 KiB, with its header.
+    pub(super) fn block(&self, block: &[u8]) -> Result<Vec<u8>> {
+        let encoded = match self.raw {
+            true => None,
+            false => self.compression.encode(block, self.block_size)?,
+        };
+        let (bytes, bit) = match &encoded {
+            Some(encoded) => (&encoded[..], 0),
+            None => (block, MetadataHeader::RAW),
+        };
+        let len = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+        let header = MetadataHeader(U16::new(len | bit));
+        Ok([header.as_bytes(), bytes].concat())
+    }
+
+    /// Encodes blocks in order, with several threads if they are many.
+    fn blocks(&self, blocks: &[&[u8]]) -> Result<Vec<Vec<u8>>> {
+        let threads = self.threads.min(blocks.len() / FEW).max(1);
+        let one = |blocks: &[&[u8]]| blocks.iter().map(|block| self.block(block)).collect();
+        if threads == 1 {
+            return one(blocks);
+        }
+        let shares = blocks.chunks(blocks.len().div_ceil(threads));
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = shares
+                .map(|share| scope.spawn(move || one(share)))
+                .collect();
+            let mut all = Vec::with_capacity(blocks.len());
+            for worker in workers {
+                let done: Result<Vec<Vec<u8>>> = worker
+                    .join()
+                    .map_err(|_| Error::invalid("a thread that encoded metadata ended early"))?;
+                all.extend(done?);
+            }
+            Ok(all)
+        })
+    }
+}
+
+/// A stream while it grows.
+#[derive(Debug)]
+pub(super) struct Stream<'a> {
+    encoder: Encoder<'a>,
+    /// What is not encoded yet; begins with a block.
+    open: Vec<u8>,
+    /// Encoded blocks that were not taken yet.
+    encoded: Vec<u8>,
+    /// Where each encoded block begins, from the start of the stream.
+    starts: Vec<u64>,
+    /// Encoded bytes so far.
+    stored: u64,
+}
+
+impl<'a> Stream<'a> {
+    /// Starts a stream.
+    pub(super) fn new(encoder: Encoder<'a>) -> Self {
+        Self {
+            encoder,
+            open: Vec::new(),
+            encoded: Vec::new(),
+            starts: Vec::new(),
+            stored: 0,
+        }
+    }
+
+    /// Tells the decoded bytes so far: where the next record begins.
+    pub(super) fn position(&self) -> u64 {
+        self.starts.len() as u64 * METADATA_SIZE as u64 + self.open.len() as u64
+    }
+
+    /// Tells where each encoded block begins, from the start of the stream.
+    pub(super) fn starts(&self) -> &[u64] {
+        &self.starts
+    }
+
+    /// Appends bytes of a record.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        self.open.extend_from_slice(bytes);
+        if self.open.len() >= BATCH * METADATA_SIZE {
+            self.encode_full()?;
+        }
+        Ok(())
+    }
+
+    /// Encodes all blocks that are full, so that every position so far can be resolved.
+    pub(super) fn encode_full(&mut self) -> Result<()> {
+        let full = self.open.len() / METADATA_SIZE * METADATA_SIZE;
+        self.encode(full)
+    }
+
+    /// Encodes everything; nothing can be appended to the last block any more.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.encode(self.open.len())
+    }
+
+    fn encode(&mut self, len: usize) -> Result<()> {
+        let rest = self.open.split_off(len);
+        let blocks: Vec<&[u8]> = self.open.chunks(METADATA_SIZE).collect();
+        for batch in blocks.chunks(BATCH) {
+            for block in self.encoder.blocks(batch)? {
+                self.starts.push(self.stored);
+                self.stored += block.len() as u64;
+                self.encoded.extend_from_slice(&block);
+            }
+        }
+        self.open = rest;
+        Ok(())
+    }
+
+    /// Tells how many encoded bytes were not taken yet.
+    pub(super) fn encoded(&self) -> usize {
+        self.encoded.len()
+    }
+
+    /// Takes the encoded blocks that were not taken before.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.encoded)
+    }
+
+    /// Resolves a position in a block of which all before are encoded.
+    pub(super) fn resolve(&self, position: u64) -> Result<MetaRef> {
+        let block = usize::try_from(position / METADATA_SIZE as u64).unwrap_or(usize::MAX);
+        let offset = (position % METADATA_SIZE as u64) as u16;
+        let start = match self.starts.get(block) {
+            Some(&start) => start,
+            None if block == self.starts.len() => self.stored,
+            None => {
+                return Err(Error::invalid(
+                    "metadata is referred to before it is encoded",
+                ));
+            }
+        };
+        Ok(MetaRef::new(start, offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(compression: &Compression, threads: usize) -> Stream<'_> {
+        Stream::new(Encoder {
+            compression,
+            block_size: 1 << 17,
+            raw: false,
+            threads,
+        })
+    }
+
+    fn records() -> Vec<Vec<u8>> {
+        (0..90_000u32)
+            .map(|n| n.to_le_bytes().repeat(1 + n as usize % 5))
+            .collect()
+    }
+
+    #[test]
+    fn threads_do_not_show_and_positions_resolve() {
+        let compression = Compression::Zstd { level: 3 };
+        let mut results = Vec::new();
+        for threads in [1, 2, 7] {
+            let mut stream = stream(&compression, threads);
+            for record in records() {
+                stream.push(&record).unwrap();
+            }
+            let last = stream.position();
+            stream.encode_full().unwrap();
+            let last = stream.resolve(last).unwrap();
+            stream.end().unwrap();
+            assert_eq!(stream.starts().last(), Some(&last.block()));
+            results.push((last, stream.starts().to_vec(), stream.take()));
+        }
+        assert_eq!(results[0], results[1]);
+        assert_eq!(results[0], results[2]);
+    }
+
+    #[test]
+    fn blocks_that_do_not_get_smaller_are_stored() {
+        let compression = Compression::Zstd { level: 3 };
+        let mut stream = stream(&compression, 1);
+        stream.push(b"abc").unwrap();
+        assert!(stream.resolve(9000).is_err());
+        stream.end().unwrap();
+        assert_eq!(stream.take(), b"\x03\x80abc");
+    }
+}

@@ -1,0 +1,398 @@
+//! `SquashfsWriter`: the `ImageWriter` of this format.
+//!
+//! In: blocks, tree and content map. Out: bytes to a sink whose beginning is written last.
+
+use std::fmt;
+use std::sync::Arc;
+
+use block::Sink;
+use model::{
+    Block, Content, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, SegmentEncoder,
+    Summary, Tree,
+};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32, U64};
+
+use super::directories::{Known, Listing};
+use super::encoder::BlockEncoder;
+use super::files::{Blocks, Placed};
+use super::inodes::{Inodes, Made};
+use super::numbering::Numbering;
+use super::options::{Part, WriteOptions};
+use super::stream::{Encoder, Stream};
+use super::tables::{Table, table};
+use super::xattrs::Xattrs;
+use crate::layout::{
+    BlockWord, Flags, MAGIC, MAJOR, METADATA_SIZE, MINOR, MetaRef, MetadataHeader, NO_FRAGMENT,
+    NO_TABLE, Superblock, XattrTable,
+};
+
+/// What images are filled up to.
+const PAD: u64 = 4096;
+
+/// Encoded inodes that are written at once, in bytes.
+const PIECE: usize = 1 << 20;
+
+/// Writes an image to a sink from front to back, and the superblock last.
+///
+/// Memory: 16 bytes for each block while blocks come. `finish` takes 20 bytes for each inode (12 without
+/// an export table), the encoded listings of directories (some 5 to 15 bytes for each name), and some
+/// 100 for each distinct set of extended attributes and each of their distinct values longer than 8
+/// bytes.
+pub struct SquashfsWriter {
+    out: Box<dyn Sink>,
+    options: WriteOptions,
+    /// Bytes written so far.
+    offset: u64,
+    blocks: Blocks,
+    raw_bytes: u64,
+    block_bytes: u64,
+}
+
+impl fmt::Debug for SquashfsWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SquashfsWriter")
+            .field("options", &self.options)
+            .field("offset", &self.offset)
+            .field("blocks", &self.blocks.placed.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where the parts of an image are.
+struct Parts {
+    root: MetaRef,
+    inodes: u64,
+    directories: u64,
+    fragments: u64,
+    export: u64,
+    ids: u64,
+    xattrs: u64,
+}
+
+impl SquashfsWriter {
+    /// Starts an image; `Invalid` for options that the format does not have.
+    pub fn new(out: Box<dyn Sink>, options: WriteOptions) -> Result<Self> {
+        options.check()?;
+        let blocks = Blocks {
+            placed: Vec::new(),
+            unit: options.block_size,
+            tails: options.tails,
+        };
+        let mut writer = Self {
+            out,
+            options,
+            offset: 0,
+            blocks,
+            raw_bytes: 0,
+            block_bytes: 0,
+        };
+        writer.write(&[0; size_of::<Superblock>()])?;
+        let options = &writer.options;
+        if let Some(stored) = options.compression.stored_options(options.block_size) {
+            let header = U16::new(stored.len() as u16 | MetadataHeader::RAW);
+            writer.write(&[header.as_bytes(), &stored].concat())?;
+        }
+        Ok(writer)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(cannot_write)?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn write_table(&mut self, table: &Table) -> Result<u64> {
+        let list = self.offset + table.list;
+        self.write(&table.bytes)?;
+        Ok(list)
+    }
+
+    /// Writes all that is metadata, and tells where it is and what it leaves out.
+    fn metadata(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Superblock, Vec<Loss>)> {
+        let options = self.options.clone();
+        let encoder = |part| Encoder {
+            compression: &options.compression,
+            block_size: options.block_size,
+            raw: options.raw.has(part),
+            threads: options.threads,
+        };
+        let fragment_count = self.blocks.number_fragments(map)?;
+        let numbering = Numbering::new(tree)?;
+        let stored = match options.xattrs {
+            true => Some(Xattrs::new(tree, encoder(Part::Xattrs))?),
+            false => None,
+        };
+        // the inodes borrow the blocks while the sink is written to
+        let nothing = Blocks {
+            placed: Vec::new(),
+            ..self.blocks
+        };
+        let blocks = std::mem::replace(&mut self.blocks, nothing);
+        let made = Made {
+            tree,
+            map,
+            blocks: &blocks,
+            numbering: &numbering,
+            xattrs: stored.as_ref(),
+        };
+        let mut inodes = Inodes::new(made, encoder(Part::Inodes));
+        let start = self.offset;
+        let directories = self.inodes(&mut inodes, made, encoder(Part::Inodes))?;
+        let mut parts = Parts {
+            root: inodes.reference(NodeId::ROOT)?,
+            inodes: start,
+            directories: self.offset,
+            fragments: NO_TABLE,
+            export: NO_TABLE,
+            ids: NO_TABLE,
+            xattrs: NO_TABLE,
+        };
+        self.write(&directories)?;
+        if fragment_count > 0 {
+            let records = blocks.fragments();
+            let fragments = table(encoder(Part::Fragments), records, self.offset, &[])?;
+            parts.fragments = self.write_table(&fragments)?;
+        }
+        if options.export {
+            let references = export(tree, &numbering, &inodes)?;
+            let records = references.iter().map(IntoBytes::as_bytes);
+            let export = table(encoder(Part::Inodes), records, self.offset, &[])?;
+            parts.export = self.write_table(&export)?;
+        }
+        let records = inodes.ids.all().iter().map(|id| id.to_le_bytes());
+        let ids = table(encoder(Part::Ids), records, self.offset, &[])?;
+        parts.ids = self.write_table(&ids)?;
+        let superblock = self.superblock(&inodes, fragment_count, numbering.count());
+        let mut losses = time_losses(&inodes);
+        drop(inodes);
+        if let Some(mut xattrs) = stored {
+            parts.xattrs = self.xattrs(&mut xattrs, encoder(Part::Xattrs))?;
+            losses.extend(xattr_losses(&xattrs));
+        }
+        self.blocks = blocks;
+        losses.retain(|loss| loss.count > 0);
+        Ok((self.place(superblock, &parts), losses))
+    }
+
+    /// Writes all inodes and gives the listings, which follow them.
+    fn inodes<'a>(
+        &mut self,
+        inodes: &mut Inodes<'a>,
+        made: Made<'a>,
+        encoder: Encoder<'a>,
+    ) -> Result<Vec<u8>> {
+        let Made {
+            tree, numbering, ..
+        } = made;
+        for (index, node) in tree.nodes().iter().enumerate() {
+            if matches!(node.content, Content::Directory { .. }) {
+                continue;
+            }
+            inodes.leaf(NodeId(index as u32))?;
+            if inodes.stream.encoded() >= PIECE {
+                let piece = inodes.stream.take();
+                self.write(&piece)?;
+            }
+        }
+        inodes.stream.encode_full()?;
+        let mut listings = Stream::new(encoder);
+        for level in (0..numbering.level_count()).rev() {
+            let known = Known {
+                tree,
+                numbering,
+                positions: &inodes.positions,
+                inodes: &inodes.stream,
+            };
+            let level = numbering.level(level);
+            let written: Result<Vec<Listing>> = level
+                .iter()
+                .map(|&dir| Listing::write(known, dir, &mut listings))
+                .collect();
+            listings.encode_full()?;
+            for (&dir, listing) in level.iter().zip(&written?) {
+                inodes.directory(dir, listing, &listings)?;
+            }
+            inodes.stream.encode_full()?;
+        }
+        inodes.stream.end()?;
+        listings.end()?;
+        let rest = inodes.stream.take();
+        self.write(&rest)?;
+        Ok(listings.take())
+    }
+
+    /// Writes the extended attributes and tells where their table is.
+    fn xattrs(&mut self, xattrs: &mut Xattrs<'_>, encoder: Encoder<'_>) -> Result<u64> {
+        if xattrs.table.is_empty() {
+            return Ok(NO_TABLE);
+        }
+        let head = XattrTable {
+            start: U64::new(self.offset),
+            ids: U32::new(xattrs.table.len() as u32),
+            unused: U32::new(0),
+        };
+        self.write(&xattrs.take())?;
+        let records = xattrs.table.iter().map(IntoBytes::as_bytes);
+        let table = table(encoder, records, self.offset, head.as_bytes())?;
+        self.write_table(&table)
+    }
+
+    /// Makes the superblock without the places of the tables.
+    fn superblock(&self, inodes: &Inodes<'_>, fragments: u32, count: u32) -> Superblock {
+        let options = &self.options;
+        let compression = &options.compression;
+        let told = compression.stored_options(options.block_size).is_some();
+        let flags = options.flags() | if told { Flags::COMPRESSOR_OPTIONS } else { 0 };
+        let made = options.made.map_or(inodes.latest, |made| {
+            u32::try_from(made).unwrap_or(u32::MAX)
+        });
+        Superblock {
+            magic: U32::new(MAGIC),
+            inodes: U32::new(count),
+            made: U32::new(made),
+            block_size: U32::new(options.block_size),
+            fragments: U32::new(fragments),
+            compressor: compression.id(),
+            block_log: U16::new(options.block_size.trailing_zeros() as u16),
+            flags: Flags(U16::new(flags)),
+            ids: U16::new(inodes.ids.all().len() as u16),
+            major: U16::new(MAJOR),
+            minor: U16::new(MINOR),
+            root: MetaRef::new(0, 0),
+            bytes_used: U64::new(0),
+            id_table: U64::new(NO_TABLE),
+            xattr_table: U64::new(NO_TABLE),
+            inode_table: U64::new(NO_TABLE),
+            directory_table: U64::new(NO_TABLE),
+            fragment_table: U64::new(NO_TABLE),
+            export_table: U64::new(NO_TABLE),
+        }
+    }
+
+    fn place(&self, superblock: Superblock, parts: &Parts) -> Superblock {
+        Superblock {
+            root: parts.root,
+            bytes_used: U64::new(self.offset),
+            id_table: U64::new(parts.ids),
+            xattr_table: U64::new(parts.xattrs),
+            inode_table: U64::new(parts.inodes),
+            directory_table: U64::new(parts.directories),
+            fragment_table: U64::new(parts.fragments),
+            export_table: U64::new(parts.export),
+            ..superblock
+        }
+    }
+}
+
+#[cold]
+fn cannot_write(error: std::io::Error) -> Error {
+    Error::io("cannot write the image", error)
+}
+
+/// Finds all inodes in the order of their numbers.
+fn export(tree: &Tree, numbering: &Numbering, inodes: &Inodes<'_>) -> Result<Vec<MetaRef>> {
+    let mut references = vec![MetaRef::new(0, 0); tree.nodes().len()];
+    for index in 0..tree.nodes().len() {
+        let node = NodeId(index as u32);
+        let slot = numbering.number(node) as usize;
+        if let Some(reference) = references.get_mut(slot.wrapping_sub(1)) {
+            *reference = inodes.reference(node)?;
+        }
+    }
+    Ok(references)
+}
+
+fn time_losses(inodes: &Inodes<'_>) -> Vec<Loss> {
+    let loss = |what, count| Loss { what, count };
+    vec![
+        loss("times finer than a second (rounded down)", inodes.rounded),
+        loss(
+            "times before 1970 or after 2106 (moved to the nearest that there is)",
+            inodes.clamped,
+        ),
+    ]
+}
+
+fn xattr_losses(xattrs: &Xattrs<'_>) -> Vec<Loss> {
+    let loss = |what, count| Loss { what, count };
+    vec![
+        loss("POSIX ACLs", xattrs.dropped.acls),
+        loss(
+            "extended attributes that are not in user, trusted or security",
+            xattrs.dropped.others,
+        ),
+    ]
+}
+
+impl ImageWriter for SquashfsWriter {
+    fn geometry(&self) -> Geometry {
+        Geometry::PerFile {
+            unit: self.options.block_size,
+            tails: self.options.tails,
+            holes: self.options.holes,
+        }
+    }
+
+    fn encoder(&self) -> Arc<dyn SegmentEncoder> {
+        let raw = self.options.raw;
+        Arc::new(BlockEncoder {
+            compression: self.options.compression.clone(),
+            block_size: self.options.block_size,
+            raw: raw.has(Part::Data) && raw.has(Part::Fragments),
+        })
+    }
+
+    fn put(&mut self, block: Block) -> Result<()> {
+        let (number, expected) = (block.sequence, self.blocks.placed.len());
+        if number as usize != expected {
+            return Err(Error::invalid(format!(
+                "block {number} was put where {expected} is next"
+            )));
+        }
+        let stored = block.bytes.len() as u32;
+        if block.raw_len > self.options.block_size || stored > block.raw_len || stored == 0 {
+            return Err(Error::invalid(format!(
+                "block {number}: {stored} bytes for {}, in an image with blocks of {}",
+                block.raw_len, self.options.block_size
+            )));
+        }
+        let bit = if stored == block.raw_len {
+            BlockWord::RAW
+        } else {
+            0
+        };
+        self.blocks.placed.push(Placed {
+            start: self.offset,
+            word: BlockWord(U32::new(stored | bit)),
+            fragment: NO_FRAGMENT,
+        });
+        self.raw_bytes += u64::from(block.raw_len);
+        self.block_bytes += u64::from(stored);
+        self.write(&block.bytes)
+    }
+
+    fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
+        let start = self.offset;
+        let (superblock, losses) = self.metadata(tree, map)?;
+        let metadata_bytes = self.offset - start;
+        if self.options.pad {
+            let fill = self.offset.next_multiple_of(PAD) - self.offset;
+            self.write(&[0; PAD as usize][..fill as usize])?;
+        }
+        let patched = self.out.patch(0, superblock.as_bytes());
+        patched
+            .and_then(|()| self.out.flush())
+            .map_err(cannot_write)?;
+        Ok(Summary {
+            image_bytes: self.offset,
+            blocks: self.blocks.placed.len() as u64,
+            raw_bytes: self.raw_bytes,
+            block_bytes: self.block_bytes,
+            metadata_bytes,
+            losses,
+        })
+    }
+}
+
+const _: () = assert!(METADATA_SIZE <= 0x7fff);

@@ -1,0 +1,313 @@
+//! Extended attributes: each set of them once, each long value once.
+//!
+//! In: the sets of a tree's nodes. Out: names and values, and a table of sets that inodes name by index.
+//! **Invariant:** the order is that of first use by the nodes in their order; time and memory grow with
+//! the sets, not with their square. Memory: 4 bytes for each set, some 100 for each set and each value
+//! longer than 8 bytes. Format: `docs/formats/squashfs.md`, "Extended attributes".
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use model::{Error, Result, Tree, XattrSet};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32};
+
+use super::stream::{Encoder, Stream};
+use crate::layout::{NO_XATTR, XattrEntry, XattrId, XattrKind, XattrValue};
+
+/// The bytes of a reference to a value that is stored elsewhere: only longer ones are shared.
+const REFERENCE: u32 = 8;
+
+/// The prefixes that can be told.
+const PREFIXES: [(&[u8], u16); 3] = [
+    (b"user.", XattrKind::USER),
+    (b"trusted.", XattrKind::TRUSTED),
+    (b"security.", XattrKind::SECURITY),
+];
+
+/// What of the attributes cannot be kept, counted for each inode.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Dropped {
+    /// POSIX ACLs.
+    pub(super) acls: u64,
+    /// Names with any other unknown prefix.
+    pub(super) others: u64,
+}
+
+/// The sets of an image.
+#[derive(Debug)]
+pub(super) struct Xattrs<'a> {
+    tree: &'a Tree,
+    stream: Stream<'a>,
+    /// The index of each set of the tree; 0 is that of no attributes.
+    indexes: Vec<u32>,
+    /// The records of the table.
+    pub(super) table: Vec<XattrId>,
+    pub(super) dropped: Dropped,
+    /// Stored sets by the hash of what is kept of them.
+    known: HashMap<u64, Vec<(XattrSet, u32)>>,
+    /// Stored values by hash: which pair of which set, and where the value is.
+    values: HashMap<u64, Vec<(XattrSet, u32, u64)>>,
+}
+
+impl<'a> Xattrs<'a> {
+    /// Stores the attributes of all nodes.
+    pub(super) fn new(tree: &'a Tree, encoder: Encoder<'a>) -> Result<Self> {
+        let mut xattrs = Self {
+            tree,
+            stream: Stream::new(encoder),
+            indexes: vec![NO_XATTR; tree.xattrs().count() as usize + 1],
+            table: Vec::new(),
+            dropped: Dropped::default(),
+            known: HashMap::new(),
+            values: HashMap::new(),
+        };
+        let mut seen = vec![None; xattrs.indexes.len()];
+        for node in tree.nodes() {
+            let set = node.xattrs;
+            if set.is_none() {
+                continue;
+            }
+            let slot = set.0 as usize;
+            let dropped = match seen.get(slot).copied().flatten() {
+                Some(dropped) => dropped,
+                None => {
+                    let dropped = xattrs.count_dropped(set);
+                    let index = xattrs.store(set)?;
+                    let (Some(seen), Some(slot)) =
+                        (seen.get_mut(slot), xattrs.indexes.get_mut(slot))
+                    else {
+                        return Err(Error::invalid("attributes that the tree does not have"));
+                    };
+                    (*seen, *slot) = (Some(dropped), index);
+                    dropped
+                }
+            };
+            xattrs.dropped.acls += u64::from(dropped.0);
+            xattrs.dropped.others += u64::from(dropped.1);
+        }
+        xattrs.stream.end()?;
+        (xattrs.known, xattrs.values) = (HashMap::new(), HashMap::new());
+        Ok(xattrs)
+    }
+
+    /// Tells the index of a set, or `NO_XATTR`.
+    pub(super) fn index(&self, set: XattrSet) -> u32 {
+        let index = self.indexes.get(set.0 as usize);
+        index.copied().unwrap_or(NO_XATTR)
+    }
+
+    /// Takes the encoded names and values.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        self.stream.take()
+    }
+
+    /// Tells the attributes of a set that can be kept: prefix, rest of the name, value.
+    fn kept(tree: &Tree, set: XattrSet) -> impl Iterator<Item = (u16, &[u8], &[u8])> {
+        tree.xattrs().pairs(set).filter_map(|(name, value)| {
+            let split = |&(prefix, kind)| Some((kind, name.strip_prefix(prefix)?));
+            let (kind, rest) = PREFIXES.iter().find_map(split)?;
+            Some((kind, rest, value))
+        })
+    }
+
+    fn count_dropped(&self, set: XattrSet) -> (u32, u32) {
+        let mut count = (0, 0);
+        for (name, _) in self.tree.xattrs().pairs(set) {
+            if PREFIXES.iter().any(|(prefix, _)| name.starts_with(prefix)) {
+                continue;
+            }
+            if name.starts_with(b"system.posix_acl_") {
+                count.0 += 1;
+            } else {
+                count.1 += 1;
+            }
+        }
+        count
+    }
+
+    /// Stores a set unless an equal one is stored, and tells its index.
+    fn store(&mut self, set: XattrSet) -> Result<u32> {
+        let tree = self.tree;
+        if Self::kept(tree, set).next().is_none() {
+            return Ok(NO_XATTR);
+        }
+        let mut hasher = DefaultHasher::new();
+        Self::kept(tree, set).for_each(|pair| pair.hash(&mut hasher));
+        let hash = hasher.finish();
+        let same = self.known.get(&hash).into_iter().flatten();
+        for &(other, index) in same {
+            if Self::kept(tree, other).eq(Self::kept(tree, set)) {
+                return Ok(index);
+            }
+        }
+        let position = self.stream.position();
+        let (mut count, mut size) = (0u32, 0u64);
+        for (number, (kind, name, value)) in (0..).zip(Self::kept(tree, set)) {
+            let prefix = PREFIXES.iter().find(|(_, other)| *other == kind);
+            let prefix = prefix.map_or(0, |(prefix, _)| prefix.len());
+            count += 1;
+            size += (prefix + name.len() + 1 + value.len()) as u64;
+            self.pair(set, number, (kind, name, value))?;
+        }
+        self.stream.encode_full()?;
+        let size = u32::try_from(size);
+        let size = size.map_err(|_| Error::limit("4 GiB of attributes of one file"))?;
+        let index = self.table.len() as u32;
+        self.table.push(XattrId {
+            list: self.stream.resolve(position)?,
+            count: U32::new(count),
+            size: U32::new(size),
+        });
+        self.known.entry(hash).or_default().push((set, index));
+        Ok(index)
+    }
+
+    fn pair(&mut self, set: XattrSet, number: u32, pair: (u16, &[u8], &[u8])) -> Result<()> {
+        let (kind, name, value) = pair;
+        let len = value.len() as u32;
+        let mut hasher = DefaultHasher::new();
+        value.hash(&mut hasher);
+        let hash = hasher.finish();
+        let stored = match len > REFERENCE {
+            true => self.stored_value(hash, value),
+            false => None,
+        };
+        let bit = stored.map_or(0, |_| XattrKind::OUT_OF_LINE);
+        let entry = XattrEntry {
+            kind: XattrKind(U16::new(kind | bit)),
+            name_len: U16::new(name.len() as u16),
+        };
+        self.stream.push(entry.as_bytes())?;
+        self.stream.push(name)?;
+        if let Some(position) = stored {
+            self.stream.encode_full()?;
+            let reference = self.stream.resolve(position)?;
+            self.stream
+                .push(XattrValue(U32::new(REFERENCE)).as_bytes())?;
+            return self.stream.push(reference.as_bytes());
+        }
+        if len > REFERENCE {
+            let place = (set, number, self.stream.position());
+            self.values.entry(hash).or_default().push(place);
+        }
+        self.stream.push(XattrValue(U32::new(len)).as_bytes())?;
+        self.stream.push(value)
+    }
+
+    fn stored_value(&self, hash: u64, value: &[u8]) -> Option<u64> {
+        let places = self.values.get(&hash)?;
+        let is_same = |&&(set, number, _): &&(XattrSet, u32, u64)| {
+            let mut pairs = Self::kept(self.tree, set);
+            pairs
+                .nth(number as usize)
+                .is_some_and(|(_, _, other)| other == value)
+        };
+        places
+            .iter()
+            .find(is_same)
+            .map(|&(_, _, position)| position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Content, Meta, NodeId, TreeBuilder};
+
+    use super::*;
+    use crate::write::Compression;
+
+    fn tree(files: &[&[(&str, &[u8])]]) -> Tree {
+        let mut builder = TreeBuilder::new(Meta::default());
+        for (index, pairs) in files.iter().enumerate() {
+            let name = format!("{index:02}");
+            let id = builder
+                .add(
+                    NodeId::ROOT,
+                    name.as_bytes(),
+                    Meta::default(),
+                    Content::Fifo,
+                )
+                .unwrap();
+            let pairs = pairs.iter();
+            let mut pairs: Vec<_> = pairs
+                .map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec()))
+                .collect();
+            builder.set_xattrs(id, &mut pairs).unwrap();
+        }
+        builder.finish().unwrap()
+    }
+
+    fn indexes(tree: &Tree) -> (Vec<u32>, Vec<u8>, Dropped) {
+        let compression = Compression::default();
+        let encoder = Encoder {
+            compression: &compression,
+            block_size: 1 << 17,
+            raw: true,
+            threads: 1,
+        };
+        let mut xattrs = Xattrs::new(tree, encoder).unwrap();
+        let nodes = tree.nodes().iter().skip(1);
+        let indexes = nodes.map(|node| xattrs.index(node.xattrs)).collect();
+        let bytes = xattrs.take();
+        (indexes, bytes, xattrs.dropped)
+    }
+
+    #[test]
+    fn sets_that_become_equal_are_one_and_long_values_are_stored_once() {
+        let long = [b'l'; 100];
+        let acl: (&str, &[u8]) = ("system.posix_acl_access", b"acl");
+        let tree = tree(&[
+            &[("user.a", &long)],
+            &[("user.a", &long), acl],
+            &[("trusted.b", &long), ("user.c", b"short")],
+            &[acl],
+            &[],
+            &[("btrfs.x", b""), ("user.c", b"short")],
+        ]);
+        let (indexes, bytes, dropped) = indexes(&tree);
+        assert_eq!(indexes, [0, 0, 1, NO_XATTR, NO_XATTR, 2]);
+        assert_eq!(dropped, Dropped { acls: 2, others: 1 });
+        let all = [
+            &[109 + 1 + 21 + 10 + 10, 0x80][..],
+            // user.a, inline
+            &[0, 0, 1, 0, b'a', 100, 0, 0, 0],
+            &long,
+            // trusted.b, at the reference: block 0, offset 5
+            &[1, 1, 1, 0, b'b', 8, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0],
+            &[0, 0, 1, 0, b'c', 5, 0, 0, 0],
+            b"short",
+            &[0, 0, 1, 0, b'c', 5, 0, 0, 0],
+            b"short",
+        ]
+        .concat();
+        assert_eq!(bytes[2..], all[2..]);
+    }
+
+    #[test]
+    fn many_sets_take_linear_time() {
+        let values: Vec<Vec<u8>> = (0..40_000u32)
+            .map(|n| (n / 2).to_le_bytes().repeat(5))
+            .collect();
+        let mut builder = TreeBuilder::new(Meta::default());
+        for (index, value) in values.iter().enumerate() {
+            let name = format!("{index:06}");
+            let id = builder
+                .add(
+                    NodeId::ROOT,
+                    name.as_bytes(),
+                    Meta::default(),
+                    Content::Fifo,
+                )
+                .unwrap();
+            let name = format!("user.{index}").into_bytes();
+            builder
+                .set_xattrs(id, &mut [(name, value.clone())])
+                .unwrap();
+        }
+        let (indexes, bytes, _) = indexes(&builder.finish().unwrap());
+        assert!(indexes.iter().copied().eq(0..40_000));
+        // half of the values are references
+        assert!(bytes.len() < 40_000 * (4 + 5 + 4) + 20_000 * (20 + 8) + 1000);
+    }
+}
