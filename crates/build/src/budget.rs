@@ -6,9 +6,7 @@
 
 use model::{Error, Result};
 
-use crate::anchors::Anchors;
 use crate::readahead;
-use crate::segment::OPEN_BLOCKS;
 
 /// Bytes of a build without its threads, by default.
 const BASE: u64 = 512 << 20;
@@ -27,6 +25,12 @@ pub(crate) struct Needs {
     pub threads: usize,
     /// Bytes of a full block.
     pub block_size: u32,
+    /// Bytes of what the segment stage holds besides full blocks.
+    pub cutting: u64,
+    /// Segments that should wait for the workers, so that these do not.
+    pub waiting: u64,
+    /// Whether full blocks are compared with.
+    pub compared: bool,
     /// Bytes that encoding a block takes besides it.
     pub encoder: u64,
     /// Bytes of content.
@@ -60,12 +64,10 @@ impl Budget {
         let block = u64::from(needs.block_size).min(needs.content.max(1));
         let blocks = needs.content.div_ceil(block).max(1);
         let threads = needs.threads.max(1);
-        // the block that is being filled, and the ends of those of other categories
-        let open = block * OPEN_BLOCKS as u64;
-        let fixed = readahead::BUDGET + Anchors::memory(needs.content) + needs.nodes * PER_NODE;
+        let fixed = readahead::BUDGET + needs.cutting + needs.nodes * PER_NODE;
         // a block may be encoded to as many bytes, which wait for the image
         let worker = needs.encoder + block * 2;
-        let least = fixed + open + worker;
+        let least = fixed + worker;
         let bound = match memory {
             Some(bound) if bound < least => {
                 return Err(Error::invalid(format!(
@@ -78,20 +80,22 @@ impl Budget {
             Some(bound) => bound,
             None => least.max(BASE + PER_THREAD * threads as u64),
         };
-        let workers = ((bound - fixed - open) / worker)
+        let workers = ((bound - fixed) / worker)
             .min(threads as u64)
             .min(blocks)
             .max(1);
-        let rest = bound - fixed - open - workers * worker;
-        // one more that waits, so that no worker does
-        let waiting = (rest / (block * 2)).min(1);
-        let kept = ((rest - waiting * block * 2) / block).min(blocks);
+        let rest = bound - fixed - workers * worker;
+        let waiting = (rest / (block * 2)).min(needs.waiting).min(blocks);
+        let kept = match needs.compared {
+            true => ((rest - waiting * block * 2) / block).min(blocks),
+            false => 0,
+        };
         Ok(Self {
             threads,
             workers: workers as usize,
             in_flight: (workers + waiting) as usize,
             kept: kept as usize,
-            memory: fixed + open + workers * worker + waiting * block * 2 + kept * block,
+            memory: fixed + workers * worker + waiting * block * 2 + kept * block,
         })
     }
 }
@@ -106,6 +110,9 @@ mod tests {
         Needs {
             threads: 2,
             block_size: 64 << 20,
+            cutting: 384 * MIB,
+            waiting: 1,
+            compared: true,
             encoder: 300 * MIB,
             content: 4 << 30,
             nodes: 100_000,
@@ -140,6 +147,7 @@ mod tests {
     fn little_content_takes_little() {
         let small = Needs {
             content: 1 << 20,
+            cutting: 3 << 20,
             nodes: 10,
             encoder: 5 << 20,
             ..needs()

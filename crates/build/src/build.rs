@@ -4,21 +4,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{
-    Content, ContentMap, Error, Geometry, ImageWriter, MapExtent, NodeId, Observer, Result,
-    SegmentEncoder, Source, Stage, Tally, Tree,
+    Content, ContentMap, Error, ImageWriter, MapExtent, NodeId, Observer, Result, Source, Stage,
+    Tally, Tree,
 };
 
-use crate::anchors::Spacing;
-use crate::budget::{Budget, Needs};
 use crate::classify::Categorizers;
-use crate::dedupe::{Contents, dedupe};
+use crate::dedupe::{Contents, FirstRead, dedupe};
 use crate::flow::{self, Owner, Stored};
 use crate::order::{Order, order};
-use crate::past::Retention;
+use crate::prepare::Shape;
+use crate::priorities::Priorities;
 use crate::read::{Reader, Trouble};
 use crate::readahead::{self, Plan};
 use crate::scratch::Scratch;
-use crate::segment::Cut;
 use crate::sketches::Sketches;
 use crate::transform::Transform;
 use crate::{Report, paths, threads};
@@ -31,6 +29,10 @@ pub struct Options {
     pub threads: usize,
     /// The order in which contents are stored.
     pub order: Order,
+    /// Which files come before and after all others; among those of one priority `order` decides.
+    pub priorities: Priorities,
+    /// Whether equal files are stored once.
+    pub duplicates: bool,
     /// How many full blocks back repeated parts are looked for; 0 leaves the open blocks, `None`
     /// means all.
     pub lookback: Option<u32>,
@@ -50,6 +52,8 @@ impl Default for Options {
         Self {
             threads: 0,
             order: Order::default(),
+            priorities: Priorities::default(),
+            duplicates: true,
             lookback: None,
             memory: None,
             scratch: std::env::temp_dir(),
@@ -73,6 +77,7 @@ pub fn build(
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Report> {
+    let shape = Shape::new(writer.geometry())?;
     let threads = threads::resolve(options.threads);
     let scanning = Counting {
         inner: observer,
@@ -80,16 +85,20 @@ pub fn build(
     };
     let mut tree = threads::guard("scan", || source.scan(&scanning))?;
     let scratch = Scratch::new(options.scratch.clone());
-    let sketched = (options.order == Order::Similarity).then_some(&scratch);
-    let mut contents = dedupe(
-        source,
-        &tree,
-        sketched,
-        options.categorizers,
+    let by = shape.order(options.order);
+    let categorizers = shape.categorizers(options.categorizers);
+    let first = FirstRead {
+        duplicates: options.duplicates,
+        similar_below: match by {
+            Order::Similarity => shape.similar_below(),
+            _ => 0,
+        },
+        categorizers,
         threads,
-        observer,
-    )?;
-    let order = order(&tree, &contents, options.order)?;
+    };
+    let mut contents = dedupe(source, &tree, &first, &scratch, observer)?;
+    let ranked = options.priorities.rank(&tree, observer);
+    let order = order(&tree, &contents, by, ranked.as_deref())?;
     // tens of megabytes that nobody needs from here on
     contents.sketches = Sketches::Absent;
     let trouble = Trouble::default();
@@ -97,19 +106,19 @@ pub fn build(
     let plan = Plan {
         contents: &contents,
         order: &order,
-        grouped: options.order == Order::Similarity,
+        grouped: by == Order::Similarity && ranked.is_none(),
         reader: Reader {
             source,
             tree: &tree,
             observer,
             trouble: &trouble,
-            spacing: Spacing::for_content(total.bytes),
-            categorizers: options.categorizers,
+            spacing: shape.spacing(total.bytes),
+            categorizers,
         },
     };
     observer.expect(Stage::Segment, total);
     let encoder = writer.encoder();
-    let (cut, budget) = prepare(&*writer, &*encoder, &tree, total.bytes, threads, options)?;
+    let (cut, budget) = shape.prepare(&*encoder, &tree, total.bytes, threads, options)?;
     let stored = flow::store(&plan, &mut *writer, &*encoder, &cut, &budget, observer)?;
     let placed = place(&mut tree, &contents, stored);
     options.transform.apply(&mut tree);
@@ -138,44 +147,6 @@ pub fn build(
         image,
         ..placed.report
     })
-}
-
-/// Decides how content is cut and how much memory each stage gets.
-fn prepare(
-    writer: &dyn ImageWriter,
-    encoder: &dyn SegmentEncoder,
-    tree: &Tree,
-    content: u64,
-    threads: usize,
-    options: &Options,
-) -> Result<(Cut, Budget)> {
-    let Geometry::Solid { block_size } = writer.geometry() else {
-        return Err(Error::unsupported(
-            "a format that cuts content in another way than solid blocks",
-        ));
-    };
-    let needs = Needs {
-        threads,
-        block_size,
-        // no block gets larger than all content
-        encoder: encoder.memory(block_size.min(u32::try_from(content).unwrap_or(u32::MAX))),
-        content,
-        nodes: tree.nodes().len() as u64,
-    };
-    let budget = Budget::new(needs, options.memory)?;
-    let cut = Cut {
-        block_size,
-        codec_window: encoder.window(),
-        total: content,
-        retention: Retention {
-            kept: budget.kept,
-            lookback: options
-                .lookback
-                .map_or(usize::MAX, |blocks| blocks as usize),
-            scratch: Scratch::new(options.scratch.clone()),
-        },
-    };
-    Ok((cut, budget))
 }
 
 /// Where the content of each file went, and what that says for the report.

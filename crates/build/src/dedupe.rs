@@ -61,6 +61,17 @@ impl Contents {
     }
 }
 
+/// What the first read is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FirstRead {
+    /// Whether equal files are looked for.
+    pub duplicates: bool,
+    /// Files below this size are sketched.
+    pub similar_below: u64,
+    pub categorizers: Categorizers,
+    pub threads: usize,
+}
+
 /// What the first read learns of a file.
 #[derive(Debug, Clone, Copy)]
 struct Fingerprint {
@@ -72,16 +83,19 @@ struct Fingerprint {
 pub(crate) fn dedupe(
     source: &dyn Source,
     tree: &Tree,
-    sketches: Option<&Scratch>,
-    categorizers: Categorizers,
-    threads: usize,
+    first: &FirstRead,
+    scratch: &Scratch,
     observer: &dyn Observer,
 ) -> Result<Contents> {
     let (files, empty): (Vec<_>, Vec<_>) = paths::files(tree)
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
-    let alone = alone(tree, &files);
-    let skip = |index: &u32| sketches.is_none() && alone[*index as usize];
+    let alone = match first.duplicates {
+        true => alone(tree, &files),
+        false => vec![true; files.len()],
+    };
+    let sketched = |index: u32| paths::size(tree, files[index as usize]) < first.similar_below;
+    let skip = |index: &u32| alone[*index as usize] && !sketched(*index);
     let wanted = (0..files.len() as u32).filter(|index| !skip(index));
     let wanted = by_turn(source, tree, &files, wanted.collect());
     let bytes = wanted
@@ -99,17 +113,16 @@ pub(crate) fn dedupe(
 
     let table = Table {
         prints: Mutex::new(vec![None; files.len()]),
-        sketches: match sketches {
-            Some(scratch) => Sketches::new(files.len(), scratch)?,
-            None => Sketches::Absent,
+        sketches: match first.similar_below {
+            0 => Sketches::Absent,
+            _ => Sketches::new(files.len(), scratch)?,
         },
     };
     let next = AtomicUsize::new(0);
-    threads::run("dedupe", threads, || {
+    threads::run("dedupe", first.threads, || {
         let mut reader = Reader {
             buffer: Vec::new(),
-            sketches: sketches.is_some(),
-            categorizers,
+            first,
             observer,
             done: 0,
         };
@@ -134,7 +147,7 @@ pub(crate) fn dedupe(
         }
         result
     })?;
-    Ok(group(tree, &files, empty, table))
+    Ok(group(tree, &files, empty, table, first.duplicates))
 }
 
 /// Puts the files to read, as indices, into the order in which threads take them.
@@ -172,8 +185,7 @@ struct Table {
 /// One thread's reading of files.
 struct Reader<'a> {
     buffer: Vec<u8>,
-    sketches: bool,
-    categorizers: Categorizers,
+    first: &'a FirstRead,
     observer: &'a dyn Observer,
     /// Bytes of the file that progress was reported of.
     done: u64,
@@ -250,14 +262,14 @@ impl Reader<'_> {
                     bytes: piece,
                 };
                 let category = *category.get_or_insert_with(|| {
-                    classify::classify(head, size, content, self.categorizers).main()
+                    classify::classify(head, size, content, self.first.categorizers).main()
                 });
                 if !classify::gains_from_order(category) {
                     if alone {
                         // neither equal to another file nor to be like one
                         break 'data;
                     }
-                } else if self.sketches {
+                } else if size < self.first.similar_below {
                     sketcher.update(piece);
                 }
                 at += len as u64;
@@ -285,7 +297,13 @@ impl Reader<'_> {
 }
 
 /// Puts files of equal size and fingerprint together.
-fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Contents {
+fn group(
+    tree: &Tree,
+    files: &[NodeId],
+    empty: Vec<NodeId>,
+    table: Table,
+    duplicates: bool,
+) -> Contents {
     let prints = table
         .prints
         .into_inner()
@@ -295,7 +313,7 @@ fn group(tree: &Tree, files: &[NodeId], empty: Vec<NodeId>, table: Table) -> Con
         Some((paths::size(tree, files[index as usize]), print.hash))
     };
     let mut by_key: Vec<u32> = (0..files.len() as u32)
-        .filter(|&i| key(i).is_some())
+        .filter(|&i| duplicates && key(i).is_some())
         .collect();
     by_key.sort_unstable_by_key(|&index| (key(index), index));
 

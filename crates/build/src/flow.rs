@@ -193,7 +193,7 @@ fn segment(
                     threads::check_cancelled(observer)?;
                 }
                 Piece::Hole(len) => {
-                    segmenter.hole(len);
+                    segmenter.hole(len)?;
                     advance(0, len);
                 }
                 Piece::End { rejected: files } => {
@@ -202,7 +202,7 @@ fn segment(
                 }
             }
         }
-        segmenter.end();
+        segmenter.end()?;
         owners.push(Owner::Content(content));
         advance(1, 0);
         for file in rejected {
@@ -215,7 +215,7 @@ fn segment(
                 (Ok(()), None) => {}
                 (_, failure) => return Err(failure.unwrap_or_else(gone)),
             }
-            segmenter.end();
+            segmenter.end()?;
             owners.push(Owner::Rejected(file));
         }
     }
@@ -244,10 +244,7 @@ impl<E: FnMut(Segment) -> Result<()>> Sink for Direct<'_, E> {
                 anchors,
                 category,
             } => self.segmenter.data(&bytes, &anchors, category),
-            Piece::Hole(len) => {
-                self.segmenter.hole(len);
-                Ok(())
-            }
+            Piece::Hole(len) => self.segmenter.hole(len),
             Piece::End { .. } => Ok(()),
         };
         result.map_err(|error| {

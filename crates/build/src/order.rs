@@ -1,6 +1,6 @@
 //! Puts the distinct contents into the order in which they are stored.
 //!
-//! Enters contents in path order; leaves a permutation of them. By similarity, a greedy chain for
+//! Enters contents in path order; leaves a permutation of them, higher priorities first. By similarity, a greedy chain for
 //! each category: after a content comes the one not yet placed that
 //! agrees with it in most places of its sketch; where none agrees, the next one by extension, name
 //! and path. Candidates come from lists
@@ -62,7 +62,29 @@ impl FromStr for Order {
 }
 
 /// Lists the indices of the contents in the order in which they are stored; sketches are read.
-pub(crate) fn order(tree: &Tree, contents: &Contents, order: Order) -> Result<Vec<u32>> {
+///
+/// With priorities by node, contents of higher ones come first; a content has the highest one of
+/// its files.
+pub(crate) fn order(
+    tree: &Tree,
+    contents: &Contents,
+    by: Order,
+    priorities: Option<&[i32]>,
+) -> Result<Vec<u32>> {
+    let mut indices = unranked(tree, contents, by)?;
+    if let Some(priorities) = priorities {
+        let priority = |index: u32| {
+            let content = &contents.items[index as usize];
+            let files = contents.duplicates(content).iter();
+            let files = files.chain([&content.original]);
+            files.map(|file| priorities[file.index()]).max()
+        };
+        indices.sort_by_cached_key(|&index| std::cmp::Reverse(priority(index)));
+    }
+    Ok(indices)
+}
+
+fn unranked(tree: &Tree, contents: &Contents, order: Order) -> Result<Vec<u32>> {
     let mut indices: Vec<u32> = (0..contents.items.len() as u32).collect();
     let node = |index: u32| contents.items[index as usize].original;
     match order {
@@ -272,7 +294,7 @@ mod tests {
 
     fn paths(files: &[(&str, Sketch)], by: Order) -> Vec<String> {
         let (tree, contents) = make(files);
-        let indices = order(&tree, &contents, by).unwrap();
+        let indices = order(&tree, &contents, by, None).unwrap();
         let node = |index: u32| contents.items[index as usize].original;
         indices
             .into_iter()

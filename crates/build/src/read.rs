@@ -81,8 +81,8 @@ pub(crate) struct Reader<'a> {
     pub tree: &'a Tree,
     pub observer: &'a dyn Observer,
     pub trouble: &'a Trouble,
-    /// How far the anchors are apart.
-    pub spacing: Spacing,
+    /// How far the anchors are apart; `None` if nobody looks for repeats.
+    pub spacing: Option<Spacing>,
     /// What is told apart.
     pub categorizers: Categorizers,
 }
@@ -177,11 +177,13 @@ impl Reader<'_> {
         // where parts differ, the beginning tells them again
         let known = category.filter(|&main| !classify::has_parts(main));
         let mut spans = known.map(Spans::whole);
-        let mut finder = Finder::new(self.spacing);
+        let mut finder = self.spacing.map(Finder::new);
         let mut first = true;
         for extent in &extents {
             if is_hole(extent) {
-                finder.restart();
+                if let Some(finder) = &mut finder {
+                    finder.restart();
+                }
                 sink.push(Piece::Hole(extent.len))?;
                 continue;
             }
@@ -255,12 +257,16 @@ fn push(
     bytes: Vec<u8>,
     at: u64,
     spans: &Spans,
-    finder: &mut Finder,
+    finder: &mut Option<Finder>,
     sink: &mut dyn Sink,
 ) -> std::result::Result<(), Closed> {
+    let mut find = |bytes: &[u8]| match finder {
+        Some(finder) => finder.find(bytes),
+        None => Vec::new(),
+    };
     let runs = spans.cut(at, at + bytes.len() as u64);
     if let [(_, category)] = *runs {
-        let anchors = finder.find(&bytes);
+        let anchors = find(&bytes);
         return sink.push(Piece::Data {
             bytes,
             anchors,
@@ -274,7 +280,7 @@ fn push(
         (rest, start) = (after, end);
         sink.push(Piece::Data {
             bytes: run.to_vec(),
-            anchors: finder.find(run),
+            anchors: find(run),
             category,
         })?;
     }

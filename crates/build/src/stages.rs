@@ -7,7 +7,7 @@ use model::{Category, Result};
 use crate::anchors::{Finder, Spacing};
 use crate::past::Retention;
 use crate::scratch::Scratch;
-use crate::segment::{Cut, Segmenter};
+use crate::segment::solid::{Cut, Solid};
 use crate::sketch::Sketcher;
 
 /// Bytes of a piece, as the readers hand them on.
@@ -41,7 +41,7 @@ pub fn segment(contents: &[&[u8]]) -> Result<u64> {
             scratch: Scratch::new(std::env::temp_dir()),
         },
     };
-    let mut segmenter = Segmenter::new(cut, |_| Ok(()))?;
+    let mut segmenter = Solid::new(cut, |_| Ok(()))?;
     for content in contents {
         let mut finder = Finder::new(Spacing::for_content(total));
         for piece in content.chunks(PIECE) {

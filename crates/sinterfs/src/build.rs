@@ -233,6 +233,7 @@ pub(crate) fn pack(
         scratch: scratch(request),
         categorizers: request.categorizers.unwrap_or_default(),
         transform: transform(request)?,
+        ..::build::Options::default()
     };
     input.spill(&Scratch::new(scratch(request)))?;
     let output = request.destination.open()?;

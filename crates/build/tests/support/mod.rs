@@ -93,7 +93,7 @@ pub struct Faults {
 }
 
 pub struct MemoryWriter {
-    pub block_size: u32,
+    pub geometry: Geometry,
     pub image: Arc<Mutex<Image>>,
     pub faults: Arc<Faults>,
 }
@@ -104,9 +104,13 @@ impl MemoryWriter {
     }
 
     pub fn with(block_size: u32, faults: Faults) -> (Box<Self>, Arc<Mutex<Image>>) {
+        Self::of(Geometry::Solid { block_size }, faults)
+    }
+
+    pub fn of(geometry: Geometry, faults: Faults) -> (Box<Self>, Arc<Mutex<Image>>) {
         let image = Arc::new(Mutex::new(Image::default()));
         let writer = Self {
-            block_size,
+            geometry,
             image: Arc::clone(&image),
             faults: Arc::new(faults),
         };
@@ -146,9 +150,7 @@ impl SegmentEncoder for Xor {
 
 impl ImageWriter for MemoryWriter {
     fn geometry(&self) -> Geometry {
-        Geometry::Solid {
-            block_size: self.block_size,
-        }
+        self.geometry
     }
 
     fn encoder(&self) -> Arc<dyn SegmentEncoder> {
@@ -169,7 +171,12 @@ impl ImageWriter for MemoryWriter {
             "the writer was told to panic"
         );
         assert_eq!(block.sequence, id, "blocks come in sequence");
-        assert!(block.raw_len > 0 && block.raw_len <= self.block_size);
+        let most = match self.geometry {
+            Geometry::Solid { block_size } => block_size,
+            Geometry::PerFile { unit, .. } => unit,
+            _ => panic!("a geometry that is not known"),
+        };
+        assert!(block.raw_len > 0 && block.raw_len <= most);
         let bytes = block.bytes.iter().map(|byte| byte ^ 0x55).collect();
         image.blocks.push((block.category, bytes));
         Ok(())

@@ -1,0 +1,136 @@
+//! Decides what each stage does for the geometry of the writer.
+//!
+//! Enters a geometry and the options; leaves what is worth finding out in the first read, how
+//! content is cut, and how much memory each stage gets.
+//! **Invariant:** nothing here depends on threads or memory but the budget.
+
+use model::{Error, Geometry, Result, SegmentEncoder, Tails, Tree};
+
+use crate::anchors::{Anchors, Spacing};
+use crate::budget::{Budget, Needs};
+use crate::classify::Categorizers;
+use crate::past::Retention;
+use crate::scratch::Scratch;
+use crate::segment::{Cut, per_file, solid};
+use crate::{Options, Order};
+
+/// Bytes of units that wait for each worker, so that it does not: many where they are small.
+const WAITING: u32 = 2 << 20;
+
+/// How the stages work for a geometry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    geometry: Geometry,
+}
+
+impl Shape {
+    /// Takes the geometry of a writer.
+    ///
+    /// # Errors
+    /// `Unsupported` for one that the segment stage cannot cut.
+    pub fn new(geometry: Geometry) -> Result<Self> {
+        match geometry {
+            Geometry::Solid { .. } | Geometry::PerFile { .. } => Ok(Self { geometry }),
+            _ => Err(Error::unsupported(
+                "a format that cuts content in another way than solid blocks or units of files",
+            )),
+        }
+    }
+
+    /// Tells the size from which on similarity of files is of no use: nothing of theirs shares a
+    /// block with others.
+    pub fn similar_below(self) -> u64 {
+        match self.geometry {
+            Geometry::PerFile { tails, unit, .. } => match tails {
+                Tails::Alone => 0,
+                Tails::Small => u64::from(unit),
+                Tails::Shared => u64::MAX,
+            },
+            _ => u64::MAX,
+        }
+    }
+
+    /// Tells the order that does what the one that was asked for would.
+    pub fn order(self, asked: Order) -> Order {
+        match asked {
+            Order::Similarity if self.similar_below() == 0 => Order::Path,
+            asked => asked,
+        }
+    }
+
+    /// Tells what is told apart of what was asked for: units of a file are cut without regard to
+    /// samples and pixels.
+    pub fn categorizers(self, asked: Categorizers) -> Categorizers {
+        match self.geometry {
+            Geometry::PerFile { .. } => Categorizers {
+                audio: false,
+                images: false,
+                ..asked
+            },
+            _ => asked,
+        }
+    }
+
+    /// Tells how far anchors are apart, for so many bytes of content; `None` if nobody looks for
+    /// repeats.
+    pub fn spacing(self, content: u64) -> Option<Spacing> {
+        matches!(self.geometry, Geometry::Solid { .. }).then(|| Spacing::for_content(content))
+    }
+
+    /// Decides how content is cut and how much memory each stage gets.
+    pub fn prepare(
+        self,
+        encoder: &dyn SegmentEncoder,
+        tree: &Tree,
+        content: u64,
+        threads: usize,
+        options: &Options,
+    ) -> Result<(Cut, Budget)> {
+        // no block gets larger than all content
+        let most = |size: u32| size.min(u32::try_from(content.max(1)).unwrap_or(u32::MAX));
+        let needs = |size: u32| Needs {
+            threads,
+            block_size: size,
+            cutting: 0,
+            waiting: 1,
+            compared: true,
+            encoder: encoder.memory(most(size)),
+            content,
+            nodes: tree.nodes().len() as u64,
+        };
+        match self.geometry {
+            Geometry::PerFile { unit, tails, holes } => {
+                let per_worker = u64::from((WAITING / unit.max(1)).clamp(4, 256));
+                let needs = Needs {
+                    cutting: u64::from(unit) * per_file::OPEN_UNITS as u64,
+                    waiting: per_worker * threads as u64,
+                    compared: false,
+                    ..needs(unit)
+                };
+                let cut = per_file::Cut { unit, tails, holes };
+                Ok((Cut::PerFile(cut), Budget::new(needs, options.memory)?))
+            }
+            Geometry::Solid { block_size } => {
+                let open = u64::from(most(block_size)) * solid::OPEN_BLOCKS as u64;
+                let needs = Needs {
+                    cutting: open + Anchors::memory(content),
+                    ..needs(block_size)
+                };
+                let budget = Budget::new(needs, options.memory)?;
+                let lookback = options.lookback;
+                let cut = solid::Cut {
+                    block_size,
+                    codec_window: encoder.window(),
+                    total: content,
+                    retention: Retention {
+                        kept: budget.kept,
+                        lookback: lookback.map_or(usize::MAX, |blocks| blocks as usize),
+                        scratch: Scratch::new(options.scratch.clone()),
+                    },
+                };
+                Ok((Cut::Solid(cut), budget))
+            }
+            _ => Err(Error::unsupported("a geometry that is not known")),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Cuts each file into units for itself; ends of files share fragments.
+//!
+//! Enters the pieces of the contents in order; leaves each whole unit as a `Segment` of its own at
+//! once, and the end of a content, as `Tails` says, in a segment of its own or in an open fragment
+//! of its category. A fragment becomes a segment between two contents, when nothing more fits.
+//! Units of zeros, read or skipped, are holes where the format has them. No part of a content is
+//! looked for in what was stored before: only whole contents are shared (see `dedupe`).
+//! **Invariant:** see `Geometry::PerFile`; the segments of a content have consecutive numbers.
+//! Memory: 16 bytes a unit of data, one unit, and `OPEN` fragments of each category.
+
+use std::sync::Arc;
+
+use model::{BlockId, Category, Error, Machine, MapExtent, Result, Segment, Tails};
+
+use crate::segment::{List, Segmented};
+
+/// The most open fragments of a category.
+const OPEN: usize = 1;
+
+/// The most units that are held in memory: the open fragments of each category, and the unit that
+/// is being filled.
+pub(crate) const OPEN_UNITS: usize = OPEN * (Machine::ALL.len() + 3) + 1;
+
+/// How content is cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    /// Bytes of a unit.
+    pub unit: u32,
+    /// Where the ends of contents go.
+    pub tails: Tails,
+    /// Whether units of zeros are holes.
+    pub holes: bool,
+}
+
+/// Cuts content; `emit` takes each segment.
+pub(crate) struct PerFile<E> {
+    unit: usize,
+    tails: Tails,
+    holes: bool,
+    emit: E,
+    /// A unit of zeros, for holes that are data.
+    zeros: Option<Arc<Vec<u8>>>,
+    /// Open fragments in the order of opening.
+    open: Vec<Fragment>,
+    result: Segmented,
+    content: Current,
+}
+
+/// The content that is being cut.
+#[derive(Default)]
+struct Current {
+    first_extent: usize,
+    size: u64,
+    /// Whether a whole unit stands before the bytes of `rest`.
+    has_units: bool,
+    /// Bytes of a unit that is not whole yet.
+    rest: Vec<u8>,
+    /// What the first bytes of `rest` are that are no hole.
+    category: Option<Category>,
+}
+
+/// Ends of contents of one category.
+struct Fragment {
+    category: Category,
+    bytes: Vec<u8>,
+    /// The extents that lie in it, which learn its number.
+    extents: Vec<usize>,
+}
+
+impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
+    /// Starts with no content.
+    pub fn new(cut: Cut, emit: E) -> Result<Self> {
+        if cut.unit == 0 {
+            return Err(Error::invalid("a unit of 0 bytes holds nothing"));
+        }
+        Ok(Self {
+            unit: cut.unit as usize,
+            tails: cut.tails,
+            holes: cut.holes,
+            emit,
+            zeros: None,
+            open: Vec::new(),
+            result: Segmented::default(),
+            content: Current::default(),
+        })
+    }
+
+    /// Takes the next bytes of the current content.
+    pub fn data(&mut self, mut bytes: &[u8], category: Category) -> Result<()> {
+        self.content.size += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let filled = self.content.rest.len();
+            let (part, after) = bytes.split_at(bytes.len().min(self.unit - filled));
+            bytes = after;
+            if part.len() == self.unit {
+                self.whole(category, part)?;
+                continue;
+            }
+            self.content.category.get_or_insert(category);
+            self.fill(|rest| rest.extend_from_slice(part))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a hole of the current content.
+    pub fn hole(&mut self, len: u64) -> Result<()> {
+        self.content.size += len;
+        let unit = self.unit as u64;
+        let filled = self.content.rest.len() as u64;
+        let mut len = len;
+        if filled > 0 {
+            let part = len.min(unit - filled);
+            self.fill(|rest| rest.resize((filled + part) as usize, 0))?;
+            len -= part;
+        }
+        let units = len / unit;
+        if self.holes {
+            self.skip(units * unit);
+        } else {
+            for _ in 0..units {
+                self.zeros()?;
+            }
+        }
+        self.content.has_units |= units > 0;
+        let part = len % unit;
+        if part > 0 {
+            self.fill(|rest| rest.resize(part as usize, 0))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the current content and starts the next.
+    pub fn end(&mut self) -> Result<()> {
+        let mut rest = std::mem::take(&mut self.content.rest);
+        let category = self.content.category.unwrap_or_default();
+        if !rest.is_empty() {
+            let alone = match self.tails {
+                Tails::Alone => true,
+                Tails::Small => self.content.has_units,
+                Tails::Shared => false,
+            };
+            if self.holes && is_zero(&rest) {
+                self.skip(rest.len() as u64);
+            } else if alone {
+                rest.shrink_to_fit();
+                self.store(category, Arc::new(rest))?;
+                rest = Vec::new();
+            } else {
+                self.share(category, &rest)?;
+            }
+        }
+        self.result.lists.push(List {
+            end: self.result.extents.len() as u64,
+            size: self.content.size,
+        });
+        rest.clear();
+        self.content = Current {
+            first_extent: self.result.extents.len(),
+            rest,
+            ..Current::default()
+        };
+        Ok(())
+    }
+
+    /// Emits the open fragments of a category of which nothing comes any more.
+    pub fn close(&mut self, category: Category) -> Result<()> {
+        while let Some(index) = self.open.iter().position(|open| open.category == category) {
+            self.seal(index)?;
+        }
+        Ok(())
+    }
+
+    /// Emits the open fragments and tells what was made of all content.
+    pub fn finish(mut self) -> Result<Segmented> {
+        self.open.sort_by_key(|open| open.category);
+        while !self.open.is_empty() {
+            self.seal(0)?;
+        }
+        Ok(self.result)
+    }
+
+    /// Adds to the unit that is not whole yet, and stores it if it is then.
+    fn fill(&mut self, add: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let rest = &mut self.content.rest;
+        rest.reserve_exact(self.unit - rest.len());
+        add(rest);
+        if rest.len() < self.unit {
+            return Ok(());
+        }
+        let mut unit = std::mem::take(rest);
+        let category = self.content.category.take().unwrap_or_default();
+        self.whole(category, &unit)?;
+        unit.clear();
+        self.content.rest = unit;
+        Ok(())
+    }
+
+    /// Stores a whole unit.
+    fn whole(&mut self, category: Category, bytes: &[u8]) -> Result<()> {
+        self.content.has_units = true;
+        if !is_zero(bytes) {
+            return self.store(category, Arc::new(bytes.to_vec()));
+        }
+        if self.holes {
+            self.skip(bytes.len() as u64);
+            return Ok(());
+        }
+        self.zeros()
+    }
+
+    /// Stores a unit of zeros; all of these are the same bytes in memory.
+    fn zeros(&mut self) -> Result<()> {
+        let unit = self.unit;
+        let zeros = self.zeros.get_or_insert_with(|| Arc::new(vec![0; unit]));
+        let zeros = Arc::clone(zeros);
+        self.store(Category::Default, zeros)
+    }
+
+    /// Makes a segment of bytes of the current content.
+    fn store(&mut self, category: Category, data: Arc<Vec<u8>>) -> Result<()> {
+        let sequence = self.result.number()?;
+        self.result.extents.push(MapExtent::Data {
+            block: BlockId(sequence),
+            offset: 0,
+            len: data.len() as u32,
+        });
+        (self.emit)(Segment {
+            sequence,
+            category,
+            data,
+        })
+    }
+
+    /// Adds a hole to the extents of the current content, to the last one if that is a hole.
+    fn skip(&mut self, len: u64) {
+        let first = self.content.first_extent;
+        if let Some(MapExtent::Hole { len: last }) = self.result.extents[first..].last_mut() {
+            *last += len;
+        } else if len > 0 {
+            self.result.extents.push(MapExtent::Hole { len });
+        }
+    }
+
+    /// Puts the end of the current content into a fragment: the fullest with room for it.
+    fn share(&mut self, category: Category, bytes: &[u8]) -> Result<()> {
+        let of_category = |open: &(usize, &Fragment)| open.1.category == category;
+        let fits = |open: &(usize, &Fragment)| open.1.bytes.len() + bytes.len() <= self.unit;
+        let len = |open: &(usize, &Fragment)| open.1.bytes.len();
+        let all = || self.open.iter().enumerate().filter(of_category);
+        let index = match all().filter(fits).max_by_key(len) {
+            Some((index, _)) => index,
+            None => {
+                if all().count() >= OPEN
+                    && let Some((fullest, _)) = all().max_by_key(len)
+                {
+                    self.seal(fullest)?;
+                }
+                self.open.push(Fragment {
+                    category,
+                    bytes: Vec::new(),
+                    extents: Vec::new(),
+                });
+                self.open.len() - 1
+            }
+        };
+        let fragment = &mut self.open[index];
+        let offset = fragment.bytes.len() as u32;
+        fragment.bytes.extend_from_slice(bytes);
+        fragment.extents.push(self.result.extents.len());
+        let full = fragment.bytes.len() == self.unit;
+        self.result.extents.push(MapExtent::Data {
+            // known when the fragment is complete
+            block: BlockId(u32::MAX),
+            offset,
+            len: bytes.len() as u32,
+        });
+        if full { self.seal(index) } else { Ok(()) }
+    }
+
+    /// Makes a segment of an open fragment.
+    fn seal(&mut self, index: usize) -> Result<()> {
+        let fragment = self.open.remove(index);
+        let sequence = self.result.number()?;
+        for extent in fragment.extents {
+            if let MapExtent::Data { block, .. } = &mut self.result.extents[extent] {
+                *block = BlockId(sequence);
+            }
+        }
+        (self.emit)(Segment {
+            sequence,
+            category: fragment.category,
+            data: Arc::new(fragment.bytes),
+        })
+    }
+}
+
+/// Tells whether all bytes are zeros; quickly where the first is not, and by comparing the bytes
+/// with themselves one further where it is.
+fn is_zero(bytes: &[u8]) -> bool {
+    match bytes.split_first() {
+        Some((&first, rest)) => first == 0 && rest == &bytes[..rest.len()],
+        None => true,
+    }
+}
