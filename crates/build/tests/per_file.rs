@@ -299,10 +299,10 @@ fn fragments_hold_one_category_and_are_well_filled() {
         // text is nowhere beside what is compressed
         for block in shared {
             let (category, bytes) = &image.blocks[block as usize];
-            // the shortest texts are nothing in particular
-            let is_text = bytes.iter().all(u8::is_ascii);
-            assert!(is_text || *category != Category::Text, "block {block}");
-            assert!(!is_text || *category != Category::Incompressible);
+            // the shortest texts are nothing in particular, and a byte of noise may be text
+            let ascii = bytes.iter().filter(|byte| byte.is_ascii()).count();
+            assert!(*category != Category::Text || ascii * 10 > bytes.len() * 9);
+            assert!(*category != Category::Incompressible || ascii * 10 < bytes.len() * 9);
         }
     }
 }
