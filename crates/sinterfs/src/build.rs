@@ -197,11 +197,17 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
     let before = Before {
         command: match request.input {
             Input::Merge { .. } => "merge",
-            Input::Directory(_) | Input::Image { .. } => "build",
+            Input::Image { .. } => "convert",
+            Input::Directory(_) => "build",
         },
-        ..Before::default()
+        former: match request.history {
+            true => input.former_runs()?,
+            false => FormerRuns::default(),
+        },
+        header: None,
     };
-    pack(request, &input, &before, observer)
+    let packed = pack(request, &input, &before, observer);
+    packed.map_err(|error| input.located(error))
 }
 
 /// What is known of an image that becomes a new one.

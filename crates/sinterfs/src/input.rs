@@ -13,9 +13,10 @@ use ::build::source::image::Damage;
 use ::build::source::merge::{Conflicts, Part};
 use ::build::source::{Directory, ImageSource, Merge, directory};
 use block::cache::BlockCache;
-use model::{Error, ImageInfo, Loss, Observer, Result, Source, Stage, Tally};
+use model::{Error, ImageInfo, Kind, Loss, Observer, Result, Source, Stage, Tally};
 
 use crate::open::{self, OpenOptions, Opened};
+use crate::registry::FormerRuns;
 
 /// What is packed.
 #[derive(Debug, Clone)]
@@ -76,6 +77,8 @@ pub(crate) struct Images {
     cache: Arc<BlockCache>,
     /// Bytes that all decoded blocks may take.
     decoded_bytes: u64,
+    /// The image, if it is one and nobody else has it.
+    opened: Option<(Opened, PathBuf)>,
 }
 
 enum Tree {
@@ -102,7 +105,11 @@ impl OpenInput {
             Input::Image { path, options } => {
                 let cache = shared_cache(options.cache_bytes);
                 let opened = open_cached(path, options, &cache)?;
-                Self::of_image(&opened, path, &cache, request.threads)
+                let mut input = Self::of_image(&opened, path, &cache, request.threads)?;
+                if let Self::Images(images) = &mut input {
+                    images.opened = Some((opened, path.clone()));
+                }
+                Ok(input)
             }
             Input::Merge { parts, cache_bytes } => Self::merge(parts, *cache_bytes, &request),
         }
@@ -124,6 +131,7 @@ impl OpenInput {
             cache: enlarged(cache, &infos, threads),
             decoded_bytes: opened.handle().decoded_bytes(),
             untold: opened.handle().untold()?,
+            opened: None,
             infos,
         })))
     }
@@ -157,8 +165,35 @@ impl OpenInput {
             cache: enlarged(&cache, &infos, request.threads),
             decoded_bytes,
             untold,
+            opened: None,
             infos,
         })))
+    }
+
+    /// Tells the runs that made the image, if it is one.
+    pub(crate) fn former_runs(&self) -> Result<FormerRuns> {
+        match self.opened() {
+            Some((opened, path)) => {
+                let runs = opened.handle().former_runs();
+                runs.map_err(|error| error.path(path))
+            }
+            None => Ok(FormerRuns::default()),
+        }
+    }
+
+    /// Adds the path of the image to an error that only its damage explains.
+    pub(crate) fn located(&self, error: Error) -> Error {
+        match self.opened() {
+            Some((_, path)) if error.kind() == Kind::Corrupt => error.path(path),
+            _ => error,
+        }
+    }
+
+    fn opened(&self) -> Option<&(Opened, PathBuf)> {
+        match self {
+            Self::Images(images) => images.opened.as_ref(),
+            Self::Directory(_) => None,
+        }
     }
 
     /// Gives the source for the pipeline.

@@ -4,6 +4,7 @@ mod build;
 mod cat;
 mod check;
 mod completions;
+mod convert;
 mod extract;
 mod image;
 mod info;
@@ -26,6 +27,7 @@ use sinterfs::Result;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Build(Box<build::Args>),
+    Convert(Box<convert::Args>),
     Recompress(Box<recompress::Args>),
     Merge(Box<merge::Args>),
     Mount(mount::Args),
@@ -43,6 +45,7 @@ pub enum Command {
 pub fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Build(args) => build::run(*args),
+        Command::Convert(args) => convert::run(*args),
         Command::Recompress(args) => recompress::run(*args),
         Command::Merge(args) => merge::run(*args),
         Command::Mount(args) => mount::run(&args),

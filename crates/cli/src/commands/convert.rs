@@ -1,0 +1,71 @@
+//! `sinter convert`: an image becomes one of another format, or of the same with other settings.
+
+use std::process::ExitCode;
+
+use sinterfs::{Input, Result};
+
+use super::image::ImageArgs;
+use super::packing::{Attributes, Creation, Packing, Target, Telling};
+use super::work::{Jobs, Words};
+use super::{packed, packing};
+use crate::progress::Display;
+
+/// Turn an image into one of another format, without unpacking it to disk.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter convert live.squashfs -o live.dwarfs          the format by the extension
+  sinter convert tool.AppImage -o tool.dwarfs -l9      the image is found behind what stands before it
+  sinter convert old.dwarfs -o - -f dwarfs | ssh host 'cat > new.dwarfs'
+  sinter convert in.dwarfs -o out.dwarfs --strict      fail if anything can't be kept
+
+Any image that sinter reads becomes any format that it writes. Names, modes, owners, times, devices, hard
+links, holes and extended attributes stay as far as the new format has them; what it does not is told
+and counted, and with --strict an error. A damaged image is an error, too, and then nothing is written.
+
+Content goes through memory, and through the scratch directory what does not fit there: each block of
+the old image is decoded once. To change an image within its format `sinter recompress` is quicker.
+SOURCE_DATE_EPOCH, if set, is recorded as the time of creation, and no file gets a later time.")]
+pub struct Args {
+    #[command(flatten)]
+    image: ImageArgs,
+
+    #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
+    packing: Packing,
+
+    #[command(flatten)]
+    jobs: Jobs,
+
+    #[command(flatten)]
+    attributes: Attributes,
+
+    #[command(flatten)]
+    creation: Creation,
+
+    #[command(flatten)]
+    telling: Telling,
+
+    #[command(flatten)]
+    words: Words,
+}
+
+/// Converts.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let words = args.words;
+    let destination = args.target.destination(words)?;
+    let input = Input::Image {
+        options: args.image.options(),
+        path: args.image.image,
+    };
+    let mut request = packing::request(input, destination, &args.jobs);
+    args.packing.ask(&mut request)?;
+    args.attributes.ask(&mut request)?;
+    args.creation.ask(&mut request)?;
+    args.telling.ask(&mut request);
+    let display = Display::start(words.show());
+    let report = sinterfs::build(&request, display.observer())?;
+    packed::tell(&report, words, display)
+}

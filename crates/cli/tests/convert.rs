@@ -1,0 +1,147 @@
+//! `sinter convert`: the new image holds what the old one does, and what it can't is told.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use support::{Mounted, compare, is_root, make_tree, run, scratch, sinter, try_run, vectors};
+
+/// What DwarFS can't keep.
+const LOST: &[&str] = &["--no-xattrs", "--drop", "link,nlink:lp"];
+
+fn convert(from: &Path, to: &Path, flags: &[&str]) -> Output {
+    let mut command = sinter();
+    command.args(["convert", "--force"]).args(flags).arg(from);
+    command.arg("-o").arg(to).output().unwrap()
+}
+
+fn converted(from: &Path, to: &Path, flags: &[&str]) -> serde_json::Value {
+    let output = convert(from, to, &[flags, &["--json"]].concat());
+    assert!(output.status.success(), "{flags:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn build(tree: &Path, to: &Path, flags: &[&str]) {
+    let mut command = sinter();
+    command.args(["build", "-q", "-l1"]).args(flags).arg(tree);
+    let output = command.arg("-o").arg(to).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Compares an image with a tree by mount and by extraction.
+fn check(shared: &Path, compared: &[&str], tree: &Path, image: &Path, work: &Path) {
+    let mounted = Mounted::new(image, &work.join("mnt"), &[]);
+    compare(shared, compared, tree, &mounted.0);
+    drop(mounted);
+    let out = work.join("out");
+    run([Path::new("extract"), image, Path::new("-o"), &out]);
+    compare(shared, compared, tree, &out);
+    fs::remove_dir_all(&out).unwrap();
+    run([Path::new("check"), Path::new("--deep"), image]);
+}
+
+#[test]
+fn dwarfs_to_dwarfs_keeps_everything() {
+    let (Some(shared), true) = (vectors(), is_root()) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    make_tree(&shared, &path("tree"), &["--size", "small", "--pre1970"]);
+    let exact = ["--time-resolution", "1ns", "--keep-all-times", "-b64k"];
+    build(&path("tree"), &path("old.dwarfs"), &exact);
+    let report = converted(&path("old.dwarfs"), &path("new.dwarfs"), &["-l5"]);
+    assert!(report["hole_bytes"].as_u64().unwrap() > 0, "{report}");
+    assert_eq!(report["losses"], serde_json::json!([]));
+    check(
+        &shared,
+        LOST,
+        &path("tree"),
+        &path("new.dwarfs"),
+        work.path(),
+    );
+    // the same bytes for any number of threads, however little of the old image is held
+    for flags in [["-j1", "--cache-size=512M"], ["-j3", "--cache-size=1"]] {
+        converted(
+            &path("old.dwarfs"),
+            &path("again.dwarfs"),
+            &[&flags[..], &["-l5"]].concat(),
+        );
+        assert!(fs::read(path("again.dwarfs")).unwrap() == fs::read(path("new.dwarfs")).unwrap());
+    }
+    // the history goes on
+    let info = run([Path::new("info"), &path("new.dwarfs")]);
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    assert!(
+        info.contains("sinter build") && info.contains("sinter convert"),
+        "{info}"
+    );
+    assert_eq!(fs::read_dir(work.path()).unwrap().count(), 5);
+}
+
+#[test]
+fn what_is_lost_is_told_and_refused_if_strict() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/file"), "x").unwrap();
+    build(
+        &path("tree"),
+        &path("old.dwarfs"),
+        &["--time-resolution", "1ns"],
+    );
+    let coarse = ["--time-resolution", "2min"];
+    let told = convert(&path("old.dwarfs"), &path("new.dwarfs"), &coarse);
+    let words = String::from_utf8_lossy(&told.stderr);
+    assert!(
+        told.status.success() && words.contains("not kept by dwarfs: 2 "),
+        "{words}"
+    );
+    fs::remove_file(path("new.dwarfs")).unwrap();
+    let strict = convert(
+        &path("old.dwarfs"),
+        &path("new.dwarfs"),
+        &[&coarse[..], &["--strict"]].concat(),
+    );
+    assert_eq!(strict.status.code(), Some(4), "{strict:?}");
+    assert!(!path("new.dwarfs").exists());
+    assert!(
+        convert(&path("old.dwarfs"), &path("new.dwarfs"), &["--strict"])
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn damage_and_wrong_input_leave_nothing() {
+    let work = scratch();
+    let path = |name: &str| -> PathBuf { work.path().join(name) };
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/file"), vec![7; 100_000]).unwrap();
+    build(&path("tree"), &path("old.dwarfs"), &["-C", "none"]);
+    let mut bytes = fs::read(path("old.dwarfs")).unwrap();
+    let content = bytes
+        .windows(100)
+        .position(|window| window == [7; 100])
+        .unwrap();
+    bytes[content + 50_000] ^= 1;
+    fs::write(path("bad.dwarfs"), bytes).unwrap();
+    let damaged = convert(&path("bad.dwarfs"), &path("new.dwarfs"), &[]);
+    assert_eq!(damaged.status.code(), Some(3), "{damaged:?}");
+    let words = String::from_utf8_lossy(&damaged.stderr);
+    assert!(
+        words.contains("bad.dwarfs") && words.contains("corrupt image: block 0 at"),
+        "{words}"
+    );
+    for (from, code) in [("tree", 2), ("tree/file", 4), ("nowhere", 5)] {
+        let failed = convert(&path(from), &path("new.dwarfs"), &[]);
+        assert_eq!(failed.status.code(), Some(code), "{from}: {failed:?}");
+    }
+    assert!(!path("new.dwarfs").exists());
+    let help = try_run(["convert", "--help"]);
+    assert!(String::from_utf8_lossy(&help.stdout).contains("Examples:"));
+}
