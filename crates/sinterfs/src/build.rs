@@ -11,10 +11,12 @@ use model::{Error, Kind, Loss, Observer, Rdev, Result, Time};
 
 use crate::header::HeaderBytes;
 use crate::input::{self, Input, OpenInput};
+use crate::levels::{self, Level};
 use crate::output::Output;
-use crate::registry::{self, CreateOptions, FormerRuns};
-use crate::{levels, times};
+use crate::registry::{self, Asked, CreateOptions, Format, FormerRuns, SolidOptions};
+use crate::times;
 
+pub use crate::registry::PerFileOptions;
 pub use ::build::Report as PipelineReport;
 
 /// Where an image goes.
@@ -32,11 +34,15 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Opens the output.
-    pub(crate) fn open(&self) -> Result<Output> {
-        match self {
+    /// Opens the output; what cannot seek gets a scratch file in front, if there is a place for one.
+    pub(crate) fn open(&self, scratch: Option<&Scratch>) -> Result<Output> {
+        let output = match self {
             Self::Stdout => Output::stdout(),
             Self::File { path, replace } => Output::create(path, *replace),
+        }?;
+        match scratch {
+            Some(scratch) if !output.seeks() => output.behind(scratch.file()?),
+            _ => Ok(output),
         }
     }
 }
@@ -103,6 +109,8 @@ pub struct BuildRequest {
     pub history: bool,
     /// Whether the image has an index of its sections.
     pub section_index: bool,
+    /// What is asked of formats that cut each file for itself.
+    pub per_file: PerFileOptions,
     /// Whether anything that can't be kept or read is an error.
     pub strict: bool,
 }
@@ -144,6 +152,7 @@ impl BuildRequest {
             create_timestamp: None,
             history: true,
             section_index: true,
+            per_file: PerFileOptions::default(),
             strict: false,
         }
     }
@@ -229,8 +238,8 @@ pub(crate) fn pack(
     observer: &dyn Observer,
 ) -> Result<BuildReport> {
     let format = registry::for_output(request.format.as_deref(), request.path())?;
-    let level = levels::settings(request.level);
-    let create = create_options(request, input, before)?;
+    let level = format.level(request.level);
+    let create = create_options(request, format, input, before)?;
     let options = ::build::Options {
         threads: request.threads,
         order: request.order.unwrap_or(level.order),
@@ -241,13 +250,16 @@ pub(crate) fn pack(
         transform: transform(request)?,
         ..::build::Options::default()
     };
-    input.spill(&Scratch::new(scratch(request)))?;
-    let output = request.destination.open()?;
+    let scratch = Scratch::new(scratch(request));
+    input.spill(&scratch)?;
+    let output = request
+        .destination
+        .open(format.patches().then_some(&scratch))?;
     let mut out = output.writer();
     if let Some(header) = &before.header {
         header.write(&mut out)?;
     }
-    let writer = format.create(Box::new(out), &create)?;
+    let writer = format.create(Box::new(output.writer()), &create)?;
     let packed = input.read(observer, |source, observer| {
         ::build::build(source, writer, &options, observer)
     });
@@ -299,26 +311,69 @@ pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
 /// Resolves what is asked of the format.
 pub(crate) fn create_options(
     request: &BuildRequest,
+    format: &dyn Format,
     input: &OpenInput,
     before: &Before,
 ) -> Result<CreateOptions> {
-    let level = levels::settings(request.level);
+    Asked::refuse_unknown(format, &asked(request))?;
+    let level = format.level(request.level);
+    let block_size = request.block_size.unwrap_or(1 << level.block_bits);
+    if !block_size.is_power_of_two() {
+        return Err(Error::invalid(format!(
+            "block size {block_size}: must be a power of two"
+        )));
+    }
+    let compression = request.compression.as_deref().unwrap_or(level.compression);
+    let mut per_file = request.per_file.clone();
+    if request.level == 0 && request.compression.is_none() && per_file.raw.is_none() {
+        per_file.raw = Some("all".to_owned());
+    }
+    Ok(CreateOptions {
+        compression: compression.to_owned(),
+        block_size,
+        create_timestamp: request.create_timestamp,
+        threads: request.threads,
+        solid: solid_options(request, level, input, before)?,
+        per_file,
+    })
+}
+
+/// Lists the options that not every format knows, and whether they are asked for.
+fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
+    let per_file = &request.per_file;
+    vec![
+        (!request.by_category.is_empty(), Asked::CategoryCompression),
+        (
+            request.metadata_compression.is_some(),
+            Asked::MetadataCompression,
+        ),
+        (request.lookback.is_some(), Asked::Lookback),
+        (request.time_resolution.is_some(), Asked::TimeResolution),
+        (request.keep_all_times, Asked::AllTimes),
+        (request.pack_metadata.is_some(), Asked::PackMetadata),
+        (!request.history, Asked::NoHistory),
+        (!request.section_index, Asked::NoSectionIndex),
+        (per_file.tails.is_some(), Asked::Tails),
+        (per_file.raw.is_some(), Asked::NoCompress),
+        (per_file.no_holes, Asked::NoSparse),
+        (per_file.no_xattrs, Asked::NoXattrs),
+        (per_file.no_export, Asked::NoExports),
+        (per_file.no_padding, Asked::NoPad),
+    ]
+}
+
+fn solid_options(
+    request: &BuildRequest,
+    level: &Level,
+    input: &OpenInput,
+    before: &Before,
+) -> Result<SolidOptions> {
     let of_images = input.times();
     let time_resolution = match (&request.time_resolution, of_images) {
         (Some(text), _) => times::resolution(text)?,
         (None, Some((unit, _))) => unit,
         (None, None) => 1_000_000_000,
     };
-    let block_bits = match request.block_size {
-        Some(size) if !size.is_power_of_two() => {
-            return Err(Error::invalid(format!(
-                "block size {size}: must be a power of two"
-            )));
-        }
-        Some(size) => size.trailing_zeros(),
-        None => u32::from(level.block_bits),
-    };
-    let compression = request.compression.as_deref().unwrap_or(level.compression);
     let metadata = request
         .metadata_compression
         .as_deref()
@@ -327,18 +382,15 @@ pub(crate) fn create_options(
     for (category, compression) in &request.by_category {
         by_category.push((category.clone(), compression.parse()?));
     }
-    Ok(CreateOptions {
+    Ok(SolidOptions {
         by_category,
         flac_level: levels::flac(request.level),
-        block_bits: u8::try_from(block_bits).unwrap_or(u8::MAX),
-        compression: compression.parse()?,
         metadata_compression: metadata.parse()?,
         time_resolution,
         keep_all_times: request.keep_all_times || of_images.is_some_and(|(_, all)| all),
-        create_timestamp: request.create_timestamp,
         history: request
             .history
-            .then(|| settings_in_words(request, before.command, time_resolution)),
+            .then(|| settings_in_words(request, level, before.command, time_resolution)),
         former: before.former.clone(),
         packing: request.pack_metadata.clone(),
         section_index: request.section_index,
@@ -347,8 +399,12 @@ pub(crate) fn create_options(
 
 /// Tells the settings that made the image: what its bytes depend on besides the input, and neither
 /// paths nor the number of threads.
-fn settings_in_words(request: &BuildRequest, command: &str, time_unit: u64) -> Vec<String> {
-    let level = levels::settings(request.level);
+fn settings_in_words(
+    request: &BuildRequest,
+    level: &Level,
+    command: &str,
+    time_unit: u64,
+) -> Vec<String> {
     let order = request.order.unwrap_or(level.order);
     let mut words = vec![
         "sinter".to_owned(),

@@ -1,15 +1,15 @@
-//! What `--level` means: codec, block size and order. There are as many levels as upstream's
-//! mkdwarfs has, each smaller and faster than its nearest there; what its levels mean can be had by
-//! the explicit options.
+//! What `--level` means for each format: codec, block size and order. There are as many levels as
+//! upstream's mkdwarfs has; those of DwarFS are each smaller and faster than its nearest there; what its
+//! levels mean can be had by the explicit options.
 
 use crate::Order;
 
 /// The settings of one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level {
-    /// The compression of blocks.
+    /// The compression of blocks, in the format's words.
     pub compression: &'static str,
-    /// The compression of metadata.
+    /// The compression of metadata, where that can be another than that of blocks.
     pub metadata_compression: &'static str,
     /// Bytes of a block, as a power of two.
     pub block_bits: u8,
@@ -53,11 +53,11 @@ pub fn flac(level: u8) -> Option<u32> {
 /// The level that is used unless another is asked for.
 pub const DEFAULT: u8 = 7;
 
-/// Levels 0 to 9: a front of size, build time and what a cold read decodes (docs/adr/0005).
+/// The levels of DwarFS: a front of size, build time and what a cold read decodes (docs/adr/0005).
 ///
 /// Up to 5 a block decodes at 500 MB/s or more and metadata is not encoded; from 6 on blocks are
 /// LZMA2, the smallest there is for its build time, at 100 to 200 MB/s.
-const LEVELS: [Level; 10] = [
+pub const DWARFS: [Level; 10] = [
     level("none", "none", 24, Order::None),
     level("lz4", "none", 20, Order::Path),
     level("zstd:level=1:window=24", "none", 24, Order::Path),
@@ -95,7 +95,29 @@ const LEVELS: [Level; 10] = [
     ),
 ];
 
-/// Tells the settings of a level from 0 to 9; higher numbers mean 9.
-pub fn settings(level: u8) -> &'static Level {
-    &LEVELS[usize::from(level).min(LEVELS.len() - 1)]
+/// The levels of SquashFS (docs/formats/squashfs.md, "Levels"); 0 compresses nothing.
+pub const SQUASHFS: [Level; 10] = [
+    per_file("zstd:level=1", 17, Order::None),
+    per_file("lz4", 17, Order::Path),
+    per_file("zstd:level=1", 17, Order::Path),
+    per_file("zstd:level=3", 17, Order::Similarity),
+    per_file("zstd:level=6", 17, Order::Similarity),
+    per_file("zstd:level=9", 18, Order::Similarity),
+    per_file("zstd:level=15", 17, Order::Similarity),
+    per_file("zstd:level=19", 18, Order::Similarity),
+    per_file("zstd:level=22", 20, Order::Similarity),
+    per_file(
+        "xz:level=9:extreme:bcj=x86,arm,arm64",
+        20,
+        Order::Similarity,
+    ),
+];
+
+const fn per_file(compression: &'static str, block_bits: u8, order: Order) -> Level {
+    level(compression, "none", block_bits, order)
+}
+
+/// Finds a level among those of a format; higher numbers mean the last.
+pub fn of(levels: &'static [Level; 10], level: u8) -> &'static Level {
+    &levels[usize::from(level).min(levels.len() - 1)]
 }

@@ -3,14 +3,17 @@
 //! Enters: a target path or `-`. Leaves: bytes through `Write`, and after `commit` the file under
 //! its name. **Invariant:** until `commit` the name is untouched, and whatever ends the process,
 //! nothing half-written is left (`O_TMPFILE`); where the file system has no unnamed files, a
-//! hidden file beside the target is used and removed on failure.
+//! hidden file beside the target is used and removed on failure. Where a format writes its beginning
+//! last and the target is a pipe, a scratch file holds the image until then.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use block::Sink;
 use model::{Error, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
@@ -21,13 +24,23 @@ const BUFFER: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Output {
     target: Target,
-    file: Arc<Mutex<BufWriter<File>>>,
+    file: Arc<Mutex<Written>>,
+}
+
+/// A file and how much was written to it.
+#[derive(Debug)]
+struct Written {
+    file: BufWriter<File>,
+    /// Where the next byte goes, from the start of the file; `None` if the file cannot seek.
+    position: Option<u64>,
 }
 
 #[derive(Debug)]
 enum Target {
     /// A stream: standard output, a pipe, a device; it has its name already.
     Stream,
+    /// A stream that gets the image from a scratch file when that is complete.
+    Behind { stream: File },
     /// A file without a name until `commit`.
     Unnamed { path: PathBuf, replace: bool },
     /// A file under a temporary name until `commit`.
@@ -75,8 +88,8 @@ impl Output {
     }
 
     fn set_permissions(&self, permissions: std::fs::Permissions) -> io::Result<()> {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.get_ref().set_permissions(permissions)
+        let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        written.file.get_ref().set_permissions(permissions)
     }
 
     fn unnamed(path: &Path, replace: bool) -> Result<Self> {
@@ -117,26 +130,52 @@ impl Output {
     }
 
     fn with(target: Target, file: File) -> Self {
+        let position = seekable_position(&file);
+        let file = BufWriter::with_capacity(BUFFER, file);
         Self {
             target,
-            file: Arc::new(Mutex::new(BufWriter::with_capacity(BUFFER, file))),
+            file: Arc::new(Mutex::new(Written { file, position })),
         }
     }
 
-    /// Gives the end that an image writer writes to.
+    /// Tells whether what was written can be replaced.
+    pub fn seeks(&self) -> bool {
+        let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        written.position.is_some()
+    }
+
+    /// Lets a stream wait for the complete image in a scratch file.
+    pub fn behind(self, scratch: File) -> Result<Self> {
+        let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = written.file.get_ref().try_clone();
+        drop(written);
+        let stream = stream.map_err(|e| Error::io("cannot duplicate the output", e))?;
+        Ok(Self::with(Target::Behind { stream }, scratch))
+    }
+
+    /// Gives the end that an image writer writes to; its image begins after what was written before.
     pub fn writer(&self) -> OutputWriter {
-        OutputWriter(Arc::clone(&self.file))
+        let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        OutputWriter {
+            file: Arc::clone(&self.file),
+            start: written.position,
+        }
     }
 
     /// Makes the bytes durable and gives the file its name.
     pub fn commit(mut self) -> Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.flush()
-            .map_err(|e| Error::io("cannot write the image", e))?;
-        let file = file.get_ref();
+        let cannot_write = |e| Error::io("cannot write the image", e);
+        let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        written.file.flush().map_err(cannot_write)?;
+        let mut file = written.file.get_ref();
         match &mut self.target {
             // a pipe cannot be synced, and need not be
             Target::Stream => Ok(()),
+            Target::Behind { stream } => {
+                file.rewind().map_err(cannot_write)?;
+                io::copy(&mut file, stream).map_err(cannot_write)?;
+                Ok(())
+            }
             Target::Unnamed { path, replace } => {
                 file.sync_all()
                     .map_err(|e| Error::io("cannot sync the image", e).path(&*path))?;
@@ -173,23 +212,41 @@ impl Drop for Output {
     }
 }
 
+/// Tells where a file stands that can be written to anywhere; one that only appends cannot.
+fn seekable_position(file: &File) -> Option<u64> {
+    let appends = rustix::fs::fcntl_getfl(file).ok()?.contains(OFlags::APPEND);
+    let mut file = file;
+    file.stream_position().ok().filter(|_| !appends)
+}
+
 /// The writing end of an `Output`.
 #[derive(Debug)]
-pub struct OutputWriter(Arc<Mutex<BufWriter<File>>>);
+pub struct OutputWriter {
+    file: Arc<Mutex<Written>>,
+    /// Where the image begins in its file, if that can be known.
+    start: Option<u64>,
+}
 
 impl Write for OutputWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .write(bytes)
+        let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = written.file.write(bytes)?;
+        written.position = written.position.map(|at| at + count as u64);
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .flush()
+        let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        written.file.flush()
+    }
+}
+
+impl Sink for OutputWriter {
+    fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = self.start.ok_or(io::ErrorKind::NotSeekable)?;
+        written.file.flush()?;
+        written.file.get_ref().write_all_at(bytes, start + offset)
     }
 }
 
@@ -273,6 +330,39 @@ mod tests {
         let hidden = Output::hidden(&dir.path().join("image"), false).unwrap();
         drop(hidden);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_beginning_is_written_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image");
+        let output = Output::create(&path, false).unwrap();
+        assert!(output.seeks());
+        output.writer().write_all(b"header").unwrap();
+        let mut image = output.writer();
+        image.write_all(b"....content").unwrap();
+        image.patch(0, b"SUPE").unwrap();
+        output.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"headerSUPEcontent");
+    }
+
+    #[test]
+    fn a_stream_gets_the_complete_image() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image");
+        std::fs::write(&path, b"before ").unwrap();
+        let appending = File::options().append(true).open(&path).unwrap();
+        let output = Output::with(Target::Stream, appending);
+        assert!(!output.seeks());
+        assert!(output.writer().patch(0, b"x").is_err());
+        let scratch = tempfile::tempfile_in(dir.path()).unwrap();
+        let output = output.behind(scratch).unwrap();
+        let mut image = output.writer();
+        image.write_all(b"....content").unwrap();
+        image.patch(0, b"SUPE").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"before ");
+        output.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"before SUPEcontent");
     }
 
     #[test]

@@ -15,9 +15,8 @@ use crate::build::{Before, BuildReport, BuildRequest, create_options, pack, tran
 use crate::build::{demand_losses, interrupted};
 use crate::header::{Header, HeaderBytes};
 use crate::input::{self, OpenInput};
-use crate::levels;
 use crate::open::{self, OpenOptions, Opened};
-use crate::registry::{MetadataPlan, RewriteOptions};
+use crate::registry::{self, MetadataPlan, RewriteOptions};
 
 /// Which parts of an image are compressed anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -169,13 +168,12 @@ fn rewrite(
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
     let build = &request.build;
-    let level = levels::settings(build.level);
-    let compression = build.compression.as_deref().unwrap_or(level.compression);
-    let mut create = create_options(build, input, before)?;
-    if create.history.is_some() {
-        create.history = Some(settings_in_words(request, compression));
+    let format = registry::by_name(opened.image().info().format)?;
+    let mut create = create_options(build, format, input, before)?;
+    if create.solid.history.is_some() {
+        create.solid.history = Some(settings_in_words(request, &create.compression));
     }
-    let by_category = std::mem::take(&mut create.by_category);
+    let by_category = std::mem::take(&mut create.solid.by_category);
     let blocks = matches!(request.parts, Parts::All | Parts::Blocks);
     if !blocks && !by_category.is_empty() {
         return Err(Error::invalid(
@@ -192,7 +190,7 @@ fn rewrite(
         (None, Parts::Blocks | Parts::None) => MetadataPlan::Keep,
     };
     let options = RewriteOptions {
-        compression: blocks.then(|| compression.parse()).transpose()?,
+        compression: blocks.then(|| create.compression.parse()).transpose()?,
         by_category,
         selection: request.categories.clone(),
         keep_smaller: request.keep_smaller,
@@ -200,7 +198,7 @@ fn rewrite(
         create,
         threads: build.threads,
     };
-    let output = build.destination.open()?;
+    let output = build.destination.open(None)?;
     let mut out = output.writer();
     if let Some(header) = &before.header {
         header.write(&mut out)?;

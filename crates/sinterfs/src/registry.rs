@@ -3,20 +3,24 @@
 //! **Invariant:** outside this file and its rows nobody names a format. A new format is a crate and a
 //! row here.
 
+mod asked;
 mod dwarfs;
+mod squashfs;
 
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use block::ReadAt;
 use block::codec::Encoding;
-use model::{ContentMap, Error, Image, ImageWriter, Loss, Observer, Result, Summary, Tree};
+use block::{ReadAt, Sink};
+use model::{ContentMap, Error, Image, ImageWriter, Loss, Observer, Result, Summary, Tails, Tree};
 
 use crate::check::{CheckReport, Depth};
 use crate::details::Details;
+use crate::levels::Level;
 use crate::open::OpenOptions;
 
+pub use asked::Asked;
 pub use dwarfs::FormerRuns;
 
 /// How sure a format is that an image is its own.
@@ -48,21 +52,36 @@ pub trait Format: Sync {
         depth: Depth,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
+    /// Tells what a level from 0 to 9 means; higher numbers mean 9.
+    fn level(&self, level: u8) -> &'static Level;
+    /// Tells whether an option that is no matter of course means something for new images.
+    fn knows(&self, option: Asked) -> bool;
+    /// Tells whether the beginning of an image is written last.
+    fn patches(&self) -> bool;
     /// Creates an image.
-    fn create(
-        &self,
-        out: Box<dyn Write + Send>,
-        options: &CreateOptions,
-    ) -> Result<Box<dyn ImageWriter>>;
+    fn create(&self, out: Box<dyn Sink>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>>;
 }
 
-/// How an image is created; each format takes what it has a use for.
+/// How an image is created: what all formats have a use for, and what some have.
 #[derive(Debug, Clone)]
 pub struct CreateOptions {
-    /// Bytes of a block as a power of two.
-    pub block_bits: u8,
-    /// The compression of blocks.
-    pub compression: Encoding,
+    /// The compression of blocks, in the format's words.
+    pub compression: String,
+    /// Bytes of a block: a power of two.
+    pub block_size: u64,
+    /// The time of creation, in seconds since 1970.
+    pub create_timestamp: Option<u64>,
+    /// Threads that may encode metadata.
+    pub threads: usize,
+    /// For formats whose blocks hold many files.
+    pub solid: SolidOptions,
+    /// For formats that cut each file for itself.
+    pub per_file: PerFileOptions,
+}
+
+/// How an image is created whose blocks hold many files.
+#[derive(Debug, Clone)]
+pub struct SolidOptions {
     /// The compression of blocks of some categories, by name; the first that names one counts.
     pub by_category: Vec<(String, Encoding)>,
     /// The level of FLAC for audio, if audio and images have codecs of their own.
@@ -73,8 +92,6 @@ pub struct CreateOptions {
     pub time_resolution: u64,
     /// Whether times of access and of inode change are kept.
     pub keep_all_times: bool,
-    /// The time of creation, in seconds since 1970.
-    pub create_timestamp: Option<u64>,
     /// The settings in words, if the image is to tell them.
     pub history: Option<Vec<String>>,
     /// The runs that made the image that is read, for the history.
@@ -83,6 +100,23 @@ pub struct CreateOptions {
     pub packing: Option<String>,
     /// Whether the image has an index of its sections.
     pub section_index: bool,
+}
+
+/// How an image is created whose files are cut each for itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PerFileOptions {
+    /// What becomes of the ends of files; `None` means what the format's users expect.
+    pub tails: Option<Tails>,
+    /// What is stored without compression, in the format's words.
+    pub raw: Option<String>,
+    /// Whether blocks of zeros are data.
+    pub no_holes: bool,
+    /// Whether extended attributes are left out.
+    pub no_xattrs: bool,
+    /// Whether the table of all inodes is left out.
+    pub no_export: bool,
+    /// Whether the image ends where its content ends.
+    pub no_padding: bool,
 }
 
 /// What a format can do with an opened image besides reading it.
@@ -151,26 +185,26 @@ pub struct Rewritten {
 }
 
 /// All formats; the first is the default.
-pub const FORMATS: &[&dyn Format] = &[&dwarfs::DwarfsFormat];
+pub const FORMATS: &[&dyn Format] = &[&dwarfs::DwarfsFormat, &squashfs::SquashfsFormat];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
-const FOREIGN: &[&str] = &[
-    "squashfs", "sqfs", "sfs", "snap", "erofs", "cramfs", "iso", "wim", "esd", "cpio", "tar", "zip",
-];
+const FOREIGN: &[&str] = &["erofs", "cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
+
+/// Finds a format by its name.
+pub fn by_name(name: &str) -> Result<&'static dyn Format> {
+    let found = FORMATS.iter().copied().find(|f| f.name() == name);
+    found.ok_or_else(|| {
+        Error::invalid(format!(
+            "unknown format `{name}`; the formats are {}",
+            names()
+        ))
+    })
+}
 
 /// Finds the format of a new image: by name, else by the extension, else the default.
 pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
     if let Some(name) = name {
-        return FORMATS
-            .iter()
-            .copied()
-            .find(|format| format.name() == name)
-            .ok_or_else(|| {
-                Error::invalid(format!(
-                    "unknown format `{name}`; the formats are {}",
-                    names()
-                ))
-            });
+        return by_name(name);
     }
     let extension = output
         .and_then(Path::extension)

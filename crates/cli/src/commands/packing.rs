@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use sinterfs::{BuildRequest, Categorizers, Destination, Error, Input, Order, Result};
+use sinterfs::{
+    BuildRequest, Categorizers, Destination, Error, Input, Order, PerFileOptions, Result, Tails,
+};
 
 use super::work::{Jobs, Words};
 use crate::size::parse as size;
@@ -39,7 +41,8 @@ impl Target {
 /// How files are packed.
 #[derive(Debug, clap::Args)]
 pub struct Packing {
-    /// The format of the image (default: by the extension: dwarfs, dff, dwfs; else dwarfs).
+    /// The format of the image: dwarfs or squashfs (default: by the extension: dwarfs, dff, dwfs;
+    /// squashfs, sqfs, sfs, snap; else dwarfs).
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<String>,
 
@@ -48,19 +51,60 @@ pub struct Packing {
     level: u8,
 
     /// The compression of blocks, or of those of a category, in place of the level's.
-    #[arg(short = 'C', long, value_name = "[CATEGORY::]CODEC[:KEY=VALUE]..")]
+    #[arg(
+        short = 'C',
+        long,
+        visible_alias = "comp",
+        value_name = "[CATEGORY::]CODEC[:KEY=VALUE].."
+    )]
     compression: Vec<String>,
 
     /// The compression of metadata, in place of the level's.
     #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
     metadata_compression: Option<String>,
 
-    /// The size of blocks, a power of two from 1k to 1g, in place of the level's.
+    /// The size of blocks, a power of two from 1k to 1g (SquashFS: 4k to 1m), in place of the level's.
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
     #[command(flatten)]
     cutting: Cutting,
+
+    #[command(flatten)]
+    per_file: PerFile,
+}
+
+/// How images are laid out whose files are cut each for itself.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "SquashFS")]
+struct PerFile {
+    /// Pack the ends of large files into fragments, too, not only small files.
+    #[arg(long, visible_alias = "always-use-fragments")]
+    tailends: bool,
+
+    /// Pack nothing into fragments.
+    #[arg(long, conflicts_with = "tailends")]
+    no_fragments: bool,
+
+    /// Compress nothing of these parts: inodes, data, fragments, xattrs, ids, or all.
+    #[arg(long, value_name = "PART,..")]
+    no_compress: Option<String>,
+
+    /// Store zeros instead of holes.
+    #[arg(long)]
+    no_sparse: bool,
+
+    /// Leave out extended attributes.
+    #[arg(long)]
+    no_xattrs: bool,
+
+    /// Leave out the table of inodes that NFS needs.
+    #[arg(long)]
+    no_exports: bool,
+
+    /// Let the image end with its content, not at a multiple of 4 KiB.
+    #[arg(long, visible_alias = "nopad")]
+    no_pad: bool,
 }
 
 /// How content is ordered and cut.
@@ -119,12 +163,16 @@ impl From<OrderArg> for Order {
 #[derive(Debug, clap::Args)]
 pub struct Attributes {
     /// Make every file owned by a user (a number).
-    #[arg(long, value_name = "UID")]
+    #[arg(long, visible_alias = "force-uid", value_name = "UID")]
     set_owner: Option<u32>,
 
     /// Make every file belong to a group (a number).
-    #[arg(long, value_name = "GID")]
+    #[arg(long, visible_alias = "force-gid", value_name = "GID")]
     set_group: Option<u32>,
+
+    /// Make every file owned by user and group 0.
+    #[arg(long, visible_alias = "root-owned", conflicts_with_all = ["set_owner", "set_group"])]
+    all_root: bool,
 
     /// Give every file one time: seconds since 1970, or `now`.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -196,7 +244,26 @@ impl Packing {
         request.metadata_compression = self.metadata_compression;
         request.block_size = self.block_size;
         self.cutting.ask(request);
+        request.per_file = self.per_file.options();
         Ok(())
+    }
+}
+
+impl PerFile {
+    fn options(self) -> PerFileOptions {
+        let tails = match (self.tailends, self.no_fragments) {
+            (true, _) => Some(Tails::Shared),
+            (_, true) => Some(Tails::Alone),
+            _ => None,
+        };
+        PerFileOptions {
+            tails,
+            raw: self.no_compress,
+            no_holes: self.no_sparse,
+            no_xattrs: self.no_xattrs,
+            no_export: self.no_exports,
+            no_padding: self.no_pad,
+        }
     }
 }
 
@@ -238,8 +305,9 @@ impl Cutting {
 impl Attributes {
     /// Adds what was asked to a request.
     pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
-        request.set_owner = self.set_owner;
-        request.set_group = self.set_group;
+        let root = self.all_root.then_some(0);
+        request.set_owner = self.set_owner.or(root);
+        request.set_group = self.set_group.or(root);
         request.set_time = self.set_time.as_deref().map(seconds).transpose()?;
         request.chmod = self.chmod;
         request.time_resolution = self.time_resolution;

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use block::ReadAt;
+use block::{ReadAt, Sink};
 use dwarfs::dump::Parts;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
 use dwarfs::rewrite::{self, BlockRules, MetadataRule, Rebuild, Selection};
 use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
 use model::{Image, ImageWriter, Loss, Observer, Result};
 
-use super::{Bid, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten};
+use super::{Asked, Bid, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
+use crate::levels::{self, Level};
 use crate::open::OpenOptions;
 
 /// DwarFS 2.x.
@@ -70,27 +71,47 @@ impl Format for DwarfsFormat {
         })
     }
 
-    fn create(
-        &self,
-        out: Box<dyn Write + Send>,
-        options: &CreateOptions,
-    ) -> Result<Box<dyn ImageWriter>> {
+    fn level(&self, level: u8) -> &'static Level {
+        levels::of(&levels::DWARFS, level)
+    }
+
+    fn knows(&self, option: Asked) -> bool {
+        matches!(
+            option,
+            Asked::CategoryCompression
+                | Asked::MetadataCompression
+                | Asked::Lookback
+                | Asked::TimeResolution
+                | Asked::AllTimes
+                | Asked::PackMetadata
+                | Asked::NoHistory
+                | Asked::NoSectionIndex
+        )
+    }
+
+    fn patches(&self) -> bool {
+        false
+    }
+
+    fn create(&self, out: Box<dyn Sink>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
         Ok(Box::new(DwarfsWriter::new(out, write_options(options)?)?))
     }
 }
 
 fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
-    let packing = options.packing.as_deref().map(str::parse).transpose()?;
+    let solid = &options.solid;
+    let packing = solid.packing.as_deref().map(str::parse).transpose()?;
+    let block_size_bits = options.block_size.trailing_zeros();
     Ok(WriteOptions {
-        block_size_bits: options.block_bits,
-        encoding: options.compression,
-        by_category: [&options.by_category[..], &own_codecs(options.flac_level)].concat(),
-        metadata_encoding: options.metadata_compression,
-        time_resolution: TimeResolution::from_nanos(options.time_resolution)?,
-        keep_all_times: options.keep_all_times,
+        block_size_bits: u8::try_from(block_size_bits).unwrap_or(u8::MAX),
+        encoding: options.compression.parse()?,
+        by_category: [&solid.by_category[..], &own_codecs(solid.flac_level)].concat(),
+        metadata_encoding: solid.metadata_compression,
+        time_resolution: TimeResolution::from_nanos(solid.time_resolution)?,
+        keep_all_times: solid.keep_all_times,
         create_timestamp: options.create_timestamp,
         history: history(options),
-        section_index: options.section_index,
+        section_index: solid.section_index,
         packing: packing.unwrap_or_default(),
         ..WriteOptions::default()
     })
@@ -133,10 +154,10 @@ fn history(options: &CreateOptions) -> Option<HistoryInfo> {
         version: std::array::from_fn(|_| numbers.next().unwrap_or(0)),
         system_id: std::env::consts::OS.to_owned(),
         compiler_id: "rustc".to_owned(),
-        arguments: options.history.clone()?,
+        arguments: options.solid.history.clone()?,
         timestamp: options.create_timestamp,
         library_versions: vec![concat!("sinterfs-", env!("CARGO_PKG_VERSION")).to_owned()],
-        former: options.former.0.clone(),
+        former: options.solid.former.0.clone(),
     })
 }
 

@@ -1,0 +1,77 @@
+//! The options of new images that not every format has a meaning for.
+//!
+//! **Invariant:** what a user asks for is done or refused with its name, never ignored.
+
+use model::{Error, Result};
+
+use super::Format;
+
+/// Names such an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// A compression for a category.
+    CategoryCompression,
+    /// Another compression for metadata.
+    MetadataCompression,
+    /// A bound of how far back repeats are looked for.
+    Lookback,
+    /// A unit of times.
+    TimeResolution,
+    /// Times of access and of inode change.
+    AllTimes,
+    /// Which tables are packed.
+    PackMetadata,
+    /// No account of how the image was made.
+    NoHistory,
+    /// No index of sections.
+    NoSectionIndex,
+    /// What becomes of the ends of files.
+    Tails,
+    /// Parts without compression.
+    NoCompress,
+    /// Zeros as data.
+    NoSparse,
+    /// No extended attributes.
+    NoXattrs,
+    /// No table of all inodes.
+    NoExports,
+    /// No padding.
+    NoPad,
+}
+
+impl Asked {
+    /// Tells how the option is called.
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::CategoryCompression => "--compression CATEGORY::CODEC",
+            Self::MetadataCompression => "--metadata-compression",
+            Self::Lookback => "--lookback",
+            Self::TimeResolution => "--time-resolution",
+            Self::AllTimes => "--keep-all-times",
+            Self::PackMetadata => "--pack-metadata",
+            Self::NoHistory => "--no-history",
+            Self::NoSectionIndex => "--no-section-index",
+            Self::Tails => "--tailends or --no-fragments",
+            Self::NoCompress => "--no-compress",
+            Self::NoSparse => "--no-sparse",
+            Self::NoXattrs => "--no-xattrs",
+            Self::NoExports => "--no-exports",
+            Self::NoPad => "--no-pad",
+        }
+    }
+
+    /// Fails with `Invalid` for the first option that a format has no meaning for.
+    pub fn refuse_unknown(format: &dyn Format, asked: &[(bool, Self)]) -> Result<()> {
+        let unknown = asked
+            .iter()
+            .find(|&&(is_asked, option)| is_asked && !format.knows(option));
+        match unknown {
+            Some((_, option)) => Err(Error::invalid(format!(
+                "{} means nothing for {} images",
+                option.flag(),
+                format.name()
+            ))),
+            None => Ok(()),
+        }
+    }
+}
