@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::build::source::merge::Conflicts;
 use ::build::source::{Exclude, directory};
-use ::build::{Categorizers, Order, Scratch, Transform};
+use ::build::{Categorizers, Order, Priorities, Scratch, Transform};
 use model::{Error, Kind, Loss, Observer, Rdev, Result, Time};
 
 use crate::header::HeaderBytes;
@@ -78,6 +78,11 @@ pub struct BuildRequest {
     pub scratch: Option<PathBuf>,
     /// The order of files.
     pub order: Option<Order>,
+    /// A file that says what is stored before and after all else: a path in the image and a number
+    /// from -32768 to 32767 a line.
+    pub sort: Option<PathBuf>,
+    /// Whether equal files are stored once.
+    pub duplicates: bool,
     /// How many threads work.
     pub threads: usize,
     /// Patterns of what is left out.
@@ -137,6 +142,8 @@ impl BuildRequest {
             memory: None,
             scratch: None,
             order: None,
+            sort: None,
+            duplicates: true,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             exclude: Vec::new(),
             exclude_from: Vec::new(),
@@ -243,6 +250,8 @@ pub(crate) fn pack(
     let options = ::build::Options {
         threads: request.threads,
         order: request.order.unwrap_or(level.order),
+        priorities: priorities(request.sort.as_deref())?,
+        duplicates: request.duplicates,
         lookback: request.lookback,
         memory: request.memory,
         scratch: scratch(request),
@@ -334,6 +343,7 @@ pub(crate) fn create_options(
         create_timestamp: request.create_timestamp,
         threads: request.threads,
         solid: solid_options(request, level, input, before)?,
+        duplicates: request.duplicates,
         per_file,
     })
 }
@@ -437,6 +447,14 @@ fn settings_in_words(
             .map(|blocks| format!("--lookback={blocks}")),
     );
     words
+}
+
+fn priorities(file: Option<&Path>) -> Result<Priorities> {
+    let Some(path) = file else {
+        return Ok(Priorities::default());
+    };
+    let text = std::fs::read(path).map_err(|e| Error::io("cannot read", e).path(path))?;
+    Priorities::parse(&text).map_err(|error| error.path(path))
 }
 
 /// Chooses the directory for scratch files.

@@ -129,6 +129,8 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
     let asked = [
         (build.lookback.is_some(), "looking back for repeats"),
         (build.order.is_some(), "another order of files"),
+        (build.sort.is_some(), "a sort file"),
+        (!build.duplicates, "storing equal files more than once"),
         (build.categorizers.is_some(), "telling content apart"),
         (build.memory.is_some(), "a bound of memory"),
         (build.scratch.is_some(), "a scratch directory"),

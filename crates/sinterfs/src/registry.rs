@@ -73,6 +73,8 @@ pub struct CreateOptions {
     pub create_timestamp: Option<u64>,
     /// Threads that may encode metadata.
     pub threads: usize,
+    /// Whether equal files are stored once.
+    pub duplicates: bool,
     /// For formats whose blocks hold many files.
     pub solid: SolidOptions,
     /// For formats that cut each file for itself.

@@ -126,6 +126,15 @@ pub struct Cutting {
     #[arg(long, value_enum)]
     order: Option<OrderArg>,
 
+    /// Store files before and after all others as a file says: lines of a path and a number from
+    /// -32768 to 32767, highest first.
+    #[arg(long, value_name = "FILE")]
+    sort: Option<PathBuf>,
+
+    /// Store equal files as often as there are.
+    #[arg(long)]
+    no_duplicates: bool,
+
     /// Tell only these kinds of content apart: pcmaudio, fits, binary, text, incompressible
     /// (default: all).
     #[arg(long, value_name = "KIND,..", num_args = 0..=1, require_equals = true)]
@@ -294,6 +303,8 @@ impl Cutting {
         request.memory = self.memory;
         request.scratch = self.scratch;
         request.order = self.order.map(Order::from);
+        request.sort = self.sort;
+        request.duplicates = !self.no_duplicates;
         request.categorizers = match self.categorize {
             _ if self.no_categorize => Some(Categorizers::NONE),
             Some(None) => Some(Categorizers::ALL),

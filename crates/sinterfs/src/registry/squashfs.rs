@@ -90,6 +90,6 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         pad: !per_file.no_padding,
         made: options.create_timestamp,
         threads: options.threads,
-        ..WriteOptions::default()
+        duplicates: options.duplicates,
     })
 }
