@@ -157,6 +157,22 @@ impl BlockCache {
         read.map(drop)
     }
 
+    /// Fills the buffer with a whole block, as `read` does; but if the block is not in memory it is
+    /// decoded into the buffer by `decode` and not kept: for who reads each block once.
+    pub fn read_whole(
+        &self,
+        key: u128,
+        buf: &mut [u8],
+        open: impl FnOnce() -> Result<Opened>,
+        decode: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        if self.spill.get().is_some() || self.blocks.cache.peek(&key).is_some() {
+            return self.read(key, 0, buf, open);
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        decode(buf)
+    }
+
     /// Gives the block of a key, and whether it had to be opened. Who asks for a block that another
     /// thread is opening waits for that thread's result or error.
     fn block(

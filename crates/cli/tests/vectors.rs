@@ -1,4 +1,4 @@
-//! Every DwarFS image that the real mkdwarfs made for the shared vectors, through the program:
+//! Every image that the formats' own tools made for the shared vectors, through the program:
 //! `ls --json`, `extract` and `mount` must show what the manifest of its source says.
 
 mod support;
@@ -21,14 +21,27 @@ impl Vector {
     }
 }
 
+/// The formats that are read, and how many images of each there are at least.
+const FORMATS: [(&str, usize); 2] = [("dwarfs", 31), ("squashfs", 28)];
+
 /// Lists the vectors, with packed images unpacked into a directory.
-fn dwarfs_vectors(vectors: &Path, work: &Path) -> Vec<Vector> {
+fn all_vectors(vectors: &Path, work: &Path) -> Vec<Vector> {
+    let all = FORMATS.iter();
+    all.flat_map(|(format, least)| {
+        let found = vectors_of(format, vectors, work);
+        assert!(found.len() >= *least, "only {} of {format}", found.len());
+        found
+    })
+    .collect()
+}
+
+fn vectors_of(format: &str, vectors: &Path, work: &Path) -> Vec<Vector> {
     let index = std::fs::read_to_string(vectors.join("images/INDEX.jsonl")).expect("an index");
     let rows = index
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let mut found = Vec::new();
-    for row in rows.filter(|row| row["format"] == "dwarfs") {
+    for row in rows.filter(|row| row["format"] == format) {
         let text = |key: &str| {
             row[key]
                 .as_str()
@@ -46,7 +59,6 @@ fn dwarfs_vectors(vectors: &Path, work: &Path) -> Vec<Vector> {
                 .collect(),
         });
     }
-    assert!(found.len() >= 31, "only {} vectors", found.len());
     found
 }
 
@@ -70,7 +82,7 @@ fn unpacked(file: &Path, work: &Path) -> PathBuf {
 fn listings_equal_the_manifests() {
     let Some(shared) = vectors() else { return };
     let work = scratch();
-    for vector in dwarfs_vectors(&shared, work.path()) {
+    for vector in all_vectors(&shared, work.path()) {
         let listing = run([
             Path::new("ls"),
             Path::new("-R"),
@@ -92,7 +104,7 @@ fn extracted_trees_equal_the_manifests() {
         return;
     }
     let work = scratch();
-    for vector in dwarfs_vectors(&shared, work.path()) {
+    for vector in all_vectors(&shared, work.path()) {
         let to = work.path().join("extracted");
         run([Path::new("extract"), &vector.image, Path::new("-o"), &to]);
         compare(&shared, &vector.options(), &vector.manifest, &to);
@@ -107,7 +119,7 @@ fn mounted_trees_equal_the_manifests() {
         return;
     }
     let work = scratch();
-    for vector in dwarfs_vectors(&shared, work.path()) {
+    for vector in all_vectors(&shared, work.path()) {
         let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &[]);
         compare(&shared, &vector.options(), &vector.manifest, &mounted.0);
     }

@@ -167,7 +167,7 @@ fn image_info(reader: &SectionReader, metadata: &Metadata, derived: &Derived) ->
         root: Ino(0),
         totals: FsInfo {
             inodes: metadata.inodes.len(),
-            bytes: derived.contents.total,
+            bytes: Some(derived.contents.total),
             stored: reader.len(),
             block_size: metadata.block_size,
         },

@@ -105,8 +105,8 @@ pub struct Capability {
 pub struct FsInfo {
     /// Inodes of every type.
     pub inodes: u64,
-    /// Bytes of all files, holes included, hard links once.
-    pub bytes: u64,
+    /// Bytes of all files, holes included, hard links once; `None` where only a walk could tell.
+    pub bytes: Option<u64>,
     /// Bytes of the image.
     pub stored: u64,
     /// The block size in bytes.

@@ -325,7 +325,8 @@ impl Filesystem for Wall {
     fn statfs(&self, _: &Request, ino: INodeNo, reply: ReplyStatfs) {
         self.guard(format_args!("statfs {ino}"), || {
             let totals = self.view.totals();
-            let blocks = totals.bytes.div_ceil(u64::from(STATFS_BLOCK));
+            let bytes = totals.bytes.unwrap_or(totals.stored);
+            let blocks = bytes.div_ceil(u64::from(STATFS_BLOCK));
             reply.statfs(
                 blocks,
                 0,

@@ -334,7 +334,7 @@ fn totals_are_told() {
     };
     let totals = mounted.image.info().totals;
     let stat = rustix::fs::statvfs(mounted.root()).unwrap();
-    assert_eq!(stat.f_blocks, totals.bytes.div_ceil(stat.f_frsize));
+    assert_eq!(stat.f_blocks, totals.bytes.unwrap().div_ceil(stat.f_frsize));
     assert_eq!((stat.f_bfree, stat.f_bavail, stat.f_ffree), (0, 0, 0));
     assert_eq!((stat.f_files, stat.f_namemax), (totals.inodes, 255));
 }

@@ -13,8 +13,10 @@ use crate::registry;
 /// What a verification found.
 #[derive(Debug, Default)]
 pub struct CheckReport {
-    /// Sections whose checksums were verified.
-    pub sections: u64,
+    /// Sections whose checksums were verified, where a format has such.
+    pub sections: Option<u64>,
+    /// Inodes that were looked at one by one, where a format stores them so.
+    pub inodes: Option<u64>,
     /// Blocks that were decoded.
     pub blocks: u64,
     /// Files that were read.
@@ -45,7 +47,7 @@ pub fn check(
 ) -> Result<CheckReport> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
-    let format = registry::for_image(&*source, options).map_err(located)?;
+    let format = registry::for_image(&source, options).map_err(located)?;
     let mut report = format
         .check(Arc::clone(&source), options, depth, observer)
         .map_err(located)?;

@@ -81,7 +81,7 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Opened> {
 
 /// Opens an image from any bytes.
 pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Opened> {
-    let format = registry::for_image(&*source, options)?;
+    let format = registry::for_image(&source, options)?;
     let handle = format.open(source, options)?;
     Ok(Opened { format, handle })
 }

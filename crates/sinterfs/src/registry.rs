@@ -24,14 +24,26 @@ pub use asked::Asked;
 pub use dwarfs::FormerRuns;
 
 /// How sure a format is that an image is its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bid {
     /// Not its own.
     No,
-    /// Its own, behind something else.
-    Behind,
+    /// Its own, behind so many bytes of something else.
+    Behind(u64),
     /// Its own from the first byte on.
     Certain,
+}
+
+impl Bid {
+    /// Tells whether this is better: of images behind something else, the one that starts first can
+    /// hold the others, not the reverse.
+    fn beats(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::No, _) | (_, Self::Certain) => false,
+            (_, Self::No) | (Self::Certain, _) => true,
+            (Self::Behind(this), Self::Behind(that)) => this < that,
+        }
+    }
 }
 
 /// One format: what the facade asks of it.
@@ -41,7 +53,7 @@ pub trait Format: Sync {
     /// Tells the extensions of image files, without the dot.
     fn extensions(&self) -> &'static [&'static str];
     /// Tells how sure the format is that an image is its own.
-    fn bid(&self, source: &dyn ReadAt, options: &OpenOptions) -> Result<Bid>;
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid>;
     /// Opens an image.
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>>;
     /// Verifies an image's own checksums and structure, with `deep` every block.
@@ -224,11 +236,11 @@ pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static 
 }
 
 /// Finds the format of an image by who bids most.
-pub fn for_image(source: &dyn ReadAt, options: &OpenOptions) -> Result<&'static dyn Format> {
+pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'static dyn Format> {
     let mut best = (Bid::No, None);
     for &format in FORMATS {
         let bid = format.bid(source, options)?;
-        if bid > best.0 {
+        if bid.beats(best.0) {
             best = (bid, Some(format));
         }
     }

@@ -203,7 +203,7 @@ impl Builder {
             root: Ino(mask),
             totals: FsInfo {
                 inodes: self.nodes.len() as u64,
-                bytes,
+                bytes: Some(bytes),
                 stored: self.blocks.iter().map(|block| block.len() as u64).sum(),
                 block_size: self.block_size as u64,
             },

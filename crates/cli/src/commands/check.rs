@@ -75,7 +75,12 @@ fn summary(deep: bool, report: &CheckReport) -> String {
         1 => "1 problem".to_owned(),
         n => format!("{n} problems"),
     };
-    let verdict = format!("{} sections{depth}: {verdict}\n", report.sections);
+    let parts = [(report.sections, "sections"), (report.inodes, "inodes")];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter_map(|(count, what)| Some(format!("{} {what}", (*count)?)))
+        .collect();
+    let verdict = format!("{}{depth}: {verdict}\n", parts.join(", "));
     notes.chain([verdict]).collect()
 }
 
@@ -84,6 +89,7 @@ fn as_json(args: &Args, report: &CheckReport) -> serde_json::Value {
         "image": text::json_name(args.image.image.as_os_str().as_encoded_bytes()),
         "deep": args.deep,
         "sections": report.sections,
+        "inodes": report.inodes,
         "blocks_decoded": report.blocks,
         "files_read": report.files,
         "problems": report.problems,

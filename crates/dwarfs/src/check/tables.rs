@@ -154,7 +154,7 @@ fn pairs(map: &Node<'_>, most: u64) -> Result<Vec<(u64, u64)>> {
 fn check_totals(image: &Dwarfs) -> Result<Option<String>> {
     let node = image.metadata.root();
     let stored = node.field(root::TOTAL_FS_SIZE)?.u64()?;
-    let files = image.info().totals.bytes;
+    let files = image.derived.contents.total;
     // symlinks count with the lengths of their targets, but not on Windows; before version 2.3
     // every name counts
     let old = node.field(root::TOTAL_HARDLINK_SIZE)?.optional()?.is_none();

@@ -32,12 +32,15 @@ impl Format for DwarfsFormat {
         &["dwarfs", "dff", "dwfs"]
     }
 
-    fn bid(&self, source: &dyn ReadAt, options: &OpenOptions) -> Result<Bid> {
-        if starts_with_magic(source, options.offset.unwrap_or(0))? {
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+        if starts_with_magic(&**source, options.offset.unwrap_or(0))? {
             return Ok(Bid::Certain);
         }
-        let behind = options.offset.is_none() && dwarfs::read::locate(source)?.is_some();
-        Ok(if behind { Bid::Behind } else { Bid::No })
+        let behind = match options.offset {
+            Some(_) => None,
+            None => dwarfs::read::locate(&**source)?,
+        };
+        Ok(behind.map_or(Bid::No, Bid::Behind))
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -63,7 +66,8 @@ impl Format for DwarfsFormat {
         }
         let (sections, blocks) = (report.sections, report.blocks);
         Ok(CheckReport {
-            sections,
+            sections: Some(sections),
+            inodes: None,
             blocks,
             files: 0,
             problems,
@@ -256,7 +260,10 @@ fn details(image: &Dwarfs) -> Result<Details> {
         ("version".to_owned(), info.version.as_str().into()),
         ("offset in file".to_owned(), image.offset().into()),
         ("image bytes".to_owned(), sizes.image.into()),
-        ("file bytes".to_owned(), info.totals.bytes.into()),
+        (
+            "file bytes".to_owned(),
+            info.totals.bytes.unwrap_or(0).into(),
+        ),
         ("inodes".to_owned(), info.totals.inodes.into()),
         ("block size".to_owned(), image.block_size().into()),
         ("blocks".to_owned(), image.block_count().into()),

@@ -1,17 +1,21 @@
-//! The row of SquashFS: our options to its own.
+//! The row of SquashFS: our options to its own, its findings to details that any program can show.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use block::{ReadAt, Sink};
-use model::{Error, ImageWriter, Observer, Result, Tails};
+use model::{Error, Image, ImageWriter, Loss, Observer, Result, Tails};
+use squashfs::layout::Flags;
+use squashfs::read::{CompressorOptions, Offset, Order, Squashfs, locate, starts_with_magic};
 use squashfs::write::{Parts, SquashfsWriter, WriteOptions};
 
-use super::{Asked, Bid, CreateOptions, Format, Handle};
+use super::{Asked, Bid, CreateOptions, Format, FormerRuns, Handle, RewriteOptions, Rewritten};
 use crate::check::{CheckReport, Depth};
+use crate::details::{Details, Value};
 use crate::levels::{self, Level};
 use crate::open::OpenOptions;
 
-/// SquashFS 4.0.
+/// SquashFS 1.0 to 4.0.
 #[derive(Debug)]
 pub struct SquashfsFormat;
 
@@ -24,22 +28,44 @@ impl Format for SquashfsFormat {
         &["squashfs", "sqfs", "sfs", "snap"]
     }
 
-    fn bid(&self, _: &dyn ReadAt, _: &OpenOptions) -> Result<Bid> {
-        Ok(Bid::No)
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+        if starts_with_magic(&**source, options.offset.unwrap_or(0))? {
+            return Ok(Bid::Certain);
+        }
+        let behind = match options.offset {
+            Some(_) => None,
+            None => locate(source)?,
+        };
+        Ok(behind.map_or(Bid::No, Bid::Behind))
     }
 
-    fn open(&self, _: Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Box<dyn Handle>> {
-        Err(not_read())
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        let concrete = Arc::new(Squashfs::open(source, &own_options(options))?);
+        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        Ok(Box::new(Opened { image, concrete }))
     }
 
     fn check(
         &self,
-        _: Arc<dyn ReadAt>,
-        _: &OpenOptions,
-        _: Depth,
-        _: &dyn Observer,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        depth: Depth,
+        observer: &dyn Observer,
     ) -> Result<CheckReport> {
-        Err(not_read())
+        let options = own_options(options);
+        let report = squashfs::check::check(source, &options, depth.deep, observer)?;
+        let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
+        if report.omitted > 0 {
+            problems.push(format!("{} further problems", report.omitted));
+        }
+        Ok(CheckReport {
+            sections: None,
+            inodes: Some(report.inodes),
+            blocks: report.fragments,
+            files: 0,
+            problems,
+            notes: report.notes,
+        })
     }
 
     fn level(&self, level: u8) -> &'static Level {
@@ -67,8 +93,13 @@ impl Format for SquashfsFormat {
     }
 }
 
-fn not_read() -> Error {
-    Error::unsupported("SquashFS images are written, not read")
+fn own_options(options: &OpenOptions) -> squashfs::read::OpenOptions {
+    squashfs::read::OpenOptions {
+        offset: options.offset.map_or(Offset::Auto, Offset::At),
+        limits: options.limits,
+        cache_bytes: options.cache_bytes,
+        cache: options.cache.clone(),
+    }
 }
 
 fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
@@ -91,5 +122,127 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         made: options.create_timestamp,
         threads: options.threads,
         duplicates: options.duplicates,
+    })
+}
+
+/// An opened SquashFS image.
+struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Squashfs>,
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<Details> {
+        details(&self.concrete)
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        squashfs::dump::dump(&self.concrete, out)
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn untold(&self) -> Result<Vec<Loss>> {
+        Ok(Vec::new())
+    }
+
+    fn decoded_bytes(&self) -> u64 {
+        let superblock = self.concrete.superblock();
+        let fragments = u64::from(superblock.fragments);
+        let fragments = fragments.saturating_mul(u64::from(superblock.block_size));
+        // damage shows when it is read; until then the content is as large as can be
+        let content = self.concrete.content_bytes().unwrap_or(u64::MAX);
+        content.saturating_add(fragments)
+    }
+
+    fn former_runs(&self) -> Result<FormerRuns> {
+        Ok(FormerRuns::default())
+    }
+
+    fn rewrite(
+        &self,
+        _out: Box<dyn Write + Send>,
+        _options: &RewriteOptions<'_>,
+        _observer: &dyn Observer,
+    ) -> Result<Rewritten> {
+        Err(Error::unsupported(
+            "SquashFS images are not written anew around their blocks; --rebuild cuts all content anew",
+        ))
+    }
+}
+
+fn details(image: &Squashfs) -> Result<Details> {
+    let (info, superblock) = (image.image_info(), image.superblock());
+    let (ids, groups) = image.ids();
+    let compressor = superblock.compressor.name().unwrap_or("unknown");
+    let mut details: Details = vec![
+        ("format".to_owned(), Value::from("SquashFS")),
+        ("version".to_owned(), info.version.as_str().into()),
+        ("offset in file".to_owned(), image.offset().into()),
+        ("image bytes".to_owned(), info.totals.stored.into()),
+        ("inodes".to_owned(), info.totals.inodes.into()),
+        ("block size".to_owned(), info.totals.block_size.into()),
+        ("compression".to_owned(), compressor.into()),
+        (
+            "fragments".to_owned(),
+            u64::from(superblock.fragments).into(),
+        ),
+        (
+            "owners and groups".to_owned(),
+            ((ids.len() + groups.len()) as u64).into(),
+        ),
+        ("export table".to_owned(), image.has_exports().into()),
+        ("xattr lists".to_owned(), image.xattr_lists().into()),
+        ("created".to_owned(), u64::from(superblock.made).into()),
+    ];
+    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
+    if superblock.order == Order::Big {
+        add("byte order", "big-endian".into());
+    }
+    if let Some(options) = image.compressor_options()? {
+        add("compressor options", compressor_options(options));
+    }
+    let raw = [
+        (Flags::RAW_INODES, "inodes"),
+        (Flags::RAW_DATA, "data"),
+        (Flags::RAW_FRAGMENTS, "fragments"),
+        (Flags::RAW_XATTRS, "xattrs"),
+        (Flags::RAW_IDS, "ids"),
+    ];
+    let raw = raw.iter().filter(|(flag, _)| superblock.flags.has(*flag));
+    let raw: Vec<_> = raw.map(|(_, what)| Value::from(*what)).collect();
+    if !raw.is_empty() {
+        add("not compressed", Value::List(raw));
+    }
+    Ok(details)
+}
+
+fn compressor_options(options: CompressorOptions) -> Value {
+    let number = |name: &str, value: u32| (name.to_owned(), Value::from(u64::from(value)));
+    Value::Map(match options {
+        CompressorOptions::Gzip(gzip) => vec![
+            number("level", gzip.level.get()),
+            number("window log", u32::from(gzip.window.get())),
+            number("strategies", u32::from(gzip.strategies.get())),
+        ],
+        CompressorOptions::Xz(xz) => vec![
+            number("dictionary", xz.dictionary.get()),
+            number("filters", xz.filters.get()),
+        ],
+        CompressorOptions::Lzo(lzo) => vec![
+            number("algorithm", lzo.algorithm.get()),
+            number("level", lzo.level.get()),
+        ],
+        CompressorOptions::Lz4(lz4) => vec![
+            number("version", lz4.version.get()),
+            number("flags", lz4.flags.get()),
+        ],
+        CompressorOptions::Zstd(zstd) => vec![number("level", zstd.level.get())],
     })
 }

@@ -1,0 +1,262 @@
+//! Checks an image: every inode, every table, every entry of every directory, and, when asked, every
+//! fragment block by decoding it.
+//!
+//! In: a source. Out: `Report`, which lists all that is wrong, each with its place.
+//!
+//! SquashFS has no checksums of its own: damage shows where something does not decode or does not fit
+//! (zlib and xz have checksums in their streams). Content is checked by whoever reads all files.
+//! **Invariant:** goes on after damage where it can. Memory: a bit for each inode.
+
+use std::sync::Arc;
+
+use block::ReadAt;
+use block::cache::Opened;
+use model::{Cursor, Error, FileType, Ino, Kind, Observer, Result, Stage, Tally};
+
+use crate::layout::NO_XATTR;
+use crate::read::inode::{Body, Record};
+use crate::read::{OpenOptions, Squashfs};
+
+/// Problems that are kept; of more only the number is.
+const KEPT: usize = 10_000;
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Inodes that were looked at.
+    pub inodes: u64,
+    /// Fragment blocks that were decoded.
+    pub fragments: u64,
+    /// What is wrong, in the order of the image; the first ten thousand.
+    pub problems: Vec<Error>,
+    /// Problems that were not kept.
+    pub omitted: u64,
+    /// What is unusual, but harms nobody.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    fn problem(&mut self, error: Error) {
+        if self.problems.len() < KEPT {
+            self.problems.push(error);
+        } else {
+            self.omitted = self.omitted.saturating_add(1);
+        }
+    }
+
+    /// Keeps what is damage; what no check can go on after is an error.
+    fn keep<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
+            Err(error) => {
+                self.problem(error);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Checks the image in a source; `deep` decodes all fragment blocks.
+///
+/// Damage is in the report. An error means that nothing could be checked: there is no image, its version
+/// or compressor is not known, reading failed, or the observer asked to stop.
+pub fn check(
+    source: Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    deep: bool,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let len = source.len();
+    let image = match Squashfs::open(source, options) {
+        Ok(image) => image,
+        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
+            report.problem(error);
+            return Ok(report);
+        }
+        Err(error) => return Err(error),
+    };
+    let end = image.offset().saturating_add(image.superblock.bytes_used);
+    // padding to a page of 4 KiB, or of less, is usual
+    if len.saturating_sub(end) >= 4096 {
+        report.notes.push(format!(
+            "{} bytes after the image, at {end:#x}, are no part of it",
+            len - end
+        ));
+    }
+    let mut check = Check {
+        image: &image,
+        observer,
+        seen: vec![0; (image.superblock.inodes as usize).div_ceil(8)],
+        report,
+    };
+    check.inodes()?;
+    check.tables(deep)?;
+    Ok(check.report)
+}
+
+struct Check<'a> {
+    image: &'a Squashfs,
+    observer: &'a dyn Observer,
+    /// A bit for each inode number.
+    seen: Vec<u8>,
+    report: Report,
+}
+
+impl Check<'_> {
+    /// Looks at all inodes; after one that can't be read the next can't be found.
+    fn inodes(&mut self) -> Result<()> {
+        let expected = u64::from(self.image.superblock.inodes);
+        self.observer.expect(
+            Stage::Verify,
+            Tally {
+                items: expected,
+                ..Tally::default()
+            },
+        );
+        let Some(mut inodes) = self.report.keep(self.image.all_inodes())? else {
+            return Ok(());
+        };
+        loop {
+            if self.observer.cancelled() {
+                return Err(Error::new(Kind::Cancelled, "stopped on request"));
+            }
+            let Some(next) = self.report.keep(inodes.next())? else {
+                return Ok(());
+            };
+            let Some((ino, record)) = next else { break };
+            self.report.inodes += 1;
+            let found = self.inode(ino, &record);
+            self.report.keep(found)?;
+            self.observer.advance(
+                Stage::Verify,
+                Tally {
+                    items: 1,
+                    ..Tally::default()
+                },
+            );
+        }
+        if self.report.inodes != expected {
+            let found = self.report.inodes;
+            let what = format!("expected {expected} inodes, found {found}");
+            self.report
+                .problem(Error::corrupt(what).within("inode table"));
+        }
+        Ok(())
+    }
+
+    fn inode(&mut self, ino: Ino, record: &Record) -> Result<()> {
+        let located = |error: Error| error.within(format!("inode {:#x}", ino.0));
+        self.number(ino, record).map_err(located)?;
+        self.image.check_owner(record).map_err(located)?;
+        let lists = self.image.xattr_lists();
+        if record.xattr != NO_XATTR && u64::from(record.xattr) >= lists {
+            let id = record.xattr;
+            return Err(located(Error::corrupt(format!(
+                "list {id} of {lists} lists of extended attributes"
+            ))));
+        }
+        match &record.body {
+            Body::Directory(_) => self.directory(ino).map_err(located),
+            Body::File(content) => self.image.check_content(ino, content).map_err(located),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the number of an inode, where it has one, and that the export table knows it.
+    fn number(&mut self, ino: Ino, record: &Record) -> Result<()> {
+        if self.image.superblock.major < 3 {
+            return Ok(());
+        }
+        let number = record.number;
+        let inodes = self.image.superblock.inodes;
+        if !(1..=inodes).contains(&number) {
+            return Err(Error::corrupt(format!(
+                "expected an inode number of 1 to {inodes}, found {number}"
+            )));
+        }
+        let (byte, bit) = ((number - 1) / 8, 1u8 << ((number - 1) % 8));
+        if let Some(byte) = self.seen.get_mut(byte as usize) {
+            if *byte & bit != 0 {
+                return Err(Error::corrupt(format!(
+                    "the inode number {number} stands twice"
+                )));
+            }
+            *byte |= bit;
+        }
+        if let Some(exports) = &self.image.exports {
+            let exported = self.image.exported(exports, u64::from(number) - 1)?;
+            if exported != ino {
+                return Err(Error::corrupt(format!(
+                    "the export table has {:#x} for inode number {number}",
+                    exported.0
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that every entry names an inode of its type and number.
+    fn directory(&self, dir: Ino) -> Result<()> {
+        let Body::Directory(listing) = self.image.record(dir)?.body else {
+            return Ok(());
+        };
+        let mut entries = self.image.entries(dir, &listing, Cursor::START)?;
+        while let Some(found) = entries.next()? {
+            let record = self.image.record(found.ino)?;
+            if record.kind != found.kind || record.number != found.number {
+                let name = String::from_utf8_lossy(entries.name()).into_owned();
+                return Err(Error::corrupt(format!(
+                    "the entry {name:?} and its inode differ in type or number"
+                )));
+            }
+            if record.kind != FileType::Directory
+                && self
+                    .image
+                    .find(dir, &listing, entries.name())?
+                    .map(|f| f.ino)
+                    != Some(found.ino)
+            {
+                let name = String::from_utf8_lossy(entries.name()).into_owned();
+                return Err(Error::corrupt(format!(
+                    "the entry {name:?} is not found by its name"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all lists of attributes and all entries of the fragment table.
+    fn tables(&mut self, deep: bool) -> Result<()> {
+        let options = self.image.compressor_options();
+        self.report.keep(options)?;
+        if let Some(lists) = &self.image.xattrs {
+            for id in 0..lists.count() {
+                let id = u32::try_from(id).unwrap_or(NO_XATTR);
+                let read = lists.get(&self.image.metadata, id);
+                self.report.keep(read)?;
+            }
+        }
+        for index in 0..self.image.superblock.fragments {
+            if self.observer.cancelled() {
+                return Err(Error::new(Kind::Cancelled, "stopped on request"));
+            }
+            let found = self.image.fragment(index);
+            let Some(stored) = self.report.keep(found)? else {
+                continue;
+            };
+            if deep {
+                let whole = u64::from(self.image.superblock.block_size);
+                let opened = self.image.open_block(stored, whole, false);
+                let opened = opened.map_err(|error| {
+                    let at = self.image.metadata.file_offset(stored.position);
+                    error.at("fragment block", at)
+                });
+                let sound = matches!(self.report.keep(opened)?, Some(Opened::Decoded(_)));
+                self.report.fragments += u64::from(sound);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! Shows an image as text: superblock, tables, and every inode with its lists, one item a line.
+//!
+//! In: an opened image. Out: lines that depend on the image alone, for people and for tests that compare
+//! with what an image looked like before.
+//!
+//! **Invariant:** shows what is stored, in the order in which it is stored; owners are shown as the ids
+//! that they are.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use model::{Cursor, Error, ExtentSource, Image, Ino, Result};
+
+use crate::layout::NO_XATTR;
+use crate::read::Squashfs;
+use crate::read::inode::{Body, Content, Listing, Record};
+
+/// Writes an image as text.
+pub fn dump(image: &Squashfs, out: &mut dyn Write) -> Result<()> {
+    let mut dump = Dump { image, out };
+    dump.superblock()?;
+    dump.tables()?;
+    dump.inodes()
+}
+
+struct Dump<'a> {
+    image: &'a Squashfs,
+    out: &'a mut dyn Write,
+}
+
+impl Dump<'_> {
+    fn line(&mut self, line: std::fmt::Arguments<'_>) -> Result<()> {
+        writeln!(self.out, "{line}").map_err(|error| Error::io("cannot write the dump", error))
+    }
+
+    fn superblock(&mut self) -> Result<()> {
+        let image = self.image;
+        let superblock = image.superblock();
+        let order = match superblock.order {
+            crate::read::Order::Little => "little",
+            crate::read::Order::Big => "big",
+        };
+        self.line(format_args!(
+            "squashfs {}.{} at {:#x}, {} bytes, {order}-endian",
+            superblock.major,
+            superblock.minor,
+            image.offset(),
+            superblock.bytes_used
+        ))?;
+        let compressor = superblock.compressor.name().unwrap_or("unknown");
+        self.line(format_args!(
+            "compressor {compressor} block size {} flags {:#x} made {}",
+            superblock.block_size, superblock.flags.0, superblock.made
+        ))?;
+        if let Some(options) = image.compressor_options()? {
+            self.line(format_args!("compressor options {options:?}"))?;
+        }
+        let (inodes, directories) = (superblock.inode_table, superblock.directory_table);
+        self.line(format_args!(
+            "inode table at {:#x}, directory table at {:#x}, {} inodes, root {:#x}",
+            inodes.start, directories.start, superblock.inodes, superblock.root
+        ))
+    }
+
+    fn tables(&mut self) -> Result<()> {
+        let image = self.image;
+        let (ids, groups) = image.ids();
+        for (what, ids) in [("id", ids), ("group", groups)] {
+            for (index, id) in ids.iter().enumerate() {
+                self.line(format_args!("{what} {index} {id}"))?;
+            }
+        }
+        for index in 0..image.superblock().fragments {
+            let stored = image.fragment(index)?;
+            let raw = if stored.raw { " raw" } else { "" };
+            self.line(format_args!(
+                "fragment {index} at {:#x} len {}{raw}",
+                stored.position, stored.len
+            ))?;
+        }
+        let Some(lists) = &image.xattrs else {
+            return Ok(());
+        };
+        for id in 0..lists.count() {
+            let id = u32::try_from(id).unwrap_or(NO_XATTR);
+            let row = lists.id(&image.metadata, id)?;
+            self.line(format_args!(
+                "xattrs {id} at {:#x} count {} size {}",
+                row.list.0, row.count, row.size
+            ))?;
+            for (name, value) in lists.get(&image.metadata, id)? {
+                let name = name.escape_ascii();
+                self.line(format_args!("  {name} = \"{}\"", value.escape_ascii()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn inodes(&mut self) -> Result<()> {
+        let mut inodes = self.image.all_inodes()?;
+        while let Some((ino, record)) = inodes.next()? {
+            self.inode(ino, &record)?;
+        }
+        Ok(())
+    }
+
+    fn inode(&mut self, ino: Ino, record: &Record) -> Result<()> {
+        let image = self.image;
+        let inode = image.inode(ino)?;
+        let xattr = match record.xattr {
+            NO_XATTR => String::new(),
+            id => format!(" xattrs {id}"),
+        };
+        self.line(format_args!(
+            "inode {:#x} number {} {}{:04o} {}:{} time {} names {} size {}{xattr}",
+            ino.0,
+            record.number,
+            inode.kind.letter(),
+            inode.meta.mode,
+            inode.meta.uid,
+            inode.meta.gid,
+            inode.meta.times.modified.secs,
+            inode.nlink,
+            inode.size,
+        ))?;
+        match &record.body {
+            Body::Directory(listing) => self.directory(ino, listing),
+            Body::File(content) => self.file(ino, content),
+            Body::Symlink { .. } => {
+                let target = image.read_link(ino)?;
+                self.line(format_args!("  -> {}", target.escape_ascii()))
+            }
+            Body::Device(rdev) => self.line(format_args!("  device {}:{}", rdev.major, rdev.minor)),
+            Body::Ipc => Ok(()),
+        }
+    }
+
+    fn directory(&mut self, ino: Ino, listing: &Listing) -> Result<()> {
+        let image = self.image;
+        self.line(format_args!(
+            "  listing at {:#x}+{} len {} parent {} index {}",
+            listing.block, listing.offset, listing.len, listing.parent, listing.index.0
+        ))?;
+        let mut entries = image.entries(ino, listing, Cursor::START)?;
+        while let Some(found) = entries.next()? {
+            let name = entries.name().escape_ascii();
+            self.line(format_args!("  {name} {:#x}", found.ino.0))?;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, ino: Ino, content: &Content) -> Result<()> {
+        let mut extents = Vec::new();
+        // what a hostile image claims can be more than fits into memory
+        const SHOWN: usize = 1 << 20;
+        self.image.extents_of(ino, content, 0, &mut |extent| {
+            extents.push(extent);
+            match extents.len() < SHOWN {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        for extent in extents {
+            match extent.source {
+                ExtentSource::Hole => self.line(format_args!("  hole {}", extent.len))?,
+                ExtentSource::Block { block, offset } => self.line(format_args!(
+                    "  block {block:#x}+{offset} len {}",
+                    extent.len
+                ))?,
+            }
+        }
+        Ok(())
+    }
+}

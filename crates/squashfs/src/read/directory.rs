@@ -1,0 +1,394 @@
+//! Directory listings: all entries in order, from any of them on, and one by its name.
+//!
+//! In: where a listing is. Out: names with the references of their inodes.
+//!
+//! A cursor holds where the entry's header is in the listing (the upper bits) and the entry's number
+//! after it (the low 9 bits), so that reading goes on without what was before.
+//! **Invariant:** names are 1 to 255 bytes without `/` and NUL, never `.` or `..`, and ascending; what
+//! is otherwise is an error with its place. A listing ends where its length says.
+//! Format: `docs/formats/squashfs.md`, "Directories".
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use model::{Cursor, Error, FileType, Ino, Result};
+
+use super::inode::{Listing, file_type};
+use super::metadata::{Place, Reader};
+use super::{Squashfs, legacy};
+use crate::layout::{
+    DIRENTS_PER_HEADER, DirectoryEntry, DirectoryHeader, DirectoryIndex, METADATA_SIZE, MetaRef,
+};
+
+/// The longest name in bytes that any system takes.
+const NAME_MAX: u16 = 255;
+
+/// The bits of a cursor that count entries after a header: 0 to 256.
+const NUMBER_BITS: u32 = 9;
+
+/// A directory's header: what the entries behind it have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group {
+    /// Entries that follow.
+    pub(super) left: u32,
+    /// The distance of the inodes' block from the start of the inode table.
+    pub(super) block: u64,
+    /// What inode numbers are relative to.
+    pub(super) number: u32,
+}
+
+/// An entry without its name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) offset: u16,
+    pub(super) kind: u16,
+    pub(super) name_len: u16,
+    pub(super) delta: i16,
+}
+
+/// What an entry says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) ino: Ino,
+    pub(crate) kind: FileType,
+    /// The inode's number; 0 before version 3.
+    pub(crate) number: u32,
+    pub(crate) next: Cursor,
+}
+
+/// The entries of one directory.
+pub(crate) struct Entries<'a> {
+    image: &'a Squashfs,
+    reader: Option<Reader<'a>>,
+    len: u32,
+    /// How far the listing has been read, in bytes.
+    at: u32,
+    group: Group,
+    group_at: u32,
+    number: u16,
+    name: [u8; NAME_MAX as usize],
+    name_len: usize,
+}
+
+impl<'a> Entries<'a> {
+    /// Starts at an offset of a listing where a header is.
+    fn start(image: &'a Squashfs, listing: &Listing, from: Jump) -> Result<Self> {
+        let reader = match from.at < listing.len {
+            true => Some(
+                image
+                    .metadata
+                    .read_at(image.directories(), from.reference)?,
+            ),
+            false => None,
+        };
+        Ok(Self {
+            image,
+            reader,
+            len: listing.len,
+            at: from.at,
+            group: Group {
+                left: 0,
+                block: 0,
+                number: 0,
+            },
+            group_at: from.at,
+            number: 0,
+            name: [0; NAME_MAX as usize],
+            name_len: 0,
+        })
+    }
+
+    /// Tells the name of the entry that was read last.
+    pub(crate) fn name(&self) -> &[u8] {
+        self.name.get(..self.name_len).unwrap_or_default()
+    }
+
+    /// Reads the next entry; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Found>> {
+        let Some(mut reader) = self.reader.take() else {
+            return Ok(None);
+        };
+        let read = self.read(&mut reader);
+        let found = read.map_err(|error| reader.wrong(error))?;
+        self.reader = found.is_some().then_some(reader);
+        Ok(found)
+    }
+
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<Option<Found>> {
+        let major = self.image.superblock.major;
+        let (group_len, entry_len) = match major {
+            4 => (
+                size_of::<DirectoryHeader>() as u32,
+                size_of::<DirectoryEntry>() as u32,
+            ),
+            _ => legacy::sizes(major),
+        };
+        if self.group.left == 0 {
+            if self.at >= self.len {
+                return Ok(None);
+            }
+            self.group_at = self.at;
+            self.number = 0;
+            self.pass(group_len)?;
+            self.group = match major {
+                4 => group(reader)?,
+                _ => legacy::group(reader, major)?,
+            };
+            if self.group.left as usize > DIRENTS_PER_HEADER {
+                return Err(Error::corrupt(format!(
+                    "{} entries after one header",
+                    self.group.left
+                )));
+            }
+        }
+        self.group.left -= 1;
+        self.number += 1;
+        self.pass(entry_len)?;
+        let entry = match major {
+            4 => entry(reader)?,
+            _ => legacy::entry(reader, major)?,
+        };
+        self.pass(u32::from(entry.name_len))?;
+        self.read_name(reader, entry.name_len)?;
+        self.found(entry).map(Some)
+    }
+
+    /// Counts bytes of the listing.
+    fn pass(&mut self, count: u32) -> Result<()> {
+        let end = self.at.checked_add(count).filter(|end| *end <= self.len);
+        self.at = end.ok_or_else(|| Error::corrupt("an entry past the end of its directory"))?;
+        Ok(())
+    }
+
+    fn read_name(&mut self, reader: &mut Reader<'_>, len: u16) -> Result<()> {
+        let mut name = [0; NAME_MAX as usize];
+        let target = name.get_mut(..usize::from(len));
+        let target =
+            target.ok_or_else(|| Error::corrupt(format!("a name of {len} bytes is too long")))?;
+        reader.fill(target)?;
+        let bad = |byte: &u8| matches!(byte, b'/' | 0);
+        if matches!(&*target, b"." | b"..") || target.iter().any(bad) {
+            let text = String::from_utf8_lossy(target).into_owned();
+            return Err(Error::corrupt(format!(
+                "{text:?} can't be the name of a file"
+            )));
+        }
+        if self.name_len > 0 && self.name() >= &*target {
+            return Err(Error::corrupt(
+                "the names of a directory are not in order, or one stands twice",
+            ));
+        }
+        self.name = name;
+        self.name_len = usize::from(len);
+        Ok(())
+    }
+
+    fn found(&self, entry: Entry) -> Result<Found> {
+        let reference = MetaRef::new(self.group.block, entry.offset);
+        let ino = Ino(reference.0.get());
+        let kind = match entry.kind {
+            // version 1 does not tell pipes from sockets here
+            0 if self.image.superblock.major == 1 => self.image.record(ino)?.kind,
+            kind => file_type(kind)?,
+        };
+        let number = self.group.number.wrapping_add_signed(entry.delta.into());
+        let next = (u64::from(self.group_at) << NUMBER_BITS) | u64::from(self.number);
+        Ok(Found {
+            ino,
+            kind,
+            number,
+            next: Cursor(next),
+        })
+    }
+}
+
+fn group(reader: &mut Reader<'_>) -> Result<Group> {
+    let header: DirectoryHeader = reader.read()?;
+    Ok(Group {
+        left: header.count.get().saturating_add(1),
+        block: u64::from(header.inode_block.get()),
+        number: header.inode_number.get(),
+    })
+}
+
+fn entry(reader: &mut Reader<'_>) -> Result<Entry> {
+    let entry: DirectoryEntry = reader.read()?;
+    Ok(Entry {
+        offset: entry.inode_offset.get(),
+        kind: entry.kind.0.get(),
+        name_len: entry.name_len.get().saturating_add(1),
+        delta: entry.inode_delta.get(),
+    })
+}
+
+/// A place in a listing where a header is.
+#[derive(Debug, Clone, Copy)]
+struct Jump {
+    /// The offset in the listing.
+    at: u32,
+    reference: MetaRef,
+}
+
+/// The index of one directory, parsed: 20 bytes an entry and the names.
+#[derive(Debug)]
+pub(crate) struct Index {
+    jumps: Vec<(Jump, usize)>,
+    names: Vec<u8>,
+}
+
+impl Index {
+    /// Tells about how much memory it takes, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.names.len() + self.jumps.len() * size_of::<(Jump, usize)>() + 64) as u64
+    }
+
+    fn name(&self, number: usize) -> &[u8] {
+        let end = |number: usize| self.jumps.get(number).map_or(0, |(_, end)| *end);
+        let start = number.checked_sub(1).map_or(0, end);
+        self.names.get(start..end(number)).unwrap_or_default()
+    }
+
+    /// Finds the last place that `before` is true of, for something that is true of the first ones.
+    fn last(&self, before: impl Fn(&Self, usize) -> bool) -> Option<Jump> {
+        let (mut start, mut end) = (0, self.jumps.len());
+        while start < end {
+            let middle = start.midpoint(end);
+            match before(self, middle) {
+                true => start = middle + 1,
+                false => end = middle,
+            }
+        }
+        let number = start.checked_sub(1)?;
+        self.jumps.get(number).map(|(jump, _)| *jump)
+    }
+}
+
+impl Squashfs {
+    /// Shows the entries of a directory from a cursor on.
+    pub(crate) fn entries(&self, ino: Ino, listing: &Listing, from: Cursor) -> Result<Entries<'_>> {
+        let at = u32::try_from(from.0 >> NUMBER_BITS);
+        let at = at.map_err(|_| Error::invalid("a cursor beyond all directories"))?;
+        let skip = from.0 & ((1 << NUMBER_BITS) - 1);
+        let mut entries = self.entries_at(ino, listing, at)?;
+        for _ in 0..skip {
+            if entries.next()?.is_none() {
+                break;
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Starts at the header that is at an offset of a listing.
+    fn entries_at(&self, ino: Ino, listing: &Listing, at: u32) -> Result<Entries<'_>> {
+        let first = self.first(listing);
+        if at == 0 {
+            return Entries::start(self, listing, first);
+        }
+        let mut near = first;
+        if let Some(index) = self.index(ino, listing)? {
+            let before = |index: &Index, number: usize| {
+                index.jumps.get(number).is_some_and(|(j, _)| j.at <= at)
+            };
+            near = index.last(before).unwrap_or(first);
+        }
+        let mut entries = Entries::start(self, listing, near)?;
+        if let Some(reader) = entries.reader.as_mut()
+            && at > near.at
+        {
+            reader.skip(u64::from(at - near.at))?;
+            entries.at = at;
+        }
+        Ok(entries)
+    }
+
+    fn first(&self, listing: &Listing) -> Jump {
+        Jump {
+            at: 0,
+            reference: MetaRef::new(listing.block, listing.offset),
+        }
+    }
+
+    /// Finds a name in a directory.
+    pub(crate) fn find(&self, ino: Ino, listing: &Listing, name: &[u8]) -> Result<Option<Found>> {
+        let mut start = self.first(listing);
+        if let Some(index) = self.index(ino, listing)? {
+            start = index
+                .last(|index, number| index.name(number) <= name)
+                .unwrap_or(start);
+        }
+        let mut entries = Entries::start(self, listing, start)?;
+        while let Some(found) = entries.next()? {
+            match entries.name().cmp(name) {
+                Ordering::Less => {}
+                Ordering::Equal => return Ok(Some(found)),
+                Ordering::Greater => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the index of a directory; `None` if it has none.
+    fn index(&self, ino: Ino, listing: &Listing) -> Result<Option<Arc<Index>>> {
+        let (count, place) = listing.index;
+        if count == 0 {
+            return Ok(None);
+        }
+        if let Some(index) = self.indexes.get(&ino.0) {
+            return Ok(Some(index));
+        }
+        let index = Arc::new(self.read_index(listing, count, place)?);
+        self.indexes.insert(ino.0, Arc::clone(&index));
+        Ok(Some(index))
+    }
+
+    fn read_index(&self, listing: &Listing, count: u16, place: Place) -> Result<Index> {
+        let mut reader = self.metadata.read_from(self.inodes(), place)?;
+        let mut index = Index {
+            jumps: Vec::with_capacity(usize::from(count)),
+            names: Vec::new(),
+        };
+        for number in 0..usize::from(count) {
+            let entry = self.index_entry(&mut reader, &mut index.names);
+            let (at, block) = entry.map_err(|error| reader.wrong(error))?;
+            let last = index.jumps.last();
+            let ascends = last.is_none_or(|(jump, _)| jump.at < at);
+            let offset =
+                (u32::from(listing.offset) + at % METADATA_SIZE as u32) % METADATA_SIZE as u32;
+            let jump = Jump {
+                at,
+                reference: MetaRef::new(block, u16::try_from(offset).unwrap_or(0)),
+            };
+            index.jumps.push((jump, index.names.len()));
+            let before = number
+                .checked_sub(1)
+                .map_or(&[][..], |before| index.name(before));
+            if !ascends || at >= listing.len || before >= index.name(number) {
+                let error = Error::corrupt("the index of a directory is not in order");
+                return Err(reader.wrong(error));
+            }
+        }
+        Ok(index)
+    }
+
+    /// Reads an entry of an index: offset in the listing and block; the name goes to `names`.
+    fn index_entry(&self, reader: &mut Reader<'_>, names: &mut Vec<u8>) -> Result<(u32, u64)> {
+        let major = self.superblock.major;
+        let (at, block, name_len) = match major {
+            4 => {
+                let entry: DirectoryIndex = reader.read()?;
+                let name_len = entry.name_len.get().saturating_add(1);
+                (entry.offset.get(), u64::from(entry.block.get()), name_len)
+            }
+            _ => legacy::index_entry(reader, major)?,
+        };
+        if name_len > u32::from(NAME_MAX) {
+            return Err(Error::corrupt(format!(
+                "a name of {name_len} bytes is too long"
+            )));
+        }
+        let start = names.len();
+        names.resize(start + name_len as usize, 0);
+        reader.fill(names.get_mut(start..).unwrap_or_default())?;
+        Ok((at, block))
+    }
+}

@@ -1,0 +1,210 @@
+//! `model::Image` for an opened SquashFS image.
+//!
+//! **Invariant:** an inode is named by its reference. Whatever turns out to be damaged when it is read is
+//! an error with its place.
+
+use std::ops::ControlFlow;
+
+use model::{
+    Cursor, Dirent, Error, Extent, FileType, Image, ImageInfo, Ino, Inode, Kind, Meta, Rdev,
+    Result, Time, Times, Xattrs,
+};
+
+use super::inode::{Body, Content, Listing, Owner, Record};
+use super::{Squashfs, inode};
+use crate::layout::{MetaRef, NO_XATTR};
+
+impl Squashfs {
+    /// Reads an inode. `NotFound` for a number that names no place in the inode table.
+    pub(crate) fn record(&self, ino: Ino) -> Result<Record> {
+        let reference = MetaRef(ino.0.into());
+        let table = self.inodes();
+        if reference.block() >= table.end - table.start {
+            return Err(Error::not_found(format!("inode {:#x}", ino.0)));
+        }
+        let mut reader = self.metadata.read_at(table, reference)?;
+        inode::read(&mut reader, self.superblock.major)
+    }
+
+    fn listing(&self, dir: Ino) -> Result<Listing> {
+        match self.record(dir)?.body {
+            Body::Directory(listing) => Ok(listing),
+            _ => Err(not_a(dir, "directory")),
+        }
+    }
+
+    fn content(&self, ino: Ino) -> Result<Content> {
+        match self.record(ino)?.body {
+            Body::File(content) => Ok(content),
+            _ => Err(not_a(ino, "file")),
+        }
+    }
+
+    fn meta(&self, record: &Record) -> Result<Meta> {
+        let (uid, gid) = match record.owner {
+            Owner::Ids { user, group } => (self.id(user)?, self.id(group)?),
+            Owner::Arrays { user, group } => {
+                let uid = self.id(user)?;
+                let gid = match group {
+                    Some(group) => self.group_id(group)?,
+                    None => uid,
+                };
+                (uid, gid)
+            }
+        };
+        let secs = record.modified.unwrap_or(self.superblock.made);
+        Ok(Meta {
+            mode: record.mode,
+            uid,
+            gid,
+            times: Times::all(Time {
+                secs: i64::from(secs),
+                nanos: 0,
+            }),
+        })
+    }
+
+    /// Fails where the owner or the group of an inode is not in the table.
+    pub(crate) fn check_owner(&self, record: &Record) -> Result<()> {
+        self.meta(record).map(drop)
+    }
+
+    fn id(&self, index: u16) -> Result<u32> {
+        look_up(&self.ids, usize::from(index), "owner")
+    }
+
+    fn group_id(&self, index: u8) -> Result<u32> {
+        look_up(&self.groups, usize::from(index), "group")
+    }
+
+    /// Tells the number of names; before version 3 that of a directory is counted.
+    fn names_of(&self, ino: Ino, record: &Record) -> Result<u32> {
+        if let Some(nlink) = record.nlink {
+            return Ok(nlink);
+        }
+        let Body::Directory(listing) = &record.body else {
+            return Ok(1);
+        };
+        let mut names = 2u32;
+        let mut entries = self.entries(ino, listing, Cursor::START)?;
+        while let Some(found) = entries.next()? {
+            names = names.saturating_add(u32::from(found.kind == FileType::Directory));
+        }
+        Ok(names)
+    }
+}
+
+fn look_up(ids: &[u32], index: usize, what: &str) -> Result<u32> {
+    ids.get(index).copied().ok_or_else(|| {
+        let count = ids.len();
+        Error::corrupt(format!("{what} {index} of {count}")).within("id table")
+    })
+}
+
+#[cold]
+fn not_a(ino: Ino, what: &str) -> Error {
+    Error::new(Kind::Invalid, format!("inode {:#x} is not a {what}", ino.0))
+}
+
+impl Image for Squashfs {
+    fn info(&self) -> &ImageInfo {
+        &self.info
+    }
+
+    fn inode(&self, ino: Ino) -> Result<Inode> {
+        let record = self.record(ino)?;
+        let mut rdev = Rdev::default();
+        let (size, allocated) = match &record.body {
+            Body::Directory(listing) => (u64::from(listing.size), u64::from(listing.size)),
+            Body::File(content) => (content.size, content.size.saturating_sub(content.sparse)),
+            Body::Symlink { len, .. } => (u64::from(*len), u64::from(*len)),
+            Body::Device(number) => {
+                rdev = *number;
+                (0, 0)
+            }
+            Body::Ipc => (0, 0),
+        };
+        Ok(Inode {
+            ino,
+            kind: record.kind,
+            meta: self.meta(&record)?,
+            nlink: self.names_of(ino, &record)?,
+            size,
+            allocated,
+            rdev,
+        })
+    }
+
+    fn read_dir(
+        &self,
+        dir: Ino,
+        from: Cursor,
+        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let listing = self.listing(dir)?;
+        let mut entries = self.entries(dir, &listing, from)?;
+        while let Some(found) = entries.next()? {
+            let dirent = Dirent {
+                name: entries.name(),
+                ino: found.ino,
+                kind: found.kind,
+                next: found.next,
+            };
+            if visit(dirent).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        let listing = self.listing(dir)?;
+        Ok(self.find(dir, &listing, name)?.map(|found| found.ino))
+    }
+
+    fn parent(&self, dir: Ino) -> Result<Ino> {
+        let listing = self.listing(dir)?;
+        self.parent_of(dir, &listing)
+    }
+
+    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
+        let Body::Symlink { len, at } = self.record(ino)?.body else {
+            return Err(not_a(ino, "symlink"));
+        };
+        let mut target = vec![0; len as usize];
+        let mut reader = self.metadata.read_from(self.inodes(), at)?;
+        reader.fill(&mut target)?;
+        if target.contains(&0) {
+            return Err(reader.wrong(Error::corrupt("a symlink with a NUL in its target")));
+        }
+        Ok(target)
+    }
+
+    fn extents(
+        &self,
+        ino: Ino,
+        from: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let content = self.content(ino)?;
+        self.extents_of(ino, &content, from, visit)
+    }
+
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let content = self.content(ino)?;
+        self.read_content(ino, &content, offset, buf)
+    }
+
+    fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
+        let id = self.record(ino)?.xattr;
+        if id == NO_XATTR {
+            return Ok(Xattrs::new());
+        }
+        match &self.xattrs {
+            Some(lists) => lists.get(&self.metadata, id),
+            None => {
+                Err(Error::corrupt("extended attributes, but no table of them").within("inode"))
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What is known of an opened image besides the tree: offset, totals of tables, compressor options.
+//!
+//! In: an opened image. Out: numbers and words for `info` and `dump`.
+
+use block::ReadAt;
+use model::{Error, ImageInfo, Result};
+use zerocopy::FromBytes;
+
+use super::Squashfs;
+use super::superblock::Superblock;
+use super::xattrs::XattrLists;
+use crate::layout::options::{Gzip, Lz4, Lzo, Xz, Zstd};
+use crate::layout::{self, Compressor, Flags, MetadataHeader};
+
+/// How an image says that it was compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(
+    missing_docs,
+    reason = "each holds the options of the codec it is named after"
+)]
+pub enum CompressorOptions {
+    Gzip(Gzip),
+    Xz(Xz),
+    Lzo(Lzo),
+    Lz4(Lz4),
+    Zstd(Zstd),
+}
+
+impl Squashfs {
+    /// Tells what the superblock says.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Tells where the image starts in its file, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.metadata.source.start()
+    }
+
+    /// Tells what is known of the image as a whole.
+    pub fn image_info(&self) -> &ImageInfo {
+        &self.info
+    }
+
+    /// Tells the owners and groups that the image knows.
+    pub fn ids(&self) -> (&[u32], &[u32]) {
+        (&self.ids, &self.groups)
+    }
+
+    /// Tells how many distinct lists of extended attributes there are.
+    pub fn xattr_lists(&self) -> u64 {
+        self.xattrs.as_ref().map_or(0, XattrLists::count)
+    }
+
+    /// Tells whether inodes can be found by number.
+    pub fn has_exports(&self) -> bool {
+        self.exports.is_some()
+    }
+
+    /// Reads the compressor's options; `None` where the image keeps none.
+    pub fn compressor_options(&self) -> Result<Option<CompressorOptions>> {
+        let superblock = &self.superblock;
+        if superblock.major < 4 || !superblock.flags.has(Flags::COMPRESSOR_OPTIONS) {
+            return Ok(None);
+        }
+        let at = size_of::<layout::Superblock>() as u64;
+        let located = |error: Error| error.at("compressor options", self.metadata.file_offset(at));
+        let mut bytes = [0; 10];
+        let source = &self.metadata.source;
+        let len = source.len().saturating_sub(at).min(bytes.len() as u64) as usize;
+        let (bytes, _) = bytes.split_at_mut(len);
+        source.read_at(at, bytes).map_err(located)?;
+        let parsed = MetadataHeader::read_from_prefix(bytes)
+            .ok()
+            .filter(|(header, _)| header.is_raw())
+            .and_then(|(header, rest)| rest.get(..usize::from(header.stored())))
+            .and_then(|bytes| parse(superblock.compressor, bytes));
+        parsed
+            .map(Some)
+            .ok_or_else(|| located(Error::corrupt("not the options of the compressor")))
+    }
+}
+
+fn parse(compressor: Compressor, bytes: &[u8]) -> Option<CompressorOptions> {
+    Some(match compressor {
+        Compressor::GZIP => CompressorOptions::Gzip(Gzip::read_from_bytes(bytes).ok()?),
+        Compressor::XZ => CompressorOptions::Xz(Xz::read_from_bytes(bytes).ok()?),
+        Compressor::LZO => CompressorOptions::Lzo(Lzo::read_from_bytes(bytes).ok()?),
+        Compressor::LZ4 => CompressorOptions::Lz4(Lz4::read_from_bytes(bytes).ok()?),
+        Compressor::ZSTD => CompressorOptions::Zstd(Zstd::read_from_bytes(bytes).ok()?),
+        _ => return None,
+    })
+}

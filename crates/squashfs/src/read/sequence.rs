@@ -1,0 +1,96 @@
+//! All inodes in the order of the inode table.
+//!
+//! In: an opened image. Out: each inode with its reference.
+//!
+//! **Invariant:** ends where the table ends; what an inode's lists claim to be passes only as far as the
+//! table goes.
+
+use model::{Error, Ino, Result};
+
+use super::Squashfs;
+use super::inode::{self, Body, Record};
+use super::legacy;
+use super::metadata::{Place, Reader};
+use crate::layout::{DirectoryIndex, MetaRef};
+
+/// Goes over all inodes.
+pub(crate) struct Inodes<'a> {
+    image: &'a Squashfs,
+    reader: Reader<'a>,
+}
+
+impl Squashfs {
+    /// Starts to go over all inodes.
+    pub(crate) fn all_inodes(&self) -> Result<Inodes<'_>> {
+        let place = Place {
+            position: self.inodes().start,
+            offset: 0,
+        };
+        Ok(Inodes {
+            image: self,
+            reader: self.metadata.read_from(self.inodes(), place)?,
+        })
+    }
+
+    /// Tells how many bytes all files have, holes left out: an upper bound of all decoded blocks but
+    /// for fragment blocks that are not full.
+    pub fn content_bytes(&self) -> Result<u64> {
+        let mut total = 0u64;
+        let mut inodes = self.all_inodes()?;
+        while let Some((_, record)) = inodes.next()? {
+            if let Body::File(content) = record.body {
+                total = total.saturating_add(content.size.saturating_sub(content.sparse));
+            }
+        }
+        Ok(total)
+    }
+}
+
+impl Inodes<'_> {
+    /// Reads the next inode; `None` behind the last one.
+    pub(crate) fn next(&mut self) -> Result<Option<(Ino, Record)>> {
+        let Some(place) = self.reader.next_place()? else {
+            return Ok(None);
+        };
+        let start = self.image.inodes().start;
+        let block = place.position.saturating_sub(start);
+        let ino = Ino(MetaRef::new(block, place.offset).0.get());
+        let record = inode::read(&mut self.reader, self.image.superblock.major)?;
+        self.pass_lists(&record)?;
+        Ok(Some((ino, record)))
+    }
+
+    fn pass_lists(&mut self, record: &Record) -> Result<()> {
+        let superblock = &self.image.superblock;
+        match &record.body {
+            Body::File(content) => {
+                let width = if superblock.major == 1 { 2 } else { 4 };
+                let words = content.blocks(superblock.block_size);
+                self.reader.skip(words.saturating_mul(width))
+            }
+            Body::Directory(listing) => {
+                for _ in 0..listing.index.0 {
+                    self.pass_index_entry()?;
+                }
+                Ok(())
+            }
+            Body::Symlink { .. } | Body::Device(_) | Body::Ipc => Ok(()),
+        }
+    }
+
+    fn pass_index_entry(&mut self) -> Result<()> {
+        let major = self.image.superblock.major;
+        let name_len = match major {
+            4 => {
+                let entry: DirectoryIndex = self.reader.read()?;
+                u64::from(entry.name_len.get()) + 1
+            }
+            _ => u64::from(legacy::index_entry(&mut self.reader, major)?.2),
+        };
+        if name_len > 256 {
+            let error = Error::corrupt(format!("a name of {name_len} bytes is too long"));
+            return Err(self.reader.wrong(error));
+        }
+        self.reader.skip(name_len)
+    }
+}

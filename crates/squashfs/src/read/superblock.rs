@@ -1,0 +1,309 @@
+//! The superblock of every version as one structure.
+//!
+//! In: the first bytes of an image. Out: `Superblock`, checked against itself and the image's length.
+//!
+//! **Invariant:** all positions lie within `bytes_used`, and that within the source; the inode table
+//! comes before the directory table; the block size is a power of two within the format's bounds.
+
+use block::ReadAt;
+use block::codec::unit::UnitCodec;
+use model::{Error, Result};
+use zerocopy::FromBytes;
+
+use super::fields::{Order, bytes_of, split};
+use super::metadata::Table;
+use crate::layout::{
+    self, BLOCK_SIZE_MAX, BLOCK_SIZE_MIN, Compressor, Flags, MAGIC, METADATA_SIZE, NO_TABLE,
+};
+
+/// What the superblock says, whatever its version.
+#[derive(Debug, Clone)]
+pub struct Superblock {
+    /// The major version, 1 to 4.
+    pub major: u16,
+    /// The minor version.
+    pub minor: u16,
+    /// The byte order; little since 4.0.
+    pub order: Order,
+    /// The codec; gzip before 4.0.
+    pub compressor: Compressor,
+    /// The number of inodes.
+    pub inodes: u32,
+    /// When the image was made: seconds since 1970.
+    pub made: u32,
+    /// Bytes of a block.
+    pub block_size: u32,
+    /// The number of fragment blocks.
+    pub fragments: u32,
+    /// What the image has and lacks.
+    pub flags: Flags,
+    /// The root directory's inode.
+    pub root: u64,
+    /// Bytes of the image without padding.
+    pub bytes_used: u64,
+    /// Owners and groups.
+    pub(crate) ids: Ids,
+    /// Where the `XattrTable` stands.
+    pub(crate) xattr_table: Option<u64>,
+    /// The inodes.
+    pub(crate) inode_table: Table,
+    /// The directory listings.
+    pub(crate) directory_table: Table,
+    /// Where the positions of the fragment table's blocks stand.
+    pub(crate) fragment_table: Option<u64>,
+    /// Where the positions of the export table's blocks stand.
+    pub(crate) export_table: Option<u64>,
+}
+
+/// Where owners and groups stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ids {
+    /// One lookup table for both (4.0): where the positions of its blocks stand.
+    Table { at: u64, count: u16 },
+    /// Two arrays (before 4.0).
+    Arrays { users: (u64, u8), groups: (u64, u8) },
+}
+
+/// The superblock before 4.0, of which version 1 has the fields up to the root, version 2 those up to
+/// the fragment table, and version 3.0 all but the last.
+const LEGACY: [u32; 26] = [
+    32, 32, 32, 32, 32, 32, 32, 16, 16, 16, 16, 8, 8, 8, 32, 64, 32, 32, 32, 64, 64, 64, 64, 64,
+    64, 64,
+];
+
+/// Bytes of the longest superblock before 4.0.
+const LEGACY_LEN: usize = bytes_of(&LEGACY);
+
+/// Where the version stands in every superblock.
+const VERSION_AT: usize = 28;
+
+/// The smallest block of versions before 4.0, in bytes.
+const LEGACY_BLOCK_MIN: u32 = 512;
+
+/// Tells the byte order by the magic; `None` where there is none.
+pub(crate) fn magic(bytes: &[u8]) -> Option<Order> {
+    let first = bytes.first_chunk::<4>()?;
+    match (u32::from_le_bytes(*first), u32::from_be_bytes(*first)) {
+        (MAGIC, _) => Some(Order::Little),
+        (_, MAGIC) => Some(Order::Big),
+        _ => None,
+    }
+}
+
+impl Superblock {
+    /// Reads and checks the superblock of the image that a source starts with.
+    ///
+    /// `Invalid` if there is none, `Unsupported` for unknown versions, `Corrupt` if it contradicts
+    /// itself or names more than the source has.
+    pub(crate) fn read(source: &dyn ReadAt) -> Result<Self> {
+        // the longest is that of version 3; shorter images end in zeros
+        let mut bytes = [0; LEGACY_LEN];
+        let len = source.len().min(bytes.len() as u64) as usize;
+        let (head, _) = bytes.split_at_mut(len);
+        source.read_at(0, head)?;
+        let order = magic(&bytes).ok_or_else(|| Error::invalid("no SquashFS image starts here"))?;
+        let version = bytes.get(VERSION_AT..).unwrap_or_default();
+        let [major, minor] = split(version, order, &[16, 16]);
+        let superblock = match (major, minor, order) {
+            (1..=3, _, _) => Self::legacy(&bytes, order)?,
+            (4, 0, Order::Little) => Self::current(&bytes)?,
+            _ => {
+                return Err(Error::unsupported(format!(
+                    "version {major}.{minor} of the format; 1.x to 4.0 are known"
+                )));
+            }
+        };
+        superblock.validate(source.len())?;
+        Ok(superblock)
+    }
+
+    fn current(bytes: &[u8]) -> Result<Self> {
+        let (stored, _) = layout::Superblock::read_from_prefix(bytes)
+            .map_err(|_| Error::corrupt("the superblock is cut"))?;
+        let some = |position: u64| Some(position).filter(|position| *position != NO_TABLE);
+        let block_size = stored.block_size.get();
+        check_log(block_size, stored.block_log.get())?;
+        let (inodes, directories) = (stored.inode_table.get(), stored.directory_table.get());
+        Ok(Self {
+            major: stored.major.get(),
+            minor: stored.minor.get(),
+            order: Order::Little,
+            compressor: stored.compressor,
+            inodes: stored.inodes.get(),
+            made: stored.made.get(),
+            block_size,
+            fragments: stored.fragments.get(),
+            flags: stored.flags,
+            root: stored.root.0.get(),
+            bytes_used: stored.bytes_used.get(),
+            ids: Ids::Table {
+                at: stored.id_table.get(),
+                count: stored.ids.get(),
+            },
+            xattr_table: some(stored.xattr_table.get()),
+            inode_table: Table::new("inode table", inodes, directories),
+            directory_table: Table::new("directory table", directories, stored.bytes_used.get()),
+            fragment_table: some(stored.fragment_table.get())
+                .filter(|_| stored.fragments.get() > 0),
+            export_table: some(stored.export_table.get())
+                .filter(|_| stored.flags.has(Flags::EXPORTABLE)),
+        })
+    }
+
+    fn legacy(bytes: &[u8], order: Order) -> Result<Self> {
+        let [
+            _magic,
+            inodes,
+            bytes_used_2,
+            users_2,
+            groups_2,
+            inode_table_2,
+            directory_table_2,
+            major,
+            minor,
+            block_size_1,
+            block_log,
+            flags,
+            user_count,
+            group_count,
+            made,
+            root,
+            block_size_2,
+            fragments,
+            fragment_table_2,
+            bytes_used_3,
+            users_3,
+            groups_3,
+            inode_table_3,
+            directory_table_3,
+            fragment_table_3,
+            export_table,
+        ] = split(bytes, order, &LEGACY);
+        let wide = major == 3;
+        let pick = |narrow: u64, broad: u64| if wide { broad } else { narrow };
+        let small = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+        let tiny = |value: u64| u8::try_from(value).unwrap_or(u8::MAX);
+        let word = |value: u64| u16::try_from(value).unwrap_or(u16::MAX);
+        let block_size = small(if major == 1 {
+            block_size_1
+        } else {
+            block_size_2
+        });
+        check_log(block_size, word(block_log))?;
+        let flags = Flags(word(flags).into());
+        let bytes_used = pick(bytes_used_2, bytes_used_3);
+        let directories = pick(directory_table_2, directory_table_3);
+        let fragments = if major == 1 { 0 } else { small(fragments) };
+        Ok(Self {
+            major: word(major),
+            minor: word(minor),
+            order,
+            compressor: Compressor::GZIP,
+            inodes: small(inodes),
+            made: small(made),
+            block_size,
+            fragments,
+            flags,
+            root,
+            bytes_used,
+            ids: Ids::Arrays {
+                users: (pick(users_2, users_3), tiny(user_count)),
+                groups: (pick(groups_2, groups_3), tiny(group_count)),
+            },
+            xattr_table: None,
+            inode_table: Table::new(
+                "inode table",
+                pick(inode_table_2, inode_table_3),
+                directories,
+            ),
+            directory_table: Table::new("directory table", directories, bytes_used),
+            fragment_table: Some(pick(fragment_table_2, fragment_table_3))
+                .filter(|_| fragments > 0),
+            export_table: Some(export_table)
+                .filter(|_| wide && minor > 0 && flags.has(Flags::EXPORTABLE))
+                .filter(|position| *position != NO_TABLE),
+        })
+    }
+
+    fn validate(&self, len: u64) -> Result<()> {
+        if self.bytes_used > len {
+            return Err(Error::corrupt(format!(
+                "truncated: expected {} bytes, found {len}",
+                self.bytes_used
+            )));
+        }
+        let smallest = match self.major {
+            4 => BLOCK_SIZE_MIN,
+            _ => LEGACY_BLOCK_MIN,
+        };
+        if !(smallest..=BLOCK_SIZE_MAX).contains(&self.block_size) {
+            return Err(Error::corrupt(format!(
+                "expected a block size of {smallest} to {BLOCK_SIZE_MAX}, found {}",
+                self.block_size
+            )));
+        }
+        let (inodes, directories) = (self.inode_table.start, self.directory_table.start);
+        if inodes >= directories || directories > self.bytes_used {
+            return Err(Error::corrupt(format!(
+                "inode table at {inodes:#x}, directory table at {directories:#x}, end at {:#x}: \
+                 expected this order",
+                self.bytes_used
+            )));
+        }
+        let ids = match self.ids {
+            Ids::Table { at, .. } => [Some(at), None],
+            Ids::Arrays { users, groups } => [Some(users.0), Some(groups.0)],
+        };
+        let tables = [self.xattr_table, self.fragment_table, self.export_table];
+        for position in ids.into_iter().chain(tables).flatten() {
+            if position > self.bytes_used {
+                return Err(Error::corrupt(format!(
+                    "a table at {position:#x} lies behind the end at {:#x}",
+                    self.bytes_used
+                )));
+            }
+        }
+        // a metadata block takes 3 bytes or more; so many inodes its content can be
+        let smallest = match self.major {
+            1 | 2 => 4,
+            3 => 16,
+            _ => 20,
+        };
+        let most = (directories - inodes)
+            .div_ceil(3)
+            .saturating_mul(METADATA_SIZE as u64 / smallest);
+        if !(1..=most).contains(&u64::from(self.inodes)) {
+            return Err(Error::corrupt(format!(
+                "expected 1 to {most} inodes, found {}",
+                self.inodes
+            )));
+        }
+        Ok(())
+    }
+
+    /// Tells the codec. `Unsupported` for an unknown one.
+    pub(crate) fn codec(&self) -> Result<UnitCodec> {
+        Ok(match self.compressor {
+            Compressor::GZIP => UnitCodec::Zlib,
+            Compressor::LZMA => UnitCodec::Lzma,
+            Compressor::LZO => UnitCodec::Lzo,
+            Compressor::XZ => UnitCodec::Xz,
+            Compressor::LZ4 => UnitCodec::Lz4,
+            Compressor::ZSTD => UnitCodec::Zstd,
+            Compressor(other) => {
+                return Err(Error::unsupported(format!(
+                    "compressor {other}; gzip, lzma, lzo, xz, lz4 and zstd are known"
+                )));
+            }
+        })
+    }
+}
+
+fn check_log(block_size: u32, log: u16) -> Result<()> {
+    if 1u32.checked_shl(u32::from(log)) == Some(block_size) {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!(
+        "a block size of {block_size} whose logarithm is said to be {log}"
+    )))
+}

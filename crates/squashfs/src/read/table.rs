@@ -1,0 +1,101 @@
+//! Lookup tables: records of one size, found by index through a list of metadata blocks.
+//!
+//! In: where the list stands and how many records there are. Out: single records.
+//!
+//! **Invariant:** the list lies within the image and is loaded when the table is opened: 8 bytes for
+//! each 8 KiB of records. The records themselves are read when they are asked for.
+
+use block::ReadAt;
+use model::{Error, Limits, Result};
+
+use super::fields::{Order, split};
+use super::metadata::{Metadata, Place, Table};
+use crate::layout::METADATA_SIZE;
+
+/// A lookup table.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    table: Table,
+    /// Where the table's metadata blocks start.
+    blocks: Vec<u64>,
+    record: u64,
+    count: u64,
+}
+
+/// How the list of a table's blocks is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct List {
+    /// Where it stands in the image.
+    pub(crate) at: u64,
+    /// Bytes of a position: 4 before version 3, then 8.
+    pub(crate) width: u64,
+    /// Bytes of a record.
+    pub(crate) record: u64,
+    /// The number of records.
+    pub(crate) count: u64,
+}
+
+impl Lookup {
+    /// Loads the list of a table's blocks.
+    pub(crate) fn open(
+        metadata: &Metadata,
+        name: &'static str,
+        list: List,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let table = Table::new(name, 0, metadata.source.len());
+        let bytes = list.count.saturating_mul(list.record);
+        let blocks = bytes.div_ceil(METADATA_SIZE as u64);
+        let located = |error: Error| error.at(name, metadata.file_offset(list.at));
+        if blocks > limits.sections {
+            return Err(located(Error::limit(format!(
+                "{blocks} blocks of a table are above the limit of {}",
+                limits.sections
+            ))));
+        }
+        let stored = blocks.saturating_mul(list.width);
+        let stored = metadata.source.read(list.at, stored).map_err(located)?;
+        let narrow = |bytes: &[u8], order: Order| {
+            let [position] = split(bytes, order, &[32]);
+            position
+        };
+        let wide = |bytes: &[u8], order: Order| {
+            let [position] = split(bytes, order, &[64]);
+            position
+        };
+        let order = metadata.order;
+        let blocks = match list.width {
+            4 => stored.chunks_exact(4).map(|b| narrow(b, order)).collect(),
+            _ => stored.chunks_exact(8).map(|b| wide(b, order)).collect(),
+        };
+        Ok(Self {
+            table,
+            blocks,
+            record: list.record,
+            count: list.count,
+        })
+    }
+
+    /// Tells the number of records.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Reads the record with an index. `Corrupt` if there is none.
+    pub(crate) fn get(&self, metadata: &Metadata, index: u64, buf: &mut [u8]) -> Result<()> {
+        if index >= self.count {
+            return Err(Error::corrupt(format!(
+                "record {index} of {} in the {}",
+                self.count, self.table.name
+            )));
+        }
+        let at = index * self.record;
+        let block = usize::try_from(at / METADATA_SIZE as u64).unwrap_or(usize::MAX);
+        let position = self.blocks.get(block).copied().unwrap_or(u64::MAX);
+        let place = Place {
+            position,
+            offset: u16::try_from(at % METADATA_SIZE as u64).unwrap_or(0),
+        };
+        metadata.read_from(self.table, place)?.fill(buf)
+    }
+}

@@ -1,0 +1,136 @@
+//! Extended attributes: lists of names and values that inodes name by an id.
+//!
+//! In: an id. Out: full names and values, sorted by name.
+//!
+//! **Invariant:** names and values together take at most `TOTAL_MAX` bytes, however many the image
+//! claims; a value that stands elsewhere is followed once.
+//! Format: `docs/formats/squashfs.md`, "Extended attributes".
+
+use block::ReadAt;
+use model::{Error, Limits, Result, Xattrs};
+use zerocopy::FromBytes;
+
+use super::metadata::{Metadata, Reader, Table};
+use super::superblock::Superblock;
+use super::table::{List, Lookup};
+use crate::layout::{MetaRef, XattrEntry, XattrId, XattrTable, XattrValue};
+
+/// The longest value that Linux takes, in bytes.
+const VALUE_MAX: u32 = 64 << 10;
+
+/// The most bytes that all attributes of one inode may take here.
+const TOTAL_MAX: usize = 16 << 20;
+
+/// The attributes of an image.
+#[derive(Debug)]
+pub(crate) struct XattrLists {
+    ids: Lookup,
+    pairs: Table,
+}
+
+impl XattrLists {
+    /// Opens the table, if there is one.
+    pub(crate) fn open(
+        metadata: &Metadata,
+        superblock: &Superblock,
+        limits: &Limits,
+    ) -> Result<Option<Self>> {
+        const NAME: &str = "table of extended attributes";
+        let Some(at) = superblock.xattr_table else {
+            return Ok(None);
+        };
+        let mut bytes = [0; size_of::<XattrTable>()];
+        let read = metadata.source.read_at(at, &mut bytes);
+        read.map_err(|error| error.at(NAME, metadata.file_offset(at)))?;
+        let table = XattrTable::read_from_bytes(&bytes)
+            .map_err(|_| Error::corrupt("the table of extended attributes is cut"))?;
+        let list = List {
+            at: at.saturating_add(bytes.len() as u64),
+            width: 8,
+            record: size_of::<XattrId>() as u64,
+            count: u64::from(table.ids.get()),
+        };
+        Ok(Some(Self {
+            ids: Lookup::open(metadata, NAME, list, limits)?,
+            pairs: Table::new("extended attributes", table.start.get(), at),
+        }))
+    }
+
+    /// Tells the number of ids.
+    pub(crate) fn count(&self) -> u64 {
+        self.ids.count()
+    }
+
+    /// Reads what an id says.
+    pub(crate) fn id(&self, metadata: &Metadata, id: u32) -> Result<XattrId> {
+        let mut bytes = [0; size_of::<XattrId>()];
+        self.ids.get(metadata, u64::from(id), &mut bytes)?;
+        XattrId::read_from_bytes(&bytes).map_err(|_| Error::corrupt("an id that is cut"))
+    }
+
+    /// Reads the attributes of an id.
+    pub(crate) fn get(&self, metadata: &Metadata, id: u32) -> Result<Xattrs> {
+        let id = self.id(metadata, id)?;
+        let mut reader = metadata.read_at(self.pairs, id.list)?;
+        let mut all = Xattrs::new();
+        let mut total = 0;
+        for _ in 0..id.count.get() {
+            let pair = self.pair(metadata, &mut reader);
+            let (name, value) = pair.map_err(|error| reader.wrong(error))?;
+            total += name.len() + value.len();
+            if total > TOTAL_MAX {
+                return Err(reader.wrong(Error::limit(format!(
+                    "more than {TOTAL_MAX} bytes of extended attributes"
+                ))));
+            }
+            all.push((name, value));
+        }
+        all.sort_unstable();
+        if all
+            .windows(2)
+            .any(|two| matches!(two, [(a, _), (b, _)] if a == b))
+        {
+            return Err(reader.wrong(Error::corrupt("an extended attribute stands twice")));
+        }
+        Ok(all)
+    }
+
+    fn pair(&self, metadata: &Metadata, reader: &mut Reader<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+        let entry: XattrEntry = reader.read()?;
+        let Some(prefix) = entry.kind.prefix() else {
+            let kind = entry.kind.0;
+            return Err(Error::unsupported(format!(
+                "extended attributes with the prefix number {kind}"
+            )));
+        };
+        let mut name = prefix.as_bytes().to_vec();
+        let start = name.len();
+        name.resize(start + usize::from(entry.name_len.get()), 0);
+        reader.fill(name.get_mut(start..).unwrap_or_default())?;
+        if !entry.kind.is_out_of_line() {
+            return Ok((name, value(reader)?));
+        }
+        let len = reader.read::<XattrValue>()?.0.get();
+        if len as usize != size_of::<MetaRef>() {
+            return Err(Error::corrupt(format!(
+                "expected a reference of 8 bytes, found {len}"
+            )));
+        }
+        let reference: MetaRef = reader.read()?;
+        let mut there = metadata.read_at(self.pairs, reference)?;
+        let value = value(&mut there).map_err(|error| there.wrong(error))?;
+        Ok((name, value))
+    }
+}
+
+fn value(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
+    let len = reader.read::<XattrValue>()?.0.get();
+    if len > VALUE_MAX {
+        return Err(Error::limit(format!(
+            "an extended attribute of {len} bytes; {VALUE_MAX} are the limit"
+        )));
+    }
+    let mut value = vec![0; len as usize];
+    reader.fill(&mut value)?;
+    Ok(value)
+}
