@@ -8,7 +8,7 @@
 pub mod compressed;
 
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The first bytes of the superblock.
 pub const MAGIC: u32 = 0xe0f5_e1e2;
@@ -75,7 +75,7 @@ pub mod incompat {
 }
 
 /// The superblock, at `SUPERBLOCK_OFFSET`; its last 16 bytes are there if there is an extension.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Superblock {
     /// `MAGIC`.
@@ -148,7 +148,7 @@ impl Superblock {
 }
 
 /// A device besides the image itself.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct DeviceSlot {
     /// What tells the device from others: a name or a digest, filled up with zeros.
@@ -187,7 +187,7 @@ pub mod format {
 pub const INODE_SLOT: u64 = 32;
 
 /// The short form of an inode.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct InodeCompact {
     /// Bits of `format`.
@@ -217,7 +217,7 @@ pub struct InodeCompact {
 const _: () = assert!(size_of::<InodeCompact>() == 32);
 
 /// The long form of an inode.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct InodeExtended {
     /// Bits of `format`.
@@ -251,7 +251,7 @@ pub struct InodeExtended {
 const _: () = assert!(size_of::<InodeExtended>() == 64);
 
 /// An entry of a directory block; the names follow the last entry.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct DirentRaw {
     /// The number of the inode.
@@ -273,7 +273,7 @@ pub const IN_METABOX: u64 = 1 << 63;
 pub const NAME_MAX: usize = 255;
 
 /// What the extended attributes behind an inode begin with.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct XattrHeader {
     /// Bits of names that are not there, by a hash.
@@ -290,7 +290,7 @@ const _: () = assert!(size_of::<XattrHeader>() == 12);
 pub const XATTR_WORD: u64 = 4;
 
 /// An extended attribute; name and value follow.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct XattrEntry {
     /// Bytes of the name without its prefix.
@@ -335,7 +335,7 @@ pub mod chunk {
 }
 
 /// Where a chunk is.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ChunkIndex {
     /// The first block, high bits.

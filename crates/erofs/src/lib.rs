@@ -3,3 +3,4 @@
 //! The format is described in `docs/formats/erofs.md`.
 
 pub mod layout;
+pub mod read;

@@ -4,7 +4,7 @@
 //! **Invariant:** only layout, as its parent.
 
 use zerocopy::little_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The longest stored cluster in bytes.
 pub const CLUSTER_MAX: u64 = 1 << 20;
@@ -38,7 +38,7 @@ pub mod advise {
 }
 
 /// What the map of a compressed file begins with, at the next multiple of 8 behind the inode.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct MapHeader {
     /// The offset in the packed inode; or, in the high half, bytes of the last cluster; or the
@@ -89,7 +89,7 @@ impl ClusterType {
 }
 
 /// The full index of a logical cluster.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ClusterIndex {
     /// The type and `PARTIAL`.
@@ -110,7 +110,7 @@ impl ClusterIndex {
 }
 
 /// An extent; the shorter forms end earlier.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ExtentRecord {
     /// Stored bytes, `PARTIAL`, and the algorithm plus one.
@@ -139,7 +139,7 @@ impl ExtentRecord {
 }
 
 /// The configuration of LZMA.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct LzmaConfig {
     /// The dictionary in bytes.
@@ -153,7 +153,7 @@ pub struct LzmaConfig {
 const _: () = assert!(size_of::<LzmaConfig>() == 14);
 
 /// The configuration of LZ4.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Lz4Config {
     /// The longest distance in bytes; 0 means 65535.
@@ -167,7 +167,7 @@ pub struct Lz4Config {
 const _: () = assert!(size_of::<Lz4Config>() == 14);
 
 /// The configuration of DEFLATE.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct DeflateConfig {
     /// The window as a power of two.
@@ -179,7 +179,7 @@ pub struct DeflateConfig {
 const _: () = assert!(size_of::<DeflateConfig>() == 6);
 
 /// The configuration of Zstandard.
-#[derive(Debug, Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct ZstdConfig {
     /// Always 0.

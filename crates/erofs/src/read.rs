@@ -1,0 +1,193 @@
+//! Reads EROFS images: opens them, answers `model::Image`.
+//!
+//! In: a source of bytes, and those of further devices. Out: `Erofs`.
+//!
+//! **Invariant:** opening checks the superblock alone, in constant time; all other metadata is
+//! checked when it is used, each time, so that damage is an error of those who meet it. No object is
+//! kept for an inode.
+
+mod config;
+mod device;
+mod directory;
+mod image;
+mod inode;
+mod map;
+mod metadata;
+mod superblock;
+mod xattr;
+
+use std::sync::Arc;
+
+use block::cache::{self, BlockCache};
+use block::{ReadAt, Window};
+use model::{Capability, FsInfo, ImageInfo, Ino, Limits, Result};
+
+use crate::layout::INODE_SLOT;
+use device::Devices;
+use inode::Node;
+use xattr::Prefix;
+
+pub use config::{Algorithm, Configs};
+pub use device::Slot;
+pub use superblock::Superblock;
+
+/// Says how to open an image.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// Where the image starts in its source, in bytes.
+    pub offset: u64,
+    /// The image's further devices, in their order; those that are missing are missed when they
+    /// are needed.
+    pub devices: Vec<Arc<dyn ReadAt>>,
+    /// What the image may make the reader allocate.
+    pub limits: Limits,
+    /// Bytes of decoded clusters and metadata to keep, if `cache` is not given.
+    pub cache_bytes: u64,
+    /// A cache to share with other images.
+    pub cache: Option<Arc<BlockCache>>,
+}
+
+impl std::fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("offset", &self.offset)
+            .field("devices", &self.devices.len())
+            .field("limits", &self.limits)
+            .field("cache_bytes", &self.cache_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            offset: 0,
+            devices: Vec::new(),
+            limits: Limits::default(),
+            cache_bytes: 512 << 20,
+            cache: None,
+        }
+    }
+}
+
+/// What the cache takes as the usual size of what it keeps, in bytes.
+const TYPICAL: u64 = 64 << 10;
+
+/// An opened EROFS image. Many threads may read it at once.
+///
+/// Besides the cache it keeps the superblock, the table of devices and the long prefixes of names.
+pub struct Erofs {
+    superblock: Superblock,
+    offset: u64,
+    devices: Devices,
+    prefixes: Vec<Prefix>,
+    packed: Option<Node>,
+    metabox: Option<Node>,
+    info: ImageInfo,
+    cache: Arc<BlockCache>,
+    cache_key: u128,
+}
+
+impl Erofs {
+    /// Opens an image and checks its superblock.
+    ///
+    /// `Invalid` if there is no image, `Unsupported` for unknown features, `Corrupt` if the
+    /// superblock or the special inodes contradict themselves.
+    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+        let source: Arc<dyn ReadAt> = match options.offset {
+            0 => source,
+            offset => Arc::new(Window::from(source, offset)?),
+        };
+        let superblock = Superblock::read(&*source)?;
+        let info = image_info(&superblock, source.len());
+        let bits = superblock.block_bits;
+        let devices = Devices::new(source, &superblock.devices, &options.devices, bits)?;
+        let cache = options.cache.clone();
+        let mut image = Self {
+            superblock,
+            offset: options.offset,
+            devices,
+            prefixes: Vec::new(),
+            packed: None,
+            metabox: None,
+            info,
+            cache: cache
+                .unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, TYPICAL))),
+            cache_key: cache::image_key(),
+        };
+        image.metabox = image.special(image.superblock.metabox, "metabox")?;
+        if let Some(metabox) = &image.metabox {
+            let inodes = image.info.totals.inodes;
+            let more = metabox.size / INODE_SLOT;
+            image.info.totals.inodes = image.superblock.inodes.min(inodes.saturating_add(more));
+        }
+        image.packed = image.special(image.superblock.packed, "packed inode")?;
+        image.prefixes = image.read_prefixes()?;
+        Ok(image)
+    }
+
+    /// Tells what the superblock says.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Tells where the image starts in its file, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Tells the devices that were not given, counted from 1.
+    pub fn missing_devices(&self) -> Vec<usize> {
+        self.devices.missing().collect()
+    }
+
+    /// Tells the numbers and sizes of the packed inode and the metabox.
+    pub fn special_inodes(&self) -> Vec<(&'static str, u64, u64)> {
+        let named = [("packed inode", &self.packed), ("metabox", &self.metabox)];
+        let there = named.into_iter();
+        there
+            .filter_map(|(name, node)| node.as_ref().map(|node| (name, node.nid, node.size)))
+            .collect()
+    }
+}
+
+/// Tells whether an EROFS image begins at a byte of a source.
+pub fn is_image(source: &Arc<dyn ReadAt>, offset: u64) -> Result<bool> {
+    match offset {
+        0 => superblock::is_image(&**source),
+        offset if offset > source.len() => Ok(false),
+        offset => superblock::is_image(&Window::from(Arc::clone(source), offset)?),
+    }
+}
+
+fn image_info(superblock: &Superblock, stored: u64) -> ImageInfo {
+    let block_size = superblock.block_size();
+    ImageInfo {
+        format: "erofs",
+        version: "1".to_owned(),
+        root: Ino(superblock.root),
+        totals: FsInfo {
+            // no more than there is room for, whatever the image says
+            inodes: superblock.inodes.min(stored / INODE_SLOT),
+            bytes: superblock.blocks.saturating_mul(block_size),
+            stored,
+            block_size,
+        },
+        capability: Capability {
+            xattrs: true,
+            special_hard_links: true,
+            holes: true,
+            all_times: false,
+            time_unit: 1,
+        },
+    }
+}
+
+impl std::fmt::Debug for Erofs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Erofs")
+            .field("superblock", &self.superblock)
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,178 @@
+//! Where bytes are: in the image itself, or on one of its further devices.
+//!
+//! In: an address (device and byte). Out: the source that has it, and where in it.
+//!
+//! **Invariant:** a range never runs from one source into another; the ends of sources are the
+//! sources' own business.
+
+use std::sync::Arc;
+
+use block::ReadAt;
+use model::{Error, Result};
+use zerocopy::FromBytes;
+
+use crate::layout::{DeviceSlot, Superblock};
+
+/// A device as the image describes it.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    /// What tells it from others, without the zeros at the end.
+    pub tag: Vec<u8>,
+    /// Its blocks.
+    pub blocks: u64,
+    /// Its first block in the addresses that all devices share; 0 if it has none.
+    pub first_block: u64,
+}
+
+/// A byte on a device; device 0 is the image, with all devices that have shared addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// The device.
+    pub device: u16,
+    /// The byte.
+    pub at: u64,
+}
+
+impl Address {
+    /// Makes a number that grows along the devices: for the order of reading, and for messages.
+    pub(crate) fn rank(self) -> u64 {
+        u64::from(self.device) << 56 ^ self.at
+    }
+
+    /// Moves on by some bytes.
+    pub(crate) fn skip(self, bytes: u64) -> Self {
+        Self {
+            at: self.at.saturating_add(bytes),
+            ..self
+        }
+    }
+}
+
+/// The image and its further devices.
+pub(crate) struct Devices {
+    image: Arc<dyn ReadAt>,
+    extra: Vec<Extra>,
+}
+
+struct Extra {
+    slot: Slot,
+    start: u64,
+    len: u64,
+    source: Option<Arc<dyn ReadAt>>,
+}
+
+/// Reads the table of devices. Its length is bounded by the type of its count.
+pub(super) fn slots(source: &dyn ReadAt, raw: &Superblock) -> Result<Vec<Slot>> {
+    let count = u64::from(raw.extra_devices.get());
+    let size = size_of::<DeviceSlot>() as u64;
+    let start = u64::from(raw.device_slot.get()) * size;
+    let bytes = source.read(start, count * size)?;
+    let mut slots = Vec::new();
+    let mut rest: &[u8] = &bytes;
+    while let Ok((slot, next)) = DeviceSlot::ref_from_prefix(rest) {
+        let end = slot.tag.iter().rposition(|byte| *byte != 0);
+        let tag = slot.tag.get(..end.map_or(0, |end| end + 1));
+        slots.push(Slot {
+            tag: tag.unwrap_or_default().to_vec(),
+            blocks: u64::from(slot.blocks.get()) | u64::from(slot.blocks_high.get()) << 32,
+            first_block: u64::from(slot.first_block.get())
+                | u64::from(slot.first_block_high.get()) << 32,
+        });
+        rest = next;
+    }
+    Ok(slots)
+}
+
+impl Devices {
+    /// Puts the sources to the devices, in their order; further ones may be missing until they are
+    /// needed. `Invalid` for more sources than there are devices.
+    pub(crate) fn new(
+        image: Arc<dyn ReadAt>,
+        slots: &[Slot],
+        given: &[Arc<dyn ReadAt>],
+        block_bits: u32,
+    ) -> Result<Self> {
+        if given.len() > slots.len() {
+            return Err(Error::invalid(format!(
+                "{} further devices were given, but the image has {}",
+                given.len(),
+                slots.len()
+            )));
+        }
+        let bytes = |blocks: u64| {
+            let bytes = blocks.checked_mul(1 << block_bits);
+            bytes.ok_or_else(|| Error::corrupt("a device is too long").within("table of devices"))
+        };
+        let mut extra = Vec::with_capacity(slots.len());
+        for (index, slot) in slots.iter().enumerate() {
+            extra.push(Extra {
+                slot: slot.clone(),
+                start: bytes(slot.first_block)?,
+                len: bytes(slot.blocks)?,
+                source: given.get(index).cloned(),
+            });
+        }
+        Ok(Self { image, extra })
+    }
+
+    /// Gives the image itself.
+    pub(crate) fn image(&self) -> &Arc<dyn ReadAt> {
+        &self.image
+    }
+
+    /// Tells the devices whose sources are missing.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = usize> + '_ {
+        let extra = self.extra.iter().enumerate();
+        extra.filter_map(|(index, extra)| extra.source.is_none().then_some(index + 1))
+    }
+
+    /// Tells the bits of a device's number that count: as many as all numbers need.
+    pub(crate) fn mask(&self) -> u16 {
+        let devices = (self.extra.len() + 1).next_power_of_two();
+        u16::try_from(devices - 1).unwrap_or(u16::MAX)
+    }
+
+    /// Fills the buffer from an address on.
+    pub(crate) fn read(&self, address: Address, buf: &mut [u8]) -> Result<()> {
+        let (source, at) = self.find(address)?;
+        source
+            .read_at(at, buf)
+            .map_err(|error| error.at("content", address.at))
+    }
+
+    fn find(&self, address: Address) -> Result<(&dyn ReadAt, u64)> {
+        if address.device == 0 {
+            let home = self.extra.iter().enumerate().find(|(_, extra)| {
+                extra.start > 0
+                    && address.at >= extra.start
+                    && address.at - extra.start < extra.len
+            });
+            return match home {
+                None => Ok((&*self.image, address.at)),
+                Some((index, extra)) => Ok((extra.source(index)?, address.at - extra.start)),
+            };
+        }
+        let index = usize::from(address.device) - 1;
+        let extra = self.extra.get(index).ok_or_else(|| {
+            Error::corrupt(format!("there is no device {}", address.device))
+                .at("content", address.at)
+        })?;
+        Ok((extra.source(index)?, address.at))
+    }
+}
+
+impl Extra {
+    fn source(&self, index: usize) -> Result<&dyn ReadAt> {
+        self.source.as_deref().ok_or_else(|| {
+            let tag = String::from_utf8_lossy(&self.slot.tag);
+            let named = match tag.is_empty() {
+                true => String::new(),
+                false => format!(" ({tag})"),
+            };
+            Error::invalid(format!(
+                "the content is on device {}{named} of the image, which was not given",
+                index + 1
+            ))
+        })
+    }
+}

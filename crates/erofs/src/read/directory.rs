@@ -1,0 +1,170 @@
+//! Directories: blocks of entries whose names are sorted, so that names are found by halving.
+//!
+//! In: a directory's node. Out: entries.
+//!
+//! **Invariant:** names come out in strictly growing order and are names: else the directory is
+//! `Corrupt`. One block is in memory at a time.
+
+use std::cmp::Ordering;
+
+use model::{Error, FileType, Result};
+use zerocopy::FromBytes;
+
+use super::Erofs;
+use super::inode::Node;
+use crate::layout::{DirentRaw, NAME_MAX};
+
+const ENTRY: usize = size_of::<DirentRaw>();
+
+/// An entry of a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) nid: u64,
+    /// The type's number in the entry.
+    pub(crate) kind: u8,
+    pub(crate) name: &'a [u8],
+}
+
+impl Entry<'_> {
+    /// Tells the type where the entry knows it.
+    pub(crate) fn file_type(&self) -> Option<FileType> {
+        Some(match self.kind {
+            1 => FileType::File,
+            2 => FileType::Directory,
+            3 => FileType::CharDevice,
+            4 => FileType::BlockDevice,
+            5 => FileType::Fifo,
+            6 => FileType::Socket,
+            7 => FileType::Symlink,
+            _ => return None,
+        })
+    }
+
+    /// Tells whether this is the directory itself or its parent.
+    pub(crate) fn is_dots(&self) -> bool {
+        matches!(self.name, b"." | b"..")
+    }
+}
+
+/// A block of a directory.
+#[derive(Debug)]
+pub(crate) struct DirBlock {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Erofs {
+    /// Tells the number of blocks of a directory.
+    pub(crate) fn dir_blocks(&self, dir: &Node) -> u64 {
+        dir.size.div_ceil(self.superblock.block_size())
+    }
+
+    /// Reads a block of a directory.
+    pub(crate) fn dir_block(&self, dir: &Node, index: u64) -> Result<DirBlock> {
+        let size = self.superblock.block_size();
+        let start = index.saturating_mul(size);
+        let len = size.min(dir.size.saturating_sub(start));
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+        self.read_exactly(dir, start, &mut bytes)?;
+        DirBlock::new(bytes).map_err(|error| self.in_block(dir, index, error))
+    }
+
+    /// Gives an error the place of a block of a directory.
+    #[cold]
+    pub(crate) fn in_block(&self, dir: &Node, index: u64, error: Error) -> Error {
+        let structure = format!("block {index} of directory {:#x}", dir.nid);
+        dir.spot.locate(error, &structure)
+    }
+
+    /// Finds an entry by its name.
+    pub(crate) fn find_entry(&self, dir: &Node, name: &[u8]) -> Result<Option<u64>> {
+        // the last block whose first name is not above
+        let (mut low, mut high) = (0, self.dir_blocks(dir));
+        let mut found = None;
+        while low < high {
+            let middle = low.midpoint(high);
+            let block = self.dir_block(dir, middle)?;
+            let first = block.entry(0);
+            let first = first.map_err(|error| self.in_block(dir, middle, error))?;
+            match first.name.cmp(name) {
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Ok(Some(first.nid)),
+                Ordering::Less => {
+                    low = middle + 1;
+                    found = Some((middle, block));
+                }
+            }
+        }
+        let Some((index, block)) = found else {
+            return Ok(None);
+        };
+        let located = |error| self.in_block(dir, index, error);
+        let (mut low, mut high) = (0, block.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let entry = block.entry(middle).map_err(located)?;
+            match entry.name.cmp(name) {
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Ok(Some(entry.nid)),
+                Ordering::Less => low = middle + 1,
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl DirBlock {
+    fn new(bytes: Vec<u8>) -> Result<Self> {
+        let (first, _) = DirentRaw::ref_from_prefix(&bytes)
+            .map_err(|_| Error::corrupt("shorter than an entry"))?;
+        // the names begin where the entries end
+        let names = usize::from(first.name_offset.get());
+        if names < ENTRY || names > bytes.len() || names % ENTRY != 0 {
+            return Err(Error::corrupt(format!("names begin at {names}")));
+        }
+        let count = names / ENTRY;
+        Ok(Self { bytes, count })
+    }
+
+    /// Tells the number of entries, which is at least one.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    fn raw(&self, index: usize) -> Option<&DirentRaw> {
+        let bytes = self.bytes.get(index.checked_mul(ENTRY)?..)?;
+        Some(DirentRaw::ref_from_prefix(bytes).ok()?.0)
+    }
+
+    /// Gives an entry whose name is checked.
+    pub(crate) fn entry(&self, index: usize) -> Result<Entry<'_>> {
+        let bad = |what: &str| Error::corrupt(format!("entry {index}: {what}"));
+        let raw = match index < self.count {
+            true => self.raw(index),
+            false => None,
+        };
+        let raw = raw.ok_or_else(|| bad("not there"))?;
+        let start = usize::from(raw.name_offset.get());
+        let next = match index + 1 < self.count {
+            true => self.raw(index + 1).map(|next| usize::from(next.name_offset.get())),
+            false => None,
+        };
+        let name = match next {
+            Some(end) => self.bytes.get(start..end),
+            // the last name ends with the block or with a zero
+            None => self.bytes.get(start..).and_then(|name| name.split(|byte| *byte == 0).next()),
+        };
+        let name = name.ok_or_else(|| bad("a name beyond the block"))?;
+        let sound = start >= self.count * ENTRY
+            && (1..=NAME_MAX).contains(&name.len())
+            && !name.iter().any(|byte| matches!(byte, 0 | b'/'));
+        if !sound {
+            return Err(bad("not a name"));
+        }
+        Ok(Entry {
+            nid: raw.nid.get(),
+            kind: raw.kind,
+            name,
+        })
+    }
+}

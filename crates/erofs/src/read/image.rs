@@ -1,0 +1,254 @@
+//! `model::Image` for an opened EROFS image: every question answered from the metadata as it is
+//! stored.
+//!
+//! **Invariant:** inode numbers are EROFS's own; a cursor is a block of the directory and an entry of
+//! it.
+
+use std::ops::ControlFlow;
+
+use model::{
+    Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Meta,
+    Result, Times, Xattrs,
+};
+
+use super::Erofs;
+use super::inode::Node;
+use super::map::{Map, Place};
+
+/// Bits of a cursor that count entries: a block has fewer than 2^16 of them.
+const ENTRY_BITS: u32 = 16;
+
+/// The longest target of a symlink in bytes: `PATH_MAX`.
+const TARGET_MAX: u64 = 4096;
+
+/// Files that may have more runs than this are not searched for holes by `stat`.
+const RUNS_COUNTED: u64 = 1 << 16;
+
+impl Erofs {
+    fn expect(&self, ino: Ino, wanted: FileType, what: &str) -> Result<Node> {
+        let node = self.node(ino.0)?;
+        if node.kind == wanted {
+            return Ok(node);
+        }
+        Err(Error::invalid(format!("inode {:#x} is not a {what}", ino.0)))
+    }
+
+    /// Tells the bytes that are not in holes, as far as finding out costs little.
+    fn allocated(&self, node: &Node) -> Result<u64> {
+        if node.size == 0 {
+            return Ok(0);
+        }
+        let mut map = Map::new(self, node)?;
+        if map.runs_at_most() > RUNS_COUNTED {
+            return Ok(node.size);
+        }
+        let (mut at, mut allocated) = (0, 0_u64);
+        while at < node.size {
+            let run = map.run_at(at)?;
+            if run.place != Place::Hole {
+                allocated = allocated.saturating_add(run.len);
+            }
+            at = run.end();
+        }
+        Ok(allocated)
+    }
+
+    /// Reads content from a position on, up to its end.
+    pub(crate) fn read_content(&self, node: &Node, position: u64, buf: &mut [u8]) -> Result<usize> {
+        let left = node.size.saturating_sub(position);
+        let len = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
+        let Some(buf) = buf.get_mut(..len).filter(|buf| !buf.is_empty()) else {
+            return Ok(0);
+        };
+        let mut map = Map::new(self, node)?;
+        let (mut at, mut rest) = (position, buf);
+        while !rest.is_empty() {
+            let run = map.run_at(at)?;
+            let skip = at.saturating_sub(run.start);
+            let count = usize::try_from(run.len.saturating_sub(skip))
+                .map_or(rest.len(), |left| left.min(rest.len()));
+            let (part, next) = rest.split_at_mut(count);
+            self.read_run(node, run.place, skip, part)
+                .map_err(|error| node.locate(error))?;
+            at = at.saturating_add(count as u64);
+            rest = next;
+        }
+        Ok(len)
+    }
+
+    /// Fills the buffer with content. `Corrupt` if the inode ends before.
+    pub(crate) fn read_exactly(&self, node: &Node, position: u64, buf: &mut [u8]) -> Result<()> {
+        let wanted = buf.len();
+        if self.read_content(node, position, buf)? == wanted {
+            return Ok(());
+        }
+        let size = node.size;
+        Err(node.locate(Error::corrupt(format!(
+            "expected {wanted} bytes at {position:#x}, but it has {size}"
+        ))))
+    }
+
+    /// Reads bytes of a run from an offset on.
+    fn read_run(&self, node: &Node, place: Place, skip: u64, buf: &mut [u8]) -> Result<()> {
+        match place {
+            Place::Hole => {
+                buf.fill(0);
+                Ok(())
+            }
+            Place::Stored(address) => {
+                let keep = node.kind != FileType::File;
+                self.read_stored(address.skip(skip), buf, keep)
+            }
+            Place::Inline(spot) => self.read_metadata(spot.skip(skip), buf),
+        }
+    }
+}
+
+impl Image for Erofs {
+    fn info(&self) -> &ImageInfo {
+        &self.info
+    }
+
+    fn inode(&self, ino: Ino) -> Result<Inode> {
+        let node = self.node(ino.0)?;
+        let (size, allocated) = match node.kind {
+            FileType::File => (node.size, self.allocated(&node)?),
+            FileType::Directory | FileType::Symlink => (node.size, node.size),
+            _ => (0, 0),
+        };
+        Ok(Inode {
+            ino,
+            kind: node.kind,
+            meta: Meta {
+                mode: node.mode,
+                uid: node.uid,
+                gid: node.gid,
+                times: Times::all(node.mtime),
+            },
+            nlink: node.nlink,
+            size,
+            allocated,
+            rdev: node.rdev(),
+        })
+    }
+
+    fn read_dir(
+        &self,
+        dir: Ino,
+        from: Cursor,
+        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let node = self.expect(dir, FileType::Directory, "directory")?;
+        let mut first = usize::try_from(from.0 & ((1 << ENTRY_BITS) - 1)).unwrap_or(0);
+        let mut last: Option<Vec<u8>> = None;
+        for index in from.0 >> ENTRY_BITS..self.dir_blocks(&node) {
+            let block = self.dir_block(&node, index)?;
+            let located = |error| self.in_block(&node, index, error);
+            if let Some(before) = first.checked_sub(1).filter(|before| *before < block.len()) {
+                last = Some(block.entry(before).map_err(located)?.name.to_vec());
+            }
+            for number in first..block.len() {
+                let entry = block.entry(number).map_err(located)?;
+                if last.as_deref().is_some_and(|last| last >= entry.name) {
+                    return Err(located(Error::corrupt("names are not in order")));
+                }
+                let name = last.get_or_insert_default();
+                name.clear();
+                name.extend_from_slice(entry.name);
+                if entry.is_dots() {
+                    continue;
+                }
+                let kind = match entry.file_type() {
+                    Some(kind) => kind,
+                    None => self.node(entry.nid)?.kind,
+                };
+                let next = Cursor(index << ENTRY_BITS | (number as u64 + 1));
+                let (name, ino) = (entry.name, Ino(entry.nid));
+                let dirent = Dirent {
+                    name,
+                    ino,
+                    kind,
+                    next,
+                };
+                if visit(dirent).is_break() {
+                    return Ok(());
+                }
+            }
+            first = 0;
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        let node = self.expect(dir, FileType::Directory, "directory")?;
+        if matches!(name, b"." | b"..") {
+            return Ok(None);
+        }
+        Ok(self.find_entry(&node, name)?.map(Ino))
+    }
+
+    fn parent(&self, dir: Ino) -> Result<Ino> {
+        if dir == self.info.root {
+            return Ok(dir);
+        }
+        let node = self.expect(dir, FileType::Directory, "directory")?;
+        let parent = self.find_entry(&node, b"..")?;
+        let missing = || node.locate(Error::corrupt("the directory has no parent"));
+        parent.map(Ino).ok_or_else(missing)
+    }
+
+    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
+        let node = self.expect(ino, FileType::Symlink, "symlink")?;
+        if node.size > TARGET_MAX {
+            let size = node.size;
+            return Err(node.locate(Error::corrupt(format!("a target of {size} bytes"))));
+        }
+        let mut target = vec![0; usize::try_from(node.size).unwrap_or(0)];
+        self.read_exactly(&node, 0, &mut target)?;
+        Ok(target)
+    }
+
+    fn extents(
+        &self,
+        ino: Ino,
+        from: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let node = self.expect(ino, FileType::File, "file")?;
+        if from >= node.size {
+            return Ok(());
+        }
+        let mut map = Map::new(self, &node)?;
+        let mut at = from;
+        while at < node.size {
+            let run = map.run_at(at)?;
+            let block = |block| ExtentSource::Block { block, offset: 0 };
+            let source = match run.place {
+                Place::Hole => ExtentSource::Hole,
+                Place::Stored(address) => block(address.rank()),
+                Place::Inline(spot) => block(spot.at),
+            };
+            let (offset, len) = (run.start, run.len);
+            if visit(Extent {
+                offset,
+                len,
+                source,
+            })
+            .is_break()
+            {
+                break;
+            }
+            at = run.end();
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let node = self.expect(ino, FileType::File, "file")?;
+        self.read_content(&node, offset, buf)
+    }
+
+    fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
+        self.xattrs_of(&self.node(ino.0)?)
+    }
+}

@@ -1,0 +1,90 @@
+//! Content in chunks of one size, each anywhere on any device, or nowhere.
+
+use model::{Error, Result};
+
+use super::{Place, Run};
+use crate::layout::{ChunkIndex, chunk};
+use crate::read::Erofs;
+use crate::read::device::Address;
+use crate::read::inode::Node;
+use crate::read::metadata::Spot;
+
+/// How the chunks of an inode are kept.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    table: Spot,
+    /// The size of chunks as a power of two, in bytes.
+    bits: u32,
+    indexes: bool,
+    wide: bool,
+}
+
+/// Bytes of a block's address in a table without indexes.
+const ADDRESS: u64 = 4;
+
+impl Chunks {
+    pub(super) fn new(image: &Erofs, node: &Node) -> Result<Self> {
+        let [low, high, ..] = node.start.to_le_bytes();
+        let format = u16::from_le_bytes([low, high]);
+        if format & !chunk::ALL != 0 {
+            return Err(Error::unsupported(format!("chunks of format {format:#x}")));
+        }
+        let bits = image.superblock.block_bits + u32::from(format & chunk::BITS_MASK);
+        let indexes = format & chunk::INDEXES != 0;
+        let entry = match indexes {
+            true => size_of::<ChunkIndex>() as u64,
+            false => ADDRESS,
+        };
+        Ok(Self {
+            table: node.end().align(entry),
+            bits,
+            indexes,
+            wide: format & chunk::BIT48 != 0,
+        })
+    }
+
+    /// Tells the number of chunks.
+    pub(crate) fn count(&self, node: &Node) -> u64 {
+        node.size.div_ceil(1 << self.bits)
+    }
+
+    /// Finds the run at a position: a chunk.
+    pub(super) fn run_at(&self, image: &Erofs, node: &Node, position: u64) -> Result<Run> {
+        let number = position >> self.bits;
+        let start = number << self.bits;
+        let len = (1 << self.bits).min(node.size - start);
+        let place = self.place(image, number)?;
+        Ok(Run { start, len, place })
+    }
+
+    fn place(&self, image: &Erofs, number: u64) -> Result<Place> {
+        let (device, block, hole) = match self.indexes {
+            true => {
+                let entry = size_of::<ChunkIndex>() as u64;
+                let index: ChunkIndex =
+                    image.fetch(self.table.skip(number.saturating_mul(entry)))?;
+                let low = u64::from(index.start.get());
+                let (block, hole) = match self.wide {
+                    true => (
+                        low | u64::from(index.start_high.get()) << 32,
+                        (1_u64 << 48) - 1,
+                    ),
+                    false => (low, u64::from(u32::MAX)),
+                };
+                (index.device.get() & image.devices.mask(), block, hole)
+            }
+            false => {
+                let mut address = [0; ADDRESS as usize];
+                let at = self.table.skip(number.saturating_mul(ADDRESS));
+                image.read_metadata(at, &mut address)?;
+                (0, u64::from(u32::from_le_bytes(address)), u64::from(u32::MAX))
+            }
+        };
+        if block == hole {
+            return Ok(Place::Hole);
+        }
+        let at = block.checked_mul(image.superblock.block_size());
+        let at = at.ok_or_else(|| Error::corrupt(format!("a chunk in block {block:#x}")))?;
+        Ok(Place::Stored(Address { device, at }))
+    }
+}

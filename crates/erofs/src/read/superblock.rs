@@ -1,0 +1,233 @@
+//! The superblock: what it says, checked once when the image is opened.
+//!
+//! In: the image. Out: `Superblock`, in bytes and plain numbers.
+//!
+//! **Invariant:** nothing that a reader must know and does not is passed over: unknown features are
+//! refused with their names or bits. Values that are used for arithmetic fit into it.
+
+use block::ReadAt;
+use model::{Error, Result};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::config::Configs;
+use super::device::{self, Slot};
+use crate::layout::{self, MAGIC, SUPERBLOCK_OFFSET, compat, incompat};
+
+/// The smallest and the largest block size as powers of two: of 512 bytes, and of the largest pages
+/// that Linux knows.
+const BLOCK_BITS: std::ops::RangeInclusive<u8> = 9..=16;
+
+/// What the superblock says.
+#[derive(Debug, Clone)]
+pub struct Superblock {
+    /// The block size as a power of two.
+    pub block_bits: u32,
+    /// Bits of `layout::compat`.
+    pub compat: u32,
+    /// Bits of `layout::incompat`.
+    pub incompat: u32,
+    /// The CRC32C, where there is one.
+    pub checksum: Option<u32>,
+    /// The number of the root.
+    pub root: u64,
+    /// Inodes, as the image says.
+    pub inodes: u64,
+    /// Blocks, as the image says.
+    pub blocks: u64,
+    /// Where inode numbers count from, in bytes.
+    pub meta_start: u64,
+    /// Where numbers of shared extended attributes count from, in bytes.
+    pub xattr_start: u64,
+    /// What the times of compact inodes count from, in seconds since 1970.
+    pub epoch: i64,
+    /// The nanoseconds of the times of compact inodes.
+    pub fixed_nanos: u32,
+    /// Seconds from `epoch` to when the image was made.
+    pub build_time: u32,
+    /// The volume's UUID.
+    pub uuid: [u8; 16],
+    /// The volume's name without the zeros.
+    pub volume_name: Vec<u8>,
+    /// Long prefixes of names of extended attributes: how many, and where they begin.
+    pub prefixes: (u8, u64),
+    /// The number of the packed inode, if there is one.
+    pub packed: Option<u64>,
+    /// The number of the metabox, if there is one.
+    pub metabox: Option<u64>,
+    /// The devices besides the image.
+    pub devices: Vec<Slot>,
+    /// What is to be known of the algorithms.
+    pub configs: Configs,
+}
+
+impl Superblock {
+    /// Reads and checks the superblock of an image. `Invalid` if there is none, `Unsupported` for
+    /// features that are not known, `Corrupt` for a wrong checksum or impossible values.
+    pub(crate) fn read(source: &dyn ReadAt) -> Result<Self> {
+        Self::parse(source).map_err(|error| error.at("superblock", SUPERBLOCK_OFFSET))
+    }
+
+    fn parse(source: &dyn ReadAt) -> Result<Self> {
+        let raw = raw(source)?;
+        check_features(raw.feature_incompat.get())?;
+        if !BLOCK_BITS.contains(&raw.block_bits) {
+            let bits = raw.block_bits;
+            return Err(Error::corrupt(format!("blocks of 2^{bits} bytes")));
+        }
+        let (compat, incompat) = (raw.feature_compat.get(), raw.feature_incompat.get());
+        let checksum = match compat & compat::SB_CHKSUM {
+            0 => None,
+            _ => Some(checked(source, &raw)?),
+        };
+        let has = |bit: u32| incompat & bit != 0;
+        if raw.dir_block_bits != 0 {
+            return Err(Error::unsupported("directory blocks above the block size"));
+        }
+        let nanos = raw.fixed_nanos.get();
+        if nanos >= 1_000_000_000 {
+            return Err(Error::corrupt(format!("{nanos} nanoseconds")));
+        }
+        let block_bits = u32::from(raw.block_bits);
+        let short = raw.root_nid_or_blocks_high.get();
+        let (root, blocks_high) = match has(incompat::BIT48) {
+            true => (raw.root_nid.get(), u64::from(short)),
+            false => (u64::from(short), 0),
+        };
+        let special = |on: bool, nid: u64| (on && nid > 0).then_some(nid);
+        let name_end = raw.volume_name.iter().position(|byte| *byte == 0);
+        Ok(Self {
+            block_bits,
+            compat,
+            incompat,
+            checksum,
+            root,
+            inodes: raw.inodes.get(),
+            blocks: u64::from(raw.blocks.get()) | blocks_high << 32,
+            meta_start: u64::from(raw.meta_block.get()) << block_bits,
+            xattr_start: u64::from(raw.xattr_block.get()) << block_bits,
+            epoch: i64::from_le_bytes(raw.epoch.get().to_le_bytes()),
+            fixed_nanos: nanos,
+            build_time: raw.build_time.get(),
+            uuid: raw.uuid,
+            volume_name: raw
+                .volume_name
+                .get(..name_end.unwrap_or(raw.volume_name.len()))
+                .unwrap_or_default()
+                .to_vec(),
+            prefixes: match has(incompat::XATTR_PREFIXES) {
+                true => (
+                    raw.xattr_prefix_count,
+                    u64::from(raw.xattr_prefix_start.get()) << 2,
+                ),
+                false => (0, 0),
+            },
+            packed: special(
+                has(incompat::FRAGMENTS | incompat::XATTR_PREFIXES),
+                raw.packed_nid.get(),
+            ),
+            metabox: special(has(incompat::METABOX), raw.metabox_nid.get()),
+            devices: match has(incompat::DEVICE_TABLE) {
+                true => device::slots(source, &raw)?,
+                false => Vec::new(),
+            },
+            configs: Configs::read(source, &raw)?,
+        })
+    }
+
+    /// Tells the block size in bytes.
+    pub fn block_size(&self) -> u64 {
+        1 << self.block_bits
+    }
+
+    /// Tells whether bits of `layout::incompat` are set.
+    pub fn has(&self, bits: u32) -> bool {
+        self.incompat & bits != 0
+    }
+
+    /// Tells the names of all features.
+    pub fn features(&self) -> Vec<String> {
+        let compat = names(self.compat, compat::NAMES);
+        compat
+            .chain(names(self.incompat, incompat::NAMES))
+            .collect()
+    }
+}
+
+/// Tells whether an image begins here.
+pub(crate) fn is_image(source: &dyn ReadAt) -> Result<bool> {
+    let mut magic = [0; 4];
+    if source.len() < SUPERBLOCK_OFFSET + Superblock::LEN {
+        return Ok(false);
+    }
+    source.read_at(SUPERBLOCK_OFFSET, &mut magic)?;
+    Ok(u32::from_le_bytes(magic) == MAGIC)
+}
+
+impl Superblock {
+    /// The length without extensions in bytes.
+    const LEN: u64 = layout::Superblock::BASE as u64;
+}
+
+/// Reads the superblock as it is; what an image without extensions does not have is zero.
+fn raw(source: &dyn ReadAt) -> Result<layout::Superblock> {
+    if !is_image(source)? {
+        return Err(Error::invalid("no EROFS image begins here"));
+    }
+    let mut bytes = [0; size_of::<layout::Superblock>()];
+    let (base, extension) = bytes.split_at_mut(layout::Superblock::BASE);
+    source.read_at(SUPERBLOCK_OFFSET, base)?;
+    // the count of extensions is the 14th byte
+    if base.get(13).is_some_and(|extensions| *extensions > 0) {
+        source.read_at(SUPERBLOCK_OFFSET + Superblock::LEN, extension)?;
+    }
+    layout::Superblock::read_from_bytes(bytes.as_bytes())
+        .map_err(|_| Error::corrupt("too short for a superblock"))
+}
+
+/// Compares the CRC32C of the superblock's block and gives it back. It covers all from the
+/// superblock to the end of its block, or a whole block where blocks end before it.
+fn checked(source: &dyn ReadAt, raw: &layout::Superblock) -> Result<u32> {
+    const CHECKSUM: std::ops::Range<usize> = 4..8;
+    let block = 1_u64 << raw.block_bits;
+    let len = match block > SUPERBLOCK_OFFSET {
+        true => block - SUPERBLOCK_OFFSET,
+        false => block,
+    };
+    let mut bytes = source.read(SUPERBLOCK_OFFSET, len)?.to_vec();
+    if let Some(field) = bytes.get_mut(CHECKSUM) {
+        field.fill(0);
+    }
+    let (found, expected) = (
+        block::checksum::crc32c(u32::MAX, &bytes),
+        raw.checksum.get(),
+    );
+    if found != expected {
+        return Err(Error::corrupt(format!(
+            "CRC32C is {found:08x}, expected {expected:08x}"
+        )));
+    }
+    Ok(found)
+}
+
+fn check_features(incompat: u32) -> Result<()> {
+    let known = incompat::NAMES.iter().fold(0, |all, (bit, _)| all | bit);
+    if incompat & !known == 0 {
+        return Ok(());
+    }
+    let unknown: Vec<String> = names(incompat & !known, incompat::NAMES).collect();
+    Err(Error::unsupported(format!(
+        "the image needs features that are not known: {}",
+        unknown.join(", ")
+    )))
+}
+
+/// Names the bits that are set, by their value where they have no name.
+fn names<'a>(bits: u32, names: &'a [(u32, &str)]) -> impl Iterator<Item = String> + 'a {
+    (0..u32::BITS)
+        .map(|shift| 1 << shift)
+        .filter(move |bit| bits & bit != 0)
+        .map(|bit| match names.iter().find(|(named, _)| *named == bit) {
+            Some((_, name)) => (*name).to_owned(),
+            None => format!("{bit:#x}"),
+        })
+}

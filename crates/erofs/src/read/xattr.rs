@@ -1,0 +1,138 @@
+//! Extended attributes: behind the inode, shared ones by number, names with long prefixes.
+//!
+//! In: a node. Out: full names and values, sorted by name.
+//!
+//! **Invariant:** memory is bounded by the format: a quarter of a megabyte behind an inode and 255
+//! shared attributes of 64 KiB. Where a name comes twice the first one counts, as for the kernel.
+
+use model::{Error, Result, Xattrs};
+use zerocopy::FromBytes;
+
+use super::Erofs;
+use super::inode::Node;
+use super::metadata::{Area, Spot};
+use crate::layout::{NAME_MAX, XATTR_WORD, XattrEntry, XattrHeader, compat, xattr_prefix};
+
+/// A long prefix: that of a short one with more behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct Prefix {
+    base: u8,
+    infix: Vec<u8>,
+}
+
+impl Erofs {
+    /// Reads the extended attributes of an inode.
+    pub(crate) fn xattrs_of(&self, node: &Node) -> Result<Xattrs> {
+        let mut all = Xattrs::new();
+        if node.xattr_len == 0 {
+            return Ok(all);
+        }
+        let mut bytes = vec![0; usize::try_from(node.xattr_len).unwrap_or(0)];
+        let spot = node.xattrs();
+        let located = |error: Error| spot.locate(error, "extended attributes");
+        self.read_metadata(spot, &mut bytes).map_err(located)?;
+        let short = || Error::corrupt("shorter than their header");
+        let (header, rest) =
+            XattrHeader::ref_from_prefix(&bytes).map_err(|_| located(short()))?;
+        let shared = usize::from(header.shared_count) * 4;
+        let (shared, mut rest) = rest
+            .split_at_checked(shared)
+            .ok_or_else(|| located(short()))?;
+        while !rest.is_empty() {
+            let (name, value, len) = self.entry(rest).map_err(located)?;
+            all.push((name, value.to_vec()));
+            rest = rest.get(len..).unwrap_or_default();
+        }
+        for number in shared.as_chunks::<4>().0 {
+            all.push(self.shared_xattr(u32::from_le_bytes(*number))?);
+        }
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all.dedup_by(|second, first| second.0 == first.0);
+        Ok(all)
+    }
+
+    /// Takes an attribute off the front: its name, its value, and how long it is with its padding.
+    fn entry<'b>(&self, bytes: &'b [u8]) -> Result<(Vec<u8>, &'b [u8], usize)> {
+        let bad = || Error::corrupt("an attribute runs past the end");
+        let (entry, rest) = XattrEntry::ref_from_prefix(bytes).map_err(|_| bad())?;
+        let (name, rest) = rest
+            .split_at_checked(usize::from(entry.name_len))
+            .ok_or_else(bad)?;
+        let value = rest
+            .get(..usize::from(entry.value_size.get()))
+            .ok_or_else(bad)?;
+        let len = size_of::<XattrEntry>() + name.len() + value.len();
+        let name = self.full_name(entry.name_index, name)?;
+        Ok((name, value, len.next_multiple_of(4)))
+    }
+
+    fn full_name(&self, index: u8, name: &[u8]) -> Result<Vec<u8>> {
+        let unknown = || Error::corrupt(format!("an attribute has the unknown prefix {index:#x}"));
+        let (base, infix) = match index & XattrEntry::LONG_PREFIX {
+            0 => (index, &[][..]),
+            bit => {
+                let number = usize::from(index & !bit);
+                let prefix = self.prefixes.get(number).ok_or_else(unknown)?;
+                (prefix.base, &prefix.infix[..])
+            }
+        };
+        let base = xattr_prefix(base).ok_or_else(unknown)?;
+        let full = [base.as_bytes(), infix, name].concat();
+        if full.is_empty() || full.len() > NAME_MAX || full.contains(&0) {
+            return Err(Error::corrupt("an attribute's name is empty, too long or has a zero"));
+        }
+        Ok(full)
+    }
+
+    fn shared_xattr(&self, number: u32) -> Result<(Vec<u8>, Vec<u8>)> {
+        let in_metabox = self.superblock.compat & compat::SHARED_EA_IN_METABOX != 0;
+        let area = match in_metabox && self.metabox.is_some() {
+            true => Area::Metabox,
+            false => Area::Image,
+        };
+        let start = self.superblock.xattr_start;
+        let at = start.saturating_add(u64::from(number) * XATTR_WORD);
+        let spot = Spot { area, at };
+        let located = |error: Error| spot.locate(error, "shared extended attribute");
+        let head: XattrEntry = self.fetch(spot).map_err(located)?;
+        let len = size_of::<XattrEntry>()
+            + usize::from(head.name_len)
+            + usize::from(head.value_size.get());
+        let mut bytes = vec![0; len];
+        self.read_metadata(spot, &mut bytes).map_err(located)?;
+        let (name, value, _) = self.entry(&bytes).map_err(located)?;
+        Ok((name, value.to_vec()))
+    }
+
+    /// Reads the long prefixes. They are in the packed inode, or else in the metabox, unless the
+    /// image says that they are not.
+    pub(super) fn read_prefixes(&self) -> Result<Vec<Prefix>> {
+        let (count, mut at) = self.superblock.prefixes;
+        let plain = self.superblock.compat & compat::PLAIN_XATTR_PFX != 0;
+        let home = match plain {
+            true => None,
+            false => self.packed.as_ref().or(self.metabox.as_ref()),
+        };
+        let mut prefixes = Vec::with_capacity(usize::from(count));
+        for number in 0..count {
+            let bad = |error: Error| error.at(format!("long prefix {number}"), at);
+            let read = |at: u64, buf: &mut [u8]| match home {
+                Some(node) => self.read_exactly(node, at, buf),
+                None => self.read_metadata(Spot::image(at), buf),
+            };
+            let mut len = [0; 2];
+            read(at, &mut len).map_err(bad)?;
+            let len = usize::from(u16::from_le_bytes(len));
+            if !(1..=1 + NAME_MAX).contains(&len) {
+                return Err(bad(Error::corrupt(format!("{len} bytes"))));
+            }
+            let mut bytes = vec![0; len];
+            read(at.saturating_add(2), &mut bytes).map_err(bad)?;
+            let infix = bytes.split_off(1);
+            let base = bytes.first().copied().unwrap_or(0);
+            prefixes.push(Prefix { base, infix });
+            at = at.saturating_add(2 + len as u64).next_multiple_of(4);
+        }
+        Ok(prefixes)
+    }
+}
