@@ -88,7 +88,7 @@ pub struct Superblock {
     pub block_bits: u8,
     /// Extensions of the superblock of 16 bytes each.
     pub extensions: u8,
-    /// The root's number, or, with `BIT48`, the high bits of `blocks`.
+    /// The root's number, or, where `root_nid` is it, the high bits of `blocks`.
     pub root_nid_or_blocks_high: U16,
     /// Inodes of the image.
     pub inodes: U64,
@@ -128,7 +128,7 @@ pub struct Superblock {
     pub reserved: [u8; 3],
     /// Seconds from `epoch` to the time the image was made.
     pub build_time: U32,
-    /// With `BIT48`: the root's number.
+    /// With `BIT48`: the root's number, unless 0.
     pub root_nid: U64,
     /// Not used.
     pub reserved2: U64,

@@ -11,6 +11,7 @@ mod device;
 mod directory;
 mod image;
 mod inode;
+mod inspect;
 mod map;
 mod metadata;
 mod superblock;
@@ -29,6 +30,7 @@ use xattr::Prefix;
 
 pub use config::{Algorithm, Configs};
 pub use device::Slot;
+pub(crate) use inspect::Inspected;
 pub use superblock::Superblock;
 
 /// Says how to open an image.
@@ -111,8 +113,7 @@ impl Erofs {
             packed: None,
             metabox: None,
             info,
-            cache: cache
-                .unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, TYPICAL))),
+            cache: cache.unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, TYPICAL))),
             cache_key: cache::image_key(),
         };
         image.metabox = image.special(image.superblock.metabox, "metabox")?;
@@ -152,12 +153,8 @@ impl Erofs {
 }
 
 /// Tells whether an EROFS image begins at a byte of a source.
-pub fn is_image(source: &Arc<dyn ReadAt>, offset: u64) -> Result<bool> {
-    match offset {
-        0 => superblock::is_image(&**source),
-        offset if offset > source.len() => Ok(false),
-        offset => superblock::is_image(&Window::from(Arc::clone(source), offset)?),
-    }
+pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
+    superblock::is_image(source, offset)
 }
 
 fn image_info(superblock: &Superblock, stored: u64) -> ImageInfo {
@@ -169,7 +166,7 @@ fn image_info(superblock: &Superblock, stored: u64) -> ImageInfo {
         totals: FsInfo {
             // no more than there is room for, whatever the image says
             inodes: superblock.inodes.min(stored / INODE_SLOT),
-            bytes: superblock.blocks.saturating_mul(block_size),
+            bytes: None,
             stored,
             block_size,
         },

@@ -47,6 +47,7 @@ pub fn check(
 ) -> Result<CheckReport> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
+    let options = &options.beside(path);
     let format = registry::for_image(&source, options).map_err(located)?;
     let mut report = format
         .check(Arc::clone(&source), options, depth, observer)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use block::cache::BlockCache;
@@ -23,6 +23,10 @@ pub struct OpenOptions {
     pub cache: Option<Arc<BlockCache>>,
     /// What a hostile image may make us allocate.
     pub limits: Limits,
+    /// The files of an image's further devices, in their order.
+    pub devices: Vec<PathBuf>,
+    /// The directory where further files of the image may be, by names that the image tells.
+    pub beside: Option<PathBuf>,
 }
 
 impl Default for OpenOptions {
@@ -32,6 +36,23 @@ impl Default for OpenOptions {
             cache_bytes: 512 << 20,
             cache: None,
             limits: Limits::default(),
+            devices: Vec::new(),
+            beside: None,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Completes the options for an image of which the file is known.
+    pub(crate) fn beside(&self, image: &Path) -> Self {
+        let dir = || match image.parent() {
+            Some(dir) if dir.as_os_str().is_empty() => PathBuf::from("."),
+            Some(dir) => dir.to_owned(),
+            None => PathBuf::from("."),
+        };
+        Self {
+            beside: Some(self.beside.clone().unwrap_or_else(dir)),
+            ..self.clone()
         }
     }
 }
@@ -76,7 +97,7 @@ impl Opened {
 pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Opened> {
     let path = path.as_ref();
     let source = FileSource::open(path)?;
-    open_source(Arc::new(source), options).map_err(|e| e.path(path))
+    open_source(Arc::new(source), &options.beside(path)).map_err(|e| e.path(path))
 }
 
 /// Opens an image from any bytes.

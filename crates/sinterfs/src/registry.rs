@@ -5,6 +5,7 @@
 
 mod asked;
 mod dwarfs;
+mod erofs;
 mod squashfs;
 
 use std::io::Write;
@@ -64,6 +65,10 @@ pub trait Format: Sync {
         depth: Depth,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
+    /// Tells whether new images can be created, and not only read.
+    fn is_written(&self) -> bool {
+        true
+    }
     /// Tells what a level from 0 to 9 means; higher numbers mean 9.
     fn level(&self, level: u8) -> &'static Level;
     /// Tells whether an option that is no matter of course means something for new images.
@@ -199,10 +204,14 @@ pub struct Rewritten {
 }
 
 /// All formats; the first is the default.
-pub const FORMATS: &[&dyn Format] = &[&dwarfs::DwarfsFormat, &squashfs::SquashfsFormat];
+pub const FORMATS: &[&dyn Format] = &[
+    &dwarfs::DwarfsFormat,
+    &squashfs::SquashfsFormat,
+    &erofs::ErofsFormat,
+];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
-const FOREIGN: &[&str] = &["erofs", "cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
+const FOREIGN: &[&str] = &["cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
 
 /// Finds a format by its name.
 pub fn by_name(name: &str) -> Result<&'static dyn Format> {
@@ -215,8 +224,20 @@ pub fn by_name(name: &str) -> Result<&'static dyn Format> {
     })
 }
 
-/// Finds the format of a new image: by name, else by the extension, else the default.
+/// Finds the format of a new image: by name, else by the extension, else the default. `Unsupported`
+/// for one that is only read.
 pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
+    let format = wanted(name, output)?;
+    match format.is_written() {
+        true => Ok(format),
+        false => Err(Error::unsupported(format!(
+            "{} images are read, but not written",
+            format.name()
+        ))),
+    }
+}
+
+fn wanted(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
     if let Some(name) = name {
         return by_name(name);
     }

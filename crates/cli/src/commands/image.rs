@@ -21,6 +21,11 @@ pub struct ImageArgs {
     /// How much memory decoded blocks may take (as in 512M).
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse)]
     pub cache_size: u64,
+
+    /// A file that holds content of the image (a device or blob of EROFS); several in the image's
+    /// order. Files beside the image that it names are found without.
+    #[arg(long, value_name = "FILE")]
+    pub device: Vec<PathBuf>,
 }
 
 /// An offset that is given or to be found.
@@ -46,6 +51,7 @@ impl ImageArgs {
         OpenOptions {
             offset: self.offset.0,
             cache_bytes: self.cache_size,
+            devices: self.device.clone(),
             ..OpenOptions::default()
         }
     }

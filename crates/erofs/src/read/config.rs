@@ -144,7 +144,9 @@ impl Configs {
         }
         if self.lzma_dict > LZMA_DICT_MAX {
             let bytes = self.lzma_dict;
-            return Err(Error::unsupported(format!("lzma: dictionary of {bytes} bytes")));
+            return Err(Error::unsupported(format!(
+                "lzma: dictionary of {bytes} bytes"
+            )));
         }
         Ok(())
     }

@@ -33,6 +33,15 @@ pub struct Address {
     pub at: u64,
 }
 
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.device {
+            0 => write!(f, "{:#x}", self.at),
+            device => write!(f, "{:#x} on device {device}", self.at),
+        }
+    }
+}
+
 impl Address {
     /// Makes a number that grows along the devices: for the order of reading, and for messages.
     pub(crate) fn rank(self) -> u64 {
@@ -143,9 +152,7 @@ impl Devices {
     fn find(&self, address: Address) -> Result<(&dyn ReadAt, u64)> {
         if address.device == 0 {
             let home = self.extra.iter().enumerate().find(|(_, extra)| {
-                extra.start > 0
-                    && address.at >= extra.start
-                    && address.at - extra.start < extra.len
+                extra.start > 0 && address.at >= extra.start && address.at - extra.start < extra.len
             });
             return match home {
                 None => Ok((&*self.image, address.at)),

@@ -146,13 +146,18 @@ impl DirBlock {
         let raw = raw.ok_or_else(|| bad("not there"))?;
         let start = usize::from(raw.name_offset.get());
         let next = match index + 1 < self.count {
-            true => self.raw(index + 1).map(|next| usize::from(next.name_offset.get())),
+            true => self
+                .raw(index + 1)
+                .map(|next| usize::from(next.name_offset.get())),
             false => None,
         };
         let name = match next {
             Some(end) => self.bytes.get(start..end),
             // the last name ends with the block or with a zero
-            None => self.bytes.get(start..).and_then(|name| name.split(|byte| *byte == 0).next()),
+            None => self
+                .bytes
+                .get(start..)
+                .and_then(|name| name.split(|byte| *byte == 0).next()),
         };
         let name = name.ok_or_else(|| bad("a name beyond the block"))?;
         let sound = start >= self.count * ENTRY

@@ -30,7 +30,10 @@ impl Erofs {
         if node.kind == wanted {
             return Ok(node);
         }
-        Err(Error::invalid(format!("inode {:#x} is not a {what}", ino.0)))
+        Err(Error::invalid(format!(
+            "inode {:#x} is not a {what}",
+            ino.0
+        )))
     }
 
     /// Tells the bytes that are not in holes, as far as finding out costs little.

@@ -105,8 +105,7 @@ impl Erofs {
             start: raw.start.get(),
         };
         let mut node = self.common(nid, spot, &common)?;
-        let one_name =
-            node.kind != FileType::Directory && raw.format.get() & format::ONE_NAME != 0;
+        let one_name = node.kind != FileType::Directory && raw.format.get() & format::ONE_NAME != 0;
         let offset = i64::from(raw.mtime.get());
         let secs = self.superblock.epoch.checked_add(offset);
         node.mtime = Time {
@@ -231,9 +230,7 @@ impl Node {
     /// Tells the device's number, as Linux packs it into 32 bits.
     pub(crate) fn rdev(&self) -> Rdev {
         match self.kind {
-            FileType::CharDevice | FileType::BlockDevice => {
-                Rdev::from_dev_t(u64::from(self.start))
-            }
+            FileType::CharDevice | FileType::BlockDevice => Rdev::from_dev_t(u64::from(self.start)),
             _ => Rdev::default(),
         }
     }
@@ -243,7 +240,10 @@ impl Node {
     pub(crate) fn locate(&self, error: Error) -> Error {
         match self.spot.area {
             Area::Image => error.at(format!("inode {:#x}", self.nid), self.spot.at),
-            Area::Metabox => error.at(format!("inode {:#x} in the metabox", self.nid), self.spot.at),
+            Area::Metabox => error.at(
+                format!("inode {:#x} in the metabox", self.nid),
+                self.spot.at,
+            ),
         }
     }
 }

@@ -28,6 +28,16 @@ pub(crate) enum Place {
     Inline(Spot),
 }
 
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Hole => f.write_str("hole"),
+            Self::Stored(address) => write!(f, "stored {address}"),
+            Self::Inline(spot) => write!(f, "inline {spot}"),
+        }
+    }
+}
+
 /// Bytes of an inode from one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {

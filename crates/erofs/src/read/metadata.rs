@@ -10,9 +10,9 @@ use block::cache::Opened;
 use model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::Erofs;
 use super::device::Address;
 use super::inode::Node;
-use super::Erofs;
 use crate::layout::{IN_METABOX, INODE_SLOT};
 
 /// How much of the image is read at once, in bytes.
@@ -32,6 +32,15 @@ pub(crate) enum Area {
 pub(crate) struct Spot {
     pub(crate) area: Area,
     pub(crate) at: u64,
+}
+
+impl std::fmt::Display for Spot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.area {
+            Area::Image => write!(f, "{:#x}", self.at),
+            Area::Metabox => write!(f, "{:#x} in the metabox", self.at),
+        }
+    }
 }
 
 impl Spot {

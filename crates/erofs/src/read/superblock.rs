@@ -89,9 +89,10 @@ impl Superblock {
         }
         let block_bits = u32::from(raw.block_bits);
         let short = raw.root_nid_or_blocks_high.get();
-        let (root, blocks_high) = match has(incompat::BIT48) {
-            true => (raw.root_nid.get(), u64::from(short)),
-            false => (u64::from(short), 0),
+        // an image of 48 bits whose root fits has it in the old place
+        let (root, blocks_high) = match raw.root_nid.get() {
+            long if has(incompat::BIT48) && long > 0 => (long, u64::from(short)),
+            _ => (u64::from(short), 0),
         };
         let special = |on: bool, nid: u64| (on && nid > 0).then_some(nid);
         let name_end = raw.volume_name.iter().position(|byte| *byte == 0);
@@ -153,13 +154,14 @@ impl Superblock {
     }
 }
 
-/// Tells whether an image begins here.
-pub(crate) fn is_image(source: &dyn ReadAt) -> Result<bool> {
+/// Tells whether an image begins at a byte of a source.
+pub(crate) fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     let mut magic = [0; 4];
-    if source.len() < SUPERBLOCK_OFFSET + Superblock::LEN {
+    let at = offset.saturating_add(SUPERBLOCK_OFFSET);
+    if source.len() < at.saturating_add(Superblock::LEN) {
         return Ok(false);
     }
-    source.read_at(SUPERBLOCK_OFFSET, &mut magic)?;
+    source.read_at(at, &mut magic)?;
     Ok(u32::from_le_bytes(magic) == MAGIC)
 }
 
@@ -170,7 +172,7 @@ impl Superblock {
 
 /// Reads the superblock as it is; what an image without extensions does not have is zero.
 fn raw(source: &dyn ReadAt) -> Result<layout::Superblock> {
-    if !is_image(source)? {
+    if !is_image(source, 0)? {
         return Err(Error::invalid("no EROFS image begins here"));
     }
     let mut bytes = [0; size_of::<layout::Superblock>()];

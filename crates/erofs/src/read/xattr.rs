@@ -32,8 +32,7 @@ impl Erofs {
         let located = |error: Error| spot.locate(error, "extended attributes");
         self.read_metadata(spot, &mut bytes).map_err(located)?;
         let short = || Error::corrupt("shorter than their header");
-        let (header, rest) =
-            XattrHeader::ref_from_prefix(&bytes).map_err(|_| located(short()))?;
+        let (header, rest) = XattrHeader::ref_from_prefix(&bytes).map_err(|_| located(short()))?;
         let shared = usize::from(header.shared_count) * 4;
         let (shared, mut rest) = rest
             .split_at_checked(shared)
@@ -79,7 +78,9 @@ impl Erofs {
         let base = xattr_prefix(base).ok_or_else(unknown)?;
         let full = [base.as_bytes(), infix, name].concat();
         if full.is_empty() || full.len() > NAME_MAX || full.contains(&0) {
-            return Err(Error::corrupt("an attribute's name is empty, too long or has a zero"));
+            return Err(Error::corrupt(
+                "an attribute's name is empty, too long or has a zero",
+            ));
         }
         Ok(full)
     }

@@ -77,7 +77,11 @@ impl Chunks {
                 let mut address = [0; ADDRESS as usize];
                 let at = self.table.skip(number.saturating_mul(ADDRESS));
                 image.read_metadata(at, &mut address)?;
-                (0, u64::from(u32::from_le_bytes(address)), u64::from(u32::MAX))
+                (
+                    0,
+                    u64::from(u32::from_le_bytes(address)),
+                    u64::from(u32::MAX),
+                )
             }
         };
         if block == hole {

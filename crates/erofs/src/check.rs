@@ -1,0 +1,223 @@
+//! Checks an image: the superblock's checksum, and all that hangs on its root: inodes, directories,
+//! extended attributes, and where content is said to be.
+//!
+//! In: a source. Out: `Report`, which lists all that is wrong, each with its place.
+//!
+//! **Invariant:** goes on after damage as far as directories can be listed. What files hold is not
+//! read: that needs no format. Memory: 16 bytes for each directory, 24 for each inode of several
+//! names, and the names on the way down.
+
+use std::collections::{HashMap, HashSet};
+
+use model::{Error, FileType, Observer, Result};
+
+use crate::read::{Erofs, Inspected};
+
+/// Problems and notes that are kept; of more only the number is.
+const KEPT: usize = 10_000;
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Inodes that were looked at.
+    pub inodes: u64,
+    /// What is wrong; the first ten thousand.
+    pub problems: Vec<Error>,
+    /// Problems that were not kept.
+    pub omitted: u64,
+    /// What is unusual, but harms nobody.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    fn problem(&mut self, error: Error, path: &str) {
+        if self.problems.len() < KEPT {
+            self.problems.push(error.path(path));
+        } else {
+            self.omitted = self.omitted.saturating_add(1);
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if self.notes.len() < KEPT {
+            self.notes.push(note);
+        }
+    }
+}
+
+/// A directory that waits for its turn.
+struct Waiting {
+    nid: u64,
+    parent: u64,
+    path: String,
+}
+
+/// An inode of several names.
+struct Linked {
+    claimed: u32,
+    found: u32,
+    path: String,
+}
+
+/// Checks an opened image; its superblock was checked when it was opened.
+///
+/// An error means that reading failed or the observer asked to stop.
+pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
+    let mut report = Report::default();
+    let root = image.superblock().root;
+    let mut walk = Walk {
+        image,
+        seen: HashSet::from([root]),
+        linked: HashMap::new(),
+        waiting: vec![Waiting {
+            nid: root,
+            parent: root,
+            path: String::new(),
+        }],
+    };
+    walk.inode(root, None, "", &mut report)?;
+    while let Some(dir) = walk.waiting.pop() {
+        if observer.cancelled() {
+            return Err(Error::new(model::Kind::Cancelled, "the check was stopped"));
+        }
+        walk.directory(&dir, &mut report)?;
+    }
+    walk.links(&mut report);
+    let (found, said) = (report.inodes, image.superblock().inodes);
+    // damage hides inodes, so that the count would say nothing
+    if found != said && report.problems.is_empty() {
+        report.note(format!(
+            "the superblock counts {said} inodes, but {found} hang on the root"
+        ));
+    }
+    for device in image.missing_devices() {
+        report.note(format!("device {device} was not given"));
+    }
+    Ok(report)
+}
+
+struct Walk<'a> {
+    image: &'a Erofs,
+    seen: HashSet<u64>,
+    linked: HashMap<u64, Linked>,
+    waiting: Vec<Waiting>,
+}
+
+impl Walk<'_> {
+    /// Checks the entries of a directory and what they name.
+    fn directory(&mut self, dir: &Waiting, report: &mut Report) -> Result<()> {
+        let mut dots = (None, None);
+        let mut children = Vec::new();
+        let listed = self.image.entries(dir.nid, &mut |entry| match entry.name {
+            b"." => dots.0 = Some(entry.nid),
+            b".." => dots.1 = Some(entry.nid),
+            name => children.push((name.to_vec(), entry.nid, entry.kind)),
+        });
+        if let Err(error) = listed {
+            fatal(&error)?;
+            report.problem(error, &dir.path);
+        } else {
+            self.dots(dir, dots, report);
+        }
+        for (name, nid, claimed) in children {
+            let name = String::from_utf8_lossy(&name);
+            let path = match dir.path.is_empty() {
+                true => name.into_owned(),
+                false => format!("{}/{name}", dir.path),
+            };
+            let kind = self.inode(nid, claimed, &path, report)?;
+            if kind != Some(FileType::Directory) {
+                continue;
+            }
+            if self.seen.insert(nid) {
+                let parent = dir.nid;
+                self.waiting.push(Waiting { nid, parent, path });
+            } else {
+                let error = Error::corrupt("a directory is in more than one place");
+                report.problem(error, &path);
+            }
+        }
+        Ok(())
+    }
+
+    fn dots(&self, dir: &Waiting, dots: (Option<u64>, Option<u64>), report: &mut Report) {
+        let omitted = self.image.omits_dot(dir.nid);
+        match dots.0 {
+            Some(nid) if nid != dir.nid => {
+                let what = format!("the entry `.` names inode {nid:#x}");
+                report.problem(Error::corrupt(what), &dir.path);
+            }
+            None if !omitted => {
+                report.problem(Error::corrupt("there is no entry `.`"), &dir.path);
+            }
+            _ => {}
+        }
+        match dots.1 {
+            Some(nid) if nid != dir.parent => {
+                let what = format!("the entry `..` names inode {nid:#x}");
+                report.problem(Error::corrupt(what), &dir.path);
+            }
+            None => report.problem(Error::corrupt("there is no entry `..`"), &dir.path),
+            Some(_) => {}
+        }
+    }
+
+    /// Checks an inode under one of its names, and tells its type.
+    fn inode(
+        &mut self,
+        nid: u64,
+        claimed: Option<FileType>,
+        path: &str,
+        report: &mut Report,
+    ) -> Result<Option<FileType>> {
+        if let Some(linked) = self.linked.get_mut(&nid) {
+            linked.found = linked.found.saturating_add(1);
+            return Ok(None);
+        }
+        let Inspected { kind, nlink } = match self.image.inspect(nid) {
+            Ok(inspected) => inspected,
+            Err(error) => {
+                fatal(&error)?;
+                report.problem(error, path);
+                return Ok(None);
+            }
+        };
+        report.inodes = report.inodes.saturating_add(1);
+        if claimed.is_some_and(|claimed| claimed != kind) {
+            let what = format!("the directory names the type {claimed:?}, the inode {kind:?}");
+            report.problem(Error::corrupt(what), path);
+        }
+        if kind != FileType::Directory && nlink > 1 {
+            let linked = Linked {
+                claimed: nlink,
+                found: 1,
+                path: path.to_owned(),
+            };
+            self.linked.insert(nid, linked);
+        }
+        Ok(Some(kind))
+    }
+
+    fn links(&mut self, report: &mut Report) {
+        let mut wrong: Vec<_> = self
+            .linked
+            .values()
+            .filter(|linked| linked.claimed != linked.found)
+            .collect();
+        wrong.sort_by(|a, b| a.path.cmp(&b.path));
+        for linked in wrong {
+            report.note(format!(
+                "{}: the inode counts {} names, but {} were found",
+                linked.path, linked.claimed, linked.found
+            ));
+        }
+    }
+}
+
+/// Passes on what is no finding of the image.
+fn fatal(error: &Error) -> Result<()> {
+    match error.io_source() {
+        Some(_) => Err(Error::new(error.kind(), error.to_string())),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,141 @@
+//! Shows an image as text: the superblock, its tables, and each inode with its attributes and the
+//! places of its content, a line each.
+//!
+//! In: an opened image. Out: lines that depend on the image alone, for people and for tests that
+//! compare with what an image looked like before.
+//!
+//! **Invariant:** directories come in bytewise order of paths; memory is that of the paths that wait.
+
+use std::io::Write;
+
+use model::{Error, FileType, Image, Ino, Result};
+
+use crate::read::{Algorithm, Erofs};
+
+/// Writes an image as text.
+pub fn dump(image: &Erofs, out: &mut dyn Write) -> Result<()> {
+    let mut dump = Dump { image, out };
+    dump.superblock()?;
+    for (name, nid, _) in image.special_inodes() {
+        dump.inode(nid, name)?;
+    }
+    let root = image.superblock().root;
+    dump.inode(root, "/")?;
+    let mut waiting = vec![(root, String::new())];
+    let mut entered = 0_u64;
+    while let Some((dir, path)) = waiting.pop() {
+        entered += 1;
+        if entered > image.info().totals.inodes {
+            return Err(Error::corrupt("a directory is in more than one place").path(path));
+        }
+        let mut below = dump.directory(dir, &path)?;
+        below.reverse();
+        waiting.append(&mut below);
+    }
+    Ok(())
+}
+
+struct Dump<'a> {
+    image: &'a Erofs,
+    out: &'a mut dyn Write,
+}
+
+impl Dump<'_> {
+    fn line(&mut self, line: std::fmt::Arguments<'_>) -> Result<()> {
+        writeln!(self.out, "{line}").map_err(|error| Error::io("cannot write the dump", error))
+    }
+
+    fn superblock(&mut self) -> Result<()> {
+        let superblock = self.image.superblock().clone();
+        self.line(format_args!(
+            "erofs at {:#x}, blocks of {}, {} blocks, {} inodes, root {:#x}",
+            self.image.offset(),
+            superblock.block_size(),
+            superblock.blocks,
+            superblock.inodes,
+            superblock.root
+        ))?;
+        self.line(format_args!("features {}", superblock.features().join(" ")))?;
+        self.line(format_args!(
+            "metadata from {:#x}, shared attributes from {:#x}, epoch {}.{:09} + {}",
+            superblock.meta_start,
+            superblock.xattr_start,
+            superblock.epoch,
+            superblock.fixed_nanos,
+            superblock.build_time
+        ))?;
+        let configs = &superblock.configs;
+        for algorithm in Algorithm::ALL.into_iter().filter(|one| configs.has(*one)) {
+            let detail = match algorithm {
+                Algorithm::Lz4 => format!("distance {}", configs.lz4_distance),
+                Algorithm::MicroLzma => format!("dictionary {}", configs.lzma_dict),
+                Algorithm::Deflate => format!("window 2^{}", configs.deflate_window_bits),
+                Algorithm::Zstd => format!("window 2^{}", configs.zstd_window_log),
+            };
+            self.line(format_args!("algorithm {} {detail}", algorithm.name()))?;
+        }
+        for (index, device) in superblock.devices.iter().enumerate() {
+            self.line(format_args!(
+                "device {} blocks {} from {:#x} tag {:?}",
+                index + 1,
+                device.blocks,
+                device.first_block,
+                String::from_utf8_lossy(&device.tag)
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Shows what a directory holds, and gives its directories.
+    fn directory(&mut self, dir: u64, path: &str) -> Result<Vec<(u64, String)>> {
+        let mut entries = Vec::new();
+        self.image.entries(dir, &mut |entry| {
+            if !matches!(entry.name, b"." | b"..") {
+                entries.push((entry.name.escape_ascii().to_string(), entry.nid));
+            }
+        })?;
+        let mut below = Vec::new();
+        for (name, nid) in entries {
+            let path = format!("{path}/{name}");
+            if self.inode(nid, &path)? == FileType::Directory {
+                below.push((nid, path));
+            }
+        }
+        Ok(below)
+    }
+
+    fn inode(&mut self, nid: u64, path: &str) -> Result<FileType> {
+        let inode = self.image.inode(Ino(nid))?;
+        let node = self.image.node(nid)?;
+        let form = if node.extended { "extended" } else { "compact" };
+        self.line(format_args!(
+            "inode {nid:#x} at {:#x} {form} {} {}{:04o} {}:{} links {} size {} time {}.{:09} {path}",
+            node.spot.at,
+            node.layout.name(),
+            inode.kind.letter(),
+            node.mode,
+            node.uid,
+            node.gid,
+            node.nlink,
+            node.size,
+            node.mtime.secs,
+            node.mtime.nanos
+        ))?;
+        if matches!(inode.kind, FileType::CharDevice | FileType::BlockDevice) {
+            let (major, minor) = (inode.rdev.major, inode.rdev.minor);
+            self.line(format_args!("  device {major}:{minor}"))?;
+        }
+        for (name, value) in self.image.xattrs_of(&node)? {
+            let (name, value) = (name.escape_ascii(), value.escape_ascii());
+            self.line(format_args!("  xattr {name} {value}"))?;
+        }
+        let mut lines = Vec::new();
+        self.image.runs(&node, &mut |run| {
+            lines.push(format!("  {:#x}+{:#x} {}", run.start, run.len, run.place));
+        })?;
+        for line in lines {
+            self.line(format_args!("{line}"))?;
+        }
+        Ok(inode.kind)
+    }
+}

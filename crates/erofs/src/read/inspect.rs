@@ -1,0 +1,90 @@
+//! What checking and dumping ask for beyond `model::Image`: entries as they are, inodes with all that
+//! belongs to them.
+//!
+//! **Invariant:** looks at metadata only; content is not decoded.
+
+use model::{Error, FileType, Result};
+
+use super::Erofs;
+use super::inode::Node;
+use super::map::{Map, Run};
+
+/// An entry of a directory as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawEntry<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) nid: u64,
+    /// The type, where the entry knows it.
+    pub(crate) kind: Option<FileType>,
+}
+
+/// What looking at an inode found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inspected {
+    pub(crate) kind: FileType,
+    pub(crate) nlink: u32,
+}
+
+impl Erofs {
+    /// Shows all entries of a directory, `.` and `..` too. `Corrupt` where they are not in order.
+    pub(crate) fn entries(&self, dir: u64, visit: &mut dyn FnMut(RawEntry<'_>)) -> Result<()> {
+        let node = self.node(dir)?;
+        if node.kind != FileType::Directory {
+            return Err(Error::invalid(format!("inode {dir:#x} is not a directory")));
+        }
+        let mut last = Vec::new();
+        for index in 0..self.dir_blocks(&node) {
+            let block = self.dir_block(&node, index)?;
+            let located = |error| self.in_block(&node, index, error);
+            for number in 0..block.len() {
+                let entry = block.entry(number).map_err(located)?;
+                if last.as_slice() >= entry.name {
+                    return Err(located(Error::corrupt("names are not in order")));
+                }
+                last.clear();
+                last.extend_from_slice(entry.name);
+                visit(RawEntry {
+                    name: entry.name,
+                    nid: entry.nid,
+                    kind: entry.file_type(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a directory need not have an entry `.`.
+    pub(crate) fn omits_dot(&self, dir: u64) -> bool {
+        self.node(dir).is_ok_and(|node| node.dot_omitted)
+    }
+
+    /// Looks at an inode, its extended attributes, and where each part of its content is.
+    pub(crate) fn inspect(&self, nid: u64) -> Result<Inspected> {
+        let node = self.node(nid)?;
+        self.xattrs_of(&node)?;
+        self.runs(&node, &mut |_| ())?;
+        Ok(Inspected {
+            kind: node.kind,
+            nlink: node.nlink,
+        })
+    }
+
+    /// Shows the runs of an inode's content.
+    pub(crate) fn runs(&self, node: &Node, visit: &mut dyn FnMut(&Run)) -> Result<()> {
+        let has_content = matches!(
+            node.kind,
+            FileType::File | FileType::Directory | FileType::Symlink
+        );
+        if !has_content || node.size == 0 {
+            return Ok(());
+        }
+        let mut map = Map::new(self, node)?;
+        let mut at = 0;
+        while at < node.size {
+            let run = map.run_at(at)?;
+            visit(&run);
+            at = run.end();
+        }
+        Ok(())
+    }
+}

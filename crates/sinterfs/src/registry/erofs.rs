@@ -1,0 +1,267 @@
+//! The row of EROFS: our options to its own, its findings to details that any program can show.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use block::{FileSource, ReadAt, Sink};
+use erofs::read::{Algorithm, Erofs, Slot};
+use model::{Error, Image, ImageWriter, Loss, Observer, Result};
+
+use super::{Asked, Bid, CreateOptions, Format, FormerRuns, Handle, RewriteOptions, Rewritten};
+use crate::Order;
+use crate::check::{CheckReport, Depth};
+use crate::details::{Details, Value};
+use crate::levels::Level;
+use crate::open::OpenOptions;
+
+/// EROFS, composefs' images among them.
+#[derive(Debug)]
+pub struct ErofsFormat;
+
+impl Format for ErofsFormat {
+    fn name(&self) -> &'static str {
+        "erofs"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["erofs", "cfs"]
+    }
+
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+        Ok(
+            match erofs::read::is_image(&**source, options.offset.unwrap_or(0))? {
+                true => Bid::Certain,
+                false => Bid::No,
+            },
+        )
+    }
+
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        let concrete = Arc::new(open(source, options)?);
+        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        Ok(Box::new(Opened { image, concrete }))
+    }
+
+    fn check(
+        &self,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        _: Depth,
+        observer: &dyn Observer,
+    ) -> Result<CheckReport> {
+        let image = match open(source, options) {
+            Ok(image) => image,
+            Err(error) if error.kind() == model::Kind::Corrupt => {
+                return Ok(CheckReport {
+                    problems: vec![error.to_string()],
+                    ..CheckReport::default()
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        let report = erofs::check::check(&image, observer)?;
+        let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
+        if report.omitted > 0 {
+            problems.push(format!("{} further problems", report.omitted));
+        }
+        Ok(CheckReport {
+            sections: None,
+            inodes: Some(report.inodes),
+            blocks: 0,
+            files: 0,
+            problems,
+            notes: report.notes,
+        })
+    }
+
+    fn is_written(&self) -> bool {
+        false
+    }
+
+    fn level(&self, _: u8) -> &'static Level {
+        &UNUSED
+    }
+
+    fn knows(&self, _: Asked) -> bool {
+        false
+    }
+
+    fn patches(&self) -> bool {
+        false
+    }
+
+    fn create(&self, _: Box<dyn Sink>, _: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
+        Err(not_written())
+    }
+}
+
+/// What levels mean where nothing is written.
+const UNUSED: Level = Level {
+    compression: "none",
+    metadata_compression: "none",
+    block_bits: 12,
+    order: Order::None,
+};
+
+#[cold]
+fn not_written() -> Error {
+    Error::unsupported("EROFS images are read, but not written")
+}
+
+/// Opens an image with the devices that are given, or else are beside it under the names that it
+/// calls them.
+fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
+    let mut own = erofs::read::OpenOptions {
+        offset: options.offset.unwrap_or(0),
+        devices: Vec::new(),
+        limits: options.limits,
+        cache_bytes: options.cache_bytes,
+        cache: options.cache.clone(),
+    };
+    for path in &options.devices {
+        own.devices.push(Arc::new(FileSource::open(path)?));
+    }
+    let image = Erofs::open(Arc::clone(&source), &own)?;
+    let slots = &image.superblock().devices;
+    let Some(dir) = options.beside.as_deref() else {
+        return Ok(image);
+    };
+    if !own.devices.is_empty() || slots.is_empty() {
+        return Ok(image);
+    }
+    for slot in slots {
+        match named(dir, slot)? {
+            Some(device) => own.devices.push(device),
+            None => return Ok(image),
+        }
+    }
+    Erofs::open(source, &own)
+}
+
+/// Finds a device by its tag, if that is the name of a file in the image's directory and no way
+/// out of it.
+fn named(dir: &Path, slot: &Slot) -> Result<Option<Arc<dyn ReadAt>>> {
+    let name = match std::str::from_utf8(&slot.tag) {
+        Ok(name) if !name.is_empty() && name != "." && name != ".." => name,
+        _ => return Ok(None),
+    };
+    let path = dir.join(name);
+    if name.contains('/') || !path.is_file() {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(FileSource::open(path)?)))
+}
+
+/// An opened EROFS image.
+struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Erofs>,
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<Details> {
+        Ok(details(&self.concrete))
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        erofs::dump::dump(&self.concrete, out)
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn untold(&self) -> Result<Vec<Loss>> {
+        Ok(Vec::new())
+    }
+
+    fn decoded_bytes(&self) -> u64 {
+        // how much clusters hold is known only when all indexes have been read; LZ4's most
+        let stored = self.image.info().totals.stored;
+        stored.saturating_mul(255)
+    }
+
+    fn former_runs(&self) -> Result<FormerRuns> {
+        Ok(FormerRuns::default())
+    }
+
+    fn rewrite(
+        &self,
+        _: Box<dyn Write + Send>,
+        _: &RewriteOptions<'_>,
+        _: &dyn Observer,
+    ) -> Result<Rewritten> {
+        Err(not_written())
+    }
+}
+
+fn details(image: &Erofs) -> Details {
+    let (superblock, info) = (image.superblock(), image.info());
+    let mut details: Details = vec![
+        ("format".to_owned(), Value::from("EROFS")),
+        ("offset in file".to_owned(), image.offset().into()),
+        ("image bytes".to_owned(), info.totals.stored.into()),
+        ("inodes".to_owned(), superblock.inodes.into()),
+        ("block size".to_owned(), superblock.block_size().into()),
+        ("blocks".to_owned(), superblock.blocks.into()),
+    ];
+    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
+    let texts = |texts: Vec<String>| Value::List(texts.into_iter().map(Value::from).collect());
+    add("features", texts(superblock.features()));
+    add("checksum", superblock.checksum.is_some().into());
+    let used = superblock.configs.clone();
+    let algorithms = Algorithm::ALL.into_iter().filter(|one| used.has(*one));
+    add(
+        "algorithms",
+        texts(algorithms.map(|one| one.name().to_owned()).collect()),
+    );
+    if superblock.uuid != [0; 16] {
+        add("uuid", uuid(&superblock.uuid).into());
+    }
+    if !superblock.volume_name.is_empty() {
+        let name = String::from_utf8_lossy(&superblock.volume_name);
+        add("volume name", name.into_owned().into());
+    }
+    let made = superblock
+        .epoch
+        .checked_add(i64::from(superblock.build_time));
+    if let Some(made) = made.and_then(|made| u64::try_from(made).ok()) {
+        add("build time", made.into());
+    }
+    for (name, _, size) in image.special_inodes() {
+        add(&format!("{name} bytes"), size.into());
+    }
+    if !superblock.devices.is_empty() {
+        add(
+            "devices",
+            Value::List(superblock.devices.iter().map(device).collect()),
+        );
+    }
+    details
+}
+
+fn device(slot: &Slot) -> Value {
+    let tag = String::from_utf8_lossy(&slot.tag).into_owned();
+    Value::Map(vec![
+        ("tag".to_owned(), tag.into()),
+        ("blocks".to_owned(), slot.blocks.into()),
+        ("first block".to_owned(), slot.first_block.into()),
+    ])
+}
+
+fn uuid(bytes: &[u8; 16]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut parts = Vec::new();
+    let mut rest = hex.as_str();
+    for len in [8, 4, 4, 4, 12] {
+        let (part, next) = rest.split_at(len);
+        parts.push(part);
+        rest = next;
+    }
+    parts.join("-")
+}
