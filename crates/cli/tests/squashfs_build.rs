@@ -1,0 +1,366 @@
+//! SquashFS images that we write, read by what we did not write: the kernel, unsquashfs and rdsquashfs.
+//! Compared with the source by the vectors' own program, nothing may differ but what the format can't
+//! keep: parts of seconds and POSIX ACLs.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use support::{compare, is_root, make_tree, scratch, sinter, skip, vectors};
+
+/// What SquashFS can't keep.
+const LOST: &[&str] = &["--mtime-seconds", "--skip-xattr", "system.posix_acl"];
+
+const COMPRESSIONS: [&str; 9] = [
+    "gzip:level=1",
+    "gzip:level=12",
+    "lzo",
+    "lz4",
+    "lz4hc",
+    "xz",
+    "xz:level=1:dict=8k:bcj=x86,powerpc,ia64,arm,armthumb,arm64,sparc,riscv",
+    "zstd:level=22",
+    "lzma",
+];
+
+fn try_build(tree: &Path, image: &Path, flags: &[&str]) -> Output {
+    let mut command = sinter();
+    command.args(["build", "--force", "-f", "squashfs"]).args(flags);
+    command.arg(tree).arg("-o").arg(image).output().unwrap()
+}
+
+fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
+    let output = try_build(tree, image, &[flags, &["-q"]].concat());
+    assert!(output.status.success(), "{flags:?}: {output:?}");
+    fs::read(image).unwrap()
+}
+
+/// An image that the kernel has mounted.
+struct KernelMount(PathBuf);
+
+impl KernelMount {
+    fn new(image: &Path, dir: PathBuf) -> Self {
+        fs::create_dir_all(&dir).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "squashfs", "-o", "loop,ro"]);
+        let output = mount.args([image, &dir]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Self(dir)
+    }
+}
+
+impl Drop for KernelMount {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(&self.0).status().unwrap();
+        assert!(status.success() || std::thread::panicking());
+    }
+}
+
+/// Tells whether the kernel can mount SquashFS from a file.
+fn kernel_mounts() -> bool {
+    let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    if is_root() && (known.contains("squashfs") || Path::new("/sys/module/squashfs").exists()) {
+        return true;
+    }
+    skip("the kernel does not mount SquashFS here");
+    false
+}
+
+/// Finds a tool wherever there is one: in PATH, and in the directories that `SINTER_PEER_SQUASHFS` names.
+fn tools(name: &str) -> Vec<PathBuf> {
+    let more = std::env::var_os("SINTER_PEER_SQUASHFS").unwrap_or_default();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).chain(std::env::split_paths(&more));
+    let mut found: Vec<PathBuf> = dirs.map(|dir| dir.join(name)).collect();
+    found.retain(|tool| tool.is_file());
+    found.dedup();
+    if found.is_empty() {
+        skip(&format!("no {name}"));
+    }
+    found
+}
+
+fn unpack(tool: &Path, image: &Path, to: &Path) {
+    let mut command = Command::new(tool);
+    command.args(["-quiet", "-no-progress", "-d"]).arg(to).arg(image);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}: {output:?}", tool.display());
+}
+
+fn check(shared: &Path, source: &Path, image: &Path, work: &Path, more: &[&str]) {
+    let compared = [LOST, more].concat();
+    let mounted = KernelMount::new(image, work.join("mnt"));
+    compare(shared, &compared, source, &mounted.0);
+}
+
+#[test]
+fn every_compression_is_read_by_all_readers() {
+    let (Some(shared), true) = (vectors(), kernel_mounts()) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    make_tree(&shared, &path("tree"), &["--size", "small"]);
+    let (source, image) = (path("tree"), path("image.squashfs"));
+    for (index, compression) in COMPRESSIONS.into_iter().enumerate() {
+        let size = ["-b4k", "-b128k", "-b1m"][index % 3];
+        // the filters of one image are more than blocks of this size need
+        let size = if compression.contains("dict=") { "-b64k" } else { size };
+        build(&source, &image, &["-C", compression, size]);
+        // no kernel has lzma
+        if compression != "lzma" {
+            check(&shared, &source, &image, work.path(), &[]);
+        }
+        for unsquashfs in tools("unsquashfs") {
+            unpack(&unsquashfs, &image, &path("unpacked"));
+            compare(&shared, LOST, &source, &path("unpacked"));
+            fs::remove_dir_all(path("unpacked")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_pair_of_switches_mounts() {
+    let (Some(shared), true) = (vectors(), kernel_mounts()) else {
+        return;
+    };
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.sfs"));
+    make_tree(&shared, &source, &["--size", "small", "--shape", "b"]);
+    let switches = [
+        "--tailends",
+        "--no-fragments",
+        "--no-duplicates",
+        "--no-exports",
+        "--no-xattrs",
+        "--no-sparse",
+        "--no-compress=inodes,ids",
+        "--no-compress=data,fragments,xattrs",
+        "--order=path",
+        "--all-root",
+    ];
+    for (index, one) in switches.iter().enumerate() {
+        for two in &switches[index + 1..] {
+            let name = |switch: &str| switch.split('=').next().unwrap_or_default().to_owned();
+            let pair = [*one, *two];
+            if name(one) == name(two) || pair == ["--tailends", "--no-fragments"] {
+                continue;
+            }
+            build(&source, &image, &[*one, *two, "-b16k", "-Czstd:level=1"]);
+            let mut compared = Vec::new();
+            if pair.contains(&"--all-root") {
+                compared.push("--no-ids");
+            }
+            if pair.contains(&"--no-xattrs") {
+                compared.push("--no-xattrs");
+            }
+            check(&shared, &source, &image, work.path(), &compared);
+        }
+    }
+    build(&source, &image, &["--no-pad", "-C", "lz4"]);
+    let used = u64::from_le_bytes(fs::read(&image).unwrap()[40..48].try_into().unwrap());
+    assert_eq!(fs::metadata(&image).unwrap().len(), used);
+}
+
+#[test]
+fn the_full_tree_and_a_huge_sparse_file() {
+    let (Some(shared), true) = (vectors(), kernel_mounts()) else {
+        return;
+    };
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.snap"));
+    make_tree(&shared, &source, &["--huge"]);
+    build(&source, &image, &["-l1", "--tailends"]);
+    check(&shared, &source, &image, work.path(), &[]);
+    let mounted = KernelMount::new(&image, work.path().join("mnt"));
+    let sparse = |dir: &Path| {
+        let files = walk(dir).into_iter().map(|path| fs::metadata(path).unwrap());
+        files.map(|found| found.size()).max().unwrap()
+    };
+    assert!(sparse(&mounted.0) > 5 << 30);
+    assert!(fs::metadata(&image).unwrap().len() < 100 << 20);
+}
+
+fn walk(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    let mut files = Vec::new();
+    for entry in entries {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            files.extend(walk(&entry.path()));
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    files
+}
+
+#[test]
+fn sqfsdiff_finds_no_difference_to_mksquashfs() {
+    let (Some(shared), true) = (vectors(), is_root()) else {
+        return;
+    };
+    let (Some(mksquashfs), Some(sqfsdiff)) = (tools("mksquashfs").pop(), tools("sqfsdiff").pop())
+    else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    make_tree(&shared, &path("tree"), &["--size", "small"]);
+    build(&path("tree"), &path("ours"), &["-C", "gzip", "-b128k"]);
+    let mut command = Command::new(mksquashfs);
+    command.args([path("tree"), path("theirs")]);
+    let output = command.args(["-quiet", "-no-progress"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut command = Command::new(sqfsdiff);
+    command.arg("--old").arg(path("theirs"));
+    command.arg("--new").arg(path("ours"));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+}
+
+#[test]
+fn a_directory_of_100000_names_is_found_by_its_index() {
+    if !kernel_mounts() {
+        return;
+    }
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.sqfs"));
+    let large = source.join("large");
+    fs::create_dir_all(&large).unwrap();
+    let name = |n: u32| format!("{:08x}-{n}", n.wrapping_mul(2_654_435_761));
+    for n in 0..100_000 {
+        let path = large.join(name(n));
+        match n % 1000 {
+            0 => fs::create_dir(path).unwrap(),
+            1 => std::os::unix::fs::symlink("..", path).unwrap(),
+            _ => fs::write(path, "").unwrap(),
+        }
+    }
+    build(&source, &image, &["-C", "lz4"]);
+    let mounted = KernelMount::new(&image, work.path().join("mnt"));
+    let large = mounted.0.join("large");
+    let mut found: Vec<_> = fs::read_dir(&large)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    found.sort();
+    let mut expected: Vec<String> = (0..100_000).map(name).collect();
+    expected.sort();
+    assert_eq!(found, expected);
+    for n in (0..100_000).step_by(97) {
+        let found = fs::symlink_metadata(large.join(name(n))).unwrap();
+        assert_eq!(found.is_dir(), n % 1000 == 0, "{n}");
+    }
+    assert!(fs::symlink_metadata(large.join("00000000")).is_err());
+    assert_eq!(fs::metadata(&large).unwrap().nlink(), 102);
+}
+
+#[test]
+fn as_many_owners_as_there_can_be_and_one_more() {
+    if !kernel_mounts() {
+        return;
+    }
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.sqfs"));
+    fs::create_dir(&source).unwrap();
+    std::os::unix::fs::chown(&source, Some(0), Some(0)).unwrap();
+    // ids from 0 to 65534, and in the end 65535
+    for n in 0..32_767u32 {
+        let path = source.join(n.to_string());
+        fs::write(&path, "").unwrap();
+        std::os::unix::fs::chown(&path, Some(2 * n + 1), Some(2 * n + 2)).unwrap();
+    }
+    build(&source, &image, &["-C", "lz4"]);
+    let mounted = KernelMount::new(&image, work.path().join("mnt"));
+    for n in (0..32_767u32).step_by(501).chain([32_766]) {
+        let found = fs::metadata(mounted.0.join(n.to_string())).unwrap();
+        assert_eq!((found.uid(), found.gid()), (2 * n + 1, 2 * n + 2));
+    }
+    drop(mounted);
+    fs::remove_file(&image).unwrap();
+    std::os::unix::fs::chown(source.join("7"), Some(70_000), None).unwrap();
+    std::os::unix::fs::chown(source.join("8"), Some(70_001), None).unwrap();
+    std::os::unix::fs::chown(source.join("9"), Some(15), Some(17)).unwrap();
+    std::os::unix::fs::chown(source.join("10"), Some(19), Some(20)).unwrap();
+    let output = try_build(&source, &image, &["-q"]);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("more than 65535 different owners"), "{output:?}");
+    assert!(!image.exists());
+}
+
+#[test]
+fn the_number_of_threads_and_a_pipe_change_nothing() {
+    let work = scratch();
+    let source = work.path().join("tree");
+    let image = work.path().join("i.squashfs");
+    for dir in 0..40 {
+        let dir = source.join(format!("d{}/e{dir}", dir % 7));
+        fs::create_dir_all(&dir).unwrap();
+        for n in 0..60usize {
+            let text = format!("line {n} of a text\n").repeat(n * n % 500);
+            fs::write(dir.join(format!("f{n}")), text).unwrap();
+        }
+    }
+    for compression in ["gzip", "xz:bcj=x86", "zstd"] {
+        let flags = ["-C", compression, "-b16k", "--tailends"];
+        let images = ["-j1", "-j2", "-j7"].map(|jobs| {
+            let flags = [&flags[..], &[jobs]].concat();
+            build(&source, &image, &flags)
+        });
+        assert!(images[0] == images[1] && images[0] == images[2]);
+        let mut command = sinter();
+        command.args(["build", "-q", "-f", "squashfs", "-o", "-"]).args(flags);
+        let piped = command.arg(&source).stdout(Stdio::piped()).output().unwrap();
+        assert!(piped.stdout == images[0], "a pipe");
+    }
+}
+
+#[test]
+fn what_means_nothing_or_cannot_be_kept_is_told() {
+    let work = scratch();
+    let source = work.path().join("tree");
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("file"), "text").unwrap();
+    let refused: [(&str, &[&str], &str); 9] = [
+        ("squashfs", &["--time-resolution=1s"], "--time-resolution"),
+        ("squashfs", &["--pack-metadata=all"], "--pack-metadata"),
+        ("squashfs", &["--metadata-compression=lz4"], "--metadata-compression"),
+        ("squashfs", &["-B1"], "--lookback"),
+        ("squashfs", &["-Ctext::zstd"], "CATEGORY::CODEC"),
+        ("squashfs", &["-b2m"], "block size"),
+        ("squashfs", &["-Cbrotli"], "SquashFS has no"),
+        ("dwarfs", &["--no-fragments"], "--no-fragments"),
+        ("dwarfs", &["--no-xattrs"], "--no-xattrs"),
+    ];
+    for (format, flags, words) in refused {
+        let mut command = sinter();
+        command.args(["build", "-f", format]).args(flags).arg(&source);
+        let output = command.arg("-o").arg(work.path().join("no")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(words), "{flags:?}: {said}");
+    }
+    let strict = try_build(&source, &work.path().join("no"), &["--strict"]);
+    assert_eq!(strict.status.code(), Some(4), "{strict:?}");
+    let said = String::from_utf8_lossy(&strict.stderr);
+    assert!(said.contains("finer than a second"), "{said}");
+    let whole = try_build(
+        &source,
+        &work.path().join("yes"),
+        &["--strict", "--set-time=1700000000"],
+    );
+    assert!(whole.status.success(), "{whole:?}");
+    let names: Vec<_> = fs::read_dir(work.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert!(!names.contains(&OsStr::new("no").to_owned()), "{names:?}");
+}
