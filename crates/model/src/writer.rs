@@ -132,6 +132,8 @@ pub struct Segment {
     pub sequence: u32,
     /// What the bytes are.
     pub category: Category,
+    /// Whether it is a fragment, as `Geometry::PerFile` has them.
+    pub fragment: bool,
     /// The bytes; shared, because the segment stage still matches against them.
     pub data: Arc<Vec<u8>>,
 }
@@ -337,6 +339,7 @@ mod tests {
         let segment = Segment {
             sequence: 7,
             category: Category::Incompressible,
+            fragment: false,
             data: Arc::new(vec![1; 300]),
         };
         let block = Block::new(&segment, vec![2; 9]).unwrap();

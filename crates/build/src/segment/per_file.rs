@@ -227,6 +227,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         (self.emit)(Segment {
             sequence,
             category,
+            fragment: false,
             data,
         })
     }
@@ -289,6 +290,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         (self.emit)(Segment {
             sequence,
             category: fragment.category,
+            fragment: true,
             data: Arc::new(fragment.bytes),
         })
     }

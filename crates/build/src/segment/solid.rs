@@ -308,6 +308,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         (self.emit)(Segment {
             sequence,
             category,
+            fragment: false,
             data,
         })
     }

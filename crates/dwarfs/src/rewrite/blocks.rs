@@ -166,6 +166,7 @@ impl<'a> Recoder<'a> {
         let segment = Segment {
             sequence: number,
             category: samples.unwrap_or(rule.category),
+            fragment: false,
             data: Arc::new(raw),
         };
         let block = encoder.encode(&segment)?;

@@ -50,6 +50,7 @@ impl Filler {
             self.segments.push(Segment {
                 sequence,
                 category: self.category,
+                fragment: false,
                 data,
             });
         }

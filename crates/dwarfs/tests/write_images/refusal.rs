@@ -20,6 +20,7 @@ fn segment(sequence: u32, len: usize) -> Segment {
     Segment {
         sequence,
         category: Category::Default,
+        fragment: false,
         data: Arc::new(vec![7; len]),
     }
 }

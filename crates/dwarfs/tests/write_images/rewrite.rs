@@ -37,6 +37,7 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
         let segment = Segment {
             sequence,
             category: Category::Default,
+            fragment: false,
             data,
         };
         writer.put(encoder.encode(&segment).unwrap()).unwrap();

@@ -9,8 +9,10 @@ use super::compression::Compression;
 pub(super) struct BlockEncoder {
     pub(super) compression: Compression,
     pub(super) block_size: u32,
-    /// Whether everything is stored as it is.
-    pub(super) raw: bool,
+    /// Whether blocks of single files are stored as they are.
+    pub(super) raw_data: bool,
+    /// Whether fragments are stored as they are.
+    pub(super) raw_fragments: bool,
 }
 
 impl SegmentEncoder for BlockEncoder {
@@ -23,8 +25,11 @@ impl SegmentEncoder for BlockEncoder {
                 self.block_size
             )));
         }
-        let stored = self.raw || segment.category == Category::Incompressible;
-        let encoded = match stored {
+        let asked = match segment.fragment {
+            true => self.raw_fragments,
+            false => self.raw_data,
+        };
+        let encoded = match asked || segment.category == Category::Incompressible {
             true => None,
             false => self.compression.encode(raw, self.block_size)?,
         };

@@ -339,7 +339,8 @@ impl ImageWriter for SquashfsWriter {
         Arc::new(BlockEncoder {
             compression: self.options.compression.clone(),
             block_size: self.options.block_size,
-            raw: raw.has(Part::Data) && raw.has(Part::Fragments),
+            raw_data: raw.has(Part::Data),
+            raw_fragments: raw.has(Part::Fragments),
         })
     }
 
