@@ -1,0 +1,513 @@
+//! Makes small images of versions 1 to 3 in either byte order, from what is known of the format: no tool
+//! that is at hand writes them any more.
+//!
+//! In: a version, an order, and the files of `sample`. Out: the bytes of an image.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
+/// The version and byte order of an image.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    pub major: u64,
+    pub big: bool,
+    /// Metadata is stored as it is.
+    pub raw: bool,
+}
+
+/// What a file of the sample is.
+#[derive(Debug, Clone)]
+pub enum What {
+    Directory(Vec<Node>),
+    File(Vec<u8>),
+    Symlink(&'static str),
+    #[allow(dead_code, reason = "only one of the tests has it")]
+    CharDevice(u64),
+    Fifo,
+}
+
+/// A file of the sample.
+#[derive(Debug, Clone)]
+pub struct Node {
+    pub name: String,
+    pub mode: u64,
+    /// Indexes of owner and group.
+    pub owner: (u64, u64),
+    pub what: What,
+}
+
+pub const BLOCK: usize = 32 << 10;
+pub const MADE: u64 = 1_100_000_000;
+pub const MODIFIED: u64 = 1_000_000_000;
+pub const USERS: [u64; 20] = {
+    let mut users = [0; 20];
+    let mut index = 0;
+    while index < users.len() {
+        users[index] = 1000 + index as u64;
+        index += 1;
+    }
+    users
+};
+pub const GROUPS: [u64; 2] = [50, 60];
+/// The group's index that means the owner's id.
+pub const NO_GROUP: u64 = u64::MAX;
+
+const RAW: u16 = 0x8000;
+const NO_FRAGMENT: u64 = 0xffff_ffff;
+
+/// Packs fields of so many bits, as C compilers of little-endian and big-endian machines do.
+fn pack(big: bool, fields: &[(u64, u32)]) -> Vec<u8> {
+    let bits: u32 = fields.iter().map(|(_, width)| width).sum();
+    assert_eq!(bits % 8, 0);
+    let mut bytes = vec![0u8; bits as usize / 8];
+    let mut at = 0u32;
+    for (value, width) in fields {
+        for bit in 0..*width {
+            // the first bit of a big-endian field is its highest
+            let (from, to) = match big {
+                true => (width - 1 - bit, 7 - at % 8),
+                false => (bit, at % 8),
+            };
+            bytes[at as usize / 8] |= u8::from(value >> from & 1 == 1) << to;
+            at += 1;
+        }
+    }
+    bytes
+}
+
+fn zlib(raw: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(9));
+    encoder.write_all(raw).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A stream of metadata blocks.
+struct Stream {
+    kind: Kind,
+    stored: Vec<u8>,
+    open: Vec<u8>,
+    starts: Vec<u64>,
+}
+
+impl Stream {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            stored: Vec::new(),
+            open: Vec::new(),
+            starts: vec![0],
+        }
+    }
+
+    /// Tells the block and the offset of what is added next.
+    fn place(&self) -> (u64, u64) {
+        (self.stored.len() as u64, self.open.len() as u64)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.open.push(*byte);
+            if self.open.len() == 8192 {
+                self.close();
+                self.starts.push(self.stored.len() as u64);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if self.open.is_empty() {
+            return;
+        }
+        let encoded = zlib(&self.open);
+        let (flag, bytes) = match encoded.len() < self.open.len() && !self.kind.raw {
+            true => (0, &encoded),
+            false => (RAW, &self.open),
+        };
+        let header = flag | bytes.len() as u16;
+        self.stored
+            .extend(pack(self.kind.big, &[(header.into(), 16)]));
+        self.stored.extend(bytes);
+        self.open.clear();
+    }
+}
+
+struct Maker {
+    kind: Kind,
+    image: Vec<u8>,
+    fragments: Vec<(u64, u64)>,
+    open_fragment: Vec<u8>,
+    inodes: Stream,
+    listings: Stream,
+    /// References of inodes by number, from 1.
+    references: Vec<u64>,
+}
+
+/// An inode that was written: place, number, type.
+struct Made {
+    block: u64,
+    offset: u64,
+    number: u64,
+    kind: u64,
+}
+
+/// Makes an image.
+pub fn image(kind: Kind, root: &Node) -> Vec<u8> {
+    let mut maker = Maker {
+        kind,
+        image: vec![0; 119],
+        fragments: Vec::new(),
+        open_fragment: Vec::new(),
+        inodes: Stream::new(kind),
+        listings: Stream::new(kind),
+        references: Vec::new(),
+    };
+    let count = count(root);
+    maker.references = vec![0; count as usize];
+    let mut next = 1;
+    let made = maker.node(root, count + 1, &mut next);
+    maker.finish(&made)
+}
+
+fn count(node: &Node) -> u64 {
+    1 + match &node.what {
+        What::Directory(children) => children.iter().map(count).sum(),
+        _ => 0,
+    }
+}
+
+impl Maker {
+    fn pack(&self, fields: &[(u64, u32)]) -> Vec<u8> {
+        pack(self.kind.big, fields)
+    }
+
+    /// What all inodes start with.
+    fn header(&self, node: &Node, kind: u64, number: u64) -> Vec<(u64, u32)> {
+        let (user, group) = node.owner;
+        match self.kind.major {
+            1 => {
+                let group = if group == NO_GROUP { 15 } else { group };
+                // the type also says which sixteen owners are meant
+                let kind = if kind == 6 { 0 } else { kind + user / 16 * 5 };
+                vec![(kind, 4), (node.mode, 12), (user % 16, 4), (group, 4)]
+            }
+            major => {
+                let group = if group == NO_GROUP { 255 } else { group };
+                let mut fields = vec![(kind, 4), (node.mode, 12), (user, 8), (group, 8)];
+                if major == 3 {
+                    fields.extend([(MODIFIED, 32), (number, 32)]);
+                }
+                fields
+            }
+        }
+    }
+
+    fn node(&mut self, node: &Node, parent: u64, next: &mut u64) -> Made {
+        let number = *next;
+        *next += 1;
+        let (kind, body, tail) = match &node.what {
+            What::Directory(children) => self.directory(children, number, parent, next),
+            What::File(content) => self.file(content),
+            What::Symlink(target) => {
+                let mut fields = self.names(1);
+                fields.push((target.len() as u64, 16));
+                (3, fields, target.as_bytes().to_vec())
+            }
+            What::CharDevice(rdev) => {
+                let mut fields = self.names(1);
+                fields.push((*rdev, 16));
+                (5, fields, Vec::new())
+            }
+            What::Fifo => {
+                let fields = match self.kind.major {
+                    1 => vec![(6, 4), (node.owner.0 / 16, 4)],
+                    _ => self.names(1),
+                };
+                (6, fields, Vec::new())
+            }
+        };
+        let mut fields = self.header(node, kind, number);
+        fields.extend(body);
+        let (block, offset) = self.inodes.place();
+        let bytes = self.pack(&fields);
+        self.inodes.add(&bytes);
+        self.inodes.add(&tail);
+        self.references[number as usize - 1] = (block << 16) | offset;
+        Made {
+            block,
+            offset,
+            number,
+            kind: match kind {
+                8 => 1,
+                9 => 2,
+                basic => basic,
+            },
+        }
+    }
+
+    fn names(&self, count: u64) -> Vec<(u64, u32)> {
+        match self.kind.major {
+            3 => vec![(count, 32)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn file(&mut self, content: &[u8]) -> (u64, Vec<(u64, u32)>, Vec<u8>) {
+        let start = self.image.len() as u64;
+        let mut words = Vec::new();
+        let fragments = self.kind.major > 1;
+        let tail = match fragments {
+            true => content.len() % BLOCK,
+            false => 0,
+        };
+        for block in content[..content.len() - tail].chunks(BLOCK) {
+            words.extend(self.block(block));
+        }
+        let (mut fragment, mut offset) = (NO_FRAGMENT, 0);
+        if tail > 0 {
+            if self.open_fragment.len() + tail > BLOCK {
+                self.close_fragment();
+            }
+            fragment = self.fragments.len() as u64;
+            offset = self.open_fragment.len() as u64;
+            self.open_fragment.extend(&content[content.len() - tail..]);
+        }
+        let size = content.len() as u64;
+        match self.kind.major {
+            1 => (2, vec![(MODIFIED, 32), (start, 32), (size, 32)], words),
+            2 => {
+                let place = [(start, 32), (fragment, 32), (offset, 32), (size, 32)];
+                let fields = [&[(MODIFIED, 32)][..], &place].concat();
+                (2, fields, words)
+            }
+            // the long form for one of them
+            _ if words.len() > 8 => {
+                let place = [(start, 64), (fragment, 32), (offset, 32), (size, 64)];
+                (9, [&[(1, 32)][..], &place].concat(), words)
+            }
+            _ => {
+                let fields = vec![(start, 64), (fragment, 32), (offset, 32), (size, 32)];
+                (2, fields, words)
+            }
+        }
+    }
+
+    /// Adds a block and gives its size as it stands in the inode.
+    fn block(&mut self, raw: &[u8]) -> Vec<u8> {
+        if self.kind.major == 3 && raw.iter().all(|byte| *byte == 0) {
+            return self.pack(&[(0, 32)]);
+        }
+        let encoded = zlib(raw);
+        let stored = match encoded.len() < raw.len() {
+            true => encoded.len() as u64,
+            false => {
+                raw.len() as u64
+                    | if self.kind.major == 1 {
+                        1 << 15
+                    } else {
+                        1 << 24
+                    }
+            }
+        };
+        self.image.extend(match encoded.len() < raw.len() {
+            true => &encoded[..],
+            false => raw,
+        });
+        self.pack(&[(stored, if self.kind.major == 1 { 16 } else { 32 })])
+    }
+
+    fn close_fragment(&mut self) {
+        if self.open_fragment.is_empty() {
+            return;
+        }
+        let start = self.image.len() as u64;
+        let encoded = zlib(&self.open_fragment);
+        self.image.extend(&encoded);
+        self.fragments.push((start, encoded.len() as u64));
+        self.open_fragment.clear();
+    }
+
+    fn directory(
+        &mut self,
+        children: &[Node],
+        number: u64,
+        parent: u64,
+        next: &mut u64,
+    ) -> (u64, Vec<(u64, u32)>, Vec<u8>) {
+        let made: Vec<Made> = children
+            .iter()
+            .map(|child| self.node(child, number, next))
+            .collect();
+        let (block, offset) = self.listings.place();
+        let before = self.listings.starts.len();
+        let (mut len, mut index, mut index_count) = (0u64, Vec::new(), 0u64);
+        let (mut at, mut last_block) = (0, block);
+        while at < made.len() {
+            let first = &made[at];
+            let fits = |child: &Made| child.block == first.block;
+            let run = made[at..].iter().take(200).take_while(|c| fits(c)).count();
+            let here = self.listings.place().0;
+            if here != last_block && self.kind.major > 1 {
+                let name = children[at].name.as_bytes();
+                let (wide, narrow) = if self.kind.major == 2 {
+                    (27, 29)
+                } else {
+                    (32, 32)
+                };
+                let row = [(len, wide), (here, narrow), (name.len() as u64 - 1, 8)];
+                index.extend(self.pack(&row));
+                index.extend(name);
+                index_count += 1;
+                last_block = here;
+            }
+            let mut header = vec![(run as u64 - 1, 8)];
+            match self.kind.major {
+                3 => header.extend([(first.block, 32), (first.number, 32)]),
+                _ => header.push((first.block, 24)),
+            }
+            let header = self.pack(&header);
+            len += header.len() as u64;
+            self.listings.add(&header);
+            for (child, node) in made[at..at + run].iter().zip(&children[at..]) {
+                let name = node.name.as_bytes();
+                let mut entry = vec![
+                    (child.offset, 13),
+                    (child.kind, 3),
+                    (name.len() as u64 - 1, 8),
+                ];
+                if self.kind.major == 3 {
+                    entry.push((child.number - first.number, 16));
+                }
+                let entry = self.pack(&entry);
+                len += (entry.len() + name.len()) as u64;
+                self.listings.add(&entry);
+                self.listings.add(name);
+            }
+            at += run;
+        }
+        assert!(self.listings.starts.len() == before || len > 1000);
+        let subdirectories = made.iter().filter(|child| child.kind == 1).count() as u64;
+        let nlink = (2 + subdirectories, 32);
+        let long = index_count > 0;
+        let fields = match (self.kind.major, long) {
+            (3, false) => vec![
+                nlink,
+                (len + 3, 19),
+                (offset, 13),
+                (block, 32),
+                (parent, 32),
+            ],
+            (3, true) => vec![
+                nlink,
+                (len + 3, 27),
+                (offset, 13),
+                (block, 32),
+                (index_count, 16),
+                (parent, 32),
+            ],
+            (_, false) => vec![(len, 19), (offset, 13), (MODIFIED, 32), (block, 24)],
+            (_, true) => vec![
+                (len, 27),
+                (offset, 13),
+                (MODIFIED, 32),
+                (block, 24),
+                (index_count, 16),
+            ],
+        };
+        (if long { 8 } else { 1 }, fields, index)
+    }
+
+    /// Adds a table in metadata blocks and the positions of these; tells where the positions are.
+    fn table(&mut self, rows: &[u8], width: u32) -> u64 {
+        let mut stream = Stream::new(self.kind);
+        stream.add(rows);
+        stream.close();
+        let start = self.image.len() as u64;
+        self.image.extend(&stream.stored);
+        let at = self.image.len() as u64;
+        let blocks = rows.len().div_ceil(8192);
+        for block in &stream.starts[..blocks] {
+            let position = self.pack(&[(start + block, width)]);
+            self.image.extend(position);
+        }
+        at
+    }
+
+    fn finish(mut self, root: &Made) -> Vec<u8> {
+        self.close_fragment();
+        self.inodes.close();
+        self.listings.close();
+        let inode_table = self.image.len() as u64;
+        self.image.extend(&self.inodes.stored.clone());
+        let directory_table = self.image.len() as u64;
+        self.image.extend(&self.listings.stored.clone());
+        let wide = self.kind.major == 3;
+        let mut fragment_table = self.image.len() as u64;
+        if !self.fragments.is_empty() {
+            let rows: Vec<u8> = self
+                .fragments
+                .iter()
+                .flat_map(|(start, size)| match wide {
+                    true => self.pack(&[(*start, 64), (*size, 32), (0, 32)]),
+                    false => self.pack(&[(*start, 32), (*size, 32)]),
+                })
+                .collect();
+            fragment_table = self.table(&rows, if wide { 64 } else { 32 });
+        }
+        let mut export_table = u64::MAX;
+        if wide {
+            let rows: Vec<u8> = self
+                .references
+                .iter()
+                .flat_map(|reference| self.pack(&[(*reference, 64)]))
+                .collect();
+            export_table = self.table(&rows, 64);
+        }
+        let mut ids = |ids: &[u64]| {
+            let at = self.image.len() as u64;
+            for id in ids {
+                self.image.extend(pack(self.kind.big, &[(*id, 32)]));
+            }
+            at
+        };
+        let (users, groups) = (ids(&USERS), ids(&GROUPS));
+        let used = self.image.len() as u64;
+        let narrow = |value: u64| if wide { 0 } else { value };
+        let exportable = if wide { 0x80 } else { 0 };
+        let superblock = self.pack(&[
+            (0x7371_7368, 32),
+            (self.references.len() as u64, 32),
+            (narrow(used), 32),
+            (narrow(users), 32),
+            (narrow(groups), 32),
+            (narrow(inode_table), 32),
+            (narrow(directory_table), 32),
+            (self.kind.major, 16),
+            (u64::from(wide), 16),
+            (BLOCK as u64, 16),
+            (15, 16),
+            (0x40 | exportable, 8),
+            (USERS.len() as u64, 8),
+            (GROUPS.len() as u64, 8),
+            (MADE, 32),
+            ((root.block << 16) | root.offset, 64),
+            (BLOCK as u64, 32),
+            (self.fragments.len() as u64, 32),
+            (narrow(fragment_table), 32),
+            (used, 64),
+            (users, 64),
+            (groups, 64),
+            (inode_table, 64),
+            (directory_table, 64),
+            (fragment_table, 64),
+            (export_table, 64),
+        ]);
+        // an older superblock is shorter: what follows it is not looked at
+        let len = [51, 63, 119][self.kind.major as usize - 1];
+        self.image[..len].copy_from_slice(&superblock[..len]);
+        self.image
+            .resize(self.image.len().next_multiple_of(4096), 0);
+        self.image
+    }
+}
