@@ -120,7 +120,7 @@ pub fn build(
     let encoder = writer.encoder();
     let (cut, budget) = shape.prepare(&*encoder, &tree, total.bytes, threads, options)?;
     let stored = flow::store(&plan, &mut *writer, &*encoder, &cut, &budget, observer)?;
-    let placed = place(&mut tree, &contents, stored);
+    let placed = place(&mut tree, &contents, stored)?;
     options.transform.apply(&mut tree);
     observer.expect(
         Stage::Finish,
@@ -156,9 +156,8 @@ struct Placed {
 }
 
 /// Gives each file its list of extents, and its node the size that was stored.
-fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Placed {
+fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Result<Placed> {
     let Stored { segmented, owners } = stored;
-    let mut map = ContentMap::new(tree.nodes().len());
     let mut report = Report {
         matched_bytes: segmented.matched,
         ..Report::default()
@@ -176,11 +175,10 @@ fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Placed {
             report.hole_bytes = report.hole_bytes.saturating_add(*len);
         }
     }
-    let mut start = 0;
-    for (owner, list) in owners.iter().zip(&segmented.lists) {
-        let end = usize::try_from(list.end).unwrap_or(usize::MAX);
-        let number = map.push(&segmented.extents[start..end]);
-        start = end;
+    // the extents are not copied: for small units they are the largest table there is
+    let ends = segmented.lists.iter().map(|list| list.end);
+    let mut map = ContentMap::with_lists(tree.nodes().len(), segmented.extents, ends)?;
+    for (number, (owner, list)) in (0..).zip(owners.iter().zip(&segmented.lists)) {
         let mut give = |file: NodeId| {
             map.assign(file, number);
             tree.nodes_mut()[file.index()].content = Content::File { size: list.size };
@@ -205,7 +203,7 @@ fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Placed {
         map.assign(file, nothing);
         debug_assert_eq!(paths::size(tree, file), 0);
     }
-    Placed { map, report }
+    Ok(Placed { map, report })
 }
 
 /// Counts the warnings of the scan.

@@ -224,6 +224,27 @@ impl ContentMap {
         }
     }
 
+    /// Starts a map with lists that follow each other in `extents`, each up to one of `ends`; they are
+    /// numbered in this order.
+    ///
+    /// # Errors
+    /// `Invalid` if the ends fall, or do not end where the extents do.
+    pub fn with_lists(
+        nodes: usize,
+        extents: Vec<MapExtent>,
+        ends: impl Iterator<Item = u64>,
+    ) -> Result<Self> {
+        let starts: Vec<u64> = std::iter::once(0).chain(ends).collect();
+        if !starts.is_sorted() || starts.last() != Some(&(extents.len() as u64)) {
+            return Err(Error::invalid("lists that do not cover their extents"));
+        }
+        Ok(Self {
+            extents,
+            starts,
+            lists: vec![Self::NONE; nodes],
+        })
+    }
+
     /// Adds a list of extents and tells its number.
     pub fn push(&mut self, extents: &[MapExtent]) -> u32 {
         let id = self.list_count();
@@ -370,5 +391,13 @@ mod tests {
         assert_eq!(map.extents(NodeId(1)).len(), 2);
         assert_eq!(map.list(empty), &[]);
         assert_eq!(map.list_count(), 2);
+
+        let extents = [map.list(list), map.list(list)].concat();
+        let lists = |ends: &[u64]| ContentMap::with_lists(1, extents.clone(), ends.iter().copied());
+        let same = lists(&[2, 2, 4]).unwrap();
+        assert_eq!(same.list_count(), 3);
+        assert_eq!((same.list(0), same.list(1)), (map.list(list), &[][..]));
+        assert_eq!(same.list(2), map.list(list));
+        assert!(lists(&[3, 2, 4]).is_err() && lists(&[2, 3]).is_err() && lists(&[]).is_err());
     }
 }

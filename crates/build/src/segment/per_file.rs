@@ -1,12 +1,14 @@
 //! Cuts each file into units for itself; ends of files share fragments.
 //!
 //! Enters the pieces of the contents in order; leaves each whole unit as a `Segment` of its own at
-//! once, and the end of a content, as `Tails` says, in a segment of its own or in an open fragment
-//! of its category. A fragment becomes a segment between two contents, when nothing more fits.
+//! once, and the end of a content, as `Tails` says, in a segment of its own or in the open fragment
+//! of its category. A fragment becomes a segment between two contents, when the next end does not
+//! fit: with several open ones and the best fit fragments were fuller, but what is alike was torn
+//! apart (docs/pipeline.md).
 //! Units of zeros, read or skipped, are holes where the format has them. No part of a content is
 //! looked for in what was stored before: only whole contents are shared (see `dedupe`).
 //! **Invariant:** see `Geometry::PerFile`; the segments of a content have consecutive numbers.
-//! Memory: 16 bytes a unit of data, one unit, and `OPEN` fragments of each category.
+//! Memory: 16 bytes a unit of data, one unit, and one fragment for each category.
 
 use std::sync::Arc;
 
@@ -14,12 +16,9 @@ use model::{BlockId, Category, Error, Machine, MapExtent, Result, Segment, Tails
 
 use crate::segment::{List, Segmented};
 
-/// The most open fragments of a category.
-const OPEN: usize = 1;
-
-/// The most units that are held in memory: the open fragments of each category, and the unit that
-/// is being filled.
-pub(crate) const OPEN_UNITS: usize = OPEN * (Machine::ALL.len() + 3) + 1;
+/// The most units that are held in memory: the open fragment of each category, and the unit that is
+/// being filled.
+pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
 
 /// How content is cut.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +39,7 @@ pub(crate) struct PerFile<E> {
     emit: E,
     /// A unit of zeros, for holes that are data.
     zeros: Option<Arc<Vec<u8>>>,
-    /// Open fragments in the order of opening.
+    /// The open fragments, one of a category at most.
     open: Vec<Fragment>,
     result: Segmented,
     content: Current,
@@ -164,10 +163,10 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
 
     /// Emits the open fragments of a category of which nothing comes any more.
     pub fn close(&mut self, category: Category) -> Result<()> {
-        while let Some(index) = self.open.iter().position(|open| open.category == category) {
-            self.seal(index)?;
+        match self.open.iter().position(|open| open.category == category) {
+            Some(index) => self.seal(index),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Emits the open fragments and tells what was made of all content.
@@ -242,20 +241,17 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         }
     }
 
-    /// Puts the end of the current content into a fragment: the fullest with room for it.
+    /// Puts the end of the current content into the fragment of its category.
     fn share(&mut self, category: Category, bytes: &[u8]) -> Result<()> {
-        let of_category = |open: &(usize, &Fragment)| open.1.category == category;
-        let fits = |open: &(usize, &Fragment)| open.1.bytes.len() + bytes.len() <= self.unit;
-        let len = |open: &(usize, &Fragment)| open.1.bytes.len();
-        let all = || self.open.iter().enumerate().filter(of_category);
-        let index = match all().filter(fits).max_by_key(len) {
-            Some((index, _)) => index,
+        let of_category = |open: &Fragment| open.category == category;
+        if let Some(index) = self.open.iter().position(of_category)
+            && self.open[index].bytes.len() + bytes.len() > self.unit
+        {
+            self.seal(index)?;
+        }
+        let index = match self.open.iter().position(of_category) {
+            Some(index) => index,
             None => {
-                if all().count() >= OPEN
-                    && let Some((fullest, _)) = all().max_by_key(len)
-                {
-                    self.seal(fullest)?;
-                }
                 self.open.push(Fragment {
                     category,
                     bytes: Vec::new(),
