@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,16 +14,28 @@ struct Vector {
     image: PathBuf,
     manifest: PathBuf,
     options: Vec<String>,
+    /// Further files of the image, as the program's options.
+    devices: Vec<String>,
 }
 
 impl Vector {
     fn options(&self) -> Vec<&str> {
         self.options.iter().map(String::as_str).collect()
     }
+
+    fn more(&self) -> Vec<&str> {
+        self.devices.iter().map(String::as_str).collect()
+    }
+
+    /// Makes the arguments of a command that reads the image.
+    fn args<'a>(&'a self, command: impl IntoIterator<Item = &'a str>) -> Vec<&'a OsStr> {
+        let words = command.into_iter().chain(self.more()).map(OsStr::new);
+        words.chain([self.image.as_os_str()]).collect()
+    }
 }
 
 /// The formats that are read, and how many images of each there are at least.
-const FORMATS: [(&str, usize); 2] = [("dwarfs", 31), ("squashfs", 28)];
+const FORMATS: [(&str, usize); 3] = [("dwarfs", 31), ("squashfs", 28), ("erofs", 47)];
 
 /// Lists the vectors, with packed images unpacked into a directory.
 fn all_vectors(vectors: &Path, work: &Path) -> Vec<Vector> {
@@ -40,6 +53,9 @@ fn vectors_of(format: &str, vectors: &Path, work: &Path) -> Vec<Vector> {
     let rows = index
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    // images of several formats have the same names
+    let work = work.join(format);
+    std::fs::create_dir_all(&work).expect("a directory");
     let mut found = Vec::new();
     for row in rows.filter(|row| row["format"] == format) {
         let text = |key: &str| {
@@ -48,8 +64,18 @@ fn vectors_of(format: &str, vectors: &Path, work: &Path) -> Vec<Vector> {
                 .unwrap_or_else(|| panic!("{key}"))
                 .to_owned()
         };
+        let extra = row["extra"].as_array().expect("extra files").iter();
+        let devices = extra.flat_map(|file| {
+            let file = vectors.join("images").join(file.as_str().expect("a file"));
+            let file = unpacked(&file, &work);
+            [
+                "--device".to_owned(),
+                file.to_str().expect("UTF-8").to_owned(),
+            ]
+        });
         found.push(Vector {
-            image: unpacked(&vectors.join("images").join(text("file")), work),
+            devices: devices.collect(),
+            image: unpacked(&vectors.join("images").join(text("file")), &work),
             manifest: vectors.join(text("manifest")),
             options: row["compare"]
                 .as_array()
@@ -83,12 +109,7 @@ fn listings_equal_the_manifests() {
     let Some(shared) = vectors() else { return };
     let work = scratch();
     for vector in all_vectors(&shared, work.path()) {
-        let listing = run([
-            Path::new("ls"),
-            Path::new("-R"),
-            Path::new("--json"),
-            &vector.image,
-        ]);
+        let listing = run(vector.args(["ls", "-R", "--json"]));
         let file = work.path().join("listing.jsonl");
         std::fs::write(&file, listing.stdout).expect("the listing is written");
         let mut options = vector.options();
@@ -106,7 +127,7 @@ fn extracted_trees_equal_the_manifests() {
     let work = scratch();
     for vector in all_vectors(&shared, work.path()) {
         let to = work.path().join("extracted");
-        run([Path::new("extract"), &vector.image, Path::new("-o"), &to]);
+        run(vector.args(["extract", "-o", to.to_str().expect("UTF-8")]));
         compare(&shared, &vector.options(), &vector.manifest, &to);
         std::fs::remove_dir_all(&to).expect("the tree is removed");
     }
@@ -120,7 +141,7 @@ fn mounted_trees_equal_the_manifests() {
     }
     let work = scratch();
     for vector in all_vectors(&shared, work.path()) {
-        let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &[]);
+        let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &vector.more());
         compare(&shared, &vector.options(), &vector.manifest, &mounted.0);
     }
 }

@@ -6,6 +6,7 @@
 //! checked when it is used, each time, so that damage is an error of those who meet it. No object is
 //! kept for an inode.
 
+mod cluster;
 mod config;
 mod device;
 mod directory;

@@ -7,9 +7,12 @@
 //! and zstd are kept per thread; those of xz and LZMA are made for each unit and may take a
 //! dictionary of `MAX_DICTIONARY` bytes on top of the buffer.
 
+mod deflate;
 mod lz4;
 mod lzma;
 mod lzo;
+mod micro_lzma;
+mod part;
 mod xz;
 mod zlib;
 mod zstd;
@@ -22,6 +25,9 @@ use model::{Error, Result};
 
 /// The largest dictionary that a stream may ask for, in bytes: that of `xz -9`.
 pub const MAX_DICTIONARY: u64 = 64 << 20;
+
+/// The longest content of a stream of which a part is wanted, in bytes: that of EROFS.
+pub const MAX_CONTENT: usize = 12 << 20;
 
 /// A codec of units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +44,10 @@ pub enum UnitCodec {
     Lz4,
     /// A zstd frame.
     Zstd,
+    /// Deflate without a header.
+    Deflate,
+    /// LZMA with a header of one byte; its content must be as long as the room.
+    MicroLzma,
 }
 
 impl UnitCodec {
@@ -57,6 +67,24 @@ impl UnitCodec {
             Self::Xz => xz::decode(stream, room),
             Self::Lz4 => lz4::decode(stream, room),
             Self::Zstd => zstd::decode(stream, room),
+            Self::Deflate => deflate::decode(stream, room),
+            Self::MicroLzma => micro_lzma::decode(stream, room),
+        }
+    }
+
+    /// Fills `room` with the first bytes of the content of a stream, which may have more: LZ4, zstd,
+    /// Deflate (both up to `MAX_CONTENT` bytes) and MicroLZMA.
+    ///
+    /// `Corrupt` for a stream that is damaged or has less content, `Unsupported` for other codecs.
+    pub fn decode_part(self, stream: &[u8], room: &mut [u8]) -> Result<()> {
+        match self {
+            Self::Lz4 => lz4::decode_part(stream, room),
+            Self::MicroLzma => micro_lzma::decode_part(stream, room),
+            Self::Zstd => part::decode("zstd", room, |room| zstd::fill(stream, room)),
+            Self::Deflate => part::decode("deflate", room, |room| deflate::fill(stream, room)),
+            Self::Zlib | Self::Lzma | Self::Lzo | Self::Xz => {
+                Err(Error::unsupported(format!("{self:?}: parts of streams")))
+            }
         }
     }
 }

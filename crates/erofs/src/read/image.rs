@@ -13,7 +13,7 @@ use model::{
 
 use super::Erofs;
 use super::inode::Node;
-use super::map::{Map, Place};
+use super::map::{Map, Place, Run, Storage};
 
 /// Bits of a cursor that count entries: a block has fewer than 2^16 of them.
 const ENTRY_BITS: u32 = 16;
@@ -103,7 +103,84 @@ impl Erofs {
                 self.read_stored(address.skip(skip), buf, keep)
             }
             Place::Inline(spot) => self.read_metadata(spot.skip(skip), buf),
+            Place::Cluster(cluster) => self.read_cluster(&cluster, skip, buf),
+            Place::Packed(offset) => {
+                let packed = self.packed_for(node)?;
+                self.read_exactly(packed, offset.saturating_add(skip), buf)
+            }
         }
+    }
+
+    /// Gives the packed inode for the fragments of another. `Corrupt` if there is none, and for the
+    /// special inodes, which would go round in a circle.
+    fn packed_for(&self, node: &Node) -> Result<&Node> {
+        let special = [&self.packed, &self.metabox].into_iter().flatten();
+        let mut special = special.map(|special| special.nid);
+        match &self.packed {
+            Some(packed) if special.all(|nid| nid != node.nid) => Ok(packed),
+            _ => Err(Error::corrupt("a fragment without a packed inode")),
+        }
+    }
+}
+
+/// Makes the extent of a run that is not in the packed inode.
+fn extent_of(run: &Run) -> Extent {
+    let block = match run.place {
+        Place::Hole => None,
+        Place::Stored(address) => Some(address.rank()),
+        Place::Inline(spot) => Some(spot.at),
+        Place::Packed(offset) => Some(offset),
+        Place::Cluster(cluster) => Some(match cluster.storage {
+            Storage::Device(address) => address.rank(),
+            Storage::Inline(spot) => spot.at,
+        }),
+    };
+    let source = block.map_or(ExtentSource::Hole, |block| ExtentSource::Block {
+        block,
+        offset: 0,
+    });
+    Extent {
+        offset: run.start,
+        len: run.len,
+        source,
+    }
+}
+
+impl Erofs {
+    /// Shows the extents of a run that is in the packed inode.
+    fn packed_extents(
+        &self,
+        node: &Node,
+        run: &Run,
+        offset: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let packed = self.packed_for(node)?;
+        let end = offset.saturating_add(run.len);
+        if end > packed.size {
+            let size = packed.size;
+            return Err(node.locate(Error::corrupt(format!(
+                "a fragment up to {end:#x} of a packed inode of {size:#x} bytes"
+            ))));
+        }
+        let mut map = Map::new(self, packed)?;
+        let mut at = offset;
+        while at < end {
+            let part = map.run_at(at)?;
+            let skip = at - part.start;
+            let len = part.len.saturating_sub(skip).min(end - at);
+            let mut extent = extent_of(&part);
+            extent.offset = run.start.saturating_add(at - offset);
+            extent.len = len;
+            if let ExtentSource::Block { offset, .. } = &mut extent.source {
+                *offset = skip;
+            }
+            if visit(extent).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            at = at.saturating_add(len);
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -225,20 +302,11 @@ impl Image for Erofs {
         let mut at = from;
         while at < node.size {
             let run = map.run_at(at)?;
-            let block = |block| ExtentSource::Block { block, offset: 0 };
-            let source = match run.place {
-                Place::Hole => ExtentSource::Hole,
-                Place::Stored(address) => block(address.rank()),
-                Place::Inline(spot) => block(spot.at),
+            let step = match run.place {
+                Place::Packed(offset) => self.packed_extents(&node, &run, offset, visit)?,
+                _ => visit(extent_of(&run)),
             };
-            let (offset, len) = (run.start, run.len);
-            if visit(Extent {
-                offset,
-                len,
-                source,
-            })
-            .is_break()
-            {
+            if step.is_break() {
                 break;
             }
             at = run.end();

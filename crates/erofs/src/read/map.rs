@@ -7,15 +7,25 @@
 //! found from the metadata each time; a map keeps a small window of it and no list of runs.
 
 mod chunks;
+mod clusters;
+mod extents;
 mod flat;
+mod header;
+mod indexes;
+mod window;
 
-use model::{Error, Result};
+use model::Result;
 
 use super::Erofs;
+use super::config::Algorithm;
 use super::device::Address;
 use super::inode::{Layout, Node};
 use super::metadata::Spot;
+use crate::layout::compressed::advise;
 use chunks::Chunks;
+use clusters::Clusters;
+use extents::Extents;
+use header::Header;
 
 /// Where the bytes of a run are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +36,51 @@ pub(crate) enum Place {
     Stored(Address),
     /// As they are, in metadata.
     Inline(Spot),
+    /// In the packed inode, from this offset on.
+    Packed(u64),
+    /// In a cluster, from its start on.
+    Cluster(Cluster),
+}
+
+/// Where the stored bytes of a cluster are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// On a device.
+    Device(Address),
+    /// In metadata.
+    Inline(Spot),
+}
+
+impl Storage {
+    /// Makes the place of bytes that are stored as they are.
+    fn place(self, skip: u64) -> Place {
+        match self {
+            Self::Device(address) => Place::Stored(address.skip(skip)),
+            Self::Inline(spot) => Place::Inline(spot.skip(skip)),
+        }
+    }
+}
+
+impl std::fmt::Display for Storage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Device(address) => write!(f, "{address}"),
+            Self::Inline(spot) => write!(f, "{spot}"),
+        }
+    }
+}
+
+/// Compressed bytes and how long their content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cluster {
+    pub(crate) storage: Storage,
+    /// Stored bytes, padding too; at most `CLUSTER_MAX`.
+    pub(crate) stored: u64,
+    /// Bytes of content; at most `DECODED_MAX`.
+    pub(crate) decoded: u64,
+    pub(crate) algorithm: Algorithm,
+    /// There is more content than that.
+    pub(crate) partial: bool,
 }
 
 impl std::fmt::Display for Place {
@@ -34,6 +89,12 @@ impl std::fmt::Display for Place {
             Self::Hole => f.write_str("hole"),
             Self::Stored(address) => write!(f, "stored {address}"),
             Self::Inline(spot) => write!(f, "inline {spot}"),
+            Self::Packed(offset) => write!(f, "packed {offset:#x}"),
+            Self::Cluster(cluster) => {
+                let (name, partial) = (cluster.algorithm.name(), cluster.partial);
+                write!(f, "{name} {}+{:#x}", cluster.storage, cluster.stored)?;
+                f.write_str(if partial { " partial" } else { "" })
+            }
         }
     }
 }
@@ -64,6 +125,10 @@ pub(crate) struct Map<'a> {
 enum Kind {
     Flat,
     Chunks(Chunks),
+    Clusters(Clusters),
+    Extents(Extents),
+    /// All content is in the packed inode.
+    Packed(u64),
 }
 
 impl<'a> Map<'a> {
@@ -72,9 +137,7 @@ impl<'a> Map<'a> {
         let kind = match node.layout {
             Layout::Plain | Layout::Inline => Ok(Kind::Flat),
             Layout::Chunks => Chunks::new(image, node).map(Kind::Chunks),
-            Layout::CompressedFull | Layout::CompressedCompact => {
-                Err(Error::unsupported("compressed content"))
-            }
+            Layout::CompressedFull | Layout::CompressedCompact => compressed(image, node),
         };
         let kind = kind.map_err(|error| node.locate(error))?;
         Ok(Self { image, node, kind })
@@ -85,6 +148,7 @@ impl<'a> Map<'a> {
         match &self.kind {
             Kind::Flat => 2,
             Kind::Chunks(chunks) => chunks.count(self.node),
+            Kind::Clusters(_) | Kind::Extents(_) | Kind::Packed(_) => u64::MAX,
         }
     }
 
@@ -93,7 +157,26 @@ impl<'a> Map<'a> {
         let run = match &mut self.kind {
             Kind::Flat => flat::run_at(self.image, self.node, position),
             Kind::Chunks(chunks) => chunks.run_at(self.image, self.node, position),
+            Kind::Clusters(clusters) => clusters.run_at(self.image, self.node, position),
+            Kind::Extents(extents) => extents.run_at(self.image, self.node, position),
+            Kind::Packed(offset) => Ok(Run {
+                start: 0,
+                len: self.node.size,
+                place: Place::Packed(*offset),
+            }),
         };
         run.map_err(|error| self.node.locate(error))
     }
+}
+
+/// Begins to map compressed content.
+fn compressed(image: &Erofs, node: &Node) -> Result<Kind> {
+    let header = Header::read(image, node)?;
+    if let Some(offset) = header.whole_fragment() {
+        return Ok(Kind::Packed(offset));
+    }
+    if header::is_full(node) && header.has(advise::EXTENTS) {
+        return Extents::new(image, node, header).map(Kind::Extents);
+    }
+    Clusters::new(image, node, header).map(Kind::Clusters)
 }

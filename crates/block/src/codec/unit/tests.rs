@@ -59,16 +59,32 @@ fn encoded(codec: UnitCodec, raw: &[u8]) -> Vec<u8> {
             encoded.truncate(len);
             encoded
         }
+        UnitCodec::Deflate => {
+            let mut encoder =
+                flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(9));
+            encoder.write_all(raw).unwrap();
+            encoder.finish().unwrap()
+        }
+        UnitCodec::MicroLzma => {
+            // the header of .lzma is 13 bytes, the first of them the properties
+            let stream = lzma_stream(Stream::new_lzma_encoder(&options).unwrap(), raw);
+            let mut micro = stream[13..].to_vec();
+            assert_eq!(micro[0], 0);
+            micro[0] = !stream[0];
+            micro
+        }
     }
 }
 
-const ALL: [UnitCodec; 6] = [
+const ALL: [UnitCodec; 8] = [
     UnitCodec::Zlib,
     UnitCodec::Lzma,
     UnitCodec::Lzo,
     UnitCodec::Xz,
     UnitCodec::Lz4,
     UnitCodec::Zstd,
+    UnitCodec::Deflate,
+    UnitCodec::MicroLzma,
 ];
 
 #[test]
@@ -77,7 +93,9 @@ fn units_come_back() {
         for len in [1, 100, 8192, 1 << 20] {
             let raw = content(len);
             let stream = encoded(codec, &raw);
-            for spare in [0, 77] {
+            // nobody but the room tells MicroLZMA where it ends
+            let spares = if codec == UnitCodec::MicroLzma { 1 } else { 2 };
+            for spare in [0, 77].into_iter().take(spares) {
                 let mut room = vec![0xaa; len + spare];
                 let found = codec.decode(&stream, &mut room).unwrap();
                 assert_eq!(found, len, "{codec:?}");
@@ -85,6 +103,33 @@ fn units_come_back() {
             }
         }
     }
+}
+
+#[test]
+fn parts_come_back() {
+    let codecs = [
+        UnitCodec::Lz4,
+        UnitCodec::Zstd,
+        UnitCodec::Deflate,
+        UnitCodec::MicroLzma,
+    ];
+    for codec in codecs {
+        let raw = content(1 << 20);
+        let stream = encoded(codec, &raw);
+        for len in [1, 100, 8192, 700_000, 1 << 20] {
+            let mut room = vec![0xaa; len];
+            codec.decode_part(&stream, &mut room).unwrap();
+            assert!(room == raw[..len], "{codec:?} {len}");
+        }
+        let mut room = vec![0; (1 << 20) + 1];
+        let error = codec.decode_part(&stream, &mut room).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt, "{codec:?}: {error}");
+        let half = &stream[..stream.len() / 2];
+        let error = codec.decode_part(half, &mut room).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt, "{codec:?}: {error}");
+    }
+    let error = UnitCodec::Xz.decode_part(&[1], &mut [0]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Unsupported);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use model::{Error, Result};
-use zstd_safe::DCtx;
+use zstd_safe::{DCtx, ErrorCode};
 
 thread_local! {
     static DECODER: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
@@ -11,7 +11,24 @@ thread_local! {
 
 /// Decodes frames up to the end of the stream; no window is allocated.
 pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
-    let decoded = DECODER.with_borrow_mut(|slot| {
+    run(stream, room)?.map_err(damaged)
+}
+
+/// Decodes frames up to the end of the stream; `None` if they have more content than there is room
+/// for.
+pub(super) fn fill(stream: &[u8], room: &mut [u8]) -> Result<Option<usize>> {
+    match run(stream, room)? {
+        Ok(len) => Ok(Some(len)),
+        Err(code) if zstd_safe::get_error_name(code) == NO_ROOM => Ok(None),
+        Err(code) => Err(damaged(code)),
+    }
+}
+
+/// What zstd calls its error for a frame with more content than there is room for.
+const NO_ROOM: &str = "Destination buffer is too small";
+
+fn run(stream: &[u8], room: &mut [u8]) -> Result<std::result::Result<usize, ErrorCode>> {
+    DECODER.with_borrow_mut(|slot| {
         let context = match slot {
             Some(context) => context,
             None => slot.insert(
@@ -19,9 +36,11 @@ pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
             ),
         };
         Ok(context.decompress(room, stream))
-    })?;
-    decoded.map_err(|code| {
-        let name = zstd_safe::get_error_name(code).to_lowercase();
-        Error::corrupt(format!("zstd: {name}"))
     })
+}
+
+#[cold]
+fn damaged(code: ErrorCode) -> Error {
+    let name = zstd_safe::get_error_name(code).to_lowercase();
+    Error::corrupt(format!("zstd: {name}"))
 }

@@ -1,0 +1,30 @@
+//! Deflate without a header (RFC 1951), decoded by libdeflate.
+
+use std::cell::RefCell;
+
+use libdeflater::{DecompressionError, Decompressor};
+use model::{Error, Result};
+
+use super::too_long;
+
+thread_local! {
+    static DECODER: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
+}
+
+/// Decodes one stream.
+pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
+    fill(stream, room)?.ok_or_else(|| too_long("deflate", room))
+}
+
+/// Decodes one stream; `None` if it has more content than there is room for.
+pub(super) fn fill(stream: &[u8], room: &mut [u8]) -> Result<Option<usize>> {
+    let decoded = DECODER.with_borrow_mut(|slot| {
+        slot.get_or_insert_with(Decompressor::new)
+            .deflate_decompress(stream, room)
+    });
+    match decoded {
+        Ok(len) => Ok(Some(len)),
+        Err(DecompressionError::InsufficientSpace) => Ok(None),
+        Err(DecompressionError::BadData) => Err(Error::corrupt("deflate: damaged stream")),
+    }
+}

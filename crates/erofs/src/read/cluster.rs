@@ -1,0 +1,91 @@
+//! Clusters: stored bytes to content.
+//!
+//! In: a cluster and a range of its content. Out: these bytes, from the cache or decoded.
+//!
+//! **Invariant:** a cluster that is read whole is decoded straight into the reader's memory; only
+//! those that are read in part are kept. Stored and decoded lengths are within the format's bounds.
+
+use block::cache::Opened;
+use block::codec::unit::UnitCodec;
+use model::{Error, Result};
+
+use super::Erofs;
+use super::config::Algorithm;
+use super::map::{Cluster, Storage};
+use super::metadata::Area;
+use crate::layout::incompat;
+
+impl Erofs {
+    /// Reads content of a cluster from an offset on.
+    pub(crate) fn read_cluster(&self, cluster: &Cluster, skip: u64, buf: &mut [u8]) -> Result<()> {
+        let whole = skip == 0 && buf.len() as u64 == cluster.decoded;
+        let read = match whole && !cluster.partial {
+            true => self.decode(cluster, buf),
+            false => self.cache.read(self.key_of(cluster), skip, buf, || {
+                // up to 12 MiB, which the map has made sure of
+                let mut decoded = vec![0; usize::try_from(cluster.decoded).unwrap_or(0)];
+                self.decode(cluster, &mut decoded)?;
+                Ok(Opened::Decoded(decoded))
+            }),
+        };
+        read.map_err(|error| match cluster.storage {
+            Storage::Device(address) => error.at("cluster", address.at),
+            Storage::Inline(spot) => spot.locate(error, "cluster"),
+        })
+    }
+
+    /// Names a cluster's content in the cache: by where and how long it is, and how it is encoded.
+    fn key_of(&self, cluster: &Cluster) -> u128 {
+        let (area, at) = match cluster.storage {
+            Storage::Device(address) => (0, address.at),
+            Storage::Inline(spot) => match spot.area {
+                Area::Image => (1, spot.at),
+                Area::Metabox => (2, spot.at),
+            },
+        };
+        let kind = u128::from(cluster.algorithm.number()) << 1 | u128::from(cluster.partial);
+        let length = u128::from(cluster.decoded) << 8 | area << 4 | kind;
+        self.cache_key | length << 64 | u128::from(at)
+    }
+
+    /// Decodes all of a cluster that an extent has.
+    fn decode(&self, cluster: &Cluster, content: &mut [u8]) -> Result<()> {
+        let mut stored = vec![0; usize::try_from(cluster.stored).unwrap_or(0)];
+        match cluster.storage {
+            Storage::Device(address) => self.devices.read(address, &mut stored)?,
+            Storage::Inline(spot) => self.read_metadata(spot, &mut stored)?,
+        }
+        let codec = match cluster.algorithm {
+            Algorithm::Lz4 => UnitCodec::Lz4,
+            Algorithm::MicroLzma => UnitCodec::MicroLzma,
+            Algorithm::Deflate => UnitCodec::Deflate,
+            Algorithm::Zstd => UnitCodec::Zstd,
+        };
+        let lz4 = cluster.algorithm == Algorithm::Lz4;
+        if lz4 && !self.superblock.has(incompat::ZERO_PADDING) {
+            // the zeros are behind, and nobody knows where they begin
+            return codec.decode_part(&stored, content);
+        }
+        let stream = self.without_padding(&stored)?;
+        if cluster.partial {
+            return codec.decode_part(stream, content);
+        }
+        match codec.decode(stream, content)? {
+            found if found == content.len() => Ok(()),
+            found => Err(Error::corrupt(format!(
+                "expected {} decoded bytes, found {found}",
+                content.len()
+            ))),
+        }
+    }
+
+    /// Takes off the zeros in front of a stream, which are less than a block.
+    fn without_padding<'b>(&self, stored: &'b [u8]) -> Result<&'b [u8]> {
+        let block = usize::try_from(self.superblock.block_size()).unwrap_or(usize::MAX);
+        let zeros = stored.iter().take(block).take_while(|byte| **byte == 0);
+        match stored.split_at_checked(zeros.count()) {
+            Some((zeros, stream)) if !stream.is_empty() && zeros.len() < block => Ok(stream),
+            _ => Err(Error::corrupt("nothing but zeros")),
+        }
+    }
+}

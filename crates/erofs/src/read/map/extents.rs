@@ -1,0 +1,201 @@
+//! Compressed content as extents of any length, stored from any byte on (since Linux 6.15).
+//!
+//! Records of 16 or 32 bytes tell where their extents begin in the file and are found by halving. In
+//! shorter ones extents are as long as logical clusters; the shortest tell lengths only, behind the
+//! address of the first.
+
+use model::{Error, Result};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::header::{Extent, Header, known};
+use super::window::Window;
+use super::{Place, Run, Storage};
+use crate::layout::compressed::{ExtentRecord, advise};
+use crate::read::Erofs;
+use crate::read::device::Address;
+use crate::read::inode::Node;
+use crate::read::metadata::Spot;
+
+/// The length of records that are found by halving, at least, in bytes.
+const SORTED: u64 = 16;
+
+/// The length of records without an address in bytes.
+const LENGTHS: u64 = 4;
+
+/// Bytes of the address of the first extent.
+const ADDRESS: u64 = 8;
+
+/// A map of extents.
+#[derive(Debug)]
+pub(crate) struct Extents {
+    header: Header,
+    table: Spot,
+    /// The length of a record in bytes.
+    size: u64,
+    count: u64,
+    /// The size of logical clusters as a power of two, in bytes; for short records.
+    bits: u32,
+    window: Window,
+    /// A record without an address, and where its extent is: to go on from.
+    last: (u64, u64),
+}
+
+/// A record as numbers.
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    start: u64,
+    end: u64,
+    stored: u32,
+    at: u64,
+    is_last: bool,
+}
+
+impl Extents {
+    pub(super) fn new(image: &Erofs, node: &Node, header: Header) -> Result<Self> {
+        let shift = header.advise >> advise::EXTENT_SIZE_SHIFT & advise::EXTENT_SIZE_MASK;
+        let size = LENGTHS << shift;
+        let table = header.end.align(size);
+        let bits = header.bits(image);
+        let count = match size < SORTED {
+            true => node.size.div_ceil(1 << bits),
+            false => header.extents(),
+        };
+        let end = table.at.checked_add(count.saturating_mul(size));
+        if end.is_none_or(|end| end > image.area_len(table.area)) {
+            return Err(Error::corrupt(format!("{count} extents have no room")));
+        }
+        Ok(Self {
+            header,
+            table,
+            size,
+            count,
+            bits,
+            window: Window::new(table),
+            last: (u64::MAX, 0),
+        })
+    }
+
+    /// Finds the run at a position.
+    pub(super) fn run_at(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Run> {
+        let record = match self.size {
+            LENGTHS => self.by_lengths(image, node, position),
+            size if size < SORTED => self.by_number(image, node, position),
+            _ => self.by_halving(image, node, position),
+        }?;
+        let (start, len) = (record.start, record.end.saturating_sub(record.start));
+        if len == 0 || position < start || position >= record.end {
+            return Err(Error::corrupt(format!("no extent at {position:#x}")));
+        }
+        if record.is_last && self.header.has(advise::FRAGMENT) {
+            let high = match self.size {
+                LENGTHS => 0,
+                _ => record.at << 32,
+            };
+            let place = Place::Packed(u64::from(record.stored) | high);
+            return Ok(Run { start, len, place });
+        }
+        let stored = u64::from(record.stored & ExtentRecord::LENGTH_MASK);
+        if stored == 0 {
+            let place = Place::Hole;
+            return Ok(Run { start, len, place });
+        }
+        let algorithm = match record.stored >> ExtentRecord::FORMAT_SHIFT {
+            0 => None,
+            format => Some(known(format - 1)?),
+        };
+        let in_blocks = (record.at | stored) % image.superblock.block_size() == 0;
+        let extent = Extent {
+            start,
+            len,
+            storage: Storage::Device(Address {
+                device: 0,
+                at: record.at,
+            }),
+            stored,
+            algorithm,
+            partial: record.stored & ExtentRecord::PARTIAL != 0,
+            interlaced: self.header.has(advise::INTERLACED) && in_blocks,
+        };
+        extent.run(image, position)
+    }
+
+    /// Reads a record; what its form does not have is zero.
+    fn record(&mut self, image: &Erofs, start: Spot) -> Result<ExtentRecord> {
+        let len = usize::try_from(self.size).unwrap_or(0);
+        let mut record = ExtentRecord::new_zeroed();
+        let bytes = self.window.get(image, start, len)?;
+        for (to, from) in record.as_mut_bytes().iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        Ok(record)
+    }
+
+    /// Finds the record of a position by adding the lengths of all before it, from the last on.
+    fn by_lengths(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
+        let wanted = position >> self.bits;
+        let (mut number, mut at) = self.last;
+        if number > wanted {
+            let mut first = [0; ADDRESS as usize];
+            image.read_metadata(self.table, &mut first)?;
+            (number, at) = (0, u64::from_le_bytes(first));
+        }
+        let records = self.table.skip(ADDRESS);
+        while number < wanted {
+            let record = self.record(image, records.skip(number * self.size))?;
+            let stored = record.stored.get() & ExtentRecord::LENGTH_MASK;
+            at = at.saturating_add(u64::from(stored));
+            number += 1;
+        }
+        self.last = (number, at);
+        let record = self.record(image, records.skip(wanted * self.size))?;
+        Ok(self.cluster(node, wanted, record.stored.get(), at))
+    }
+
+    /// Finds the record of a position by its number.
+    fn by_number(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
+        let number = position >> self.bits;
+        let record = self.record(image, self.table.skip(number * self.size))?;
+        let at = u64::from(record.start.get());
+        Ok(self.cluster(node, number, record.stored.get(), at))
+    }
+
+    fn cluster(&self, node: &Node, number: u64, stored: u32, at: u64) -> Record {
+        let start = number << self.bits;
+        let end = start.saturating_add(1 << self.bits);
+        Record {
+            start,
+            end: end.min(node.size),
+            stored,
+            at,
+            is_last: end >= node.size,
+        }
+    }
+
+    /// Finds the last record that begins at or before a position.
+    fn by_halving(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
+        let (mut low, mut high) = (0, self.count);
+        let (mut found, mut end) = (None, node.size);
+        while low < high {
+            let middle = low.midpoint(high);
+            let spot = self.table.skip(middle.saturating_mul(self.size));
+            let record = self.record(image, spot)?;
+            let start =
+                u64::from(record.logical.get()) | u64::from(record.logical_high.get()) << 32;
+            if start > position {
+                (high, end) = (middle, start.min(node.size));
+            } else {
+                low = middle + 1;
+                found = Some((start, record));
+            }
+        }
+        let (start, record) =
+            found.ok_or_else(|| Error::corrupt(format!("no extent at {position:#x}")))?;
+        Ok(Record {
+            start,
+            end,
+            stored: record.stored.get(),
+            at: u64::from(record.start.get()) | u64::from(record.start_high.get()) << 32,
+            is_last: low >= self.count,
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! What a compressed file's map begins with, and what all kinds of maps of them share.
+
+use model::{Error, Result};
+
+use super::{Cluster, Place, Storage};
+use crate::layout::compressed::{CLUSTER_MAX, ClusterType, DECODED_MAX, MapHeader, advise};
+use crate::read::Erofs;
+use crate::read::config::Algorithm;
+use crate::read::inode::{Layout, Node};
+use crate::read::metadata::Spot;
+
+/// The header of a map, in plain numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Header {
+    /// Where it ends.
+    pub(super) end: Spot,
+    low: u32,
+    pub(super) advise: u16,
+    algorithms: u8,
+    cluster_bits: u8,
+}
+
+impl Header {
+    pub(super) fn read(image: &Erofs, node: &Node) -> Result<Self> {
+        let spot = node.end().align(size_of::<MapHeader>() as u64);
+        let raw: MapHeader = image.fetch(spot)?;
+        Ok(Self {
+            end: spot.skip(size_of::<MapHeader>() as u64),
+            low: raw.low.get(),
+            advise: raw.advise.get(),
+            algorithms: raw.algorithms,
+            cluster_bits: raw.cluster_bits,
+        })
+    }
+
+    /// Tells the offset in the packed inode if all content is there.
+    pub(super) fn whole_fragment(&self) -> Option<u64> {
+        if self.cluster_bits & MapHeader::WHOLE_FRAGMENT == 0 {
+            return None;
+        }
+        let [a, b] = self.advise.to_le_bytes();
+        let rest = self.cluster_bits & !MapHeader::WHOLE_FRAGMENT;
+        let high = u32::from_le_bytes([a, b, self.algorithms, rest]);
+        Some(u64::from(self.low) | u64::from(high) << 32)
+    }
+
+    pub(super) fn has(&self, bits: u16) -> bool {
+        self.advise & bits != 0
+    }
+
+    /// Tells the size of logical clusters as a power of two, in bytes.
+    pub(super) fn bits(&self, image: &Erofs) -> u32 {
+        image.superblock.block_bits + u32::from(self.cluster_bits & MapHeader::BITS_MASK)
+    }
+
+    /// Tells the bytes of the last cluster, if that follows the indexes.
+    pub(super) fn inline_len(&self) -> Option<u64> {
+        let [_, _, low, high] = self.low.to_le_bytes();
+        self.has(advise::INLINE_CLUSTER)
+            .then(|| u64::from(u16::from_le_bytes([low, high])))
+    }
+
+    /// Tells the offset of the last extent in the packed inode, low bits.
+    pub(super) fn fragment(&self) -> Option<u64> {
+        self.has(advise::FRAGMENT).then(|| u64::from(self.low))
+    }
+
+    /// Tells the number of extents.
+    pub(super) fn extents(&self) -> u64 {
+        let high = u16::from_le_bytes([self.algorithms, self.cluster_bits]);
+        u64::from(self.low) | u64::from(high) << 32
+    }
+
+    /// Finds the algorithm of a type of logical clusters; `None` for what is not compressed.
+    pub(super) fn algorithm(&self, kind: ClusterType) -> Result<Option<Algorithm>> {
+        let number = match kind {
+            ClusterType::Head1 => self.algorithms & 0x0f,
+            ClusterType::Head2 => self.algorithms >> 4,
+            ClusterType::Plain | ClusterType::NonHead => return Ok(None),
+        };
+        known(u32::from(number)).map(Some)
+    }
+}
+
+/// Finds an algorithm by its number. `Unsupported` for one that is not known.
+pub(super) fn known(number: u32) -> Result<Algorithm> {
+    let unknown = || Error::unsupported(format!("unknown algorithm {number}"));
+    Algorithm::from_number(number).ok_or_else(unknown)
+}
+
+/// An extent that is stored somewhere as a cluster.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) start: u64,
+    pub(super) len: u64,
+    pub(super) storage: Storage,
+    pub(super) stored: u64,
+    /// `None` for what is not compressed.
+    pub(super) algorithm: Option<Algorithm>,
+    pub(super) partial: bool,
+    /// What is not compressed keeps each byte's position in its block.
+    pub(super) interlaced: bool,
+}
+
+impl Extent {
+    /// Tells the run of the extent that holds a position: its start, its length, its place.
+    pub(super) fn run(&self, image: &Erofs, position: u64) -> Result<super::Run> {
+        let run = |start, len, place| super::Run { start, len, place };
+        if let Some(algorithm) = self.algorithm {
+            if self.stored > CLUSTER_MAX || self.len > DECODED_MAX {
+                return Err(Error::corrupt(format!(
+                    "a cluster of {} bytes for {} at {:#x}",
+                    self.stored, self.len, self.start
+                )));
+            }
+            let cluster = Cluster {
+                storage: self.storage,
+                stored: self.stored,
+                decoded: self.len,
+                algorithm,
+                partial: self.partial,
+            };
+            return Ok(run(self.start, self.len, Place::Cluster(cluster)));
+        }
+        if self.len > self.stored {
+            return Err(Error::corrupt(format!(
+                "{} bytes at {:#x} are stored in {}",
+                self.len, self.start, self.stored
+            )));
+        }
+        let block = image.superblock.block_size();
+        // the first block's part is at the end; what follows is at the start
+        let first = (block - self.start % block).min(self.len);
+        if !self.interlaced || self.len == 0 {
+            return Ok(run(self.start, self.len, self.storage.place(0)));
+        }
+        let in_block = block - self.start % block;
+        let skip = self.stored.checked_sub(in_block);
+        let skip = skip.ok_or_else(|| Error::corrupt("less than a block is interlaced"))?;
+        if position < self.start.saturating_add(first) {
+            return Ok(run(self.start, first, self.storage.place(skip)));
+        }
+        let start = self.start.saturating_add(first);
+        Ok(run(start, self.len - first, self.storage.place(0)))
+    }
+}
+
+/// Tells whether a node's indexes are full ones.
+pub(super) fn is_full(node: &Node) -> bool {
+    node.layout == Layout::CompressedFull
+}

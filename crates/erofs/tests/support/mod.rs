@@ -1,0 +1,87 @@
+//! Finds the shared test vectors and opens images of them.
+
+#![allow(dead_code, reason = "each test binary uses another part of this")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "only tests use this"
+)]
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use block::{MemorySource, ReadAt};
+use model::Result;
+use serde_json::Value;
+use sinterfs_erofs::read::{Erofs, OpenOptions};
+
+/// Finds the shared test vectors. Prints why and gives `None` if they are not there; panics instead
+/// where `CI` is `true`.
+pub fn vectors() -> Option<PathBuf> {
+    let root = match std::env::var_os("SINTER_SHARED") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+    };
+    let path = root.join("vectors");
+    if path.exists() {
+        return Some(path);
+    }
+    let why = format!("{} is missing (set SINTER_SHARED)", path.display());
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
+    println!("SKIPPED: {why}");
+    None
+}
+
+/// Reads a file, unpacking it if its name ends in `.gz`.
+pub fn read_file(path: &Path) -> Vec<u8> {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return bytes;
+    }
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&bytes[..])
+        .read_to_end(&mut unpacked)
+        .unwrap();
+    unpacked
+}
+
+/// An image of the vectors, in memory.
+pub struct Vector {
+    pub name: String,
+    pub image: Vec<u8>,
+    pub devices: Vec<Vec<u8>>,
+}
+
+/// Loads all images of a format.
+pub fn load(root: &Path, format: &str) -> Vec<Vector> {
+    let index = String::from_utf8(read_file(&root.join("images/INDEX.jsonl"))).unwrap();
+    let rows = index
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let file = |name: &Value| read_file(&root.join("images").join(name.as_str().unwrap()));
+    rows.filter(|row| row["format"] == format)
+        .map(|row| Vector {
+            name: row["name"].as_str().unwrap().to_owned(),
+            image: file(&row["file"]),
+            devices: match format {
+                "erofs" => row["extra"].as_array().unwrap().iter().map(file).collect(),
+                _ => Vec::new(),
+            },
+        })
+        .collect()
+}
+
+/// Opens an image in memory with the default options.
+pub fn open(image: Vec<u8>, devices: &[Vec<u8>]) -> Result<Erofs> {
+    let sources = devices
+        .iter()
+        .map(|device| Arc::new(MemorySource(device.clone())) as Arc<dyn ReadAt>);
+    let options = OpenOptions {
+        devices: sources.collect(),
+        cache_bytes: 16 << 20,
+        ..OpenOptions::default()
+    };
+    Erofs::open(Arc::new(MemorySource(image)), &options)
+}
