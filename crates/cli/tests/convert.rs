@@ -5,10 +5,17 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use support::{Mounted, compare, is_root, make_tree, run, scratch, sinter, try_run, vectors};
+use support::{
+    KernelMount, Mounted, compare, is_root, kernel_mounts, make_tree, run, scratch, sinter,
+    try_run, vectors,
+};
+
+/// What SquashFS can't keep.
+const COARSE: &[&str] = &["--mtime-seconds", "--skip-xattr", "system.posix_acl"];
 
 /// What DwarFS can't keep.
 const LOST: &[&str] = &["--no-xattrs", "--drop", "link,nlink:lp"];
@@ -81,6 +88,117 @@ fn dwarfs_to_dwarfs_keeps_everything() {
         "{info}"
     );
     assert_eq!(fs::read_dir(work.path()).unwrap().count(), 5);
+}
+
+#[test]
+fn squashfs_of_other_tools_becomes_dwarfs() {
+    let (Some(shared), true) = (vectors(), is_root()) else {
+        return;
+    };
+    let work = scratch();
+    let new = work.path().join("new.dwarfs");
+    let tree = shared.join("manifests/small.jsonl.gz");
+    for name in [
+        "gzip",
+        "xz-bcj-x86",
+        "zstd-1m",
+        "tailends",
+        "offset",
+        "nopad",
+    ] {
+        let image = shared.join(format!("images/squashfs/{name}.img"));
+        let report = converted(&image, &new, &["-l1"]);
+        // the manifest's 5 attributes of regular files and directories
+        let losses = report["losses"].to_string();
+        assert!(
+            losses.contains("files with extended attributes"),
+            "{losses}"
+        );
+        check(&shared, &[LOST, COARSE].concat(), &tree, &new, work.path());
+        let strict = convert(&image, &new, &["--strict"]);
+        assert_eq!(strict.status.code(), Some(4), "{strict:?}");
+    }
+}
+
+#[test]
+fn to_squashfs_and_back_keeps_what_both_have() {
+    let (Some(shared), true, true) = (vectors(), is_root(), kernel_mounts("squashfs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    make_tree(&shared, &path("tree"), &["--size", "small"]);
+    let exact = ["--time-resolution", "1ns", "--keep-all-times", "-b1m"];
+    build(&path("tree"), &path("a.dwarfs"), &exact);
+    let report = converted(
+        &path("a.dwarfs"),
+        &path("b.squashfs"),
+        &["-C", "zstd:level=3"],
+    );
+    let losses = report["losses"].to_string();
+    for lost in ["finer than a second", "times of access"] {
+        assert!(losses.contains(lost), "{losses}");
+    }
+    let few = [
+        &["-C", "zstd:level=3", "-j3", "--cache-size=1"][..],
+        &["--memory=64m"],
+    ]
+    .concat();
+    converted(&path("a.dwarfs"), &path("again.squashfs"), &few);
+    assert!(fs::read(path("b.squashfs")).unwrap() == fs::read(path("again.squashfs")).unwrap());
+    let both = [LOST, COARSE].concat();
+    let mounted = KernelMount::new("squashfs", &path("b.squashfs"), &path("kernel"));
+    compare(&shared, &both, &path("tree"), &mounted.0);
+    drop(mounted);
+    converted(&path("b.squashfs"), &path("c.dwarfs"), &["-l1"]);
+    check(
+        &shared,
+        &both,
+        &path("tree"),
+        &path("c.dwarfs"),
+        work.path(),
+    );
+    // attributes, and links of all kinds, go from one SquashFS image to another
+    build(&path("tree"), &path("d.squashfs"), &[]);
+    let report = converted(
+        &path("d.squashfs"),
+        &path("e.sqfs"),
+        &["-C", "xz", "-b64k", "--tailends"],
+    );
+    assert_eq!(report["losses"], serde_json::json!([]));
+    let mounted = KernelMount::new("squashfs", &path("e.sqfs"), &path("kernel"));
+    compare(&shared, COARSE, &path("tree"), &mounted.0);
+}
+
+#[test]
+fn huge_sparse_files_are_converted_quickly() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    for (name, len) in [("small", 100_000_000_007), ("large", 2 << 40)] {
+        let file = fs::File::create(path("tree").join(name)).unwrap();
+        file.set_len(len).unwrap();
+        file.write_all_at(b"data", len / 3).unwrap();
+    }
+    build(&path("tree"), &path("a.dwarfs"), &[]);
+    let start = std::time::Instant::now();
+    converted(&path("a.dwarfs"), &path("b.squashfs"), &["--memory=64m"]);
+    converted(&path("b.squashfs"), &path("c.dwarfs"), &["-l1"]);
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+    let list = |name: &str| run([Path::new("ls"), Path::new("-l"), &path(name)]).stdout;
+    assert_eq!(list("c.dwarfs"), list("a.dwarfs"));
+    for (name, len) in [("small", 100_000_000_007_u64), ("large", 2 << 40)] {
+        let image = sinterfs::open(path("c.dwarfs"), &sinterfs::OpenOptions::default()).unwrap();
+        let image = image.image();
+        let ino = image
+            .lookup(image.info().root, name.as_bytes())
+            .unwrap()
+            .unwrap();
+        assert!(image.inode(ino).unwrap().allocated < 1 << 20);
+        let mut found = [0; 6];
+        image.read_at(ino, len / 3 - 1, &mut found).unwrap();
+        assert_eq!(&found, b"\0data\0");
+    }
 }
 
 #[test]

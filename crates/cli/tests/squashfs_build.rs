@@ -12,7 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use support::{compare, is_root, make_tree, scratch, sinter, skip, vectors};
+use support::{
+    KernelMount, compare, is_root, kernel_mounts, make_tree, scratch, sinter, skip, vectors,
+};
 
 /// What SquashFS can't keep.
 const LOST: &[&str] = &["--mtime-seconds", "--skip-xattr", "system.posix_acl"];
@@ -43,37 +45,6 @@ fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
     fs::read(image).unwrap()
 }
 
-/// An image that the kernel has mounted.
-struct KernelMount(PathBuf);
-
-impl KernelMount {
-    fn new(image: &Path, dir: PathBuf) -> Self {
-        fs::create_dir_all(&dir).unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "squashfs", "-o", "loop,ro"]);
-        let output = mount.args([image, &dir]).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        Self(dir)
-    }
-}
-
-impl Drop for KernelMount {
-    fn drop(&mut self) {
-        let status = Command::new("umount").arg(&self.0).status().unwrap();
-        assert!(status.success() || std::thread::panicking());
-    }
-}
-
-/// Tells whether the kernel can mount SquashFS from a file.
-fn kernel_mounts() -> bool {
-    let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    if is_root() && (known.contains("squashfs") || Path::new("/sys/module/squashfs").exists()) {
-        return true;
-    }
-    skip("the kernel does not mount SquashFS here");
-    false
-}
-
 /// Finds a tool wherever there is one: in PATH, and in the directories that `SINTER_PEER_SQUASHFS` names.
 fn tools(name: &str) -> Vec<PathBuf> {
     let more = std::env::var_os("SINTER_PEER_SQUASHFS").unwrap_or_default();
@@ -100,13 +71,13 @@ fn unpack(tool: &Path, image: &Path, to: &Path) {
 
 fn check(shared: &Path, source: &Path, image: &Path, work: &Path, more: &[&str]) {
     let compared = [LOST, more].concat();
-    let mounted = KernelMount::new(image, work.join("mnt"));
+    let mounted = KernelMount::new("squashfs", image, &work.join("mnt"));
     compare(shared, &compared, source, &mounted.0);
 }
 
 #[test]
 fn every_compression_is_read_by_all_readers() {
-    let (Some(shared), true) = (vectors(), kernel_mounts()) else {
+    let (Some(shared), true) = (vectors(), kernel_mounts("squashfs")) else {
         return;
     };
     let work = scratch();
@@ -136,7 +107,7 @@ fn every_compression_is_read_by_all_readers() {
 
 #[test]
 fn every_pair_of_switches_mounts() {
-    let (Some(shared), true) = (vectors(), kernel_mounts()) else {
+    let (Some(shared), true) = (vectors(), kernel_mounts("squashfs")) else {
         return;
     };
     let work = scratch();
@@ -179,7 +150,7 @@ fn every_pair_of_switches_mounts() {
 
 #[test]
 fn the_full_tree_and_a_huge_sparse_file() {
-    let (Some(shared), true) = (vectors(), kernel_mounts()) else {
+    let (Some(shared), true) = (vectors(), kernel_mounts("squashfs")) else {
         return;
     };
     let work = scratch();
@@ -187,7 +158,7 @@ fn the_full_tree_and_a_huge_sparse_file() {
     make_tree(&shared, &source, &["--huge"]);
     build(&source, &image, &["-l1", "--tailends"]);
     check(&shared, &source, &image, work.path(), &[]);
-    let mounted = KernelMount::new(&image, work.path().join("mnt"));
+    let mounted = KernelMount::new("squashfs", &image, &work.path().join("mnt"));
     let sparse = |dir: &Path| {
         let files = walk(dir)
             .into_iter()
@@ -245,7 +216,7 @@ fn sqfsdiff_finds_no_difference_to_mksquashfs() {
 
 #[test]
 fn a_directory_of_100000_names_is_found_by_its_index() {
-    if !kernel_mounts() {
+    if !kernel_mounts("squashfs") {
         return;
     }
     let work = scratch();
@@ -262,7 +233,7 @@ fn a_directory_of_100000_names_is_found_by_its_index() {
         }
     }
     build(&source, &image, &["-C", "lz4"]);
-    let mounted = KernelMount::new(&image, work.path().join("mnt"));
+    let mounted = KernelMount::new("squashfs", &image, &work.path().join("mnt"));
     let large = mounted.0.join("large");
     let mut found: Vec<_> = fs::read_dir(&large)
         .unwrap()
@@ -282,7 +253,7 @@ fn a_directory_of_100000_names_is_found_by_its_index() {
 
 #[test]
 fn as_many_owners_as_there_can_be_and_one_more() {
-    if !kernel_mounts() {
+    if !kernel_mounts("squashfs") {
         return;
     }
     let work = scratch();
@@ -296,7 +267,7 @@ fn as_many_owners_as_there_can_be_and_one_more() {
         std::os::unix::fs::chown(&path, Some(2 * n + 1), Some(2 * n + 2)).unwrap();
     }
     build(&source, &image, &["-C", "lz4"]);
-    let mounted = KernelMount::new(&image, work.path().join("mnt"));
+    let mounted = KernelMount::new("squashfs", &image, &work.path().join("mnt"));
     for n in (0..32_767u32).step_by(501).chain([32_766]) {
         let found = fs::metadata(mounted.0.join(n.to_string())).unwrap();
         assert_eq!((found.uid(), found.gid()), (2 * n + 1, 2 * n + 2));

@@ -257,7 +257,6 @@ pub(crate) fn pack(
         scratch: scratch(request),
         categorizers: request.categorizers.unwrap_or_default(),
         transform: transform(request)?,
-        ..::build::Options::default()
     };
     let scratch = Scratch::new(scratch(request));
     input.spill(&scratch)?;
@@ -274,6 +273,10 @@ pub(crate) fn pack(
     });
     let mut pipeline = packed.map_err(|error| interrupted(error, observer))?;
     input.add_untold(&mut pipeline.image.losses);
+    pipeline
+        .image
+        .losses
+        .extend(lost_times(format, input, &pipeline));
     pipeline.memory = pipeline.memory.saturating_add(input.cache_bytes());
     let report = BuildReport {
         format: format.name(),
@@ -285,6 +288,17 @@ pub(crate) fn pack(
     }
     output.commit()?;
     Ok(report)
+}
+
+/// Counts the times that an image has and a format without them does not keep.
+fn lost_times(format: &dyn Format, input: &OpenInput, pipeline: &PipelineReport) -> Option<Loss> {
+    let all = input.times().is_some_and(|(_, all)| all);
+    let tree = &pipeline.tree;
+    let lost = all && !format.knows(Asked::AllTimes);
+    lost.then(|| Loss {
+        what: "files with times of access and of inode change",
+        count: tree.directories + tree.files + tree.symlinks + tree.specials,
+    })
 }
 
 /// Says why work ended that was told to stop: whichever stage noticed first, the reason is the same.

@@ -133,3 +133,38 @@ pub fn peer(tool: &str) -> Option<PathBuf> {
     };
     Some(Path::new(&dir).join(tool))
 }
+
+/// An image that the kernel has mounted.
+pub struct KernelMount(pub PathBuf);
+
+impl KernelMount {
+    /// Mounts an image of a format, by the kernel's name for it, on a directory.
+    pub fn new(format: &str, image: &Path, dir: &Path) -> Self {
+        std::fs::create_dir_all(dir).expect("a mount point");
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-t", format, "-o", "loop,ro"])
+            .args([image, dir]);
+        let output = mount.output().expect("mount");
+        assert!(output.status.success(), "{output:?}");
+        Self(dir.to_owned())
+    }
+}
+
+impl Drop for KernelMount {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(&self.0).status();
+        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+/// Tells whether the kernel can mount images of a format from a file.
+pub fn kernel_mounts(format: &str) -> bool {
+    let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    let module = Path::new("/sys/module").join(format);
+    if is_root() && (known.contains(format) || module.exists()) {
+        return true;
+    }
+    skip(&format!("the kernel does not mount {format} here"));
+    false
+}
