@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
-#[path = "old_images/make.rs"]
+#[path = "old_images/make/mod.rs"]
 mod make;
 
 use std::io::Read;
