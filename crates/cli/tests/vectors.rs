@@ -145,3 +145,69 @@ fn mounted_trees_equal_the_manifests() {
         compare(&shared, &vector.options(), &vector.manifest, &mounted.0);
     }
 }
+
+/// A loop mount by the kernel that ends when dropped.
+struct KernelMount(PathBuf);
+
+impl KernelMount {
+    /// Mounts an image on a directory; `None` if the kernel does not.
+    fn new(image: &Path, dir: &Path, offset: u64) -> Option<Self> {
+        std::fs::create_dir_all(dir).expect("a mount point");
+        let options = format!("loop,ro,offset={offset}");
+        let output = Command::new("mount")
+            .args(["-t", "squashfs", "-o", &options])
+            .args([image, dir])
+            .output()
+            .expect("mount");
+        output.status.success().then(|| Self(dir.to_owned()))
+    }
+}
+
+impl Drop for KernelMount {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(&self.0).status();
+        assert!(status.is_ok_and(|status| status.success()), "umount");
+    }
+}
+
+#[test]
+fn the_kernel_shows_the_same() {
+    let Some(shared) = vectors() else { return };
+    if !is_root() {
+        return;
+    }
+    let (work, mut seen) = (scratch(), 0);
+    for vector in vectors_of("squashfs", &shared, work.path()) {
+        let offset = if vector.image.ends_with("offset.img") {
+            4096
+        } else {
+            0
+        };
+        let dir = work.path().join("kernel");
+        // LZMA, and an image without padding, are no images to the kernel
+        let Some(kernel) = KernelMount::new(&vector.image, &dir, offset) else {
+            continue;
+        };
+        let ours = Mounted::new(&vector.image, &work.path().join("mnt"), &[]);
+        compare(&shared, &[], &kernel.0, &ours.0);
+        seen += 1;
+    }
+    match seen {
+        0 => support::skip("the kernel mounts no SquashFS image here"),
+        _ => assert!(seen >= 26, "the kernel mounted only {seen} images"),
+    }
+}
+
+#[test]
+fn an_image_that_leads_out_is_refused() {
+    let Some(shared) = vectors() else { return };
+    let image = shared.join("upstream/squashfs-tools-ng/pathtraversal.sqfs");
+    let work = scratch();
+    let to = work.path().join("deep/inside");
+    let output = support::try_run([Path::new("extract"), &image, Path::new("-o"), &to]);
+    assert!(!output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("directory table at 0x"), "{told}");
+    let made: Vec<_> = std::fs::read_dir(work.path()).expect("a list").collect();
+    assert!(made.len() <= 1, "something was made outside of the target");
+}
