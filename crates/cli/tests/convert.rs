@@ -121,6 +121,26 @@ fn squashfs_of_other_tools_becomes_dwarfs() {
 }
 
 #[test]
+fn erofs_of_other_tools_becomes_squashfs() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("squashfs")) else {
+        return;
+    };
+    let work = scratch();
+    let new = work.path().join("new.squashfs");
+    let image = shared.join("images/erofs/full-lzma.img");
+    let report = converted(&image, &new, &["-C", "zstd:level=1"]);
+    assert!(
+        report["losses"].to_string().contains("POSIX ACLs"),
+        "{report}"
+    );
+    let mounted = KernelMount::new("squashfs", &new, &work.path().join("kernel"));
+    let tree = shared.join("manifests/full1.jsonl.gz");
+    // what mkfs.erofs adds of its own
+    let compared = [COARSE, &["--skip-xattr", "trusted.overlay.origin"]].concat();
+    compare(&shared, &compared, &tree, &mounted.0);
+}
+
+#[test]
 fn to_squashfs_and_back_keeps_what_both_have() {
     let (Some(shared), true, true) = (vectors(), is_root(), kernel_mounts("squashfs")) else {
         return;
@@ -220,6 +240,17 @@ fn what_is_lost_is_told_and_refused_if_strict() {
         "{words}"
     );
     fs::remove_file(path("new.dwarfs")).unwrap();
+    let media = ["-f", "squashfs", "--categorize=text,pcmaudio"];
+    let refused = convert(&path("old.dwarfs"), &path("new.squashfs"), &media);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    for kinds in [
+        "--categorize=text,binary",
+        "--categorize",
+        "--no-categorize",
+    ] {
+        let made = convert(&path("old.dwarfs"), &path("new.squashfs"), &[kinds]);
+        assert!(made.status.success(), "{made:?}");
+    }
     let strict = convert(
         &path("old.dwarfs"),
         &path("new.dwarfs"),

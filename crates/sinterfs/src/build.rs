@@ -365,12 +365,18 @@ pub(crate) fn create_options(
 /// Lists the options that not every format knows, and whether they are asked for.
 fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
     let per_file = &request.per_file;
+    // all kinds are all that the format can tell apart
+    let chosen = request
+        .categorizers
+        .filter(|&chosen| chosen != Categorizers::ALL);
+    let media = chosen.is_some_and(|chosen| chosen.audio || chosen.images);
     vec![
         (!request.by_category.is_empty(), Asked::CategoryCompression),
         (
             request.metadata_compression.is_some(),
             Asked::MetadataCompression,
         ),
+        (media, Asked::Media),
         (request.lookback.is_some(), Asked::Lookback),
         (request.time_resolution.is_some(), Asked::TimeResolution),
         (request.keep_all_times, Asked::AllTimes),

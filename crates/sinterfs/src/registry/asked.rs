@@ -13,6 +13,8 @@ pub enum Asked {
     CategoryCompression,
     /// Another compression for metadata.
     MetadataCompression,
+    /// Audio or images in blocks of their own.
+    Media,
     /// A bound of how far back repeats are looked for.
     Lookback,
     /// A unit of times.
@@ -45,6 +47,7 @@ impl Asked {
         match self {
             Self::CategoryCompression => "--compression CATEGORY::CODEC",
             Self::MetadataCompression => "--metadata-compression",
+            Self::Media => "--categorize=pcmaudio or fits",
             Self::Lookback => "--lookback",
             Self::TimeResolution => "--time-resolution",
             Self::AllTimes => "--keep-all-times",

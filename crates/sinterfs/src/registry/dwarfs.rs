@@ -84,6 +84,7 @@ impl Format for DwarfsFormat {
             option,
             Asked::CategoryCompression
                 | Asked::MetadataCompression
+                | Asked::Media
                 | Asked::Lookback
                 | Asked::TimeResolution
                 | Asked::AllTimes
