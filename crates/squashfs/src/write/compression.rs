@@ -66,10 +66,11 @@ const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
 const LZ4HC_LEVEL: RangeInclusive<i32> = 1..=12;
 const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 
-/// The levels where none is asked for, as mksquashfs has them; it does not let those of LZMA be chosen.
+/// The levels where none is asked for: those of mksquashfs, but for LZ4, of which it takes the highest:
+/// that is a fifth slower than the one before for 0.06 % of size.
 const GZIP_DEFAULT: i32 = 9;
 const LZMA_DEFAULT: u32 = 6;
-const LZ4HC_DEFAULT: i32 = 12;
+const LZ4HC_DEFAULT: i32 = 11;
 const ZSTD_DEFAULT: i32 = 15;
 
 /// The highest level that the compressor options of gzip can tell.
