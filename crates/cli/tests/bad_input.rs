@@ -185,14 +185,16 @@ fn a_full_disk_leaves_nothing() {
         .arg(&small)
         .status();
     assert!(mount.unwrap().success());
-    let output = try_run([
-        Path::new("build"),
-        &source,
-        Path::new("-o"),
-        &small.join("image"),
-        Path::new("-q"),
-    ]);
-    let left = fs::read_dir(&small).unwrap().count();
+    let built = ["image.dwarfs", "image.squashfs"].map(|name| {
+        let output = try_run([
+            Path::new("build"),
+            &source,
+            Path::new("-o"),
+            &small.join(name),
+            Path::new("-q"),
+        ]);
+        (output, fs::read_dir(&small).unwrap().count())
+    });
     assert!(
         Command::new("umount")
             .arg(&small)
@@ -200,8 +202,10 @@ fn a_full_disk_leaves_nothing() {
             .unwrap()
             .success()
     );
-    fails(&output, 7, "space");
-    assert_eq!(left, 0);
+    for (output, left) in built {
+        fails(&output, 7, "space");
+        assert_eq!(left, 0);
+    }
 }
 
 #[test]
@@ -217,12 +221,17 @@ fn a_killed_or_interrupted_build_leaves_nothing() {
         .map(|byte| b'0' + byte % 10)
         .collect();
     fs::write(source.join("digits"), digits).unwrap();
-    for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
+    for (name, signal, code) in [
+        ("image.dwarfs", Signal::INT, Some(130)),
+        ("image.squashfs", Signal::INT, Some(130)),
+        ("image.dwarfs", Signal::KILL, None),
+        ("image.squashfs", Signal::KILL, None),
+    ] {
         let mut child = sinter()
             .arg("build")
             .arg(&source)
             .args(["-q", "-C", "lzma:level=9", "-b", "1M", "-o"])
-            .arg(target.join("image"))
+            .arg(target.join(name))
             .stderr(Stdio::null())
             .spawn()
             .unwrap();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use support::{
-    KernelMount, compare, is_root, kernel_mounts, make_tree, scratch, sinter, skip, vectors,
+    KernelMount, compare, is_root, kernel_mounts, make_tree, run, scratch, sinter, skip, vectors,
 };
 
 /// What SquashFS can't keep.
@@ -73,6 +73,7 @@ fn check(shared: &Path, source: &Path, image: &Path, work: &Path, more: &[&str])
     let compared = [LOST, more].concat();
     let mounted = KernelMount::new("squashfs", image, &work.join("mnt"));
     compare(shared, &compared, source, &mounted.0);
+    run([Path::new("check"), Path::new("--deep"), image]);
 }
 
 #[test]
@@ -97,6 +98,10 @@ fn every_compression_is_read_by_all_readers() {
         if compression != "lzma" {
             check(&shared, &source, &image, work.path(), &[]);
         }
+        let extracted = path("extracted");
+        run([Path::new("extract"), &image, Path::new("-o"), &extracted]);
+        compare(&shared, LOST, &source, &extracted);
+        fs::remove_dir_all(&extracted).unwrap();
         for unsquashfs in tools("unsquashfs") {
             unpack(&unsquashfs, &image, &path("unpacked"));
             compare(&shared, LOST, &source, &path("unpacked"));

@@ -20,6 +20,9 @@ Examples:
   sinter build DIR -o dir.dwarfs -C pcmaudio/waveform::flac:level=8:exhaustive
                                                         a codec for one category
   sinter build DIR -o - | ssh host 'cat > dir.dwarfs'   to a pipe
+  sinter build DIR -o dir.squashfs                      a SquashFS image, by its extension
+  sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m      the smallest result of each block, with
+                                                        and without a filter for x86
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 
@@ -36,6 +39,11 @@ Content of each category has blocks of its own: text, code (of each machine: cod
 ...), pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64, AU; encoded with flac), fits/image
 (16-bit images in FITS files; with ricepp), incompressible (stored), and <default>, which is the rest.
 -C CATEGORY::CODEC chooses another codec, --categorize=KIND,.. what is told apart.
+
+SquashFS has one codec for everything: gzip[:level=1..12], lzo, lz4[:level=N], lz4hc[:level=1..12],
+xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...], zstd[:level=N], lzma[:level=0..9][:dict=SIZE]
+(which no kernel reads); blocks of 4k to 1m. Levels: 0 none; 1 lz4; 2 to 8 zstd; 9 xz. What mksquashfs'
+options are called here is in docs/formats/squashfs.md.
 
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]
