@@ -387,9 +387,9 @@ fn a_name_that_promises_another_format_is_refused() {
     let work = scratch();
     let tree = work.path().join("tree");
     fs::create_dir(&tree).unwrap();
-    let squashfs = work.path().join("image.squashfs");
+    let iso = work.path().join("image.iso");
     fails(
-        &try_run([Path::new("build"), &tree, Path::new("-o"), &squashfs]),
+        &try_run([Path::new("build"), &tree, Path::new("-o"), &iso]),
         4,
         "--format dwarfs",
     );

@@ -103,14 +103,10 @@ pub const SQUASHFS: [Level; 10] = [
     per_file("zstd:level=3", 17, Order::Similarity),
     per_file("zstd:level=6", 17, Order::Similarity),
     per_file("zstd:level=9", 18, Order::Similarity),
-    per_file("zstd:level=15", 17, Order::Similarity),
-    per_file("zstd:level=19", 18, Order::Similarity),
-    per_file("zstd:level=22", 20, Order::Similarity),
-    per_file(
-        "xz:level=9:extreme:bcj=x86,arm,arm64",
-        20,
-        Order::Similarity,
-    ),
+    per_file("zstd:level=9", 20, Order::Similarity),
+    per_file("zstd:level=17", 20, Order::Similarity),
+    per_file("zstd:level=19", 20, Order::Similarity),
+    per_file("xz:bcj=x86", 20, Order::Similarity),
 ];
 
 const fn per_file(compression: &'static str, block_bits: u8, order: Order) -> Level {
