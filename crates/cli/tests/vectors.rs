@@ -151,11 +151,11 @@ struct KernelMount(PathBuf);
 
 impl KernelMount {
     /// Mounts an image on a directory; `None` if the kernel does not.
-    fn new(image: &Path, dir: &Path, offset: u64) -> Option<Self> {
+    fn new(format: &str, image: &Path, dir: &Path, offset: u64) -> Option<Self> {
         std::fs::create_dir_all(dir).expect("a mount point");
         let options = format!("loop,ro,offset={offset}");
         let output = Command::new("mount")
-            .args(["-t", "squashfs", "-o", &options])
+            .args(["-t", format, "-o", &options])
             .args([image, dir])
             .output()
             .expect("mount");
@@ -176,25 +176,32 @@ fn the_kernel_shows_the_same() {
     if !is_root() {
         return;
     }
-    let (work, mut seen) = (scratch(), 0);
-    for vector in vectors_of("squashfs", &shared, work.path()) {
-        let offset = if vector.image.ends_with("offset.img") {
-            4096
-        } else {
-            0
-        };
-        let dir = work.path().join("kernel");
-        // LZMA, and an image without padding, are no images to the kernel
-        let Some(kernel) = KernelMount::new(&vector.image, &dir, offset) else {
-            continue;
-        };
-        let ours = Mounted::new(&vector.image, &work.path().join("mnt"), &[]);
-        compare(&shared, &[], &kernel.0, &ours.0);
-        seen += 1;
-    }
-    match seen {
-        0 => support::skip("the kernel mounts no SquashFS image here"),
-        _ => assert!(seen >= 26, "the kernel mounted only {seen} images"),
+    // LZMA of SquashFS, and an image without padding, are no images to the kernel; further devices of
+    // EROFS would have to be block devices
+    for (format, least) in [("squashfs", 26), ("erofs", 45)] {
+        let (work, mut seen) = (scratch(), 0);
+        let mut vectors = vectors_of(format, &shared, work.path());
+        vectors.retain(|vector| vector.devices.is_empty());
+        for vector in vectors {
+            let offset = if vector.image.ends_with("offset.img") {
+                4096
+            } else {
+                0
+            };
+            let dir = work.path().join("kernel");
+            let kernel = KernelMount::new(format, &vector.image, &dir, offset);
+            let Some(kernel) = kernel else {
+                continue;
+            };
+            let mnt = work.path().join("mnt");
+            let ours = Mounted::new(&vector.image, &mnt, &vector.more());
+            compare(&shared, &[], &kernel.0, &ours.0);
+            seen += 1;
+        }
+        match seen {
+            0 => support::skip(&format!("the kernel mounts no {format} image here")),
+            _ => assert!(seen >= least, "the kernel mounted only {seen} of {format}"),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! The format is described in `docs/formats/erofs.md`.
 
 pub mod check;
+pub mod composefs;
 pub mod dump;
 pub mod layout;
 pub mod read;

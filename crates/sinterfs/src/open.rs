@@ -25,6 +25,8 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// The files of an image's further devices, in their order.
     pub devices: Vec<PathBuf>,
+    /// The directory of the objects that composefs images refer to.
+    pub objects: Option<PathBuf>,
     /// The directory where further files of the image may be, by names that the image tells.
     pub beside: Option<PathBuf>,
 }
@@ -37,6 +39,7 @@ impl Default for OpenOptions {
             cache: None,
             limits: Limits::default(),
             devices: Vec::new(),
+            objects: None,
             beside: None,
         }
     }

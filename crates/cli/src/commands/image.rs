@@ -26,6 +26,10 @@ pub struct ImageArgs {
     /// order. Files beside the image that it names are found without.
     #[arg(long, value_name = "FILE")]
     pub device: Vec<PathBuf>,
+
+    /// The directory of the objects that hold the content of a composefs image.
+    #[arg(long, value_name = "DIR")]
+    pub objects: Option<PathBuf>,
 }
 
 /// An offset that is given or to be found.
@@ -52,6 +56,7 @@ impl ImageArgs {
             offset: self.offset.0,
             cache_bytes: self.cache_size,
             devices: self.device.clone(),
+            objects: self.objects.clone(),
             ..OpenOptions::default()
         }
     }

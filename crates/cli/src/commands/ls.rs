@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{Error, FileType, Follow, ListOptions, Result, Row, Step, list, resolve, row};
+use sinterfs::{
+    Error, FileType, Follow, Image, ListOptions, Result, Row, Step, list, resolve, row,
+};
 
 use super::image::ImageArgs;
 use crate::{calendar, text};
@@ -70,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         if args.recursive && !args.directory {
             let itself = row(image, start, if path.is_empty() { b"." } else { path })?;
             if itself.kind == FileType::Directory {
-                show(args, &itself, &mut out)?;
+                show(args, image, &itself, &mut out)?;
             }
         }
         let shown = if args.directory && path.is_empty() {
@@ -79,7 +81,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             path
         };
         list(image, start, shown, options, &mut |row| {
-            show(args, row, &mut out)?;
+            show(args, image, row, &mut out)?;
             Ok(Step::On)
         })?;
     }
@@ -99,7 +101,7 @@ fn trimmed(path: &[u8]) -> &[u8] {
     if path == b"." { b"" } else { path }
 }
 
-fn show(args: &Args, row: &Row, out: &mut dyn Write) -> Result<()> {
+fn show(args: &Args, image: &dyn Image, row: &Row, out: &mut dyn Write) -> Result<()> {
     let told = |e| Error::io("cannot print the listing", e);
     if args.null {
         return out
@@ -108,7 +110,7 @@ fn show(args: &Args, row: &Row, out: &mut dyn Write) -> Result<()> {
             .map_err(told);
     }
     let line = if args.json {
-        as_json(row).to_string()
+        as_json(image, row)?.to_string()
     } else if args.long {
         long(row)
     } else {
@@ -158,7 +160,7 @@ fn permissions(mode: u16) -> String {
     shown
 }
 
-fn as_json(row: &Row) -> serde_json::Value {
+fn as_json(image: &dyn Image, row: &Row) -> Result<serde_json::Value> {
     let letter = if row.kind == FileType::File {
         'f'
     } else {
@@ -179,13 +181,13 @@ fn as_json(row: &Row) -> serde_json::Value {
         i64::try_from(nanoseconds).map_or_else(|_| json!(nanoseconds.to_string()), |n| json!(n));
     if row.kind != FileType::Directory {
         line["nlink"] = json!(row.nlink);
+        if row.nlink > 1 {
+            line["link"] = json!(text::json_name(row.link.as_ref().unwrap_or(&row.path)));
+        }
     }
     if row.kind == FileType::File {
         line["size"] = json!(row.size);
         line["allocated"] = json!(row.allocated);
-        if row.nlink > 1 {
-            line["link"] = json!(text::json_name(row.link.as_ref().unwrap_or(&row.path)));
-        }
     }
     if let Some(target) = &row.target {
         line["target"] = json!(text::json_name(target));
@@ -193,7 +195,14 @@ fn as_json(row: &Row) -> serde_json::Value {
     if let Some(rdev) = row.rdev {
         line["rdev"] = json!(format!("{}:{}", rdev.major, rdev.minor));
     }
-    line
+    let xattrs = image.xattrs(row.ino)?.into_iter();
+    let xattrs: serde_json::Map<_, _> = xattrs
+        .map(|(name, value)| (text::json_name(&name), json!(text::base64(&value))))
+        .collect();
+    if !xattrs.is_empty() {
+        line["xattrs"] = xattrs.into();
+    }
+    Ok(line)
 }
 
 #[cfg(test)]

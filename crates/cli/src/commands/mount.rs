@@ -134,6 +134,7 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         "offset" if value == "auto" => image.offset = None,
         "offset" => image.offset = Some(number(value)?),
         "device" => image.devices.push(value.into()),
+        "objects" => image.objects = Some(value.into()),
         "cachesize" => image.cache_bytes = number(value)?,
         "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),
         _ => {

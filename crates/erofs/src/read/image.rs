@@ -12,8 +12,9 @@ use model::{
 };
 
 use super::Erofs;
-use super::inode::Node;
+use super::inode::{Layout, Node};
 use super::map::{Map, Place, Run, Storage};
+use crate::composefs;
 
 /// Bits of a cursor that count entries: a block has fewer than 2^16 of them.
 const ENTRY_BITS: u32 = 16;
@@ -184,6 +185,26 @@ impl Erofs {
     }
 }
 
+impl Erofs {
+    /// Makes sure that a file's content is in the image. `Unsupported` for a file of composefs whose
+    /// content is an object elsewhere: zeros in its place would be believed.
+    fn expect_content(&self, node: &Node) -> Result<()> {
+        let may_be_elsewhere = node.size > 0
+            && node.xattr_len > 0
+            && matches!(node.layout, Layout::Plain | Layout::Chunks);
+        if !may_be_elsewhere || Map::new(self, node)?.run_at(0)?.place != Place::Hole {
+            return Ok(());
+        }
+        match composefs::redirect(&self.xattrs_of(node)?) {
+            None => Ok(()),
+            Some(object) => Err(node.locate(Error::unsupported(format!(
+                "the content is in an object store, as {} (--objects names the store)",
+                String::from_utf8_lossy(&object)
+            )))),
+        }
+    }
+}
+
 impl Image for Erofs {
     fn info(&self) -> &ImageInfo {
         &self.info
@@ -298,6 +319,7 @@ impl Image for Erofs {
         if from >= node.size {
             return Ok(());
         }
+        self.expect_content(&node)?;
         let mut map = Map::new(self, &node)?;
         let mut at = from;
         while at < node.size {
@@ -316,6 +338,7 @@ impl Image for Erofs {
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let node = self.expect(ino, FileType::File, "file")?;
+        self.expect_content(&node)?;
         self.read_content(&node, offset, buf)
     }
 

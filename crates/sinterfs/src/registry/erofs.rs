@@ -1,10 +1,13 @@
 //! The row of EROFS: our options to its own, its findings to details that any program can show.
 
+use std::ffi::OsStr;
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use block::{FileSource, ReadAt, Sink};
+use erofs::composefs::{Composefs, Objects};
 use erofs::read::{Algorithm, Erofs, Slot};
 use model::{Error, Image, ImageWriter, Loss, Observer, Result};
 
@@ -39,7 +42,10 @@ impl Format for ErofsFormat {
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
         let concrete = Arc::new(open(source, options)?);
-        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        let image: Arc<dyn Image> = match options.objects.clone() {
+            None => Arc::clone(&concrete) as _,
+            Some(dir) => Arc::new(Composefs::new(Arc::clone(&concrete), Arc::new(Store(dir)))),
+        };
         Ok(Box::new(Opened { image, concrete }))
     }
 
@@ -93,6 +99,24 @@ impl Format for ErofsFormat {
 
     fn create(&self, _: Box<dyn Sink>, _: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
         Err(not_written())
+    }
+}
+
+/// A directory of composefs' objects.
+struct Store(PathBuf);
+
+impl Objects for Store {
+    fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>> {
+        let path = Path::new(OsStr::from_bytes(path));
+        // an image names objects of the store, not files of this machine
+        if !path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
+            let what = format!("{} names no object", path.display());
+            return Err(Error::corrupt(what));
+        }
+        Ok(Arc::new(FileSource::open(self.0.join(path))?))
     }
 }
 
