@@ -375,3 +375,36 @@ fn what_means_nothing_or_cannot_be_kept_is_told() {
         .collect();
     assert!(!names.contains(&OsStr::new("no").to_owned()), "{names:?}");
 }
+
+#[test]
+fn an_image_behind_a_header_mounts_at_its_offset() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("squashfs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    make_tree(&shared, &path("tree"), &["--size", "small"]);
+    fs::write(path("header"), vec![b'#'; 4096 * 3]).unwrap();
+    let header = format!("--header={}", path("header").display());
+    let alone = build(&path("tree"), &path("alone"), &["-l1"]);
+    let image = build(&path("tree"), &path("image"), &["-l1", &header]);
+    let (front, rest) = image.split_at(4096 * 3);
+    assert!(front.iter().all(|&byte| byte == b'#'));
+    assert!(rest == alone, "what stands before an image changes it");
+    fs::create_dir(path("mnt")).unwrap();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "squashfs", "-o", "loop,ro,offset=12288"]);
+    let mount = mount.args([path("image"), path("mnt")]).status();
+    assert!(mount.unwrap().success());
+    let compared = std::panic::catch_unwind(|| compare(&shared, LOST, &path("tree"), &path("mnt")));
+    let umount = Command::new("umount").arg(path("mnt")).status();
+    assert!(umount.unwrap().success() && compared.is_ok());
+    let extracted = path("extracted");
+    run([
+        Path::new("extract"),
+        &path("image"),
+        Path::new("-o"),
+        &extracted,
+    ]);
+    compare(&shared, LOST, &path("tree"), &extracted);
+}

@@ -54,6 +54,8 @@ pub struct BuildRequest {
     pub input: Input,
     /// Where the image goes.
     pub destination: Destination,
+    /// A file whose content comes before the image.
+    pub header: Option<PathBuf>,
     /// The format's name; `None` decides by the destination's extension.
     pub format: Option<String>,
     /// The level, 0 to 9, whose settings hold where nothing else is asked.
@@ -131,6 +133,7 @@ impl BuildRequest {
         Self {
             input,
             destination: Destination::Stdout,
+            header: None,
             format: None,
             level: levels::DEFAULT,
             compression: None,
@@ -220,7 +223,10 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
             true => input.former_runs()?,
             false => FormerRuns::default(),
         },
-        header: None,
+        header: match &request.header {
+            Some(path) => Some(HeaderBytes::of_file(path)?),
+            None => None,
+        },
     };
     let packed = pack(request, &input, &before, observer);
     packed.map_err(|error| input.located(error))
@@ -461,6 +467,10 @@ fn settings_in_words(
         Categorizers::NONE => "--no-categorize".to_owned(),
         chosen => format!("--categorize={chosen}"),
     }));
+    if !request.duplicates {
+        words.push("--no-duplicates".to_owned());
+    }
+    words.extend(request.sort.as_ref().map(|_| "--sort".to_owned()));
     words.extend(
         request
             .lookback

@@ -3,7 +3,7 @@
 //! **Invariant:** it is copied piece by piece, whatever its size.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use block::{FileSource, ReadAt};
@@ -43,12 +43,15 @@ impl HeaderBytes {
                 source: Arc::clone(source),
                 len: offset,
             }),
-            Header::File(path) => {
-                let source = Arc::new(FileSource::open(path)?);
-                let len = source.len();
-                Some(Self { source, len })
-            }
+            Header::File(path) => Some(Self::of_file(path)?),
         })
+    }
+
+    /// Takes the content of a file.
+    pub(crate) fn of_file(path: &Path) -> Result<Self> {
+        let source = Arc::new(FileSource::open(path)?);
+        let len = source.len();
+        Ok(Self { source, len })
     }
 
     /// Writes the bytes.

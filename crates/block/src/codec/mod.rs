@@ -19,7 +19,6 @@ pub mod lz4;
 mod lzma2;
 mod options;
 pub mod ricepp;
-pub mod small;
 pub mod unit;
 pub mod xz;
 pub mod zstd;

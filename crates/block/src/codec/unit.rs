@@ -8,6 +8,7 @@
 //! dictionary of `MAX_DICTIONARY` bytes on top of the buffer.
 
 mod deflate;
+pub mod encode;
 mod lz4;
 mod lzma;
 mod lzo;

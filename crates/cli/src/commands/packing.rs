@@ -67,6 +67,10 @@ pub struct Packing {
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
+    /// Put the content of a file before the image: a program that runs it, a boot loader, zeros.
+    #[arg(long, value_name = "FILE")]
+    header: Option<PathBuf>,
+
     #[command(flatten)]
     cutting: Cutting,
 
@@ -248,6 +252,7 @@ impl Packing {
     /// Adds what was asked to a request.
     pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
         request.format = self.format;
+        request.header = self.header;
         request.level = self.level;
         (request.compression, request.by_category) = compressions(self.compression)?;
         request.metadata_compression = self.metadata_compression;

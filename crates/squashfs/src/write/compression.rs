@@ -8,7 +8,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use block::codec::{Bcj, Encoding, Options, small};
+use block::codec::unit::encode;
+use block::codec::{Bcj, Encoding, Options};
 use model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
@@ -100,28 +101,28 @@ impl Compression {
     /// Encodes a block of an image with blocks of so many bytes; `None` if that makes it no smaller.
     pub fn encode(&self, raw: &[u8], block_size: u32) -> Result<Option<Vec<u8>>> {
         match self {
-            Self::Gzip { level } => small::zlib::encode(raw, *level),
+            Self::Gzip { level } => encode::zlib::encode(raw, *level),
             Self::Lzma { level, dictionary } => {
-                small::lzma::encode(raw, *level, dictionary.unwrap_or(block_size))
+                encode::lzma::encode(raw, *level, dictionary.unwrap_or(block_size))
             }
-            Self::Lzo => small::lzo::encode(raw),
+            Self::Lzo => encode::lzo::encode(raw),
             Self::Xz {
                 level,
                 extreme,
                 dictionary,
                 converters,
             } => {
-                let options = small::xz::Options {
+                let options = encode::xz::Options {
                     level: *level,
                     extreme: *extreme,
                     dictionary: dictionary.unwrap_or(block_size),
                     converters,
                 };
-                small::xz::encode(raw, options)
+                encode::xz::encode(raw, options)
             }
-            Self::Lz4 { level } => small::lz4(raw, *level),
-            Self::Lz4Hc { level } => small::lz4_hc(raw, *level),
-            Self::Zstd { level } => small::zstd(raw, *level),
+            Self::Lz4 { level } => encode::lz4(raw, *level),
+            Self::Lz4Hc { level } => encode::lz4_hc(raw, *level),
+            Self::Zstd { level } => encode::zstd(raw, *level),
         }
     }
 
@@ -270,7 +271,7 @@ impl FromStr for Compression {
         let compression = match name {
             "gzip" | "zlib" => Self::Gzip {
                 level: options
-                    .number(&["level"], small::zlib::LEVELS)?
+                    .number(&["level"], encode::zlib::LEVELS)?
                     .unwrap_or(GZIP_DEFAULT),
             },
             "lzo" => Self::Lzo,

@@ -1,7 +1,7 @@
-//! Encoders of formats that store content in many small blocks, each a stream of its own.
+//! Encoders of units, one file each.
 //!
-//! In: a block of some KiB up to a few MiB. Out: its stream, or `None` where that is not smaller than
-//! the block: such formats store the block then.
+//! In: a unit. Out: its stream, or `None` where that is not smaller than the unit: formats that cut
+//! content into units store it then.
 //!
 //! **Invariant:** the result depends on the block and the options alone. What an encoder keeps between
 //! blocks (tables of zlib, LZO and zstd) belongs to the thread.
@@ -16,7 +16,7 @@ mod tests;
 
 use model::Result;
 
-use super::{lz4, zstd};
+use crate::codec::{lz4, zstd};
 
 /// Encodes into an LZ4 block with the fast method, whose levels end at 0.
 pub fn lz4(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
