@@ -256,8 +256,18 @@ fn wanted(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Form
     }
 }
 
-/// Finds the format of an image by who bids most.
+/// Finds the format of an image by who bids most. Only where no format knows the first bytes is the
+/// whole file searched.
 pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'static dyn Format> {
+    let here = OpenOptions {
+        offset: Some(options.offset.unwrap_or(0)),
+        ..options.clone()
+    };
+    for &format in FORMATS {
+        if format.bid(source, &here)? == Bid::Certain {
+            return Ok(format);
+        }
+    }
     let mut best = (Bid::No, None);
     for &format in FORMATS {
         let bid = format.bid(source, options)?;

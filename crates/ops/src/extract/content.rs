@@ -125,7 +125,7 @@ impl<'a> Files<'a> {
         let (work, name) = (self.work, self.work.plan.name(item.spot));
         let inode = work.image.inode(item.ino)?;
         let done = begin_part(work, parted, item).and_then(|new| match new {
-            Some(new) => write_range(work, &new, &inode, range, buf).map(|()| Some(new)),
+            Some(new) => write_range(work, &new, &inode, range, buf).map(|_| Some(new)),
             None => Ok(None),
         });
 
@@ -135,7 +135,7 @@ impl<'a> Files<'a> {
         let last = parted.left == 0;
         let done = match done {
             Ok(Some(new)) if last && matches!(parted.state, State::Open(_)) => {
-                finish(work, item, &new, &inode)
+                finish(work, item, &new, &inode, None)
             }
             other => other.map(drop),
         };
@@ -228,7 +228,7 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut [u8]) -> Result<()>
         return Ok(());
     };
     let done = write_range(work, &new, &inode, 0..inode.size, buf)
-        .and_then(|()| finish(work, item, &new, &inode));
+        .and_then(|end| finish(work, item, &new, &inode, Some(end)));
     if done.is_err() {
         work.target.discard(&dir, name, &new.ticket()?)?;
     }
@@ -242,10 +242,19 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut [u8]) -> Result<()>
     done
 }
 
-/// Sets the length and metadata of a file that is complete, and gives it its name.
-fn finish(work: &Extraction<'_>, item: &Item, new: &NewFile, inode: &Inode) -> Result<()> {
-    let set = new.file.set_len(inode.size);
-    set.map_err(|error| Error::io("can't set the length", error))?;
+/// Sets the length and metadata of a file that is complete, and gives it its name. `end` is where the
+/// last byte was written, if one thread wrote all.
+fn finish(
+    work: &Extraction<'_>,
+    item: &Item,
+    new: &NewFile,
+    inode: &Inode,
+    end: Option<u64>,
+) -> Result<()> {
+    if end != Some(inode.size) {
+        let set = new.file.set_len(inode.size);
+        set.map_err(|error| Error::io("can't set the length", error))?;
+    }
     metadata::of_open(work, &new.file, item.spot, inode);
     let dir = work.target.dir(work.plan, item.spot.dir)?;
     work.target.publish(&dir, work.plan.name(item.spot), new)?;
@@ -256,18 +265,27 @@ fn finish(work: &Extraction<'_>, item: &Item, new: &NewFile, inode: &Inode) -> R
     Ok(())
 }
 
+/// Writes a range of a file; tells where the last byte was written.
 fn write_range(
     work: &Extraction<'_>,
     new: &NewFile,
     inode: &Inode,
     range: Range<u64>,
     buf: &mut [u8],
-) -> Result<()> {
+) -> Result<u64> {
+    let mut end = 0;
     runs(work.image, inode.ino, range, &mut |run| match run {
-        Run::Data(range) => copy(work, new, inode, range, buf),
         Run::Hole(_) if work.options.sparse => Ok(()),
-        Run::Hole(range) => fill(work, new, range, buf),
-    })
+        Run::Data(range) => {
+            end = range.end;
+            copy(work, new, inode, range, buf)
+        }
+        Run::Hole(range) => {
+            end = range.end;
+            fill(work, new, range, buf)
+        }
+    })?;
+    Ok(end)
 }
 
 fn copy(
