@@ -113,7 +113,7 @@ fn listings_equal_the_manifests() {
         let file = work.path().join("listing.jsonl");
         std::fs::write(&file, listing.stdout).expect("the listing is written");
         let mut options = vector.options();
-        options.extend(["--no-hash", "--drop", "ino,allocated"]);
+        options.extend(["--no-hash", "--no-xattrs", "--drop", "ino,allocated"]);
         compare(&shared, &options, &vector.manifest, &file);
     }
 }

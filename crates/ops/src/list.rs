@@ -22,7 +22,7 @@ pub struct Row {
     pub uid: u32,
     /// The group.
     pub gid: u32,
-    /// The size in bytes; of a directory the number of its entries.
+    /// The size in bytes; of a directory the format's own measure.
     pub size: u64,
     /// Bytes that are not in holes.
     pub allocated: u64,
