@@ -419,3 +419,28 @@ fn a_file_keeps_what_memory_does_not() {
     assert!(read(&cache, 777, 1, || Err(Error::corrupt("no"))).is_err());
     assert_eq!(read(&cache, 777, 1, whole(vec![5])).unwrap(), [5]);
 }
+
+#[test]
+fn a_whole_block_goes_to_its_reader_and_is_not_kept() {
+    let cache = BlockCache::new(1 << 20, 1 << 10);
+    let decoded = AtomicUsize::new(0);
+    let decode = |room: &mut [u8]| {
+        decoded.fetch_add(1, Ordering::Relaxed);
+        room.fill(7);
+        Ok(())
+    };
+    let open = || Ok(Opened::Decoded(vec![7; 100]));
+    let mut buf = [0; 100];
+    for _ in 0..2 {
+        buf.fill(0);
+        cache.read_whole(5, &mut buf, open, decode).unwrap();
+        assert_eq!(buf, [7; 100]);
+    }
+    assert_eq!(decoded.load(Ordering::Relaxed), 2);
+    assert_eq!(cache.stats().bytes, 0);
+    // a block that is there already is read from memory
+    cache.read(5, 10, &mut buf[..5], open).unwrap();
+    cache.read_whole(5, &mut buf, open, decode).unwrap();
+    assert_eq!(decoded.load(Ordering::Relaxed), 2);
+    assert_eq!(cache.stats().hits, 1);
+}

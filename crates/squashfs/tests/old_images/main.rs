@@ -180,6 +180,24 @@ fn every_old_version_is_read() {
 }
 
 #[test]
+fn images_behind_other_content_are_found() {
+    // the magic crosses the border of two searched windows
+    const START: usize = (1 << 18) - 2;
+    let sample = sample();
+    for kind in kinds() {
+        let image = make::image(kind, &sample);
+        let mut file = vec![0x7f; START];
+        // a magic alone, and a superblock whose tables are somewhere else
+        file[5..9].copy_from_slice(b"hsqs");
+        file[1000..1119].copy_from_slice(&image[..119]);
+        file.extend(&image);
+        let opened = open(file);
+        assert_eq!(opened.offset(), START as u64, "{kind:?}");
+        assert_eq!(children(&opened, opened.info().root).len(), 10);
+    }
+}
+
+#[test]
 fn unsquashfs_reads_these_images_alike() {
     let tool = std::env::var_os("SINTER_PEER_SQUASHFS").map_or("unsquashfs".into(), |dir| {
         Path::new(&dir).join("unsquashfs")
