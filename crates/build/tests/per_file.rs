@@ -490,3 +490,58 @@ fn higher_priorities_come_first() {
         assert_eq!(paths[29], "d0/f12");
     }
 }
+
+mod random {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn part() -> impl Strategy<Value = Part> {
+        let data = |make: fn(usize, u64) -> Vec<u8>| {
+            (0..6000usize, 0..4u64).prop_map(move |(len, seed)| Part::Data(make(len, seed)))
+        };
+        prop_oneof![
+            3 => data(text),
+            2 => data(noise),
+            2 => data(|len, _| vec![0; len]),
+            1 => data(|len, _| vec![0; len / 1000 * 1000]),
+            2 => (1..6000u64).prop_map(Part::Hole),
+        ]
+    }
+
+    fn tree() -> impl Strategy<Value = Vec<(String, File)>> {
+        let file = proptest::collection::vec(part(), 0..6).prop_map(|parts| File {
+            parts,
+            ..File::default()
+        });
+        proptest::collection::btree_map("[a-c]{1,2}/[a-z]{1,3}(\\.[a-c])?", file, 0..30)
+            .prop_map(|files| files.into_iter().collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_tree_keeps_the_contract(
+            files in tree(),
+            unit in 1u32..3000,
+            tails in prop::sample::select(&TAILS[..]),
+            holes: bool,
+            duplicates: bool,
+        ) {
+            // units of a few bytes make blocks by the ten thousand
+            let geometry = Geometry::PerFile { unit: unit.max(40), tails, holes };
+            let source = Mock::new(files);
+            let mut dumps = Vec::new();
+            for threads in [1, 3] {
+                let (writer, image) = MemoryWriter::of(geometry, Faults::default());
+                let options = Options { duplicates, ..options(threads) };
+                build(&source, writer, &options, &Quiet).unwrap();
+                let image = image.lock().unwrap();
+                check(&image, geometry);
+                prop_assert!(image.contents() == source.contents());
+                dumps.push(image.dump());
+            }
+            prop_assert!(dumps[0] == dumps[1]);
+        }
+    }
+}
