@@ -408,3 +408,19 @@ fn an_image_behind_a_header_mounts_at_its_offset() {
     ]);
     compare(&shared, LOST, &path("tree"), &extracted);
 }
+
+#[test]
+fn what_looks_compressed_is_tried() {
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.squashfs"));
+    fs::create_dir(&source).unwrap();
+    for index in 0..100 {
+        let text = format!("{index}, and what follows is no gzip. ").repeat(90);
+        let bytes = [b"\x1f\x8b\x08", text.as_bytes()].concat();
+        fs::write(source.join(format!("{index}.gz")), bytes).unwrap();
+    }
+    let tried = build(&source, &image, &["--no-pad"]).len();
+    // as asked for, it is stored without trying
+    let stored = build(&source, &image, &["--no-pad", "--categorize"]).len();
+    assert!(tried < 50_000 && stored > 290_000, "{tried} {stored}");
+}

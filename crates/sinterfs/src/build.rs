@@ -261,7 +261,9 @@ pub(crate) fn pack(
         lookback: request.lookback,
         memory: request.memory,
         scratch: scratch(request),
-        categorizers: request.categorizers.unwrap_or_default(),
+        categorizers: request
+            .categorizers
+            .unwrap_or_else(|| format.categorizers()),
         transform: transform(request)?,
     };
     let scratch = Scratch::new(scratch(request));

@@ -12,6 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::build::Categorizers;
 use block::codec::Encoding;
 use block::{ReadAt, Sink};
 use model::{ContentMap, Error, Image, ImageWriter, Loss, Observer, Result, Summary, Tails, Tree};
@@ -71,6 +72,10 @@ pub trait Format: Sync {
     }
     /// Tells what a level from 0 to 9 means; higher numbers mean 9.
     fn level(&self, level: u8) -> &'static Level;
+    /// Tells what kinds of content are told apart unless something else is asked for.
+    fn categorizers(&self) -> Categorizers {
+        Categorizers::ALL
+    }
     /// Tells whether an option that is no matter of course means something for new images.
     fn knows(&self, option: Asked) -> bool;
     /// Tells whether the beginning of an image is written last.

@@ -140,7 +140,7 @@ pub struct Cutting {
     no_duplicates: bool,
 
     /// Tell only these kinds of content apart: pcmaudio, fits, binary, text, incompressible
-    /// (default: all).
+    /// (default: all; for SquashFS binary and text).
     #[arg(long, value_name = "KIND,..", num_args = 0..=1, require_equals = true)]
     categorize: Option<Option<Categorizers>>,
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use ::build::Categorizers;
 use block::{ReadAt, Sink};
 use model::{Error, Image, ImageWriter, Loss, Observer, Result, Tails};
 use squashfs::layout::Flags;
@@ -70,6 +71,16 @@ impl Format for SquashfsFormat {
 
     fn level(&self, level: u8) -> &'static Level {
         levels::of(&levels::SQUASHFS, level)
+    }
+
+    /// What looks incompressible is tried all the same, as a block holds one file or a fragment: an
+    /// image of a desktop is 1.5 % smaller with zstd 3.
+    fn categorizers(&self) -> Categorizers {
+        Categorizers {
+            code: true,
+            text: true,
+            ..Categorizers::NONE
+        }
     }
 
     fn knows(&self, option: Asked) -> bool {
