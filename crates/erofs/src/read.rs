@@ -118,11 +118,8 @@ impl Erofs {
             cache_key: cache::image_key(),
         };
         image.metabox = image.special(image.superblock.metabox, "metabox")?;
-        if let Some(metabox) = &image.metabox {
-            let inodes = image.info.totals.inodes;
-            let more = metabox.size / INODE_SLOT;
-            image.info.totals.inodes = image.superblock.inodes.min(inodes.saturating_add(more));
-        }
+        let metabox = image.metabox.as_ref().map_or(0, |metabox| metabox.size);
+        image.info.totals.inodes = inodes(&image.superblock, image.info.totals.stored, metabox);
         image.packed = image.special(image.superblock.packed, "packed inode")?;
         image.prefixes = image.read_prefixes()?;
         Ok(image)
@@ -158,6 +155,16 @@ pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     superblock::is_image(source, offset)
 }
 
+/// Counts inodes as the image does, but no more than there is room for in the image and the metabox;
+/// that many if the image does not say.
+fn inodes(superblock: &Superblock, stored: u64, metabox: u64) -> u64 {
+    let room = (stored / INODE_SLOT).saturating_add(metabox / INODE_SLOT);
+    match superblock.inodes {
+        0 => room,
+        said => said.min(room),
+    }
+}
+
 fn image_info(superblock: &Superblock, stored: u64) -> ImageInfo {
     let block_size = superblock.block_size();
     ImageInfo {
@@ -165,8 +172,7 @@ fn image_info(superblock: &Superblock, stored: u64) -> ImageInfo {
         version: "1".to_owned(),
         root: Ino(superblock.root),
         totals: FsInfo {
-            // no more than there is room for, whatever the image says
-            inodes: superblock.inodes.min(stored / INODE_SLOT),
+            inodes: inodes(superblock, stored, 0),
             bytes: None,
             stored,
             block_size,

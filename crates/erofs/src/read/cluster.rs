@@ -2,8 +2,8 @@
 //!
 //! In: a cluster and a range of its content. Out: these bytes, from the cache or decoded.
 //!
-//! **Invariant:** a cluster that is read whole is decoded straight into the reader's memory; only
-//! those that are read in part are kept. Stored and decoded lengths are within the format's bounds.
+//! **Invariant:** a cluster of a file that is read whole is decoded straight into the reader's memory;
+//! only those that are read in part, and directories, are kept. Stored and decoded lengths are within the format's bounds.
 
 use block::cache::Opened;
 use block::codec::unit::UnitCodec;
@@ -16,10 +16,16 @@ use super::metadata::Area;
 use crate::layout::incompat;
 
 impl Erofs {
-    /// Reads content of a cluster from an offset on.
-    pub(crate) fn read_cluster(&self, cluster: &Cluster, skip: u64, buf: &mut [u8]) -> Result<()> {
+    /// Reads content of a cluster from an offset on; `keep` says that it will be wanted again.
+    pub(crate) fn read_cluster(
+        &self,
+        cluster: &Cluster,
+        skip: u64,
+        buf: &mut [u8],
+        keep: bool,
+    ) -> Result<()> {
         let whole = skip == 0 && buf.len() as u64 == cluster.decoded;
-        let read = match whole && !cluster.partial {
+        let read = match whole && !cluster.partial && !keep {
             true => self.decode(cluster, buf),
             false => self.cache.read(self.key_of(cluster), skip, buf, || {
                 // up to 12 MiB, which the map has made sure of

@@ -94,17 +94,16 @@ impl Erofs {
 
     /// Reads bytes of a run from an offset on.
     fn read_run(&self, node: &Node, place: Place, skip: u64, buf: &mut [u8]) -> Result<()> {
+        // directories are searched again and again; files are kept by the kernel, if at all
+        let keep = node.kind != FileType::File;
         match place {
             Place::Hole => {
                 buf.fill(0);
                 Ok(())
             }
-            Place::Stored(address) => {
-                let keep = node.kind != FileType::File;
-                self.read_stored(address.skip(skip), buf, keep)
-            }
+            Place::Stored(address) => self.read_stored(address.skip(skip), buf, keep),
             Place::Inline(spot) => self.read_metadata(spot.skip(skip), buf),
-            Place::Cluster(cluster) => self.read_cluster(&cluster, skip, buf),
+            Place::Cluster(cluster) => self.read_cluster(&cluster, skip, buf, keep),
             Place::Packed(offset) => {
                 let packed = self.packed_for(node)?;
                 self.read_exactly(packed, offset.saturating_add(skip), buf)
