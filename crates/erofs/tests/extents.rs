@@ -113,7 +113,7 @@ fn build(record: usize) -> Built {
         content.extend(raw);
     }
     let end = inode(&mut image, FILE, 0o100_644, content.len(), 1, 1);
-    let advise = 1 | (record as u64 / 4).ilog2() as u64 * 2;
+    let advise = 1 + 2 * u64::from((record as u64 / 4).ilog2());
     // a file of long records counts them, one of short ones has DEFLATE as its algorithm
     let (count, algorithm) = if record < 16 { (0, 2) } else { (5, 0) };
     let end = numbers(
