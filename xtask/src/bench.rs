@@ -20,6 +20,7 @@ mod records;
 mod report;
 mod run;
 mod scale;
+mod served;
 mod sets;
 mod statistics;
 mod svg;

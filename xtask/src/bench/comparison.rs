@@ -3,8 +3,9 @@
 //! A ratio is ours divided by theirs: below 1, ours is better. A build is compared with our level
 //! of nearest size; a reader with ours on the same image, or else on our image of nearest size.
 
-use super::peers::{OURS, PEERS, rank};
+use super::peers::{OURS, OURS_SQUASHFS, PEERS, rank};
 use super::records::Cell;
+use super::served::WORKLOADS;
 use super::svg::{Axis, Plot, Point, Series};
 use super::table::{figure, megabytes, ratio, table};
 
@@ -169,6 +170,26 @@ impl<'a> Comparison<'a> {
         self.table(&header, "random-read", row)
     }
 
+    /// Shows what programs do with a mount, in seconds.
+    pub fn served(&self) -> Option<String> {
+        let names = || WORKLOADS.iter().map(|(name, _)| *name);
+        let row = |cell: &Cell| {
+            let mut row = vec![reader(cell), cell.subject.image.clone()];
+            row.extend(names().map(|name| figure(cell.median(name))));
+            if let Some(ours) = self.counterpart(cell) {
+                row.push(ours.subject.image.clone());
+                row.extend(names().map(|name| ratio(ours.median(name), cell.median(name))));
+            }
+            row
+        };
+        let seconds: Vec<String> = names().map(|name| format!("{name} s")).collect();
+        let mut header = vec!["mounted by", "image"];
+        header.extend(seconds.iter().map(String::as_str));
+        header.push("ours on");
+        header.extend(names());
+        self.table(&header, "serve", row)
+    }
+
     fn table(
         &self,
         header: &[&str],
@@ -198,11 +219,18 @@ impl<'a> Comparison<'a> {
         self.cells.iter().filter_map(line).collect()
     }
 
-    /// Finds our level whose image is nearest in size to that of another tool.
+    /// Finds our image of the same format and variant as that of another tool, or else our level whose
+    /// image is nearest in size.
     fn nearest(&self, theirs: &Cell) -> Option<&'a Cell> {
         let builder = theirs.subject.image.split(' ').next();
-        if builder == Some(OURS) {
+        if [Some(OURS), Some(OURS_SQUASHFS)].contains(&builder) {
             return None;
+        }
+        if let Some(("squashfs", label)) = theirs.subject.image.split_once(' ')
+            && let Some(same) =
+                self.find("build", OURS_SQUASHFS, &format!("{OURS_SQUASHFS} {label}"))
+        {
+            return Some(same);
         }
         let size = self.find("build", builder?, &theirs.subject.image)?;
         let size = size.median("size")?;

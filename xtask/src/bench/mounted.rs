@@ -57,6 +57,11 @@ impl Mounted {
         Ok((mounted, start.elapsed().as_secs_f64()))
     }
 
+    /// Gives the directory.
+    pub fn at(&self) -> &Path {
+        &self.at
+    }
+
     /// Gives the driver's CPU seconds so far.
     pub fn cpu(&self) -> f64 {
         // the name in parentheses can hold anything; user and system time are the 12th and 13th
@@ -199,7 +204,8 @@ fn device(path: &Path) -> Result<u64, String> {
     Ok(status.dev())
 }
 
-fn read_4k(path: &Path, offset: u64) -> Result<Vec<u8>, String> {
+/// Reads 4 KiB of a file, or what there is up to its end.
+pub fn read_4k(path: &Path, offset: u64) -> Result<Vec<u8>, String> {
     let error = |e: std::io::Error| format!("{}: {e}", path.display());
     let file = fs::File::open(path).map_err(error)?;
     let mut bytes = vec![0; 4096];
@@ -218,7 +224,7 @@ fn read_4k(path: &Path, offset: u64) -> Result<Vec<u8>, String> {
 }
 
 /// Picks places, the same for the same files.
-fn places(files: &[File], count: usize) -> Vec<(&File, u64)> {
+pub fn places(files: &[File], count: usize) -> Vec<(&File, u64)> {
     let mut ends = Vec::with_capacity(files.len());
     let mut total = 0;
     for file in files {

@@ -15,11 +15,19 @@ pub enum Part {
     Mount,
     /// Cold reads of 4 KiB at random places of a mount.
     RandomRead,
+    /// What programs do with a mount, by one and by two at once.
+    Serve,
 }
 
 impl Part {
     /// All parts, in the order in which they are measured.
-    pub const ALL: [Self; 4] = [Self::Build, Self::Extract, Self::Mount, Self::RandomRead];
+    pub const ALL: [Self; 5] = [
+        Self::Build,
+        Self::Extract,
+        Self::Mount,
+        Self::RandomRead,
+        Self::Serve,
+    ];
 
     /// The name on the command line and in results.
     pub fn name(self) -> &'static str {
@@ -28,6 +36,7 @@ impl Part {
             Self::Extract => "extract",
             Self::Mount => "mount",
             Self::RandomRead => "random-read",
+            Self::Serve => "serve",
         }
     }
 }
@@ -114,7 +123,7 @@ SET is a directory, or the name of one below --data. Without SETs: all known one
   --peers DIR           a directory with */bin of peers; PATH is searched, too
   --peer NAME,..        compare with these peers only (`sinter`: with none)
   --levels N,..         levels of ours and of mkdwarfs (default: all of ours, 1,3,5,7,9 of theirs)
-  --only PART,..        build, extract, mount, random-read (default: all)
+  --only PART,..        build, extract, mount, random-read, serve (default: all)
   --runs N              how often each command runs, in turn with the others (default: 3)
   --jobs N              threads for every tool (default: each tool's own choice)
   --reads N             random reads of each mount (default: 500)
@@ -210,7 +219,10 @@ fn part(name: &str) -> Result<Part, String> {
     Part::ALL
         .into_iter()
         .find(|part| part.name() == name)
-        .ok_or_else(|| format!("--only: `{name}` is none of build, extract, mount, random-read"))
+        .ok_or_else(|| {
+            let known = Part::ALL.map(Part::name).join(", ");
+            format!("--only: `{name}` is none of {known}")
+        })
 }
 
 impl Options {

@@ -15,7 +15,7 @@ use super::records::{Figures, Record, Store, Subject};
 use super::run::{Case, Once, Outcome, in_turn};
 use super::sets::{self, Set};
 use super::tools::Tools;
-use super::{compare, interrupt};
+use super::{compare, interrupt, served};
 
 /// All that a measurement needs.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Bench<'_> {
         if self.options.wants(Part::Build) {
             failed = self.build(set, &self.builders(set, true))?;
         }
-        let reads = [Part::Extract, Part::Mount, Part::RandomRead];
+        let reads = [Part::Extract, Part::Mount, Part::RandomRead, Part::Serve];
         if !reads.into_iter().any(|part| self.options.wants(part)) {
             return Ok(());
         }
@@ -72,6 +72,9 @@ impl Bench<'_> {
         }
         if self.options.wants(Part::RandomRead) {
             self.mount(set, &images, Part::RandomRead)?;
+        }
+        if self.options.wants(Part::Serve) {
+            self.mount(set, &images, Part::Serve)?;
         }
         Ok(())
     }
@@ -207,6 +210,13 @@ impl Bench<'_> {
                     record: self.record(set, part.name(), reader, *builder),
                     run: Box::new(move |_| {
                         self.warm(reader);
+                        if part == Part::Serve {
+                            let start = || {
+                                mounted::make_cold(image);
+                                Mounted::start(&self.shell(), &command, &at, &first)
+                            };
+                            return served::measure(start, files, self.options.reads);
+                        }
                         mounted::make_cold(image);
                         let (mount, ready) = Mounted::start(&self.shell(), &command, &at, &first)?;
                         self.read(set, &mount, ready, files, part)
@@ -246,8 +256,7 @@ impl Bench<'_> {
 
     /// Lists the tools that can read what a tool builds, that tool first.
     fn readers(&self, builder: &Peer, does: fn(&Peer) -> &'static str) -> Vec<&'static Peer> {
-        let reads =
-            |peer: &&&'static Peer| peer.format == builder.format && self.tools.can(does(peer));
+        let reads = |peer: &&&'static Peer| peer.reads(builder) && self.tools.can(does(peer));
         self.tools.found.iter().filter(reads).copied().collect()
     }
 
@@ -282,7 +291,7 @@ impl Bench<'_> {
     pub fn record(&self, set: &Set, part: &str, tool: &Peer, builder: Builder) -> Record {
         let line = match part {
             "extract" => tool.extract,
-            "mount" | "random-read" => tool.mount,
+            "mount" | "random-read" | "serve" => tool.mount,
             _ => tool.build,
         };
         let shown = [

@@ -13,7 +13,7 @@ use super::options::Options;
 pub struct Peer {
     /// What results call it.
     pub name: &'static str,
-    /// What it writes and reads: whoever has the same format reads its images, too.
+    /// What it writes and reads: whoever has the same format reads its images, too; so do we.
     pub format: &'static str,
     /// The command lines; empty for what it cannot do.
     pub build: &'static str,
@@ -55,6 +55,9 @@ const fn variant(label: &'static str, args: &'static str) -> Variant {
 
 /// The first of `PEERS`: ours.
 pub const OURS: &str = "sinter";
+
+/// What our SquashFS images are called; `OURS` reads them.
+pub const OURS_SQUASHFS: &str = "sinter-squashfs";
 
 /// Our default level, our strongest; and theirs.
 pub const DEFAULT_LEVEL: &str = "7";
@@ -107,16 +110,48 @@ pub const PEERS: &[Peer] = &[
         ],
     },
     Peer {
+        name: OURS_SQUASHFS,
+        format: "squashfs",
+        build: "sinter build -f squashfs --quiet --force [-j {jobs}] {args} {dir} -o {image}",
+        extract: "",
+        mount: "",
+        version: "sinter --version",
+        variants: &[
+            variant("zstd", "-C zstd:level=15 -b 128k"),
+            variant("xz", "-C xz -b 1m"),
+        ],
+    },
+    Peer {
         name: "squashfs",
         format: "squashfs",
         build: "mksquashfs {dir} {image} -noappend -quiet -no-progress [-processors {jobs}] {args}",
         extract: "unsquashfs -quiet -no-progress [-processors {jobs}] -d {out} {image}",
-        mount: "squashfuse -f {image} {at}",
+        mount: "",
         version: "mksquashfs -version",
         variants: &[
             variant("zstd", "-comp zstd"),
             variant("xz", "-comp xz -b 1M"),
         ],
+    },
+    Peer {
+        name: "squashfuse",
+        format: "squashfs",
+        build: "",
+        extract: "",
+        mount: "squashfuse_ll -f {image} {at}",
+        version: "squashfuse_ll --help",
+        variants: &[],
+    },
+    Peer {
+        name: "squashfs-kernel",
+        format: "squashfs",
+        build: "",
+        extract: "",
+        // only root may; stays until it is unmounted, as the others do
+        mount: "sh -ec \"mount -t squashfs -o loop,ro {image} {at}; \
+                while mountpoint -q {at}; do sleep 0.05; done\"",
+        version: "uname -r",
+        variants: &[],
     },
     Peer {
         name: "erofs",
@@ -171,6 +206,11 @@ impl Peer {
     /// Tells whether it is ours.
     pub fn is_ours(&self) -> bool {
         self.name == OURS
+    }
+
+    /// Tells whether it reads the images of another.
+    pub fn reads(&self, builder: &Self) -> bool {
+        self.format == builder.format || (self.is_ours() && builder.format == "squashfs")
     }
 
     /// Lists the variants that the options ask for on a set; readers are compared on fewer of ours.
@@ -273,8 +313,10 @@ mod tests {
                 let filled = fill(line, &places, None);
                 assert!(!filled.contains(['{', '}', '[', ']']), "{filled}");
             }
-            assert!(peer.build.contains("{dir}") && peer.build.contains("{image}"));
-            assert!(!peer.variants.is_empty());
+            let builds = peer.build.contains("{dir}") && peer.build.contains("{image}");
+            assert_eq!(builds, !peer.build.is_empty());
+            assert_eq!(builds, !peer.variants.is_empty());
+            assert!(builds || peer.mount.contains("{at}"));
         }
         assert_eq!(PEERS[0].name, OURS);
         for level in [DEFAULT_LEVEL, STRONGEST_LEVEL] {

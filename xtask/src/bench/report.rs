@@ -72,6 +72,7 @@ impl Report {
             ("Extracting", comparison.extractions()),
             ("Mounting and reading every file", comparison.mounts()),
             ("Cold random reads of 4 KiB", comparison.random_reads()),
+            ("What programs do with a cold mount", comparison.served()),
             (
                 "The pipeline with its stages switched off in turn",
                 ablate::show(cells, set),
@@ -133,7 +134,7 @@ fn about(cells: &[Cell]) -> String {
             "extract" => {
                 commands.insert((&subject.tool, "extract", "any"), run);
             }
-            "mount" | "random-read" => {
+            "mount" | "random-read" | "serve" => {
                 commands.insert((&subject.tool, "mount", "any"), run);
             }
             _ => {}
@@ -150,7 +151,8 @@ fn about(cells: &[Cell]) -> String {
          Versions: {}.\n\
          MB and GB are 10^6 and 10^9 bytes; CPU is user and system time of all processes of a\n\
          command, peak the resident memory of its biggest one. Ratios are ours divided by theirs:\n\
-         below 1, ours is better. Mounts are read by one thread, after the page cache was dropped.\n",
+         below 1, ours is better. Mounts are read by one thread (where two are not named), after the page\n\
+         cache was dropped.\n",
         machines.join("; "),
         versions.join(", ")
     );

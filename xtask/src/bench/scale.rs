@@ -200,7 +200,7 @@ pub fn claims(cells: &[Cell]) -> Vec<Claim> {
         let (Some(first), Some(last)) = (first, group.last()) else {
             continue;
         };
-        if !image.starts_with(OURS) || bytes(first) * 2.0 > bytes(last) {
+        if image.split(' ').next() != Some(OURS) || bytes(first) * 2.0 > bytes(last) {
             continue;
         }
         for name in ["wall", "cpu", "peak"] {

@@ -15,7 +15,7 @@ use super::peers::{self, PEERS, Peer};
 pub struct Tools {
     /// What commands find their programs with.
     pub path: OsString,
-    /// The peers that can at least build, ours first.
+    /// The peers whose images can be built, and readers of others' images; ours first.
     pub found: Vec<&'static Peer>,
     versions: BTreeMap<&'static str, String>,
     fingerprints: BTreeMap<&'static str, u64>,
