@@ -9,12 +9,12 @@ use ::build::source::{Exclude, directory};
 use ::build::{Categorizers, Order, Priorities, Scratch, Transform};
 use model::{Error, Kind, Loss, Observer, Rdev, Result, Time};
 
+use crate::create::create_options;
 use crate::header::HeaderBytes;
 use crate::input::{self, Input, OpenInput};
-use crate::levels::{self, Level};
+use crate::levels;
 use crate::output::Output;
-use crate::registry::{self, Asked, CreateOptions, Format, FormerRuns, SolidOptions};
-use crate::times;
+use crate::registry::{self, Asked, Format, FormerRuns};
 
 pub use crate::registry::PerFileOptions;
 pub use ::build::Report as PipelineReport;
@@ -337,148 +337,6 @@ pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
         ))),
         None => Ok(()),
     }
-}
-
-/// Resolves what is asked of the format.
-pub(crate) fn create_options(
-    request: &BuildRequest,
-    format: &dyn Format,
-    input: &OpenInput,
-    before: &Before,
-) -> Result<CreateOptions> {
-    Asked::refuse_unknown(format, &asked(request))?;
-    let level = format.level(request.level);
-    let block_size = request.block_size.unwrap_or(1 << level.block_bits);
-    if !block_size.is_power_of_two() {
-        return Err(Error::invalid(format!(
-            "block size {block_size}: must be a power of two"
-        )));
-    }
-    let compression = request.compression.as_deref().unwrap_or(level.compression);
-    let mut per_file = request.per_file.clone();
-    if request.level == 0 && request.compression.is_none() && per_file.raw.is_none() {
-        per_file.raw = Some("all".to_owned());
-    }
-    Ok(CreateOptions {
-        compression: compression.to_owned(),
-        block_size,
-        create_timestamp: request.create_timestamp,
-        threads: request.threads,
-        solid: solid_options(request, level, input, before)?,
-        duplicates: request.duplicates,
-        per_file,
-    })
-}
-
-/// Lists the options that not every format knows, and whether they are asked for.
-fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
-    let per_file = &request.per_file;
-    // all kinds are all that the format can tell apart
-    let chosen = request
-        .categorizers
-        .filter(|&chosen| chosen != Categorizers::ALL);
-    let media = chosen.is_some_and(|chosen| chosen.audio || chosen.images);
-    vec![
-        (!request.by_category.is_empty(), Asked::CategoryCompression),
-        (
-            request.metadata_compression.is_some(),
-            Asked::MetadataCompression,
-        ),
-        (media, Asked::Media),
-        (request.lookback.is_some(), Asked::Lookback),
-        (request.time_resolution.is_some(), Asked::TimeResolution),
-        (request.keep_all_times, Asked::AllTimes),
-        (request.pack_metadata.is_some(), Asked::PackMetadata),
-        (!request.history, Asked::NoHistory),
-        (!request.section_index, Asked::NoSectionIndex),
-        (per_file.tails.is_some(), Asked::Tails),
-        (per_file.raw.is_some(), Asked::NoCompress),
-        (per_file.no_holes, Asked::NoSparse),
-        (per_file.no_xattrs, Asked::NoXattrs),
-        (per_file.no_export, Asked::NoExports),
-        (per_file.no_padding, Asked::NoPad),
-    ]
-}
-
-fn solid_options(
-    request: &BuildRequest,
-    level: &Level,
-    input: &OpenInput,
-    before: &Before,
-) -> Result<SolidOptions> {
-    let of_images = input.times();
-    let time_resolution = match (&request.time_resolution, of_images) {
-        (Some(text), _) => times::resolution(text)?,
-        (None, Some((unit, _))) => unit,
-        (None, None) => 1_000_000_000,
-    };
-    let metadata = request
-        .metadata_compression
-        .as_deref()
-        .unwrap_or(level.metadata_compression);
-    let mut by_category = Vec::new();
-    for (category, compression) in &request.by_category {
-        by_category.push((category.clone(), compression.parse()?));
-    }
-    Ok(SolidOptions {
-        by_category,
-        flac_level: levels::flac(request.level),
-        metadata_compression: metadata.parse()?,
-        time_resolution,
-        keep_all_times: request.keep_all_times || of_images.is_some_and(|(_, all)| all),
-        history: request
-            .history
-            .then(|| settings_in_words(request, level, before.command, time_resolution)),
-        former: before.former.clone(),
-        packing: request.pack_metadata.clone(),
-        section_index: request.section_index,
-    })
-}
-
-/// Tells the settings that made the image: what its bytes depend on besides the input, and neither
-/// paths nor the number of threads.
-fn settings_in_words(
-    request: &BuildRequest,
-    level: &Level,
-    command: &str,
-    time_unit: u64,
-) -> Vec<String> {
-    let order = request.order.unwrap_or(level.order);
-    let mut words = vec![
-        "sinter".to_owned(),
-        command.to_owned(),
-        format!("--level={}", request.level),
-        format!(
-            "--compression={}",
-            request.compression.as_deref().unwrap_or(level.compression)
-        ),
-        format!(
-            "--block-size={}",
-            request.block_size.unwrap_or(1 << level.block_bits)
-        ),
-        format!("--order={order}"),
-        match &request.time_resolution {
-            Some(text) => format!("--time-resolution={text}"),
-            None => format!("--time-resolution={}", times::shown(time_unit)),
-        },
-    ];
-    for (category, compression) in &request.by_category {
-        words.push(format!("--compression={category}::{compression}"));
-    }
-    words.extend(request.categorizers.map(|chosen| match chosen {
-        Categorizers::NONE => "--no-categorize".to_owned(),
-        chosen => format!("--categorize={chosen}"),
-    }));
-    if !request.duplicates {
-        words.push("--no-duplicates".to_owned());
-    }
-    words.extend(request.sort.as_ref().map(|_| "--sort".to_owned()));
-    words.extend(
-        request
-            .lookback
-            .map(|blocks| format!("--lookback={blocks}")),
-    );
-    words
 }
 
 fn priorities(file: Option<&Path>) -> Result<Priorities> {

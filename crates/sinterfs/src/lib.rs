@@ -17,6 +17,7 @@
 
 mod build;
 mod check;
+mod create;
 mod details;
 mod header;
 mod input;

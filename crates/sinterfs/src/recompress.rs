@@ -11,8 +11,9 @@ use ::build::source::image::content_map;
 use block::{FileSource, ReadAt};
 use model::{Error, Kind, Observer, Result, Source, Summary, Tree};
 
-use crate::build::{Before, BuildReport, BuildRequest, create_options, pack, transform};
+use crate::build::{Before, BuildReport, BuildRequest, pack, transform};
 use crate::build::{demand_losses, interrupted};
+use crate::create::create_options;
 use crate::header::{Header, HeaderBytes};
 use crate::input::{self, OpenInput};
 use crate::open::{self, OpenOptions, Opened};
