@@ -32,6 +32,8 @@ pub struct Report {
 impl Report {
     fn problem(&mut self, error: Error, path: &str) {
         if self.problems.len() < KEPT {
+            // the root has a path that shows
+            let path = if path.is_empty() { "." } else { path };
             self.problems.push(error.path(path));
         } else {
             self.omitted = self.omitted.saturating_add(1);
