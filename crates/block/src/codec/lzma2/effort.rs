@@ -15,6 +15,10 @@ pub(super) struct Effort {
     pub(super) depth: usize,
     /// A match of so many bytes is taken at once.
     pub(super) nice: usize,
+    /// Whether the last place of each four bytes is a match to choose from.
+    pub(super) quads: bool,
+    /// Symbols after which the tables of prices are worked out anew.
+    pub(super) stale: usize,
 }
 
 const fn lazy(depth: usize, nice: usize) -> Effort {
@@ -22,14 +26,18 @@ const fn lazy(depth: usize, nice: usize) -> Effort {
         parser: Parser::Lazy,
         depth,
         nice,
+        quads: false,
+        stale: usize::MAX,
     }
 }
 
-const fn optimal(depth: usize, nice: usize) -> Effort {
+const fn optimal(depth: usize, nice: usize, stale: usize) -> Effort {
     Effort {
         parser: Parser::Optimal,
         depth,
         nice,
+        quads: true,
+        stale,
     }
 }
 
@@ -38,12 +46,16 @@ static LEVELS: [Effort; 9] = [
     lazy(10, 32),
     lazy(18, 48),
     lazy(32, 64),
-    optimal(18, 24),
-    optimal(26, 32),
-    optimal(42, 48),
-    optimal(42, 64),
-    optimal(50, 96),
-    optimal(63, 273),
+    // four bytes' last places would take a sixth more time for less than 1 % of size
+    Effort {
+        quads: false,
+        ..optimal(18, 24, 128)
+    },
+    optimal(26, 32, 128),
+    optimal(34, 48, 128),
+    optimal(34, 64, 64),
+    optimal(42, 64, 64),
+    optimal(50, 64, 64),
 ];
 
 /// Tells the settings of a level from 1 to 9.

@@ -116,8 +116,8 @@ impl Encoder {
         let mut coder = Coder::new(properties);
         let mut chunks = ChunkWriter::new(out);
         let mut symbols: Vec<Symbol> = Vec::new();
-        self.finder.start(effort.depth, reach);
-        self.optimal.start(effort.nice);
+        self.finder.start(effort.depth, reach, effort.quads);
+        self.optimal.start(effort);
         let (mut base, mut table_end) = (0, 0);
         let mut looked_at = None;
         let mut position = 0;

@@ -1,7 +1,7 @@
 //! The matches that a parser may choose from at a position.
 //!
-//! In: the match table, which has the longest match, and small tables of where two and three bytes
-//! were seen last, which have shorter ones that are nearer. Out: a few matches, each longer and farther
+//! In: the match table, which has the longest match, and small tables of where two, three and four
+//! bytes were seen last, which have shorter ones that are nearer. Out: a few matches, each longer and farther
 //! than the one before.
 //!
 //! **Invariant:** every match is of bytes before the position, within the reach, and really agrees.
@@ -21,6 +21,12 @@ const PAIR_REACH: u32 = 1 << 10;
 
 /// Bits of the hash of three bytes.
 const TRIPLE_BITS: u32 = 16;
+
+/// Bits of the hash of four bytes.
+const QUAD_BITS: u32 = 17;
+
+/// The multiplier of hashes: 2^32 over the golden ratio.
+const SPREAD: u32 = 0x9e37_79b1;
 
 /// How many bytes agree at two positions, of which the first is later; at most `most`.
 #[inline(always)]
@@ -68,6 +74,8 @@ pub(super) struct Finder {
     /// The last position of each pair and triple of bytes, plus one.
     pairs: Vec<u32>,
     triples: Vec<u32>,
+    /// As well of four bytes, if they are looked for.
+    quads: Vec<u32>,
     /// The longest match that the table tells.
     depth: usize,
     /// The longest distance.
@@ -84,6 +92,7 @@ impl Finder {
         Self {
             pairs: vec![0; 1 << 16],
             triples: vec![0; 1 << TRIPLE_BITS],
+            quads: Vec::new(),
             depth: 0,
             reach: 0,
             base: 0,
@@ -92,10 +101,14 @@ impl Finder {
         }
     }
 
-    /// Starts on a block.
-    pub(super) fn start(&mut self, depth: usize, reach: u32) {
+    /// Starts on a block; says whether to look for the last place of four bytes, too.
+    pub(super) fn start(&mut self, depth: usize, reach: u32, quads: bool) {
         self.pairs.fill(0);
         self.triples.fill(0);
+        self.quads.clear();
+        if quads {
+            self.quads.resize(1 << QUAD_BITS, 0);
+        }
         self.depth = depth;
         self.reach = reach;
         self.base = 0;
@@ -142,20 +155,25 @@ impl Finder {
     ) -> &[Match] {
         let longest = self.longest(block, table, position, most);
         self.count = 0;
-        if let Some((pair, triple)) = self.note(block, position) {
+        if let Some([pair, triple, quad]) = self.note(block, position) {
             let far = match longest.length {
                 0 => self.reach,
                 _ => longest.distance,
             };
             // what was not seen yet would be before the block
-            let far = far.min(position as u32);
-            let pair = (position as u32).wrapping_sub(pair);
+            let now = position as u32;
+            let far = far.min(now);
+            let pair = now.wrapping_sub(pair);
             if pair < far.min(PAIR_REACH) {
                 self.try_near(block, position, pair, most);
             }
-            let triple = (position as u32).wrapping_sub(triple);
+            let triple = now.wrapping_sub(triple);
             if triple < far && triple != pair {
                 self.try_near(block, position, triple, most);
+            }
+            let quad = now.wrapping_sub(quad);
+            if quad < far && quad != triple {
+                self.try_near(block, position, quad, most);
             }
         }
         self.push(longest);
@@ -175,14 +193,21 @@ impl Finder {
     }
 
     #[inline(always)]
-    fn note(&mut self, block: &[u8], position: usize) -> Option<(u32, u32)> {
+    fn note(&mut self, block: &[u8], position: usize) -> Option<[u32; 3]> {
         let &[a, b, c] = block.get(position..)?.first_chunk()?;
-        let pair = u16::from_le_bytes([a, b]);
-        let triple = u32::from_le_bytes([a, b, c, 0]).wrapping_mul(0x9e37_79b1);
+        let d = block.get(position + 3).copied().unwrap_or(0);
         let now = (position as u32).wrapping_add(1);
+        let pair = u16::from_le_bytes([a, b]);
         let pair = std::mem::replace(&mut self.pairs[usize::from(pair)], now);
+        let triple = u32::from_le_bytes([a, b, c, 0]).wrapping_mul(SPREAD);
         let triple = &mut self.triples[(triple >> (32 - TRIPLE_BITS)) as usize];
-        Some((pair, std::mem::replace(triple, now)))
+        let triple = std::mem::replace(triple, now);
+        let quad = u32::from_le_bytes([a, b, c, d]).wrapping_mul(SPREAD);
+        let quad = match self.quads.get_mut((quad >> (32 - QUAD_BITS)) as usize) {
+            Some(quad) => std::mem::replace(quad, now),
+            None => 0,
+        };
+        Some([pair, triple, quad])
     }
 
     /// Adds a match if it is longer than those before.

@@ -3,7 +3,7 @@
 //! In: a block. Out: one .xz stream of one block with a CRC64, which every reader of .xz decodes.
 //!
 //! **Invariants:** the result depends on the block and the options alone. Besides the block and the
-//! stream, 5 bytes for each byte of the block (6 at worst; for 64 MiB of it at most) and some 7 MiB are
+//! stream, 5 bytes for each byte of the block (6 at worst; for 64 MiB of it at most) and some 8 MiB are
 //! held; a thread keeps them for its next block. A trial of branch converters takes three blocks more.
 
 mod bcj;
@@ -24,6 +24,7 @@ mod range;
 mod refine;
 mod table;
 mod trial;
+mod window;
 
 #[cfg(test)]
 mod tests;

@@ -10,49 +10,12 @@
 //! coder's state at the start.
 
 use super::coder::{Coder, Symbol};
+use super::effort::Effort;
 use super::matches::{Finder, Match, agreement};
-use super::model::{
-    LENGTH_CLASSES, MAX_MATCH, MIN_MATCH, Reps, State, length_class, push_rep, use_rep,
-};
-use super::price::{self, INFINITE, Prices};
+use super::model::{LENGTH_CLASSES, MAX_MATCH, MIN_MATCH, Reps, State, length_class};
+use super::price::{self, Prices};
 use super::table::MatchTable;
-
-/// Nodes of a window.
-const WINDOW: usize = 1 << 11;
-
-/// Nodes that may be written: a match, a literal and another match after the window.
-const NODES: usize = WINDOW + 2 * MAX_MATCH + 2;
-
-/// Symbols after which the tables of prices are worked out anew.
-const STALE: usize = 128;
-
-/// How a node is reached: its last match alone.
-const ALONE: u16 = u16::MAX;
-
-/// The cheapest way to a position.
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    price: u32,
-    /// The source of the symbol, or of the first of three.
-    source: u32,
-    /// The length of the last symbol.
-    length: u16,
-    /// [`ALONE`], or the length of a match before a literal before the last symbol, 0 for no match.
-    lead: u16,
-    state: State,
-    reps: Reps,
-}
-
-impl Node {
-    const UNREACHED: Self = Self {
-        price: INFINITE,
-        source: 0,
-        length: 0,
-        lead: ALONE,
-        state: State::START,
-        reps: [0; 4],
-    };
-}
+use super::window::{ALONE, Window};
 
 /// What a parser looks at.
 #[derive(Debug, Clone, Copy)]
@@ -66,12 +29,12 @@ pub(super) struct Input<'a> {
 /// A parser with its window and its prices.
 #[derive(Debug)]
 pub(super) struct Optimal {
-    nodes: Vec<Node>,
+    window: Window,
     prices: Prices,
-    /// The last node that is reached.
-    last: usize,
     /// Symbols since the prices were worked out.
     age: usize,
+    /// Symbols after which they are worked out anew.
+    stale: usize,
     /// A match of so many bytes is taken at once.
     nice: usize,
 }
@@ -90,18 +53,19 @@ impl Optimal {
     /// Makes a parser.
     pub(super) fn new() -> Self {
         Self {
-            nodes: vec![Node::UNREACHED; NODES],
+            window: Window::new(),
             prices: Prices::new(),
-            last: 0,
-            age: STALE,
+            age: 0,
+            stale: 0,
             nice: MAX_MATCH,
         }
     }
 
-    /// Starts on a block, with the length that is taken at once.
-    pub(super) fn start(&mut self, nice: usize) {
-        self.nice = nice;
-        self.age = STALE;
+    /// Starts on a block.
+    pub(super) fn start(&mut self, effort: &Effort) {
+        self.nice = effort.nice;
+        self.stale = effort.stale;
+        self.age = self.stale;
     }
 
     /// Finds the next symbols from a position on, the last one first.
@@ -113,23 +77,17 @@ impl Optimal {
         start: usize,
         symbols: &mut Vec<Symbol>,
     ) {
-        if self.age >= STALE {
+        if self.age >= self.stale {
             self.age = 0;
             let places = 1 << coder.properties.pb;
             self.prices.refresh(&coder.model, places);
         }
-        self.nodes[0] = Node {
-            price: 0,
-            state: coder.state,
-            reps: coder.reps,
-            ..Node::UNREACHED
-        };
-        self.last = 0;
+        self.window.start(coder.state, coder.reps);
         let mut index = 0;
         let taken = loop {
             if index > 0 {
-                self.settle(index);
-                if index == self.last || index >= WINDOW || start + index >= input.table_end {
+                self.window.settle(index);
+                if self.window.is_end(index) || start + index >= input.table_end {
                     break None;
                 }
             }
@@ -146,31 +104,8 @@ impl Optimal {
             }
             symbols.push(symbol);
         }
-        self.trace(index, symbols);
+        self.window.trace(index, symbols);
         self.age += symbols.len();
-    }
-
-    /// Works out the state of a node from how it is reached.
-    fn settle(&mut self, index: usize) {
-        let node = self.nodes[index];
-        let length = usize::from(node.length);
-        let (mut state, mut reps);
-        if node.lead == ALONE {
-            let from = &self.nodes[index - length];
-            (state, reps) = (from.state, from.reps);
-            (state, reps) = after(state, reps, node.source, length);
-        } else {
-            let lead = usize::from(node.lead);
-            let from = &self.nodes[index - length - 1 - lead];
-            (state, reps) = (from.state, from.reps);
-            if lead > 0 {
-                (state, reps) = after(state, reps, node.source, lead);
-            }
-            state = state.literal().repeated();
-        }
-        let node = &mut self.nodes[index];
-        node.state = state;
-        node.reps = reps;
     }
 
     /// Offers all that may follow a node; gives a symbol that is so long that it is taken at once.
@@ -183,15 +118,15 @@ impl Optimal {
         start: usize,
         index: usize,
     ) -> Option<Symbol> {
-        let node = self.nodes[index];
+        let (price, state, reps) = self.window.at(index);
         let position = start + index;
         let here = Here {
             index,
             position,
             place: coder.properties.position_state(position),
-            price: node.price,
-            state: node.state,
-            reps: node.reps,
+            price,
+            state,
+            reps,
         };
         let most = (input.block.len() - position).min(MAX_MATCH);
         let matches = finder.find(input.block, input.table, position, most);
@@ -247,15 +182,16 @@ impl Optimal {
         let literal = here.price
             + price::bit(is_match, 0)
             + literal_price(block, coder, here.position, here.state, beside);
-        self.reach(here.index + 1);
-        self.offer(here.index + 1, literal, Symbol::LITERAL, 1, ALONE);
+        self.window.reach(here.index + 1);
+        self.window
+            .offer(here.index + 1, literal, Symbol::LITERAL, 1, ALONE);
         if beside == Some(byte) {
             let price = here.price
                 + price::bit(is_match, 1)
                 + price::bit(model.is_rep[state], 1)
                 + price::bit(model.is_rep0[state], 0)
                 + price::bit(model.is_rep0_long[state][here.place], 0);
-            self.offer(here.index + 1, price, 0, 1, ALONE);
+            self.window.offer(here.index + 1, price, 0, 1, ALONE);
         } else if beside.is_some() {
             let end = here.position + 1;
             let state = here.state.literal();
@@ -277,11 +213,11 @@ impl Optimal {
         length: usize,
     ) {
         let price = price + price::rep_index(&coder.model, here.state, here.place, rep);
-        self.reach(here.index + length);
-        for length in MIN_MATCH..=length {
-            let price = price + self.prices.rep_length.of(here.place, length);
-            self.offer(here.index + length, price, rep as u32, length, ALONE);
-        }
+        self.window.reach(here.index + length);
+        let lengths = self.prices.rep_length.at(here.place);
+        let range = MIN_MATCH..length + 1;
+        self.window
+            .offer_lengths(here.index, lengths, range, price, rep as u32);
         let price = price + self.prices.rep_length.of(here.place, length);
         let state = here.state.repeated();
         let distance = here.reps[rep] as usize + 1;
@@ -302,18 +238,20 @@ impl Optimal {
         shortest: usize,
     ) {
         let source = found.distance + Symbol::DISTANCE;
-        self.reach(here.index + found.length);
+        self.window.reach(here.index + found.length);
         let far = price + self.prices.distance(found.distance, LENGTH_CLASSES - 1);
-        for length in shortest..=found.length {
-            let class = length_class(length);
-            let price = if class < LENGTH_CLASSES - 1 {
-                price + self.prices.distance(found.distance, class)
-            } else {
-                far
-            };
-            let price = price + self.prices.match_length.of(here.place, length);
-            self.offer(here.index + length, price, source, length, ALONE);
+        let dear = MIN_MATCH + LENGTH_CLASSES - 1;
+        for length in shortest..(found.length + 1).min(dear) {
+            let price = price
+                + self.prices.distance(found.distance, length_class(length))
+                + self.prices.match_length.of(here.place, length);
+            self.window
+                .offer(here.index + length, price, source, length, ALONE);
         }
+        let lengths = self.prices.match_length.at(here.place);
+        let range = shortest.max(dear)..found.length + 1;
+        self.window
+            .offer_lengths(here.index, lengths, range, far, source);
         let class = length_class(found.length);
         let price = price
             + self.prices.distance(found.distance, class)
@@ -395,69 +333,8 @@ impl Optimal {
             + price::rep_index(model, state, place, 0)
             + self.prices.rep_length.of(place, length);
         let to = index + lead + 1 + length;
-        self.reach(to);
-        self.offer(to, price, source, length, lead as u16);
-    }
-
-    /// Makes sure that the nodes up to an index can be offered something.
-    #[inline(always)]
-    fn reach(&mut self, index: usize) {
-        while self.last < index {
-            self.last += 1;
-            self.nodes[self.last].price = INFINITE;
-        }
-    }
-
-    /// Takes a way to a node if it is the cheapest.
-    #[inline(always)]
-    fn offer(&mut self, index: usize, price: u32, source: u32, length: usize, lead: u16) {
-        let node = &mut self.nodes[index];
-        if price < node.price {
-            node.price = price;
-            node.source = source;
-            node.length = length as u16;
-            node.lead = lead;
-        }
-    }
-
-    /// Follows the cheapest way to a node back to the start.
-    fn trace(&self, mut index: usize, symbols: &mut Vec<Symbol>) {
-        while index > 0 {
-            let node = &self.nodes[index];
-            let length = u32::from(node.length);
-            index -= usize::from(node.length);
-            if node.lead == ALONE {
-                symbols.push(Symbol {
-                    length,
-                    source: node.source,
-                });
-                continue;
-            }
-            symbols.push(Symbol { length, source: 0 });
-            symbols.push(Symbol::literal());
-            index -= 1;
-            if node.lead > 0 {
-                symbols.push(Symbol {
-                    length: node.lead.into(),
-                    source: node.source,
-                });
-                index -= usize::from(node.lead);
-            }
-        }
-    }
-}
-
-/// Tells the state and the last distances after a symbol.
-#[inline(always)]
-fn after(state: State, reps: Reps, source: u32, length: usize) -> (State, Reps) {
-    if source == Symbol::LITERAL {
-        (state.literal(), reps)
-    } else if source >= Symbol::DISTANCE {
-        (state.matched(), push_rep(reps, source - Symbol::DISTANCE))
-    } else if length == 1 {
-        (state.short_repeated(), reps)
-    } else {
-        (state.repeated(), use_rep(reps, source as usize))
+        self.window.reach(to);
+        self.window.offer(to, price, source, length, lead as u16);
     }
 }
 
