@@ -76,13 +76,13 @@ pub const DWARFS: [Level; 10] = [
         Order::Similarity,
     ),
     level(
-        "lzma2:level=4:binary=auto",
+        "lzma2:level=6:binary=auto",
         "zstd:level=22",
         26,
         Order::Similarity,
     ),
     level(
-        "lzma2:level=6:binary=auto",
+        "lzma2:level=7:binary=auto",
         "lzma:level=9",
         26,
         Order::Similarity,

@@ -119,34 +119,45 @@ impl Encoding {
     /// As [`Self::encode`] for the code of a machine: where `lzma2` is left to choose, its branch
     /// converters are tried, and bits of the position count as its instructions are aligned.
     pub fn encode_machine(&self, raw: &[u8], machine: Machine) -> Result<Vec<u8>> {
-        let mut encoding = *self;
+        let bits = match machine {
+            // instructions of four bytes
+            Machine::Arm
+            | Machine::Arm64
+            | Machine::Mips
+            | Machine::MipsEl
+            | Machine::Mips64
+            | Machine::Mips64El
+            | Machine::PowerPc
+            | Machine::PowerPc64
+            | Machine::PowerPc64El
+            | Machine::Sparc
+            | Machine::LoongArch => (2, 2, 2),
+            // of two bytes or several of them
+            Machine::RiscV | Machine::S390 => (3, 1, 1),
+            _ => (LZMA2_LC, LZMA2_LP, LZMA2_PB),
+        };
+        self.with_bits(bits).encode_code(raw, Bcj::of(machine))
+    }
+
+    /// As [`Self::encode`] for text: where `lzma2` is left to choose, a byte counts with four bits of
+    /// the one before it, and positions do not count.
+    pub fn encode_text(&self, raw: &[u8]) -> Result<Vec<u8>> {
+        self.with_bits((4, 0, 0)).encode(raw)
+    }
+
+    /// Sets lc, lp and pb where `lzma2` is left to choose.
+    fn with_bits(mut self, bits: (u32, u32, u32)) -> Self {
         if let Self::Lzma2 {
             lc: lc @ LZMA2_LC,
             lp: lp @ LZMA2_LP,
             pb: pb @ LZMA2_PB,
             binary: Some(Binary::Auto),
             ..
-        } = &mut encoding
+        } = &mut self
         {
-            (*lc, *lp, *pb) = match machine {
-                // instructions of four bytes
-                Machine::Arm
-                | Machine::Arm64
-                | Machine::Mips
-                | Machine::MipsEl
-                | Machine::Mips64
-                | Machine::Mips64El
-                | Machine::PowerPc
-                | Machine::PowerPc64
-                | Machine::PowerPc64El
-                | Machine::Sparc
-                | Machine::LoongArch => (2, 2, 2),
-                // of two bytes or several of them
-                Machine::RiscV | Machine::S390 => (3, 1, 1),
-                _ => (LZMA2_LC, LZMA2_LP, LZMA2_PB),
-            };
+            (*lc, *lp, *pb) = bits;
         }
-        encoding.encode_code(raw, Bcj::of(machine))
+        self
     }
 
     /// As [`Self::encode`]; where the branch converter is left to choose, these are tried.

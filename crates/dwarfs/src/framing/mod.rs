@@ -151,6 +151,7 @@ pub fn encode(encoding: &Encoding, category: Category, raw: &[u8]) -> Result<(u1
         Encoding::Lzma2 { .. } => {
             let payload = match category {
                 Category::Code(machine) => encoding.encode_machine(raw, machine)?,
+                Category::Text => encoding.encode_text(raw)?,
                 _ => encoding.encode(raw)?,
             };
             (id::LZMA, payload)

@@ -53,9 +53,9 @@ static LEVELS: [Effort; 9] = [
     },
     optimal(26, 32, 128),
     optimal(34, 48, 128),
-    optimal(34, 64, 64),
     optimal(42, 64, 64),
     optimal(50, 64, 64),
+    optimal(63, 96, 64),
 ];
 
 /// Tells the settings of a level from 1 to 9.
