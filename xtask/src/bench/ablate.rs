@@ -26,7 +26,7 @@ const VARIANTS: &[(&str, &str)] = &[
     ("one gigabyte of memory", "--memory 1g"),
     ("blocks of 4 MiB", "--block-size 4m"),
     ("blocks of 16 MiB", "--block-size 16m"),
-    ("no branch converters", "--compression lzma2:level=4"),
+    ("no branch converters", "--compression lzma2:level=6"),
     ("liblzma", "--compression lzma:level=6:dict=26"),
     ("zstd 9", "--compression zstd:level=9:window=26:long"),
     ("zstd 19", "--compression zstd:level=19:window=26"),
