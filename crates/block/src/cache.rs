@@ -166,11 +166,16 @@ impl BlockCache {
         open: impl FnOnce() -> Result<Opened>,
         decode: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
-        if self.spill.get().is_some() || self.blocks.cache.peek(&key).is_some() {
+        if self.spill.get().is_some() || self.holds(key) {
             return self.read(key, 0, buf, open);
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
         decode(buf)
+    }
+
+    /// Tells whether a block is in memory, without counting as a use of it.
+    pub fn holds(&self, key: u128) -> bool {
+        self.blocks.cache.peek(&key).is_some()
     }
 
     /// Gives the block of a key, and whether it had to be opened. Who asks for a block that another

@@ -7,6 +7,7 @@
 //! **Invariant:** memory does not grow with the number of inodes that are looked at: besides the cache of
 //! blocks there are caches of metadata blocks, directory indexes and checkpoints of a fixed size each.
 
+mod ahead;
 mod content;
 mod directory;
 mod fields;
@@ -32,6 +33,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use zerocopy::little_endian::U64;
 
+use ahead::Ahead;
 use content::Checkpoints;
 use directory::Index;
 use fields::split;
@@ -107,6 +109,7 @@ pub struct Squashfs {
     pub(crate) xattrs: Option<XattrLists>,
     indexes: Cache<u64, Arc<Index>, ByMemory>,
     checkpoints: Cache<u64, Arc<Checkpoints>, ByMemory>,
+    ahead: Ahead,
     parents: OnceLock<Parents>,
     info: ImageInfo,
     cache: Arc<BlockCache>,
@@ -160,6 +163,7 @@ impl Squashfs {
             xattrs: XattrLists::open(&metadata, &superblock, limits)?,
             indexes: Cache::with_weighter(64, PARSED_MAX, ByMemory),
             checkpoints: Cache::with_weighter(64, PARSED_MAX, ByMemory),
+            ahead: Ahead::new(),
             parents: OnceLock::new(),
             info: image_info(&superblock),
             cache,

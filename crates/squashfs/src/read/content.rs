@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use block::cache::Opened;
+use block::codec::unit::UnitCodec;
 use block::{ReadAt, Window};
 use model::{Error, Extent, ExtentSource, Ino, Result};
 use zerocopy::little_endian::U32;
@@ -319,6 +320,7 @@ impl Squashfs {
                 let (index, start) = content.fragment.unwrap_or_default();
                 let stored = self.fragment(index)?;
                 self.read_fragment(stored, u64::from(start) + within, target)?;
+                self.look_ahead(index);
             }
             at += now as u64;
             rest = later;
@@ -350,6 +352,34 @@ impl Squashfs {
         read.map_err(|error| self.in_block("fragment block", error, stored))
     }
 
+    /// Decodes the fragment block behind one on another thread, if they seem to be read in order.
+    fn look_ahead(&self, index: u32) {
+        let Some(next) = self.ahead.next(index) else {
+            return;
+        };
+        if next >= self.superblock.fragments {
+            return;
+        }
+        let Ok(stored) = self.fragment(next) else {
+            return;
+        };
+        let key = self.key(stored);
+        if stored.raw || self.cache.holds(key) {
+            return;
+        }
+        let (cache, source, codec) = (
+            Arc::clone(&self.cache),
+            self.metadata.source.clone(),
+            self.codec,
+        );
+        let whole = u64::from(self.superblock.block_size);
+        self.ahead.start(move || {
+            let open = || open_stored(&source, codec, stored, whole, false);
+            // who reads it is told of a failure
+            let _ = cache.read(key, 0, &mut [], open);
+        });
+    }
+
     fn key(&self, stored: Stored) -> u128 {
         self.cache_key | u128::from(stored.position)
     }
@@ -362,23 +392,7 @@ impl Squashfs {
 
     /// Opens a block of `whole` decoded bytes, or of up to so many.
     pub(crate) fn open_block(&self, stored: Stored, whole: u64, exact: bool) -> Result<Opened> {
-        if stored.raw {
-            let len = u64::from(stored.len);
-            if len > whole || (exact && len != whole) {
-                return Err(wrong_length(whole, len));
-            }
-            let window: Window = self.metadata.source.part(stored.position, len)?;
-            return Ok(Opened::Stored(window));
-        }
-        let len = usize::try_from(whole.min(u64::from(BLOCK_SIZE_MAX))).unwrap_or(0);
-        let mut decoded = vec![0; len];
-        let found = self.decode(stored, &mut decoded)?;
-        if exact && found != decoded.len() {
-            return Err(wrong_length(whole, found as u64));
-        }
-        decoded.truncate(found);
-        decoded.shrink_to_fit();
-        Ok(Opened::Decoded(decoded))
+        open_stored(&self.metadata.source, self.codec, stored, whole, exact)
     }
 
     /// Decodes a block that fills a buffer.
@@ -390,31 +404,56 @@ impl Squashfs {
             }
             u64::from(stored.len)
         } else {
-            self.decode(stored, room)? as u64
+            decode(&self.metadata.source, self.codec, stored, room)? as u64
         };
         if found == whole {
             return Ok(());
         }
         Err(wrong_length(whole, found))
     }
+}
 
-    fn decode(&self, stored: Stored, room: &mut [u8]) -> Result<usize> {
-        let len = stored.len;
-        if len > BLOCK_SIZE_MAX {
-            return Err(Error::corrupt(format!(
-                "{len} stored bytes are more than a block"
-            )));
+fn open_stored(
+    source: &Window,
+    codec: UnitCodec,
+    stored: Stored,
+    whole: u64,
+    exact: bool,
+) -> Result<Opened> {
+    if stored.raw {
+        let len = u64::from(stored.len);
+        if len > whole || (exact && len != whole) {
+            return Err(wrong_length(whole, len));
         }
-        STORED.with_borrow_mut(|bytes| {
-            let len = len as usize;
-            if bytes.len() < len {
-                bytes.resize(len, 0);
-            }
-            let bytes = bytes.get_mut(..len).unwrap_or_default();
-            self.metadata.source.read_at(stored.position, bytes)?;
-            self.codec.decode(bytes, room)
-        })
+        return Ok(Opened::Stored(source.part(stored.position, len)?));
     }
+    let len = usize::try_from(whole.min(u64::from(BLOCK_SIZE_MAX))).unwrap_or(0);
+    let mut decoded = vec![0; len];
+    let found = decode(source, codec, stored, &mut decoded)?;
+    if exact && found != decoded.len() {
+        return Err(wrong_length(whole, found as u64));
+    }
+    decoded.truncate(found);
+    decoded.shrink_to_fit();
+    Ok(Opened::Decoded(decoded))
+}
+
+fn decode(source: &Window, codec: UnitCodec, stored: Stored, room: &mut [u8]) -> Result<usize> {
+    let len = stored.len;
+    if len > BLOCK_SIZE_MAX {
+        return Err(Error::corrupt(format!(
+            "{len} stored bytes are more than a block"
+        )));
+    }
+    STORED.with_borrow_mut(|bytes| {
+        let len = len as usize;
+        if bytes.len() < len {
+            bytes.resize(len, 0);
+        }
+        let bytes = bytes.get_mut(..len).unwrap_or_default();
+        source.read_at(stored.position, bytes)?;
+        codec.decode(bytes, room)
+    })
 }
 
 #[cold]
