@@ -196,7 +196,11 @@ impl Filesystem for Wall {
         self.no_open = offered.contains(InitFlags::FUSE_NO_OPEN_SUPPORT);
         self.no_open_dir = offered.contains(InitFlags::FUSE_NO_OPENDIR_SUPPORT);
         // Where a number is too large, the setters tell the one to take instead.
-        if let Err(most) = config.set_max_readahead(self.view.options().read_ahead.max(1)) {
+        let read_ahead = self
+            .view
+            .options()
+            .read_ahead(self.view.totals().block_size);
+        if let Err(most) = config.set_max_readahead(read_ahead.max(1)) {
             let _ = config.set_max_readahead(most);
         }
         if let Err(most) = config.set_max_write(MAX_REQUEST) {

@@ -41,8 +41,9 @@ pub struct MountOptions {
     pub suid: bool,
     /// Lets programs be run.
     pub exec: bool,
-    /// How far the kernel reads ahead, in bytes; more than 128 KiB only where root mounts.
-    pub read_ahead: u32,
+    /// How far the kernel reads ahead, in bytes; more than 128 KiB only where root mounts. `None`
+    /// means what suits the image.
+    pub read_ahead: Option<u32>,
     /// Uses the program `fusermount3` even where it is not needed.
     pub helper: bool,
     /// Catches SIGINT, SIGTERM and SIGHUP from before the mount on, for `Session::serve`: a signal
@@ -69,7 +70,7 @@ impl Default for MountOptions {
             dev: false,
             suid: false,
             exec: true,
-            read_ahead: 1 << 20,
+            read_ahead: None,
             helper: false,
             catch_signals: false,
             observer: Arc::new(Quiet),
@@ -89,7 +90,22 @@ impl fmt::Debug for MountOptions {
     }
 }
 
+/// How far the kernel reads ahead.
+const READ_AHEAD: u32 = 1 << 20;
+/// How far where some blocks are decoded in that: one request's are decoded one after the other, and
+/// the next request only comes when the first of them are there (measured with blocks of 128 KiB).
+const READ_AHEAD_SMALL: u32 = 256 << 10;
+
 impl MountOptions {
+    /// How far the kernel is to read ahead in an image with blocks of so many bytes.
+    pub(crate) fn read_ahead(&self, block_size: u64) -> u32 {
+        let suits = match block_size {
+            0x1_0000..=0x2_0000 => READ_AHEAD_SMALL,
+            _ => READ_AHEAD,
+        };
+        self.read_ahead.unwrap_or(suits)
+    }
+
     /// The number of threads to start: enough that a slow read does not hold up everything else.
     pub(crate) fn thread_count(&self) -> usize {
         match self.threads {

@@ -85,13 +85,14 @@ fn start(
     device: std::os::fd::OwnedFd,
     options: &MountOptions,
 ) -> Result<Session> {
+    let read_ahead = options.read_ahead(image.info().totals.block_size);
     let view = View::new(image, options);
     let failed = |what| move |error| Error::io(what, error);
     let server = fuse::greet(device, view).map_err(failed("the kernel did not greet back"))?;
     let (sender, events) = channel();
     let mount = mounted_at(point)?;
     let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
-    raise_read_ahead(&mount, options.read_ahead);
+    raise_read_ahead(&mount, read_ahead);
     let on_end = sender.clone();
     std::thread::Builder::new()
         .name("mount".into())
