@@ -7,3 +7,4 @@ pub mod composefs;
 pub mod dump;
 pub mod layout;
 pub mod read;
+pub mod write;

@@ -16,7 +16,7 @@ use crate::levels;
 use crate::output::Output;
 use crate::registry::{self, Asked, Format, FormerRuns};
 
-pub use crate::registry::PerFileOptions;
+pub use crate::registry::{PerFileOptions, VolumeOptions};
 pub use ::build::Report as PipelineReport;
 
 /// Where an image goes.
@@ -118,6 +118,8 @@ pub struct BuildRequest {
     pub section_index: bool,
     /// What is asked of formats that cut each file for itself.
     pub per_file: PerFileOptions,
+    /// What the image tells as a volume, and to whom.
+    pub volume: VolumeOptions,
     /// Whether anything that can't be kept or read is an error.
     pub strict: bool,
 }
@@ -163,6 +165,7 @@ impl BuildRequest {
             history: true,
             section_index: true,
             per_file: PerFileOptions::default(),
+            volume: VolumeOptions::default(),
             strict: false,
         }
     }

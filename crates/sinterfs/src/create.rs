@@ -39,12 +39,13 @@ pub(crate) fn create_options(
         solid: solid_options(request, level, input, before)?,
         duplicates: request.duplicates,
         per_file,
+        volume: request.volume.clone(),
     })
 }
 
 /// Lists the options that not every format knows, and whether they are asked for.
 fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
-    let per_file = &request.per_file;
+    let (per_file, volume) = (&request.per_file, &request.volume);
     // all kinds are all that the format can tell apart
     let chosen = request
         .categorizers
@@ -69,6 +70,9 @@ fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
         (per_file.no_xattrs, Asked::NoXattrs),
         (per_file.no_export, Asked::NoExports),
         (per_file.no_padding, Asked::NoPad),
+        (volume.uuid.is_some(), Asked::Uuid),
+        (volume.label.is_some(), Asked::Label),
+        (volume.target_kernel.is_some(), Asked::TargetKernel),
     ]
 }
 

@@ -109,6 +109,20 @@ pub const SQUASHFS: [Level; 10] = [
     per_file("xz:bcj=x86", 20, Order::Similarity),
 ];
 
+/// The levels of EROFS; 0 compresses nothing.
+pub const EROFS: [Level; 10] = [
+    per_file("none", 17, Order::Path),
+    per_file("lz4", 17, Order::Path),
+    per_file("zstd:level=1", 17, Order::Path),
+    per_file("zstd:level=3", 17, Order::Similarity),
+    per_file("zstd:level=6", 17, Order::Similarity),
+    per_file("zstd:level=9", 17, Order::Similarity),
+    per_file("zstd:level=12", 17, Order::Similarity),
+    per_file("zstd:level=15", 18, Order::Similarity),
+    per_file("zstd:level=19", 20, Order::Similarity),
+    per_file("zstd:level=22", 20, Order::Similarity),
+];
+
 const fn per_file(compression: &'static str, block_bits: u8, order: Order) -> Level {
     level(compression, "none", block_bits, order)
 }

@@ -32,7 +32,9 @@ pub use ::build::source::merge::{Conflict, Conflicts};
 pub use ::build::{Categorizers, Order};
 pub use block::cache::BlockCache;
 pub use block::{FileSource, MemorySource, ReadAt};
-pub use build::{BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, build};
+pub use build::{
+    BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, VolumeOptions, build,
+};
 pub use check::{CheckReport, Depth, check};
 pub use details::{Details, Value};
 pub use header::Header;

@@ -66,10 +66,6 @@ pub trait Format: Sync {
         depth: Depth,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
-    /// Tells whether new images can be created, and not only read.
-    fn is_written(&self) -> bool {
-        true
-    }
     /// Tells what a level from 0 to 9 means; higher numbers mean 9.
     fn level(&self, level: u8) -> &'static Level;
     /// Tells what kinds of content are told apart unless something else is asked for.
@@ -101,6 +97,8 @@ pub struct CreateOptions {
     pub solid: SolidOptions,
     /// For formats that cut each file for itself.
     pub per_file: PerFileOptions,
+    /// For formats whose images are volumes.
+    pub volume: VolumeOptions,
 }
 
 /// How an image is created whose blocks hold many files.
@@ -141,6 +139,17 @@ pub struct PerFileOptions {
     pub no_export: bool,
     /// Whether the image ends where its content ends.
     pub no_padding: bool,
+}
+
+/// What an image tells as a volume, and to whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VolumeOptions {
+    /// Its UUID; `None` means one made of its content.
+    pub uuid: Option<String>,
+    /// Its name.
+    pub label: Option<String>,
+    /// The oldest version of Linux that is to mount it.
+    pub target_kernel: Option<String>,
 }
 
 /// What a format can do with an opened image besides reading it.
@@ -216,7 +225,7 @@ pub const FORMATS: &[&dyn Format] = &[
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
-const FOREIGN: &[&str] = &["cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
+const FOREIGN: &[&str] = &["cfs", "cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
 
 /// Finds a format by its name.
 pub fn by_name(name: &str) -> Result<&'static dyn Format> {
@@ -229,20 +238,8 @@ pub fn by_name(name: &str) -> Result<&'static dyn Format> {
     })
 }
 
-/// Finds the format of a new image: by name, else by the extension, else the default. `Unsupported`
-/// for one that is only read.
+/// Finds the format of a new image: by name, else by the extension, else the default.
 pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
-    let format = wanted(name, output)?;
-    match format.is_written() {
-        true => Ok(format),
-        false => Err(Error::unsupported(format!(
-            "{} images are read, but not written",
-            format.name()
-        ))),
-    }
-}
-
-fn wanted(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
     if let Some(name) = name {
         return by_name(name);
     }

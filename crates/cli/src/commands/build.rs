@@ -23,6 +23,7 @@ Examples:
   sinter build DIR -o dir.squashfs                      a SquashFS image, by its extension
   sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m      the smallest result of each block, with
                                                         and without a filter for x86
+  sinter build DIR -o dir.erofs                         an EROFS image, for Linux 6.15 and newer
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 
@@ -44,6 +45,10 @@ SquashFS has one codec for everything: gzip[:level=1..12], lzo, lz4[:level=N], l
 xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...], zstd[:level=N], lzma[:level=0..9][:dict=SIZE]
 (which no kernel reads); blocks of 4k to 1m. Levels: 0 none; 1 lz4; 2 to 8 zstd; 9 xz. What mksquashfs'
 options are called here is in docs/formats/squashfs.md.
+
+EROFS has none, lz4[:level=N], lz4hc[:level=1..12], zstd[:level=N]; units of 4k to 1m, by -b. Levels: 0
+none; 1 lz4; 2 to 9 zstd. Linux mounts the images from 6.15 on; those without compression (-C none
+--target-kernel 5.4) from 5.4 on.
 
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]

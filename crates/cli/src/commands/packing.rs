@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use sinterfs::{
     BuildRequest, Categorizers, Destination, Error, Input, Order, PerFileOptions, Result, Tails,
+    VolumeOptions,
 };
 
 use super::work::{Jobs, Words};
@@ -41,8 +42,8 @@ impl Target {
 /// How files are packed.
 #[derive(Debug, clap::Args)]
 pub struct Packing {
-    /// The format of the image: dwarfs or squashfs (default: by the extension: dwarfs, dff, dwfs;
-    /// squashfs, sqfs, sfs, snap; else dwarfs).
+    /// The format of the image: dwarfs, squashfs or erofs (default: by the extension: dwarfs, dff,
+    /// dwfs; squashfs, sqfs, sfs, snap; erofs; else dwarfs).
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<String>,
 
@@ -63,7 +64,7 @@ pub struct Packing {
     #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
     metadata_compression: Option<String>,
 
-    /// The size of blocks, a power of two from 1k to 1g (SquashFS: 4k to 1m), in place of the level's.
+    /// The size of blocks, a power of two from 1k to 1g (SquashFS, EROFS: 4k to 1m), in place of the level's.
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
@@ -76,6 +77,27 @@ pub struct Packing {
 
     #[command(flatten)]
     per_file: PerFile,
+
+    #[command(flatten)]
+    volume: Volume,
+}
+
+/// What EROFS images tell as volumes, and to whom.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "EROFS")]
+struct Volume {
+    /// Write what this version of Linux and newer ones mount (default: 6.15; before it, images
+    /// are not compressed and have no holes: 5.4, 5.10, 5.15, 6.1, 6.6, 6.10, 6.12; also 6.17, 6.18).
+    #[arg(long, value_name = "VERSION")]
+    target_kernel: Option<String>,
+
+    /// The UUID of the volume (default: one that is made of its content).
+    #[arg(long, value_name = "UUID")]
+    uuid: Option<String>,
+
+    /// The name of the volume, up to 16 bytes.
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
 }
 
 /// How images are laid out whose files are cut each for itself.
@@ -94,11 +116,11 @@ struct PerFile {
     #[arg(long, value_name = "PART,..")]
     no_compress: Option<String>,
 
-    /// Store zeros instead of holes.
+    /// Store zeros instead of holes (EROFS, too).
     #[arg(long)]
     no_sparse: bool,
 
-    /// Leave out extended attributes.
+    /// Leave out extended attributes (EROFS, too).
     #[arg(long)]
     no_xattrs: bool,
 
@@ -140,7 +162,7 @@ pub struct Cutting {
     no_duplicates: bool,
 
     /// Tell only these kinds of content apart: pcmaudio, fits, binary, text, incompressible
-    /// (default: all; for SquashFS binary and text).
+    /// (default: all; for SquashFS and EROFS binary and text).
     #[arg(long, value_name = "KIND,..", num_args = 0..=1, require_equals = true)]
     categorize: Option<Option<Categorizers>>,
 
@@ -259,6 +281,11 @@ impl Packing {
         request.block_size = self.block_size;
         self.cutting.ask(request);
         request.per_file = self.per_file.options();
+        request.volume = VolumeOptions {
+            uuid: self.volume.uuid,
+            label: self.volume.label,
+            target_kernel: self.volume.target_kernel,
+        };
         Ok(())
     }
 }

@@ -39,6 +39,12 @@ pub enum Asked {
     NoExports,
     /// No padding.
     NoPad,
+    /// The volume's UUID.
+    Uuid,
+    /// The volume's name.
+    Label,
+    /// The oldest kernel that is to mount the image.
+    TargetKernel,
 }
 
 impl Asked {
@@ -60,6 +66,9 @@ impl Asked {
             Self::NoXattrs => "--no-xattrs",
             Self::NoExports => "--no-exports",
             Self::NoPad => "--no-pad",
+            Self::Uuid => "--uuid",
+            Self::Label => "--label",
+            Self::TargetKernel => "--target-kernel",
         }
     }
 

@@ -6,16 +6,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use ::build::Categorizers;
 use block::{FileSource, ReadAt, Sink};
 use erofs::composefs::{Composefs, Objects};
 use erofs::read::{Algorithm, Erofs, Slot};
+use erofs::write::{ErofsWriter, WriteOptions};
 use model::{Error, Image, ImageWriter, Loss, Observer, Result};
 
 use super::{Asked, Bid, CreateOptions, Format, FormerRuns, Handle, RewriteOptions, Rewritten};
-use crate::Order;
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
-use crate::levels::Level;
+use crate::levels::{self, Level};
 use crate::open::OpenOptions;
 
 /// EROFS, composefs' images among them.
@@ -28,7 +29,7 @@ impl Format for ErofsFormat {
     }
 
     fn extensions(&self) -> &'static [&'static str] {
-        &["erofs", "cfs"]
+        &["erofs"]
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
@@ -81,25 +82,54 @@ impl Format for ErofsFormat {
         })
     }
 
-    fn is_written(&self) -> bool {
-        false
+    fn level(&self, level: u8) -> &'static Level {
+        levels::of(&levels::EROFS, level)
     }
 
-    fn level(&self, _: u8) -> &'static Level {
-        &UNUSED
+    /// What looks incompressible is tried all the same, as for SquashFS.
+    fn categorizers(&self) -> Categorizers {
+        Categorizers {
+            code: true,
+            text: true,
+            ..Categorizers::NONE
+        }
     }
 
-    fn knows(&self, _: Asked) -> bool {
-        false
+    fn knows(&self, option: Asked) -> bool {
+        matches!(
+            option,
+            Asked::NoSparse | Asked::NoXattrs | Asked::Uuid | Asked::Label | Asked::TargetKernel
+        )
     }
 
     fn patches(&self) -> bool {
-        false
+        true
     }
 
-    fn create(&self, _: Box<dyn Sink>, _: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
-        Err(not_written())
+    fn create(&self, out: Box<dyn Sink>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
+        Ok(Box::new(ErofsWriter::new(out, write_options(options)?)?))
     }
+}
+
+fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
+    let volume = &options.volume;
+    let kernel = volume
+        .target_kernel
+        .as_deref()
+        .map(str::parse)
+        .transpose()?;
+    let label = volume.label.as_deref().map(str::parse).transpose()?;
+    Ok(WriteOptions {
+        // one that is too large is refused as such
+        unit: u32::try_from(options.block_size).unwrap_or(u32::MAX),
+        compression: options.compression.parse()?,
+        kernel: kernel.unwrap_or_default(),
+        holes: !options.per_file.no_holes,
+        xattrs: !options.per_file.no_xattrs,
+        made: options.create_timestamp,
+        uuid: volume.uuid.as_deref().map(str::parse).transpose()?,
+        label: label.unwrap_or_default(),
+    })
 }
 
 /// A directory of composefs' objects.
@@ -118,19 +148,6 @@ impl Objects for Store {
         }
         Ok(Arc::new(FileSource::open(self.0.join(path))?))
     }
-}
-
-/// What levels mean where nothing is written.
-const UNUSED: Level = Level {
-    compression: "none",
-    metadata_compression: "none",
-    block_bits: 12,
-    order: Order::None,
-};
-
-#[cold]
-fn not_written() -> Error {
-    Error::unsupported("EROFS images are read, but not written")
 }
 
 /// Opens an image with the devices that are given, or else are beside it under the names that it
@@ -220,7 +237,9 @@ impl Handle for Opened {
         _: &RewriteOptions<'_>,
         _: &dyn Observer,
     ) -> Result<Rewritten> {
-        Err(not_written())
+        Err(Error::unsupported(
+            "EROFS images are not written anew around their blocks; --rebuild cuts all content anew",
+        ))
     }
 }
 

@@ -1,0 +1,32 @@
+//! Writing EROFS images: blocks as they come, then names, attributes and inodes, the superblock last.
+//!
+//! In: encoded blocks in sequence, at the end the tree and the map of its content. Out: an image.
+//! **Invariant:** the image depends on what is put and on the options alone, not on the number of
+//! threads. Format: `docs/formats/erofs.md`.
+
+mod compression;
+mod content;
+mod directories;
+mod encoder;
+mod inodes;
+mod options;
+mod out;
+mod places;
+mod superblock;
+mod times;
+mod writer;
+mod xattrs;
+
+pub use compression::Compression;
+pub use options::{Kernel, Label, Uuid, WriteOptions};
+pub use writer::ErofsWriter;
+
+/// Bytes of a block of the file system, as a power of two.
+const BLOCK_BITS: u8 = 12;
+
+/// Bytes of a block of the file system.
+const BLOCK: u64 = 1 << BLOCK_BITS;
+
+/// The longest end of content that is kept behind its inode, so that one place or another in a block has
+/// room for it.
+const INLINE_MAX: u64 = BLOCK - 64;

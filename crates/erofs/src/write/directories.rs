@@ -1,0 +1,160 @@
+//! Directories: blocks of entries and names, sorted through all of them.
+//!
+//! In: a directory of the tree and the numbers of inodes. Out: its content.
+//! **Invariant:** its length does not depend on numbers of inodes. Format: `docs/formats/erofs.md`,
+//! "Directories".
+
+use model::{Error, FileType, NodeId, Result, Tree};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U64};
+
+use super::BLOCK;
+use crate::layout::{DirentRaw, NAME_MAX};
+
+/// Bytes of an entry without its name.
+const ENTRY: u64 = size_of::<DirentRaw>() as u64;
+
+/// Tells the type of a file as entries do.
+const fn kind(kind: FileType) -> u8 {
+    match kind {
+        FileType::File => 1,
+        FileType::Directory => 2,
+        FileType::CharDevice => 3,
+        FileType::BlockDevice => 4,
+        FileType::Fifo => 5,
+        FileType::Socket => 6,
+        FileType::Symlink => 7,
+    }
+}
+
+/// Tells the directory that holds the one name of another; the root holds itself.
+fn parent(tree: &Tree, dir: NodeId) -> NodeId {
+    if dir == NodeId::ROOT {
+        return dir;
+    }
+    let link = tree.links().get(tree.node(dir).first_link as usize);
+    link.map_or(NodeId::ROOT, |link| link.parent)
+}
+
+/// Lists the names of a directory in their order, with `.` and `..`.
+fn entries(tree: &Tree, dir: NodeId) -> Result<Vec<(&[u8], NodeId)>> {
+    let own: [(&[u8], NodeId); 2] = [(b".", dir), (b"..", parent(tree, dir))];
+    let links = tree.children(dir).iter();
+    let mut entries: Vec<_> = links
+        .map(|link| (tree.bytes(link.name), link.node))
+        .chain(own)
+        .collect();
+    entries.sort_unstable();
+    if let Some((name, _)) = entries.iter().find(|(name, _)| name.len() > NAME_MAX) {
+        let what = format!("a name of {} bytes", name.len());
+        let path = String::from_utf8_lossy(&tree.path(dir)).into_owned();
+        return Err(Error::limit(what).path(path));
+    }
+    Ok(entries)
+}
+
+/// Tells how many of the entries go into the first block, and the bytes that they take.
+fn first_block(entries: &[(&[u8], NodeId)]) -> (usize, u64) {
+    let mut used = 0;
+    for (count, (name, _)) in entries.iter().enumerate() {
+        let more = used + ENTRY + name.len() as u64;
+        if more > BLOCK {
+            return (count, used);
+        }
+        used = more;
+    }
+    (entries.len(), used)
+}
+
+/// Tells the length of a directory in bytes.
+pub(super) fn len(tree: &Tree, dir: NodeId) -> Result<u64> {
+    let entries = entries(tree, dir)?;
+    let (mut rest, mut len) = (&entries[..], 0_u64);
+    while !rest.is_empty() {
+        let (count, used) = first_block(rest);
+        len = len.next_multiple_of(BLOCK) + used;
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    Ok(len)
+}
+
+/// Makes the content of a directory; `nid` tells the number of a node's inode.
+pub(super) fn content(tree: &Tree, dir: NodeId, nid: impl Fn(NodeId) -> u64) -> Result<Vec<u8>> {
+    let entries = entries(tree, dir)?;
+    let (mut rest, mut bytes) = (&entries[..], Vec::new());
+    while !rest.is_empty() {
+        let (count, _) = first_block(rest);
+        let (block, after) = rest.split_at(count);
+        bytes.resize(bytes.len().next_multiple_of(BLOCK as usize), 0);
+        let mut name_offset = count as u64 * ENTRY;
+        for &(name, node) in block {
+            let entry = DirentRaw {
+                nid: U64::new(nid(node)),
+                name_offset: U16::new(name_offset as u16),
+                kind: kind(tree.node(node).content.kind()),
+                reserved: 0,
+            };
+            bytes.extend_from_slice(entry.as_bytes());
+            name_offset += name.len() as u64;
+        }
+        for (name, _) in block {
+            bytes.extend_from_slice(name);
+        }
+        rest = after;
+    }
+    Ok(bytes)
+}
+
+/// Counts the names of a directory: its own, `.`, and `..` of each directory in it.
+pub(super) fn names(tree: &Tree, dir: NodeId) -> u32 {
+    let links = tree.children(dir).iter();
+    let is_dir = |node| tree.node(node).content.kind() == FileType::Directory;
+    let dirs = links.filter(|link| is_dir(link.node)).count();
+    u32::try_from(dirs).unwrap_or(u32::MAX).saturating_add(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Content, Meta, TreeBuilder};
+
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_through_all_blocks() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        let mut names: Vec<Vec<u8>> = (0..400).map(|n| format!("{n:0100}").into_bytes()).collect();
+        names.extend([
+            b"-".to_vec(),
+            b".-".to_vec(),
+            b"...".to_vec(),
+            vec![b'x'; 255],
+        ]);
+        for name in &names {
+            builder
+                .add(NodeId::ROOT, name, Meta::default(), Content::Fifo)
+                .unwrap();
+        }
+        let tree = builder.finish().unwrap();
+        let bytes = content(&tree, NodeId::ROOT, |node| u64::from(node.0)).unwrap();
+        assert_eq!(len(&tree, NodeId::ROOT).unwrap(), bytes.len() as u64);
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for block in bytes.chunks(BLOCK as usize) {
+            let offset =
+                |at: usize| usize::from(block[at * 12 + 8]) + usize::from(block[at * 12 + 9]) * 256;
+            let count = offset(0) / 12;
+            for at in 0..count {
+                let end = if at + 1 < count {
+                    offset(at + 1)
+                } else {
+                    block.len()
+                };
+                let name = &block[offset(at)..end];
+                let zero = name.iter().position(|&b| b == 0).unwrap_or(name.len());
+                found.push(name[..zero].to_vec());
+            }
+        }
+        names.extend([b".".to_vec(), b"..".to_vec()]);
+        names.sort();
+        assert_eq!(found, names);
+    }
+}

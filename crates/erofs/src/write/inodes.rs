@@ -1,0 +1,287 @@
+//! Inodes: the shorter form where it can tell everything, and what follows it.
+//!
+//! In: nodes of the tree. Out: for each its lengths, and later its bytes. **Invariant:** lengths depend on
+//! nothing that is known only when all lengths are.
+
+use std::collections::BTreeMap;
+
+use model::{ContentMap, Error, FileType, Meta, NodeId, Rdev, Result, Tree, XattrSet};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32, U64};
+
+use super::content::{self, Body, Content, Units};
+use super::times::Times;
+use super::xattrs::{self, Xattrs};
+use super::{BLOCK, INLINE_MAX, directories, places};
+use crate::layout::compressed::MapHeader;
+use crate::layout::{InodeCompact, InodeExtended, format};
+
+/// How an inode keeps content, as bits of its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Plain = 0,
+    Compressed = 1,
+    Inline = 2,
+}
+
+/// What inodes are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inodes<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) map: &'a ContentMap,
+    pub(super) units: &'a Units,
+    pub(super) xattrs: &'a Xattrs<'a>,
+    pub(super) times: Times,
+    /// The blocks of targets of symlinks that are too long to be behind their inodes.
+    pub(super) targets: &'a BTreeMap<NodeId, u64>,
+}
+
+/// One inode before it has a place.
+#[derive(Debug)]
+pub(super) struct Inode<'a> {
+    meta: Meta,
+    kind: FileType,
+    links: u32,
+    /// Its number for programs that know 32 bits.
+    ino: u32,
+    size: u64,
+    layout: Layout,
+    /// The first block, or stored blocks, or the device's number.
+    start: u64,
+    xattrs: Vec<u8>,
+    body: Option<Body<'a>>,
+    /// Bytes of the end of its content behind it.
+    tail: u64,
+    /// Seconds, if it is a compact one.
+    compact: Option<u32>,
+}
+
+impl<'a> Inodes<'a> {
+    /// Describes the inode of a node. `start` is the first block of a directory.
+    pub(super) fn inode(&self, node: NodeId, start: u64) -> Result<Inode<'a>> {
+        let made = self.make(node, start);
+        made.map_err(|error| {
+            error.path(String::from_utf8_lossy(&self.tree.path(node)).into_owned())
+        })
+    }
+
+    fn make(&self, node: NodeId, start: u64) -> Result<Inode<'a>> {
+        let known = *self.tree.node(node);
+        let mut inode = Inode {
+            meta: known.meta,
+            kind: known.content.kind(),
+            links: known.links,
+            ino: node.0.saturating_add(1),
+            size: 0,
+            layout: Layout::Plain,
+            start: 0,
+            xattrs: self.xattrs.inline(known.xattrs),
+            body: None,
+            tail: 0,
+            compact: None,
+        };
+        match known.content {
+            model::Content::File { .. } => {
+                let content = self.units.content(self.map.extents(node))?;
+                inode.fill(content);
+            }
+            model::Content::Directory { .. } => {
+                inode.links = directories::names(self.tree, node);
+                inode.flat(directories::len(self.tree, node)?);
+                inode.start = start;
+            }
+            model::Content::Symlink(target) => {
+                inode.flat(self.tree.bytes(target).len() as u64);
+                inode.start = self.targets.get(&node).copied().unwrap_or(0);
+            }
+            model::Content::CharDevice(rdev) | model::Content::BlockDevice(rdev) => {
+                inode.start = u64::from(device_number(rdev)?);
+            }
+            model::Content::Fifo | model::Content::Socket => {}
+        }
+        xattrs::count(inode.xattrs.len() as u64)?;
+        inode.choose(self.times);
+        Ok(inode)
+    }
+
+    /// Describes the packed inode.
+    pub(super) fn packed(&self, content: Content<'a>) -> Inode<'a> {
+        let mut inode = Inode {
+            meta: Meta {
+                mode: 0o600,
+                ..Meta::default()
+            },
+            kind: FileType::File,
+            links: 1,
+            ino: u32::try_from(self.tree.nodes().len() + 1).unwrap_or(u32::MAX),
+            size: 0,
+            layout: Layout::Plain,
+            start: 0,
+            xattrs: self.xattrs.inline(XattrSet::NONE),
+            body: None,
+            tail: 0,
+            compact: None,
+        };
+        inode.meta.times.modified.secs = self.times.epoch;
+        inode.meta.times.modified.nanos = self.times.nanos;
+        inode.fill(content);
+        inode.choose(self.times);
+        inode
+    }
+}
+
+/// Tells the length of what is behind an inode of so many bytes in a row of blocks.
+pub(super) fn tail_of(size: u64) -> u64 {
+    match size % BLOCK {
+        tail if tail <= INLINE_MAX => tail,
+        _ => 0,
+    }
+}
+
+/// Tells a device's number as Linux packs it into 32 bits.
+fn device_number(rdev: Rdev) -> Result<u32> {
+    let Rdev { major, minor } = rdev;
+    let number = u32::try_from(rdev.to_dev_t()).ok();
+    let fits = major < 1 << 12 && minor < 1 << 20;
+    number.filter(|_| fits).ok_or_else(|| {
+        Error::limit(format!(
+            "the device number {major}:{minor} does not fit into 12 and 20 bits"
+        ))
+    })
+}
+
+impl<'a> Inode<'a> {
+    fn fill(&mut self, content: Content<'a>) {
+        self.size = content.size;
+        match &content.body {
+            Body::Flat(start, tail) => {
+                self.start = *start;
+                self.tail = tail.len() as u64;
+                self.layout = if tail.is_empty() {
+                    Layout::Plain
+                } else {
+                    Layout::Inline
+                };
+            }
+            Body::Packed(_) => self.layout = Layout::Compressed,
+            Body::Extents(extents) => {
+                self.layout = Layout::Compressed;
+                let blocks = content::stored(extents).div_ceil(BLOCK);
+                // for `stat` only
+                self.start = blocks.min(u64::from(u32::MAX));
+            }
+        }
+        self.body = Some(content.body);
+    }
+
+    fn flat(&mut self, size: u64) {
+        self.size = size;
+        self.tail = tail_of(size);
+        self.layout = if self.tail > 0 {
+            Layout::Inline
+        } else {
+            Layout::Plain
+        };
+    }
+
+    fn choose(&mut self, times: Times) {
+        let fits = self.meta.uid.max(self.meta.gid).max(self.links) <= u32::from(u16::MAX)
+            && u32::try_from(self.size).is_ok();
+        let seconds = times.offset(self.meta.times.modified);
+        self.compact = seconds.filter(|_| fits);
+    }
+
+    /// Tells the inode's own bytes.
+    fn own_len(&self) -> u64 {
+        match self.compact {
+            Some(_) => size_of::<InodeCompact>() as u64,
+            None => size_of::<InodeExtended>() as u64,
+        }
+    }
+
+    /// Tells what it takes.
+    pub(super) fn extent(&self) -> places::Extent {
+        let inode = self.own_len();
+        let end = inode + self.xattrs.len() as u64;
+        let header = size_of::<MapHeader>() as u64;
+        let map = match &self.body {
+            Some(Body::Packed(_)) => end.next_multiple_of(header) + header - end,
+            Some(Body::Extents(extents)) => content::extents_len(end, self.size, extents.len()),
+            Some(Body::Flat(..)) | None => 0,
+        };
+        places::Extent {
+            inode,
+            fixed: end + map,
+            tail: self.tail,
+        }
+    }
+
+    /// Tells how many whole blocks of content an inode has that is not a file.
+    pub(super) fn blocks(&self) -> u64 {
+        (self.size - self.tail).div_ceil(BLOCK)
+    }
+
+    /// Appends the inode's bytes; `tail` is the end of content where that is not a file's.
+    pub(super) fn write(&self, tail: &[u8], to: &mut Vec<u8>) -> Result<()> {
+        let start = u32::try_from(self.start);
+        let start = U32::new(start.map_err(|_| Error::limit("an image of 16 TiB or more"))?);
+        let mut bytes = match self.compact {
+            Some(seconds) => self.compact(seconds, start)?.as_bytes().to_vec(),
+            None => self.extended(start)?.as_bytes().to_vec(),
+        };
+        bytes.extend_from_slice(&self.xattrs);
+        match &self.body {
+            Some(Body::Flat(_, end)) => bytes.extend_from_slice(end),
+            Some(Body::Packed(offset)) => content::write_packed(*offset, &mut bytes),
+            Some(Body::Extents(extents)) => {
+                content::write_extents(self.size, extents, &mut bytes);
+            }
+            None => bytes.extend_from_slice(tail),
+        }
+        to.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn format(&self, extended: u16) -> U16 {
+        U16::new(extended | (self.layout as u16) << format::LAYOUT_SHIFT)
+    }
+
+    fn mode(&self) -> U16 {
+        U16::new(self.kind.bits() as u16 | self.meta.mode & 0o7777)
+    }
+
+    fn compact(&self, seconds: u32, start: U32) -> Result<InodeCompact> {
+        Ok(InodeCompact {
+            format: self.format(0),
+            xattr_count: U16::new(xattrs::count(self.xattrs.len() as u64)?),
+            mode: self.mode(),
+            nlink: U16::new(self.links as u16),
+            size: U32::new(self.size as u32),
+            mtime: U32::new(seconds),
+            start,
+            ino: U32::new(self.ino),
+            uid: U16::new(self.meta.uid as u16),
+            gid: U16::new(self.meta.gid as u16),
+            reserved: U32::new(0),
+        })
+    }
+
+    fn extended(&self, start: U32) -> Result<InodeExtended> {
+        let time = self.meta.times.modified;
+        Ok(InodeExtended {
+            format: self.format(format::EXTENDED),
+            xattr_count: U16::new(xattrs::count(self.xattrs.len() as u64)?),
+            mode: self.mode(),
+            start_high: U16::new(0),
+            size: U64::new(self.size),
+            start,
+            ino: U32::new(self.ino),
+            uid: U32::new(self.meta.uid),
+            gid: U32::new(self.meta.gid),
+            mtime: U64::from_bytes(time.secs.to_le_bytes()),
+            mtime_nanos: U32::new(time.nanos),
+            nlink: U32::new(self.links),
+            reserved: [0; 16],
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! The image while it grows: bytes to the sink, their count and their hash.
+
+use block::Sink;
+use block::checksum::Xxh3;
+use model::{Error, Result};
+
+use super::BLOCK;
+
+/// Bytes that are written at once.
+const PIECE: usize = 1 << 20;
+
+/// What has been written.
+pub(super) struct Out {
+    sink: Box<dyn Sink>,
+    /// Bytes so far, those that wait among them.
+    pub(super) offset: u64,
+    hash: Xxh3,
+    waiting: Vec<u8>,
+}
+
+impl Out {
+    /// Starts with a block of zeros, where the superblock will be.
+    pub(super) fn new(sink: Box<dyn Sink>) -> Result<Self> {
+        let mut out = Self {
+            sink,
+            offset: 0,
+            hash: Xxh3::default(),
+            waiting: Vec::new(),
+        };
+        out.write(&[0; BLOCK as usize])?;
+        Ok(out)
+    }
+
+    /// Appends bytes.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.waiting.extend_from_slice(bytes);
+        self.offset += bytes.len() as u64;
+        match self.waiting.len() >= PIECE {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Fills the last block with zeros and tells the number of the next.
+    pub(super) fn fill_block(&mut self) -> Result<u64> {
+        let fill = self.offset.next_multiple_of(BLOCK) - self.offset;
+        self.fill_to(self.offset + fill)?;
+        Ok(self.offset / BLOCK)
+    }
+
+    /// Writes zeros up to a place that is less than a block ahead.
+    pub(super) fn fill_to(&mut self, place: u64) -> Result<()> {
+        const ZEROS: [u8; BLOCK as usize] = [0; BLOCK as usize];
+        let len = place.checked_sub(self.offset).map(usize::try_from);
+        let zeros = len.and_then(|len| ZEROS.get(..len.ok()?));
+        self.write(zeros.ok_or_else(|| Error::invalid("parts of the image overlap"))?)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.hash.update(&self.waiting);
+        self.sink.write_all(&self.waiting).map_err(cannot_write)?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Tells a hash of everything.
+    pub(super) fn hash(&mut self) -> Result<u64> {
+        self.flush()?;
+        Ok(self.hash.digest())
+    }
+
+    /// Replaces the first block, and ends the image.
+    pub(super) fn end(&mut self, first: &[u8]) -> Result<()> {
+        self.flush()?;
+        let patched = self.sink.patch(0, first);
+        patched
+            .and_then(|()| self.sink.flush())
+            .map_err(cannot_write)
+    }
+}
+
+#[cold]
+fn cannot_write(error: std::io::Error) -> Error {
+    Error::io("cannot write the image", error)
+}

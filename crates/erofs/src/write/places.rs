@@ -1,0 +1,116 @@
+//! Where inodes are: sizes become places.
+//!
+//! In: for each inode, in the order of the image, what it takes. Out: its place in the metadata.
+//! **Invariant:** neither an inode's own bytes nor an end of content behind it cross a block.
+
+use model::{Content, NodeId, Tree};
+
+use super::BLOCK;
+use crate::layout::INODE_SLOT;
+
+/// What an inode and all behind it takes, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// The inode.
+    pub(super) inode: u64,
+    /// The inode, its attributes and the map of its content.
+    pub(super) fixed: u64,
+    /// The end of its content, `INLINE_MAX` at most.
+    pub(super) tail: u64,
+}
+
+/// The metadata as far as it has been laid out.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Bytes so far.
+    pub(super) end: u64,
+}
+
+impl Places {
+    /// Gives the next inode its place.
+    pub(super) fn next(&mut self, extent: Extent) -> u64 {
+        let mut place = self.end.next_multiple_of(INODE_SLOT);
+        let crosses = |from: u64, len: u64| from % BLOCK + len > BLOCK;
+        while crosses(place, extent.inode) || crosses(place + extent.fixed, extent.tail) {
+            place += INODE_SLOT;
+        }
+        self.end = place + extent.fixed + extent.tail;
+        place
+    }
+}
+
+/// Lists all nodes in the order of their inodes: behind the root those of each directory together, in the
+/// order in which `ls -R` and `find` come to them.
+pub(super) fn order(tree: &Tree) -> Vec<NodeId> {
+    let mut order = Vec::with_capacity(tree.nodes().len());
+    let mut seen = vec![false; tree.nodes().len()];
+    let mut waiting = vec![NodeId::ROOT];
+    order.push(NodeId::ROOT);
+    while let Some(dir) = waiting.pop() {
+        let links = tree.children(dir);
+        for link in links {
+            if let Some(seen) = seen.get_mut(link.node.index())
+                && !std::mem::replace(seen, true)
+            {
+                order.push(link.node);
+            }
+        }
+        let is_dir = |node: &NodeId| matches!(tree.node(*node).content, Content::Directory { .. });
+        waiting.extend(links.iter().rev().map(|link| link.node).filter(is_dir));
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Meta, TreeBuilder};
+
+    use super::*;
+
+    #[test]
+    fn nothing_crosses_a_block() {
+        let mut places = Places::default();
+        for (fixed, tail) in [
+            (64, 4032),
+            (64, 4000),
+            (96, 4032),
+            (4096 * 3 + 28, 4032),
+            (64, 0),
+        ] {
+            let extent = Extent {
+                inode: 64,
+                fixed,
+                tail,
+            };
+            let before = places.end;
+            let place = places.next(extent);
+            assert!(place >= before && place.is_multiple_of(32) && place - before < 4128);
+            assert!(place % BLOCK <= BLOCK - 64);
+            assert!(
+                (place + fixed) % BLOCK + tail <= BLOCK,
+                "{place} {fixed} {tail}"
+            );
+            assert_eq!(places.end, place + fixed + tail);
+        }
+    }
+
+    #[test]
+    fn inodes_of_a_directory_are_together() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        let dir = Content::Directory { first: 0, count: 0 };
+        let mut add = |parent, name: &str, content| {
+            builder
+                .add(parent, name.as_bytes(), Meta::default(), content)
+                .unwrap()
+        };
+        let b = add(NodeId::ROOT, "b", dir);
+        add(b, "deep", Content::Fifo);
+        let a = add(NodeId::ROOT, "a", dir);
+        let low = add(a, "low", dir);
+        add(low, "lowest", Content::Fifo);
+        let tree = builder.finish().unwrap();
+        let order = order(&tree).into_iter().map(|node| tree.path(node));
+        let expected = ["", "a", "b", "a/low", "a/low/lowest", "b/deep"];
+        assert!(order.eq(expected.map(|path| path.as_bytes().to_vec())));
+    }
+}

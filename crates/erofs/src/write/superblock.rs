@@ -1,0 +1,111 @@
+//! The superblock: what a reader needs to find the rest.
+//!
+//! In: what was written and where. Out: the first block. Format: `docs/formats/erofs.md`, "The image".
+
+use block::checksum::{crc32c, sha512_256};
+use model::{Error, Result};
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::options::{Uuid, WriteOptions};
+use super::times::Times;
+use super::{BLOCK, BLOCK_BITS};
+use crate::layout::{MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
+
+/// What there is to tell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Facts {
+    pub(super) inodes: u64,
+    pub(super) times: Times,
+    /// Blocks of the image.
+    pub(super) blocks: u64,
+    /// The block that inode numbers count from.
+    pub(super) meta_block: u64,
+    /// The block of the shared attributes.
+    pub(super) xattr_block: u64,
+    pub(super) root: u64,
+    /// The number of the packed inode, if there is one.
+    pub(super) packed: Option<u64>,
+    /// A hash of everything else.
+    pub(super) hash: u64,
+}
+
+/// Makes the first block.
+pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u8>> {
+    let wide = options.kernel.knows_extents();
+    let number = |value: u64| u32::try_from(value).map(U32::new).map_err(|_| too_large());
+    let mut raw = Superblock::new_zeroed();
+    raw.magic = U32::new(MAGIC);
+    raw.feature_compat = U32::new(compat::SB_CHKSUM | compat::MTIME);
+    raw.block_bits = BLOCK_BITS;
+    raw.inodes = U64::new(facts.inodes);
+    raw.epoch = U64::from_bytes(facts.times.epoch.to_le_bytes());
+    raw.fixed_nanos = U32::new(facts.times.nanos);
+    raw.blocks = number(facts.blocks)?;
+    raw.meta_block = number(facts.meta_block)?;
+    raw.xattr_block = number(facts.xattr_block)?;
+    raw.volume_name = options.label.0;
+    raw.build_time = U32::new(facts.times.made);
+    let mut features = 0;
+    if wide {
+        raw.extensions = 1;
+        raw.root_nid = U64::new(facts.root);
+        features |= incompat::BIT48 | incompat::ZERO_PADDING;
+    } else {
+        let root = u16::try_from(facts.root).map_err(|_| too_large())?;
+        raw.root_nid_or_blocks_high = U16::new(root);
+    }
+    if let Some(packed) = facts.packed {
+        raw.packed_nid = U64::new(packed);
+        features |= incompat::FRAGMENTS;
+    }
+    let config = options.compression.config(options.unit);
+    if let Some(algorithm) = options.compression.algorithm() {
+        raw.algorithms = U16::new(1 << algorithm.number());
+        features |= incompat::COMPR_CFGS;
+    }
+    raw.feature_incompat = U32::new(features);
+    let mut block = vec![0; BLOCK as usize];
+    let len = Superblock::BASE + usize::from(raw.extensions) * Superblock::EXTENSION;
+    place(&mut block, &raw, len, &config)?;
+    raw.uuid = match options.uuid {
+        Some(Uuid(uuid)) => uuid,
+        None => made_of(&block, facts.hash),
+    };
+    place(&mut block, &raw, len, &config)?;
+    let checked = block.get(SUPERBLOCK_OFFSET as usize..).unwrap_or_default();
+    raw.checksum = U32::new(crc32c(u32::MAX, checked));
+    place(&mut block, &raw, len, &config)?;
+    Ok(block)
+}
+
+/// Puts the superblock and the configuration of the codec into the first block.
+fn place(block: &mut [u8], raw: &Superblock, len: usize, config: &[u8]) -> Result<()> {
+    let mut bytes = raw.as_bytes().get(..len).unwrap_or_default().to_vec();
+    if !config.is_empty() {
+        bytes.extend_from_slice(&(config.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(config);
+    }
+    let start = SUPERBLOCK_OFFSET as usize;
+    let room = block.get_mut(start..start + bytes.len());
+    room.ok_or_else(too_large)?.copy_from_slice(&bytes);
+    Ok(())
+}
+
+/// Makes a UUID of the image's bytes: version 8 of RFC 9562.
+fn made_of(block: &[u8], hash: u64) -> [u8; 16] {
+    let digest = sha512_256(&[block, &hash.to_le_bytes()].concat());
+    let mut uuid = [0; 16];
+    uuid.iter_mut()
+        .zip(digest)
+        .for_each(|(to, from)| *to = from);
+    let [.., version, _, variant, _, _, _, _, _, _, _] = &mut uuid;
+    *version = *version & 0x0f | 0x80;
+    *variant = *variant & 0x3f | 0x80;
+    uuid
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::limit("an image of 16 TiB or more")
+}

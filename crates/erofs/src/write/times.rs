@@ -1,0 +1,113 @@
+//! The time that compact inodes count from.
+//!
+//! In: the tree. Out: seconds and nanoseconds that suit the most inodes. **Invariant:** they do not depend
+//! on the order of nodes.
+
+use std::collections::HashMap;
+
+use model::{Time, Tree};
+
+/// What times of compact inodes are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Times {
+    /// Seconds that they count from.
+    pub(super) epoch: i64,
+    /// Nanoseconds of all.
+    pub(super) nanos: u32,
+    /// Whether an inode has seconds of its own.
+    counts: bool,
+    /// When the image was made, from `epoch` on.
+    pub(super) made: u32,
+}
+
+impl Times {
+    /// Chooses for a tree; `counts` says whether compact inodes have seconds of their own.
+    pub(super) fn new(tree: &Tree, made: Option<u64>, counts: bool) -> Self {
+        let times = || tree.nodes().iter().map(|node| node.meta.times.modified);
+        let made = made.map(|made| i64::try_from(made).unwrap_or(i64::MAX));
+        let latest = times().map(|time| time.secs).max().unwrap_or(0);
+        let made = made.unwrap_or(latest);
+        let (epoch, nanos) = match counts {
+            true => {
+                let nanos = most(times().map(|time| time.nanos)).unwrap_or(0);
+                let alike = times().filter(|time| time.nanos == nanos);
+                let first = alike.map(|time| time.secs).min().unwrap_or(0);
+                (first.min(made), nanos)
+            }
+            false => most(times()).map_or((0, 0), |time| (time.secs, time.nanos)),
+        };
+        let made = made.saturating_sub(epoch).max(0);
+        Self {
+            epoch,
+            nanos,
+            counts,
+            made: u32::try_from(made).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Tells the seconds of a compact inode; `None` if it cannot tell the time.
+    pub(super) fn offset(&self, time: Time) -> Option<u32> {
+        let offset = u32::try_from(time.secs.checked_sub(self.epoch)?).ok()?;
+        (time.nanos == self.nanos && (self.counts || offset == 0)).then_some(offset)
+    }
+}
+
+/// Finds what there is most of; of several, the least.
+fn most<T: Copy + Ord + std::hash::Hash>(all: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: HashMap<T, u64> = HashMap::new();
+    for one in all {
+        *counts.entry(one).or_default() += 1;
+    }
+    let best = counts
+        .into_iter()
+        .max_by(|(a, times_a), (b, times_b)| times_a.cmp(times_b).then(b.cmp(a)));
+    best.map(|(one, _)| one)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Content, Meta, NodeId, TreeBuilder};
+
+    use super::*;
+
+    fn tree(times: &[(i64, u32)]) -> Tree {
+        let meta = |&(secs, nanos): &(i64, u32)| Meta {
+            times: model::Times::all(Time { secs, nanos }),
+            ..Meta::default()
+        };
+        let mut builder = TreeBuilder::new(meta(&times[0]));
+        for (index, time) in times.iter().enumerate().skip(1) {
+            let name = index.to_string();
+            builder
+                .add(NodeId::ROOT, name.as_bytes(), meta(time), Content::Fifo)
+                .unwrap();
+        }
+        builder.finish().unwrap()
+    }
+
+    fn at(secs: i64, nanos: u32) -> Time {
+        Time { secs, nanos }
+    }
+
+    #[test]
+    fn the_most_inodes_are_compact() {
+        let tree = tree(&[(50, 7), (-9, 0), (1 << 33, 0), (5, 7), (100, 7)]);
+        let times = Times::new(&tree, None, true);
+        assert_eq!((times.epoch, times.nanos, times.made), (5, 7, u32::MAX));
+        assert_eq!(times.offset(at(50, 7)), Some(45));
+        for other in [at(50, 6), at(4, 7), at(1 << 33, 7), at(i64::MIN, 7)] {
+            assert_eq!(times.offset(other), None);
+        }
+        // what is made earlier than its files
+        assert_eq!(Times::new(&tree, Some(2), true).epoch, 2);
+    }
+
+    #[test]
+    fn old_kernels_know_one_time() {
+        let tree = tree(&[(50, 7), (5, 7), (50, 7), (5, 7)]);
+        let times = Times::new(&tree, Some(60), false);
+        assert_eq!((times.epoch, times.nanos, times.made), (5, 7, 55));
+        assert_eq!(times.offset(at(5, 7)), Some(0));
+        assert_eq!(times.offset(at(50, 7)), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! Extended attributes: those of one inode behind it, those of several in one place.
+//!
+//! In: the sets of the tree. Out: the shared attributes, and for each set what is behind its inodes.
+//! **Invariant:** the bytes follow the order of nodes, not that in which sets were found.
+//! Format: `docs/formats/erofs.md`, "Attributes".
+
+use std::collections::HashMap;
+
+use model::{Error, Result, Tree, XattrSet};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32};
+
+use crate::layout::{XATTR_WORD, XattrEntry, XattrHeader, xattr_prefix};
+
+/// An attribute is shared if more inodes than these have it.
+const FEW: u32 = 2;
+
+/// An attribute is shared if its value has more bytes, so that inodes stay together.
+const LONG: usize = 1024;
+
+/// The most shared attributes that an inode can have.
+const SHARED_MAX: usize = u8::MAX as usize;
+
+/// Prefixes that kernels show, by their numbers.
+const SHOWN: [u8; 5] = [1, 2, 3, 4, 6];
+
+/// Attributes that the image does not keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Dropped {
+    /// Those with prefixes that kernels do not show.
+    pub(super) foreign: u64,
+    /// Those whose names or values are too long for the format.
+    pub(super) long: u64,
+}
+
+/// An attribute as the format has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Pair<'a> {
+    prefix: u8,
+    name: &'a [u8],
+    value: &'a [u8],
+}
+
+impl<'a> Pair<'a> {
+    /// Splits the prefix off; counts what the image does not keep.
+    fn new(name: &'a [u8], value: &'a [u8], dropped: &mut Dropped) -> Option<Self> {
+        let split = SHOWN.iter().find_map(|&number| {
+            let prefix = xattr_prefix(number)?;
+            let rest = name.strip_prefix(prefix.as_bytes())?;
+            // a prefix with a dot wants more, the others are whole names
+            (prefix.ends_with('.') != rest.is_empty()).then_some((number, rest))
+        });
+        let Some((prefix, name)) = split else {
+            dropped.foreign += 1;
+            return None;
+        };
+        if name.len() > usize::from(u8::MAX) || value.len() > usize::from(u16::MAX) {
+            dropped.long += 1;
+            return None;
+        }
+        Some(Self {
+            prefix,
+            name,
+            value,
+        })
+    }
+
+    /// Appends the attribute and fills up to a word.
+    fn write(&self, to: &mut Vec<u8>) {
+        let entry = XattrEntry {
+            name_len: self.name.len() as u8,
+            name_index: self.prefix,
+            value_size: U16::new(self.value.len() as u16),
+        };
+        to.extend_from_slice(entry.as_bytes());
+        to.extend_from_slice(self.name);
+        to.extend_from_slice(self.value);
+        to.resize(to.len().next_multiple_of(XATTR_WORD as usize), 0);
+    }
+}
+
+/// All attributes of a tree.
+#[derive(Debug)]
+pub(super) struct Xattrs<'a> {
+    /// The tree; `None` if no attributes are kept.
+    tree: Option<&'a Tree>,
+    /// The shared attributes, one after the other.
+    pub(super) shared: Vec<u8>,
+    /// Where each of them is, in words.
+    places: HashMap<Pair<'a>, u32>,
+    pub(super) dropped: Dropped,
+}
+
+impl<'a> Xattrs<'a> {
+    /// Keeps nothing.
+    pub(super) fn none() -> Self {
+        Self {
+            tree: None,
+            shared: Vec::new(),
+            places: HashMap::new(),
+            dropped: Dropped::default(),
+        }
+    }
+
+    /// Collects what is shared.
+    pub(super) fn new(tree: &'a Tree) -> Result<Self> {
+        let mut all = Self {
+            tree: Some(tree),
+            ..Self::none()
+        };
+        let mut counts: HashMap<Pair<'a>, u32> = HashMap::new();
+        for node in tree.nodes() {
+            for (name, value) in tree.xattrs().pairs(node.xattrs) {
+                if let Some(pair) = Pair::new(name, value, &mut all.dropped) {
+                    let count = counts.entry(pair).or_default();
+                    *count = count.saturating_add(1);
+                }
+            }
+        }
+        let mut ignored = Dropped::default();
+        for node in tree.nodes() {
+            for (name, value) in tree.xattrs().pairs(node.xattrs) {
+                let pair = Pair::new(name, value, &mut ignored);
+                if let Some((pair, count)) = pair.and_then(|pair| counts.remove_entry(&pair))
+                    && (count > FEW || pair.value.len() > LONG)
+                {
+                    let place = u32::try_from(all.shared.len() as u64 / XATTR_WORD);
+                    let place = place.map_err(|_| Error::limit("16 GiB of shared attributes"))?;
+                    pair.write(&mut all.shared);
+                    all.places.insert(pair, place);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Makes what is behind the inodes that have a set; empty if that is nothing.
+    pub(super) fn inline(&self, set: XattrSet) -> Vec<u8> {
+        let Some(tree) = self.tree else {
+            return Vec::new();
+        };
+        let (mut shared, mut own) = (Vec::new(), Vec::new());
+        let mut ignored = Dropped::default();
+        for (name, value) in tree.xattrs().pairs(set) {
+            let Some(pair) = Pair::new(name, value, &mut ignored) else {
+                continue;
+            };
+            match self.places.get(&pair) {
+                Some(place) if shared.len() < SHARED_MAX => shared.push(U32::new(*place)),
+                _ => pair.write(&mut own),
+            }
+        }
+        if shared.is_empty() && own.is_empty() {
+            return Vec::new();
+        }
+        let header = XattrHeader {
+            name_filter: U32::new(0),
+            shared_count: shared.len() as u8,
+            reserved: [0; 7],
+        };
+        [header.as_bytes(), shared.as_bytes(), &own].concat()
+    }
+}
+
+/// Tells the count in an inode for so many bytes of attributes.
+///
+/// # Errors
+/// `Limit` if they are too many.
+pub(super) fn count(len: u64) -> Result<u16> {
+    let words = len.saturating_sub(size_of::<XattrHeader>() as u64) / XATTR_WORD;
+    match len {
+        0 => Ok(0),
+        _ => u16::try_from(words + 1)
+            .map_err(|_| Error::limit("256 KiB of extended attributes of one file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Content, Meta, NodeId, TreeBuilder};
+
+    use super::*;
+
+    #[test]
+    fn what_many_have_is_shared() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        let long = vec![b'l'; 2000];
+        let mut add = |name: &str, pairs: &[(&str, &[u8])]| {
+            let id = builder
+                .add(
+                    NodeId::ROOT,
+                    name.as_bytes(),
+                    Meta::default(),
+                    Content::Fifo,
+                )
+                .unwrap();
+            let mut pairs: Vec<_> = pairs
+                .iter()
+                .map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec()))
+                .collect();
+            builder.set_xattrs(id, &mut pairs).unwrap();
+        };
+        let acl: (&str, &[u8]) = ("system.posix_acl_access", b"ACL!");
+        for name in ["a", "b", "c"] {
+            add(name, &[acl]);
+        }
+        add("d", &[acl, ("user.x", b"y")]);
+        add(
+            "e",
+            &[("btrfs.x", b"y"), ("user.", b""), ("trusted.t", &long)],
+        );
+        add("f", &[("user.big", &vec![0; 65_536])]);
+        let tree = builder.finish().unwrap();
+        let xattrs = Xattrs::new(&tree).unwrap();
+        assert_eq!(
+            xattrs.dropped,
+            Dropped {
+                foreign: 2,
+                long: 1
+            }
+        );
+        assert_eq!(xattrs.shared[..8], *b"\0\x02\x04\0ACL!");
+        assert_eq!(xattrs.shared.len(), 8 + 8 + 2000);
+        let inline: Vec<_> = tree
+            .nodes()
+            .iter()
+            .map(|node| xattrs.inline(node.xattrs))
+            .collect();
+        let header = |count: u8| [0, 0, 0, 0, count, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(inline[1], [&header(1)[..], &[0; 4]].concat());
+        assert_eq!(
+            inline[4],
+            [&header(1)[..], &[0; 4], b"\x01\x01\x01\0xy\0\0"].concat()
+        );
+        assert_eq!(inline[5], [&header(1)[..], &[2, 0, 0, 0]].concat());
+        assert!(inline[0].is_empty() && inline[6].is_empty());
+        assert_eq!(
+            (count(0).unwrap(), count(12).unwrap(), count(24).unwrap()),
+            (0, 1, 4)
+        );
+        assert!(count(12 + 4 * 65_535).is_err());
+    }
+}
