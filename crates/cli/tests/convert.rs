@@ -141,6 +141,30 @@ fn erofs_of_other_tools_becomes_squashfs() {
 }
 
 #[test]
+fn erofs_of_other_tools_becomes_ours_without_loss() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let image = shared.join("images/erofs/full-lzma.img");
+    let tree = shared.join("manifests/full1.jsonl.gz");
+    let mut before = image;
+    for (name, flags) in [
+        ("a.erofs", ["-C", "zstd:level=1"]),
+        ("b.erofs", ["-C", "none"]),
+        ("c.erofs", ["-C", "lz4"]),
+    ] {
+        let report = converted(&before, &path(name), &flags);
+        assert_eq!(report["losses"], serde_json::json!([]));
+        let mounted = KernelMount::new("erofs", &path(name), &path("kernel"));
+        let compared = ["--skip-xattr", "trusted.overlay.origin"];
+        compare(&shared, &compared, &tree, &mounted.0);
+        before = path(name);
+    }
+}
+
+#[test]
 fn to_squashfs_and_back_keeps_what_both_have() {
     let (Some(shared), true, true) = (vectors(), is_root(), kernel_mounts("squashfs")) else {
         return;
