@@ -46,9 +46,9 @@ xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...], zstd[:level=N], lzma[:l
 (which no kernel reads); blocks of 4k to 1m. Levels: 0 none; 1 lz4; 2 to 8 zstd; 9 xz. What mksquashfs'
 options are called here is in docs/formats/squashfs.md.
 
-EROFS has none, lz4[:level=N], lz4hc[:level=1..12], zstd[:level=N]; units of 4k to 1m, by -b. Levels: 0
-none; 1 lz4; 2 to 9 zstd. Linux mounts the images from 6.15 on; those without compression (-C none
---target-kernel 5.4) from 5.4 on.
+EROFS has none, lz4[:level=N], lz4hc[:level=1..12], deflate[:level=1..12], zstd[:level=N]; units of 4k
+to 1m, by -b. Levels: 0 none; 1 lz4; 2 to 9 zstd. Linux mounts the images from 6.15 on; those without
+compression (-C none --target-kernel 5.4) from 5.4 on.
 
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]

@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::U16;
 
 use super::BLOCK;
-use crate::layout::compressed::{CLUSTER_MAX, Lz4Config, ZstdConfig};
+use crate::layout::compressed::{CLUSTER_MAX, DeflateConfig, Lz4Config, ZstdConfig};
 use crate::read::Algorithm;
 
 /// Names the one codec of an image, and its options.
@@ -34,6 +34,11 @@ pub enum Compression {
         /// The level.
         level: i32,
     },
+    /// DEFLATE.
+    Deflate {
+        /// The level, as libdeflate has them.
+        level: i32,
+    },
     /// Zstandard.
     Zstd {
         /// The level; below 1 are the fast ones.
@@ -46,6 +51,7 @@ const LZ4HC_LEVEL: RangeInclusive<i32> = 1..=12;
 const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 
 const LZ4HC_DEFAULT: i32 = 11;
+const DEFLATE_DEFAULT: i32 = 9;
 const ZSTD_DEFAULT: i32 = 15;
 
 /// The shortest window of Zstandard that a reader can be told of, as a power of two.
@@ -58,6 +64,7 @@ impl Compression {
             Self::None => Ok(None),
             Self::Lz4 { level } => encode::lz4(raw, *level),
             Self::Lz4Hc { level } => encode::lz4_hc(raw, *level),
+            Self::Deflate { level } => Ok(encode::zlib::encode(raw, *level)?.map(bare)),
             Self::Zstd { level } => encode::zstd(raw, *level),
         }
     }
@@ -67,6 +74,7 @@ impl Compression {
         match self {
             Self::None => None,
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => Some(Algorithm::Lz4),
+            Self::Deflate { .. } => Some(Algorithm::Deflate),
             Self::Zstd { .. } => Some(Algorithm::Zstd),
         }
     }
@@ -80,6 +88,13 @@ impl Compression {
                     max_distance: U16::new(u16::MAX),
                     max_cluster_blocks: U16::new((CLUSTER_MAX / BLOCK) as u16),
                     reserved: [0; 10],
+                };
+                config.as_bytes().to_vec()
+            }
+            Self::Deflate { .. } => {
+                let config = DeflateConfig {
+                    window_bits: 15,
+                    reserved: [0; 5],
                 };
                 config.as_bytes().to_vec()
             }
@@ -102,6 +117,8 @@ impl Compression {
             Self::None => 0,
             Self::Lz4 { level } => Encoding::Lz4 { level }.memory(len),
             Self::Lz4Hc { level } => Encoding::Lz4Hc { level }.memory(len),
+            // the tables of the strongest levels of libdeflate
+            Self::Deflate { .. } => 10 << 20,
             Self::Zstd { level } => Encoding::Zstd {
                 level,
                 window: None,
@@ -110,6 +127,15 @@ impl Compression {
             .memory(len),
         }
     }
+}
+
+/// Takes the header and the checksum of zlib off.
+fn bare(mut stream: Vec<u8>) -> Vec<u8> {
+    const HEADER: usize = 2;
+    const CHECKSUM: usize = 4;
+    stream.truncate(stream.len().saturating_sub(CHECKSUM));
+    stream.drain(..HEADER.min(stream.len()));
+    stream
 }
 
 impl Default for Compression {
@@ -123,7 +149,7 @@ impl Default for Compression {
 impl FromStr for Compression {
     type Err = Error;
 
-    /// Reads `none`, `lz4:level=0`, `lz4hc:level=12`, `zstd:level=15`; every option may be left out.
+    /// Reads `none`, `lz4:level=0`, `lz4hc:level=12`, `deflate:level=9`, `zstd:level=15`; every option may be left out.
     fn from_str(text: &str) -> Result<Self> {
         let mut options = Options::new(text)?;
         let compression = match options.name() {
@@ -136,19 +162,24 @@ impl FromStr for Compression {
                     .number(&["level"], LZ4HC_LEVEL)?
                     .unwrap_or(LZ4HC_DEFAULT),
             },
+            "deflate" => Self::Deflate {
+                level: options
+                    .number(&["level"], encode::zlib::LEVELS)?
+                    .unwrap_or(DEFLATE_DEFAULT),
+            },
             "zstd" => Self::Zstd {
                 level: options
                     .number(&["level"], ZSTD_LEVEL)?
                     .unwrap_or(ZSTD_DEFAULT),
             },
-            name @ ("deflate" | "lzma" | "microlzma") => {
+            name @ ("lzma" | "microlzma") => {
                 return Err(Error::unsupported(format!(
                     "compression `{text}`: EROFS images with {name} are read, but not written"
                 )));
             }
             name => {
                 return Err(Error::invalid(format!(
-                    "compression `{text}`: EROFS has no `{name}` (written are none, lz4, lz4hc and zstd)"
+                    "compression `{text}`: EROFS has no `{name}` (written are none, lz4, lz4hc, deflate and zstd)"
                 )));
             }
         };
@@ -163,6 +194,7 @@ impl fmt::Display for Compression {
             Self::None => f.write_str("none"),
             Self::Lz4 { level } => write!(f, "lz4:level={level}"),
             Self::Lz4Hc { level } => write!(f, "lz4hc:level={level}"),
+            Self::Deflate { level } => write!(f, "deflate:level={level}"),
             Self::Zstd { level } => write!(f, "zstd:level={level}"),
         }
     }
@@ -174,7 +206,13 @@ mod tests {
 
     #[test]
     fn text_is_read_and_shown() {
-        for text in ["none", "lz4:level=-3", "lz4hc:level=12", "zstd:level=22"] {
+        for text in [
+            "none",
+            "lz4:level=-3",
+            "lz4hc:level=12",
+            "deflate:level=12",
+            "zstd:level=22",
+        ] {
             let compression: Compression = text.parse().unwrap();
             assert_eq!(compression.to_string(), text);
         }
