@@ -317,3 +317,44 @@ impl ImageWriter for ErofsWriter {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::{BlockId, Category, MapExtent, Segment};
+
+    use super::*;
+    use crate::write::content::Body;
+
+    #[test]
+    fn ends_that_find_no_room_in_memory_get_blocks() {
+        let options = WriteOptions {
+            compression: Compression::None,
+            ..WriteOptions::default()
+        };
+        let mut writer = ErofsWriter::new(Box::new(Vec::new()), options).unwrap();
+        writer.units.ends = vec![0; ENDS_MAX - 10];
+        let encoder = writer.encoder();
+        for (sequence, len) in [5000, 4100, 4107, 4096].into_iter().enumerate() {
+            let segment = Segment {
+                sequence: sequence as u32,
+                category: Category::Default,
+                fragment: false,
+                data: Arc::new(vec![7; len]),
+            };
+            writer.put(encoder.encode(&segment).unwrap()).unwrap();
+        }
+        let content = |block: u32, len: u32| {
+            let extent = MapExtent::Data {
+                block: BlockId(block),
+                offset: 0,
+                len,
+            };
+            writer.units.content(&[extent]).unwrap().body
+        };
+        assert_eq!(content(0, 5000), Body::Flat(1, &[]));
+        assert_eq!(content(1, 4100), Body::Flat(3, &[7; 4]));
+        assert_eq!(content(2, 4107), Body::Flat(4, &[]));
+        assert_eq!(content(3, 4096), Body::Flat(6, &[]));
+        assert_eq!(writer.out.offset, 7 * BLOCK);
+    }
+}
