@@ -177,15 +177,15 @@ fn to_squashfs_and_back_keeps_what_both_have() {
     let report = converted(
         &path("a.dwarfs"),
         &path("b.squashfs"),
-        &["-C", "zstd:level=3"],
+        &["-C", "zstd:level=3", "-b", "128k"],
     );
     let losses = report["losses"].to_string();
     for lost in ["finer than a second", "times of access"] {
         assert!(losses.contains(lost), "{losses}");
     }
     let few = [
-        &["-C", "zstd:level=3", "-j3", "--cache-size=1"][..],
-        &["--memory=64m"],
+        &["-C", "zstd:level=3", "-b", "128k"][..],
+        &["-j3", "--cache-size=1", "--memory=64m"],
     ]
     .concat();
     converted(&path("a.dwarfs"), &path("again.squashfs"), &few);
@@ -226,7 +226,11 @@ fn huge_sparse_files_are_converted_quickly() {
     }
     build(&path("tree"), &path("a.dwarfs"), &[]);
     let start = std::time::Instant::now();
-    converted(&path("a.dwarfs"), &path("b.squashfs"), &["--memory=64m"]);
+    converted(
+        &path("a.dwarfs"),
+        &path("b.squashfs"),
+        &["-b128k", "--memory=64m"],
+    );
     converted(&path("b.squashfs"), &path("c.dwarfs"), &["-l1"]);
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
     let list = |name: &str| run([Path::new("ls"), Path::new("-l"), &path(name)]).stdout;
