@@ -97,9 +97,16 @@ const REFUSED: [(&str, &str, &str); 5] = [
     ("lz4", "hc", "it is called lz4hc"),
 ];
 
+/// From so many bytes on a slow codec is asked only if a fast one gains something: small blocks and
+/// those of metadata are nearly always worth it.
+const TRIAL_MIN: usize = 16 << 10;
+
 impl Compression {
     /// Encodes a block of an image with blocks of so many bytes; `None` if that makes it no smaller.
     pub fn encode(&self, raw: &[u8], block_size: u32) -> Result<Option<Vec<u8>>> {
+        if self.is_slow() && raw.len() >= TRIAL_MIN && encode::zstd(raw, 1)?.is_none() {
+            return Ok(None);
+        }
         match self {
             Self::Gzip { level } => encode::zlib::encode(raw, *level),
             Self::Lzma { level, dictionary } => {
@@ -123,6 +130,15 @@ impl Compression {
             Self::Lz4 { level } => encode::lz4(raw, *level),
             Self::Lz4Hc { level } => encode::lz4_hc(raw, *level),
             Self::Zstd { level } => encode::zstd(raw, *level),
+        }
+    }
+
+    /// Tells whether the codec takes some ten times as long as a trial of a fast one.
+    fn is_slow(&self) -> bool {
+        match self {
+            Self::Xz { .. } | Self::Lzma { .. } => true,
+            Self::Zstd { level } => *level >= 13,
+            Self::Gzip { .. } | Self::Lzo | Self::Lz4 { .. } | Self::Lz4Hc { .. } => false,
         }
     }
 
