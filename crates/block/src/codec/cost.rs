@@ -75,7 +75,8 @@ impl Encoding {
             // two converted blocks, one encoded and the tables of zstd
             Self::Lzma2 { binary, .. } => {
                 let slice = u64::from(len).min(power(LZMA2_REACH));
-                let trial = u64::from(len) * 3 + slice / 16;
+                // a converted copy; what the trial makes of it is gone before the stream is there
+                let trial = u64::from(len) + slice / 16;
                 6 * slice + binary.map_or(0, |_| trial)
             }
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,

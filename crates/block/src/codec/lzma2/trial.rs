@@ -20,7 +20,7 @@ const MAX_WINDOW: u32 = 27;
 /// with ARM code, where both are near zero).
 const BLIND: u64 = 7;
 
-/// Chooses a converter for a block.
+/// Chooses a converter for a block. Memory: one copy of the block, and another while it is encoded.
 pub(super) fn best(block: &[u8], candidates: &[Bcj]) -> Result<Option<(Bcj, Vec<u8>)>> {
     if candidates.is_empty() {
         return Ok(None);
@@ -28,19 +28,28 @@ pub(super) fn best(block: &[u8], candidates: &[Bcj]) -> Result<Option<(Bcj, Vec<
     let plain = trial(block)?;
     let mut least = plain + plain * BLIND / 1000;
     let mut best = None;
+    let mut converted = block.to_vec();
+    let mut last = None;
     for &bcj in candidates {
-        let mut converted = block.to_vec();
+        converted.copy_from_slice(block);
         bcj::convert(bcj, &mut converted);
+        last = Some(bcj);
         if converted == block {
             continue;
         }
         let len = trial(&converted)?;
         if len < least {
             least = len;
-            best = Some((bcj, converted));
+            best = Some(bcj);
         }
     }
-    Ok(best)
+    Ok(best.map(|bcj| {
+        if last != Some(bcj) {
+            converted.copy_from_slice(block);
+            bcj::convert(bcj, &mut converted);
+        }
+        (bcj, converted)
+    }))
 }
 
 /// Tells how long a block is when encoded quickly.
