@@ -10,6 +10,11 @@ pub fn xxh3_64(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }
 
+/// Computes XXH32.
+pub fn xxh32(bytes: &[u8], seed: u32) -> u32 {
+    xxhash_rust::xxh32::xxh32(bytes, seed)
+}
+
 /// Computes XXH3 as [`xxh3_64`] does, of bytes that come in parts.
 #[derive(Default)]
 pub struct Xxh3(xxhash_rust::xxh3::Xxh3Default);

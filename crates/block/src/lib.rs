@@ -9,6 +9,7 @@ pub mod checksum;
 pub mod codec;
 mod sink;
 mod source;
+pub mod verity;
 
 pub use sink::Sink;
 pub use source::{Bytes, FileSource, MemorySource, ReadAt, Window};

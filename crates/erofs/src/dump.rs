@@ -1,5 +1,5 @@
 //! Shows an image as text: the superblock, its tables, and each inode with its attributes and the
-//! places of its content, a line each.
+//! places of its content, a line each; an image of composefs in the words of composefs-dump(5).
 //!
 //! In: an opened image. Out: lines that depend on the image alone, for people and for tests that
 //! compare with what an image looked like before.
@@ -10,10 +10,14 @@ use std::io::Write;
 
 use model::{Error, FileType, Image, Ino, Result};
 
+use crate::composefs;
 use crate::read::{Algorithm, Erofs};
 
 /// Writes an image as text.
 pub fn dump(image: &Erofs, out: &mut dyn Write) -> Result<()> {
+    if image.composefs_version().is_some() {
+        return composefs::print(image, out);
+    }
     let mut dump = Dump { image, out };
     dump.superblock()?;
     for (name, nid, _) in image.special_inodes() {

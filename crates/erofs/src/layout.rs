@@ -250,6 +250,27 @@ pub struct InodeExtended {
 
 const _: () = assert!(size_of::<InodeExtended>() == 64);
 
+/// What an image of composefs begins with, 1024 bytes before the superblock.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct ComposefsHeader {
+    /// `COMPOSEFS_MAGIC`.
+    pub magic: U32,
+    /// The version of this header: 1.
+    pub header_version: U32,
+    /// Bit 0: there are POSIX ACLs.
+    pub flags: U32,
+    /// The version of the format: how the files became an image.
+    pub version: U32,
+    /// Not used.
+    pub reserved: [u8; 16],
+}
+
+const _: () = assert!(size_of::<ComposefsHeader>() == 32);
+
+/// The first bytes of a composefs image.
+pub const COMPOSEFS_MAGIC: u32 = 0xd078_629a;
+
 /// An entry of a directory block; the names follow the last entry.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -285,6 +306,10 @@ pub struct XattrHeader {
 }
 
 const _: () = assert!(size_of::<XattrHeader>() == 12);
+
+/// What the number of a prefix is added to for the hash of a name, of which five bits choose a bit of
+/// `XattrHeader::name_filter`.
+pub const XATTR_FILTER_SEED: u32 = 0x25bb_e08f;
 
 /// The units of extended attributes, in bytes.
 pub const XATTR_WORD: u64 = 4;

@@ -24,9 +24,10 @@ use block::cache::{self, BlockCache};
 use block::{ReadAt, Window};
 use model::{Capability, FsInfo, ImageInfo, Ino, Limits, Result};
 
+use crate::composefs;
 use crate::layout::INODE_SLOT;
 use device::Devices;
-use inode::Node;
+pub(crate) use inode::Node;
 use xattr::Prefix;
 
 pub use config::{Algorithm, Configs};
@@ -87,6 +88,8 @@ pub struct Erofs {
     packed: Option<Node>,
     metabox: Option<Node>,
     info: ImageInfo,
+    /// The version of composefs, if it is an image of that.
+    composefs: Option<u32>,
     cache: Arc<BlockCache>,
     cache_key: u128,
 }
@@ -103,6 +106,7 @@ impl Erofs {
         };
         let superblock = Superblock::read(&*source)?;
         let info = image_info(&superblock, source.len());
+        let composefs = composefs::version(&*source)?;
         let bits = superblock.block_bits;
         let devices = Devices::new(source, &superblock.devices, &options.devices, bits)?;
         let cache = options.cache.clone();
@@ -114,6 +118,7 @@ impl Erofs {
             packed: None,
             metabox: None,
             info,
+            composefs,
             cache: cache.unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, TYPICAL))),
             cache_key: cache::image_key(),
         };
@@ -133,6 +138,11 @@ impl Erofs {
     /// Tells where the image starts in its file, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Tells the version of composefs' format; `None` for an image that is not of composefs.
+    pub fn composefs_version(&self) -> Option<u32> {
+        self.composefs
     }
 
     /// Tells the devices that were not given, counted from 1.

@@ -6,7 +6,7 @@
 
 mod compression;
 mod content;
-mod directories;
+pub(crate) mod directories;
 mod encoder;
 mod inodes;
 mod options;
@@ -15,17 +15,17 @@ mod places;
 mod superblock;
 mod times;
 mod writer;
-mod xattrs;
+pub(crate) mod xattrs;
 
 pub use compression::Compression;
 pub use options::{Kernel, Label, Uuid, WriteOptions};
 pub use writer::ErofsWriter;
 
 /// Bytes of a block of the file system, as a power of two.
-const BLOCK_BITS: u8 = 12;
+pub(crate) const BLOCK_BITS: u8 = 12;
 
 /// Bytes of a block of the file system.
-const BLOCK: u64 = 1 << BLOCK_BITS;
+pub(crate) const BLOCK: u64 = 1 << BLOCK_BITS;
 
 /// The longest end of content that is kept behind its inode, so that one place or another in a block has
 /// room for it.

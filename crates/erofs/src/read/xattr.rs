@@ -23,6 +23,14 @@ pub(crate) struct Prefix {
 impl Erofs {
     /// Reads the extended attributes of an inode.
     pub(crate) fn xattrs_of(&self, node: &Node) -> Result<Xattrs> {
+        let mut all = self.xattrs_as_stored(node)?;
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all.dedup_by(|second, first| second.0 == first.0);
+        Ok(all)
+    }
+
+    /// Reads the extended attributes of an inode: its own, then those that it shares.
+    pub(crate) fn xattrs_as_stored(&self, node: &Node) -> Result<Xattrs> {
         let mut all = Xattrs::new();
         if node.xattr_len == 0 {
             return Ok(all);
@@ -45,8 +53,6 @@ impl Erofs {
         for number in shared.as_chunks::<4>().0 {
             all.push(self.shared_xattr(u32::from_le_bytes(*number))?);
         }
-        all.sort_by(|a, b| a.0.cmp(&b.0));
-        all.dedup_by(|second, first| second.0 == first.0);
         Ok(all)
     }
 

@@ -54,7 +54,7 @@ fn entries(tree: &Tree, dir: NodeId) -> Result<Vec<(&[u8], NodeId)>> {
 }
 
 /// Tells how many of the entries go into the first block, and the bytes that they take.
-fn first_block(entries: &[(&[u8], NodeId)]) -> (usize, u64) {
+pub(crate) fn first_block<T>(entries: &[(&[u8], T)]) -> (usize, u64) {
     let mut used = 0;
     for (count, (name, _)) in entries.iter().enumerate() {
         let more = used + ENTRY + name.len() as u64;
@@ -86,23 +86,37 @@ pub(super) fn content(tree: &Tree, dir: NodeId, nid: impl Fn(NodeId) -> u64) -> 
         let (count, _) = first_block(rest);
         let (block, after) = rest.split_at(count);
         bytes.resize(bytes.len().next_multiple_of(BLOCK as usize), 0);
-        let mut name_offset = count as u64 * ENTRY;
-        for &(name, node) in block {
-            let entry = DirentRaw {
-                nid: U64::new(nid(node)),
-                name_offset: U16::new(name_offset as u16),
-                kind: kind(tree.node(node).content.kind()),
-                reserved: 0,
-            };
-            bytes.extend_from_slice(entry.as_bytes());
-            name_offset += name.len() as u64;
-        }
-        for (name, _) in block {
-            bytes.extend_from_slice(name);
-        }
+        write_block(
+            block,
+            |&node| (nid(node), tree.node(node).content.kind()),
+            &mut bytes,
+        );
         rest = after;
     }
     Ok(bytes)
+}
+
+/// Appends a block of entries: `inode` tells the number and the type of each.
+pub(crate) fn write_block<T>(
+    block: &[(&[u8], T)],
+    inode: impl Fn(&T) -> (u64, FileType),
+    to: &mut Vec<u8>,
+) {
+    let mut name_offset = block.len() as u64 * ENTRY;
+    for (name, entry) in block {
+        let (nid, file_type) = inode(entry);
+        let entry = DirentRaw {
+            nid: U64::new(nid),
+            name_offset: U16::new(name_offset as u16),
+            kind: kind(file_type),
+            reserved: 0,
+        };
+        to.extend_from_slice(entry.as_bytes());
+        name_offset += name.len() as u64;
+    }
+    for (name, _) in block {
+        to.extend_from_slice(name);
+    }
 }
 
 /// Counts the names of a directory: its own, `.`, and `..` of each directory in it.

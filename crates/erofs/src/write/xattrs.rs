@@ -65,18 +65,22 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Appends the attribute and fills up to a word.
     fn write(&self, to: &mut Vec<u8>) {
-        let entry = XattrEntry {
-            name_len: self.name.len() as u8,
-            name_index: self.prefix,
-            value_size: U16::new(self.value.len() as u16),
-        };
-        to.extend_from_slice(entry.as_bytes());
-        to.extend_from_slice(self.name);
-        to.extend_from_slice(self.value);
-        to.resize(to.len().next_multiple_of(XATTR_WORD as usize), 0);
+        write_entry(self.prefix, self.name, self.value, to);
     }
+}
+
+/// Appends an attribute, whose name is without its prefix, and fills up to a word.
+pub(crate) fn write_entry(prefix: u8, name: &[u8], value: &[u8], to: &mut Vec<u8>) {
+    let entry = XattrEntry {
+        name_len: name.len() as u8,
+        name_index: prefix,
+        value_size: U16::new(value.len() as u16),
+    };
+    to.extend_from_slice(entry.as_bytes());
+    to.extend_from_slice(name);
+    to.extend_from_slice(value);
+    to.resize(to.len().next_multiple_of(XATTR_WORD as usize), 0);
 }
 
 /// All attributes of a tree.
@@ -166,7 +170,7 @@ impl<'a> Xattrs<'a> {
 ///
 /// # Errors
 /// `Limit` if they are too many.
-pub(super) fn count(len: u64) -> Result<u16> {
+pub(crate) fn count(len: u64) -> Result<u16> {
     let words = len.saturating_sub(size_of::<XattrHeader>() as u64) / XATTR_WORD;
     match len {
         0 => Ok(0),

@@ -255,6 +255,9 @@ fn details(image: &Erofs) -> Details {
     ];
     let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
     let texts = |texts: Vec<String>| Value::List(texts.into_iter().map(Value::from).collect());
+    if let Some(version) = image.composefs_version() {
+        add("composefs version", u64::from(version).into());
+    }
     add("features", texts(superblock.features()));
     add("checksum", superblock.checksum.is_some().into());
     let used = superblock.configs.clone();

@@ -1,0 +1,150 @@
+//! Where inodes stand in a written image.
+//!
+//! In: lengths. Out: places, as the reference chooses them.
+//!
+//! **Invariant:** an inode is at a multiple of 32 bytes; what is behind it does not cross a block, and of
+//! a symlink nothing does. What finds no room behind an inode goes into a block of its own.
+
+use crate::layout::INODE_SLOT;
+use crate::write::BLOCK;
+
+/// The longest end of content that is behind its inode.
+const END_MAX: u64 = BLOCK / 2;
+
+/// What an inode takes before it has a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Blocks of its own, and behind the inode so many bytes.
+    Blocks { blocks: u64, tail: u64 },
+    /// A symlink's target.
+    Target(u64),
+}
+
+impl Content {
+    /// Cuts content: whole blocks, and an end that has one, too, if it fills more than half.
+    pub(super) fn cut(len: u64) -> Self {
+        let (blocks, tail) = (len / BLOCK, len % BLOCK);
+        match tail <= END_MAX {
+            true => Self::Blocks { blocks, tail },
+            false => Self::Blocks {
+                blocks: blocks + 1,
+                tail: 0,
+            },
+        }
+    }
+}
+
+/// Where an inode is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Place {
+    /// In bytes from the start of the image.
+    pub(super) at: u64,
+    /// Bytes of content behind it.
+    pub(super) tail: u64,
+    /// Blocks of its content.
+    pub(super) blocks: u64,
+    /// The first of these, counted from the first block of content.
+    pub(super) block: u64,
+}
+
+/// Gives places one after the other.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// Where the last inode ends.
+    pub(super) end: u64,
+    /// Blocks so far.
+    pub(super) blocks: u64,
+}
+
+impl Places {
+    /// Gives the next inode a place; `len` are its own bytes and those of its attributes.
+    pub(super) fn next(&mut self, len: u64, content: Content) -> Place {
+        let at = self.end.next_multiple_of(INODE_SLOT);
+        let (at, blocks, tail) = match content {
+            Content::Blocks { blocks, tail } => behind(at, len, blocks, tail),
+            Content::Target(target) => whole(at, len, target),
+        };
+        let place = Place {
+            at,
+            tail,
+            blocks,
+            block: self.blocks,
+        };
+        self.end = at + len + tail;
+        self.blocks += blocks;
+        place
+    }
+}
+
+/// Moves an inode so that what is behind it does not cross a block.
+fn behind(at: u64, len: u64, blocks: u64, tail: u64) -> (u64, u64, u64) {
+    let fits = |at: u64| (at + len) % BLOCK + tail <= BLOCK;
+    if tail == 0 || fits(at) {
+        return (at, blocks, tail);
+    }
+    let moved = (at + BLOCK - (at + len) % BLOCK).next_multiple_of(INODE_SLOT);
+    match fits(moved) {
+        true => (moved, blocks, tail),
+        false => (at.next_multiple_of(BLOCK), blocks + 1, 0),
+    }
+}
+
+/// Moves a symlink so that all of it is in one block; of what has as many bytes as a block, the target
+/// is elsewhere.
+fn whole(at: u64, len: u64, target: u64) -> (u64, u64, u64) {
+    let at = match at % BLOCK + len + target <= BLOCK {
+        true => at,
+        false => at.next_multiple_of(BLOCK),
+    };
+    match len + target < BLOCK {
+        true => (at, 0, target),
+        false => (at, 1, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(end: u64, len: u64, content: Content) -> (u64, u64, u64) {
+        let place = Places { end, blocks: 0 }.next(len, content);
+        (place.at, place.blocks, place.tail)
+    }
+
+    // as mkcomposefs 1.0.8 places them
+    #[test]
+    fn ends_do_not_cross_blocks() {
+        let tail = |tail: u64| Content::Blocks { blocks: 0, tail };
+        assert_eq!(place(0x3fc0, 32, tail(32)), (0x3fc0, 0, 32));
+        assert_eq!(place(0x5f60, 64, tail(107)), (0x5fc0, 0, 107));
+        assert_eq!(place(0x3fa0, 92, tail(50)), (0x3fc0, 0, 50));
+        assert_eq!(Content::cut(2049), Content::Blocks { blocks: 1, tail: 0 });
+        assert_eq!(
+            Content::cut(5000),
+            Content::Blocks {
+                blocks: 1,
+                tail: 904
+            }
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_has_a_block() {
+        let chunks = |chunks: u64| Content::Blocks {
+            blocks: 0,
+            tail: 4 * chunks,
+        };
+        assert_eq!(place(0x1cc0, 96, chunks(1024)), (0x1fa0, 0, 4096));
+        assert_eq!(place(0x24c0, 104, chunks(1022)), (0x2fa0, 0, 4088));
+        assert_eq!(place(0x24c0, 104, chunks(1023)), (0x3000, 1, 0));
+        assert_eq!(place(0x2fc0, 104, chunks(1023)), (0x3000, 1, 0));
+    }
+
+    #[test]
+    fn symlinks_are_in_one_block() {
+        assert_eq!(place(0x2fe0, 32, Content::Target(32)), (0x3000, 0, 32));
+        assert_eq!(place(0x4fc0, 32, Content::Target(32)), (0x4fc0, 0, 32));
+        assert_eq!(place(0x24e0, 32, Content::Target(4063)), (0x3000, 0, 4063));
+        assert_eq!(place(0x24e0, 32, Content::Target(4064)), (0x3000, 1, 0));
+    }
+}

@@ -1,0 +1,230 @@
+//! What overlayfs shows of a composefs image and a store of objects.
+//!
+//! In: an opened image and a store. Out: `Composefs`, which shows the content of objects; no whiteouts
+//! (devices 0:0), which hide the store's own directories; and none of overlayfs' attributes but those
+//! that were escaped for it, under their true names.
+//!
+//! **Invariant:** an object whose length is not the file's is refused. Objects are not hashed: that is
+//! for fs-verity, or for whoever fills the store.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use block::ReadAt;
+use model::{
+    Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Rdev,
+    Result, Xattrs,
+};
+
+use super::{ESCAPED, TRUSTED, USER};
+use crate::read::Erofs;
+
+/// Gives the objects that a composefs image refers to.
+pub trait Objects: Send + Sync {
+    /// Opens an object by its path in the store: `ab/cdef...`.
+    fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>>;
+}
+
+/// The prefixes of overlayfs' own attributes.
+const OVERLAY: [&[u8]; 2] = [TRUSTED, USER];
+
+/// Tells what overlayfs' attributes say of where a file's content is: `None` for a file that has its
+/// own.
+pub(crate) fn redirect(xattrs: &Xattrs) -> Option<Vec<u8>> {
+    OVERLAY.iter().find_map(|prefix| {
+        let value = |name: &[u8]| {
+            let full = [prefix, name].concat();
+            xattrs.iter().find(|(name, _)| *name == full)
+        };
+        value(b"metacopy")?;
+        let (_, target) = value(b"redirect")?;
+        Some(target.strip_prefix(b"/").unwrap_or(target).to_vec())
+    })
+}
+
+/// A composefs image with its objects. Many threads may read it at once.
+pub struct Composefs {
+    image: Arc<Erofs>,
+    objects: Arc<dyn Objects>,
+}
+
+impl Composefs {
+    /// Puts a store beside an image.
+    pub fn new(image: Arc<Erofs>, objects: Arc<dyn Objects>) -> Self {
+        Self { image, objects }
+    }
+
+    /// Tells the inode of a file and the object that holds its content; `None` for a file that has
+    /// its own.
+    fn object(&self, ino: Ino) -> Result<(Inode, Option<Vec<u8>>)> {
+        let inode = self.image.inode(ino)?;
+        let own = inode.kind != FileType::File || inode.size == 0 || inode.allocated > 0;
+        let path = match own {
+            true => None,
+            false => redirect(&self.image.xattrs(ino)?),
+        };
+        Ok((inode, path))
+    }
+
+    fn is_whiteout(&self, kind: FileType, ino: Ino) -> Result<bool> {
+        Ok(kind == FileType::CharDevice && self.image.inode(ino)?.rdev == Rdev::default())
+    }
+}
+
+impl Image for Composefs {
+    fn info(&self) -> &ImageInfo {
+        self.image.info()
+    }
+
+    fn inode(&self, ino: Ino) -> Result<Inode> {
+        let (mut inode, object) = self.object(ino)?;
+        if object.is_some() {
+            inode.allocated = inode.size;
+        }
+        Ok(inode)
+    }
+
+    fn read_dir(
+        &self,
+        dir: Ino,
+        from: Cursor,
+        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut failure = None;
+        self.image.read_dir(
+            dir,
+            from,
+            &mut |entry| match self.is_whiteout(entry.kind, entry.ino) {
+                Ok(true) => ControlFlow::Continue(()),
+                Ok(false) => visit(entry),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        let Some(ino) = self.image.lookup(dir, name)? else {
+            return Ok(None);
+        };
+        let kind = self.image.inode(ino)?.kind;
+        Ok((!self.is_whiteout(kind, ino)?).then_some(ino))
+    }
+
+    fn parent(&self, dir: Ino) -> Result<Ino> {
+        self.image.parent(dir)
+    }
+
+    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
+        self.image.read_link(ino)
+    }
+
+    fn extents(
+        &self,
+        ino: Ino,
+        from: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (inode, Some(_)) = self.object(ino)? else {
+            return self.image.extents(ino, from, visit);
+        };
+        if from < inode.size {
+            // objects have no order: the files' own is as good as any
+            let _ = visit(Extent {
+                offset: 0,
+                len: inode.size,
+                source: ExtentSource::Block {
+                    block: ino.0,
+                    offset: 0,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let (inode, Some(path)) = self.object(ino)? else {
+            return self.image.read_at(ino, offset, buf);
+        };
+        let object = self.objects.open(&path)?;
+        if object.len() != inode.size {
+            return Err(Error::corrupt(format!(
+                "object {} has {} bytes, but the file {}",
+                String::from_utf8_lossy(&path),
+                object.len(),
+                inode.size
+            )));
+        }
+        let left = inode.size.saturating_sub(offset);
+        let len = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
+        let part = buf.split_at_mut(len).0;
+        if !part.is_empty() {
+            object.read_at(offset, part)?;
+        }
+        Ok(len)
+    }
+
+    fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
+        let all = self.image.xattrs(ino)?.into_iter();
+        let mut shown: Xattrs = all
+            .filter_map(|(name, value)| Some((shown_name(name)?, value)))
+            .collect();
+        shown.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(shown)
+    }
+}
+
+/// Tells the name that overlayfs shows of an attribute; `None` for its own.
+fn shown_name(name: Vec<u8>) -> Option<Vec<u8>> {
+    let Some((prefix, rest)) = OVERLAY
+        .iter()
+        .find_map(|prefix| Some((prefix, name.strip_prefix(*prefix)?)))
+    else {
+        return Some(name);
+    };
+    let rest = rest.strip_prefix(ESCAPED)?;
+    Some([prefix, rest].concat())
+}
+
+impl std::fmt::Debug for Composefs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Composefs")
+            .field("image", &self.image)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_escaped_names_are_shown() {
+        let shown = |name: &str| {
+            let shown = shown_name(name.as_bytes().to_vec());
+            shown.map(|name| String::from_utf8_lossy(&name).into_owned())
+        };
+        assert_eq!(shown("user.x").as_deref(), Some("user.x"));
+        assert_eq!(shown("trusted.overlay.redirect"), None);
+        assert_eq!(
+            shown("trusted.overlay.overlay.opaque").as_deref(),
+            Some("trusted.overlay.opaque")
+        );
+        assert_eq!(
+            shown("user.overlay.overlay.x").as_deref(),
+            Some("user.overlay.x")
+        );
+    }
+
+    #[test]
+    fn a_redirect_counts_with_metacopy_alone() {
+        let pair = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
+        let redirected = pair("trusted.overlay.redirect", "/ab/cd");
+        assert_eq!(redirect(&vec![redirected.clone()]), None);
+        let both = vec![pair("trusted.overlay.metacopy", ""), redirected];
+        assert_eq!(redirect(&both).as_deref(), Some(&b"ab/cd"[..]));
+    }
+}
