@@ -6,26 +6,20 @@
 mod support;
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt, chown, symlink};
+use std::os::unix::fs::{FileExt, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use support::{
     KernelMount, compare, kernel_mounts, make_tree, run, scratch, sinter, try_run, vectors,
 };
 
 fn try_build(tree: &Path, image: &Path, flags: &[&str]) -> Output {
-    let mut command = sinter();
-    command
-        .args(["build", "--force", "-f", "erofs"])
-        .args(flags);
-    command.arg(tree).arg("-o").arg(image).output().unwrap()
+    support::try_build("erofs", tree, image, flags)
 }
 
 fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
-    let output = try_build(tree, image, &[flags, &["-q"]].concat());
-    assert!(output.status.success(), "{flags:?}: {output:?}");
-    fs::read(image).unwrap()
+    support::build("erofs", tree, image, flags)
 }
 
 /// Finds fsck.erofs in `SINTER_PEER_EROFS` or in PATH; versions before 1.9 do not know what we write.
@@ -159,39 +153,6 @@ fn equal_files_are_stored_once() {
 }
 
 #[test]
-fn the_number_of_threads_and_a_pipe_change_nothing() {
-    let work = scratch();
-    let source = work.path().join("tree");
-    let image = work.path().join("i.erofs");
-    for dir in 0..40 {
-        let dir = source.join(format!("d{}/e{dir}", dir % 7));
-        fs::create_dir_all(&dir).unwrap();
-        for n in 0..60usize {
-            let text = format!("line {n} of a text\n").repeat(n * n % 500);
-            fs::write(dir.join(format!("f{n}")), text).unwrap();
-        }
-    }
-    for compression in ["none", "lz4", "zstd"] {
-        let flags = ["-C", compression, "-b16k"];
-        let images = ["-j1", "-j2", "-j7"].map(|jobs| {
-            let flags = [&flags[..], &[jobs]].concat();
-            build(&source, &image, &flags)
-        });
-        assert!(images[0] == images[1] && images[0] == images[2]);
-        let mut command = sinter();
-        command
-            .args(["build", "-q", "-f", "erofs", "-o", "-"])
-            .args(flags);
-        let piped = command
-            .arg(&source)
-            .stdout(Stdio::piped())
-            .output()
-            .unwrap();
-        assert!(piped.stdout == images[0], "a pipe");
-    }
-}
-
-#[test]
 fn an_image_tells_what_was_asked() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
@@ -254,40 +215,4 @@ fn what_is_not_written_is_refused() {
         &work.path().join("i.cfs"),
     ]);
     assert!(!output.status.success());
-}
-
-#[test]
-fn a_name_tells_the_format_and_a_large_directory_is_found() {
-    if !kernel_mounts("erofs") {
-        return;
-    }
-    let work = scratch();
-    let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
-    let large = source.join("large");
-    fs::create_dir_all(&large).unwrap();
-    let name = |n: u32| format!("{:08x}-{n}", n.wrapping_mul(2_654_435_761));
-    for n in 0..20_000 {
-        let path = large.join(name(n));
-        match n % 1000 {
-            0 => fs::create_dir(path).unwrap(),
-            1 => symlink("..", path).unwrap(),
-            _ => fs::write(path, "").unwrap(),
-        }
-    }
-    run([
-        Path::new("build"),
-        Path::new("-q"),
-        &source,
-        Path::new("-o"),
-        &image,
-    ]);
-    let mounted = KernelMount::new("erofs", &image, &work.path().join("mnt"));
-    let large = mounted.0.join("large");
-    assert_eq!(fs::read_dir(&large).unwrap().count(), 20_000);
-    for n in (0..20_000).step_by(97) {
-        let found = fs::symlink_metadata(large.join(name(n))).unwrap();
-        assert_eq!(found.is_dir(), n % 1000 == 0, "{n}");
-    }
-    assert!(fs::symlink_metadata(large.join("00000000")).is_err());
-    assert_eq!(fs::metadata(&large).unwrap().nlink(), 22);
 }

@@ -8,7 +8,7 @@ use model::Image;
 use sinterfs_dwarfs::dump::{Parts, dump};
 
 fn dump_of(path: &str, parts: Parts) -> Option<String> {
-    let path = support::shared(&format!("vectors/upstream/dwarfs/{path}"))?;
+    let path = support::shared(format!("vectors/upstream/dwarfs/{path}"))?;
     let image = support::open(support::read_file(&path)).unwrap();
     let mut text = Vec::new();
     dump(&image, parts, &mut text).unwrap();

@@ -226,7 +226,7 @@ fn small_images() -> Vec<(String, Vec<u8>)> {
     ]
     .iter()
     .filter_map(|name| {
-        let path = support::shared(&format!("vectors/upstream/dwarfs/{name}.dwarfs"))?;
+        let path = support::shared(format!("vectors/upstream/dwarfs/{name}.dwarfs"))?;
         Some(((*name).to_owned(), support::read_file(&path)))
     })
     .collect()

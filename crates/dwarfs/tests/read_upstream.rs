@@ -18,7 +18,7 @@ fn open(path: &Path) -> Dwarfs {
 }
 
 fn images(below: &str) -> Option<Vec<PathBuf>> {
-    let directory = support::shared(&format!("vectors/upstream/dwarfs{below}"))?;
+    let directory = support::shared(format!("vectors/upstream/dwarfs{below}"))?;
     let mut paths: Vec<_> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -8,6 +8,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+pub use testkit::skip;
+
 /// Starts a `sinter` command.
 pub fn sinter() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinter"));
@@ -32,24 +34,24 @@ pub fn try_run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(args: I) -> Output {
     sinter().args(args).output().expect("sinter starts")
 }
 
-/// Says that a test is skipped; under CI that is a failure.
-pub fn skip(why: &str) {
-    assert!(std::env::var_os("CI").is_none(), "CI must not skip: {why}");
-    eprintln!("SKIPPED: {why}");
+/// Builds an image of a format with flags, whatever comes of it.
+pub fn try_build(format: &str, tree: &Path, image: &Path, flags: &[&str]) -> Output {
+    let mut command = sinter();
+    command.args(["build", "--force", "-f", format]).args(flags);
+    command.arg(tree).arg("-o").arg(image);
+    command.output().expect("sinter starts")
+}
+
+/// Builds an image of a format with flags and gives its bytes; panics with the words of a failure.
+pub fn build(format: &str, tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
+    let output = try_build(format, tree, image, &[flags, &["-q"]].concat());
+    assert!(output.status.success(), "{flags:?}: {output:?}");
+    std::fs::read(image).expect("an image")
 }
 
 /// Finds the shared vectors.
 pub fn vectors() -> Option<PathBuf> {
-    let shared = std::env::var_os("SINTER_SHARED").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        PathBuf::from,
-    );
-    let vectors = shared.join("vectors");
-    if vectors.is_dir() {
-        return Some(vectors);
-    }
-    skip("no shared test vectors (SINTER_SHARED)");
-    None
+    testkit::shared("vectors")
 }
 
 /// Tells whether this process is root; a test that needs it skips otherwise.

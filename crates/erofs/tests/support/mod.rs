@@ -1,14 +1,8 @@
 //! Finds the shared test vectors and opens images of them.
 
 #![allow(dead_code, reason = "each test binary uses another part of this")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "only tests use this"
-)]
+#![allow(clippy::unwrap_used, reason = "only tests use this")]
 
-use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,34 +11,11 @@ use model::Result;
 use serde_json::Value;
 use sinterfs_erofs::read::{Erofs, OpenOptions};
 
-/// Finds the shared test vectors. Prints why and gives `None` if they are not there; panics instead
-/// where `CI` is `true`.
-pub fn vectors() -> Option<PathBuf> {
-    let root = match std::env::var_os("SINTER_SHARED") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-    };
-    let path = root.join("vectors");
-    if path.exists() {
-        return Some(path);
-    }
-    let why = format!("{} is missing (set SINTER_SHARED)", path.display());
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
-    println!("SKIPPED: {why}");
-    None
-}
+pub use testkit::read_file;
 
-/// Reads a file, unpacking it if its name ends in `.gz`.
-pub fn read_file(path: &Path) -> Vec<u8> {
-    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if path.extension().is_none_or(|extension| extension != "gz") {
-        return bytes;
-    }
-    let mut unpacked = Vec::new();
-    flate2::read::GzDecoder::new(&bytes[..])
-        .read_to_end(&mut unpacked)
-        .unwrap();
-    unpacked
+/// Finds the shared test vectors.
+pub fn vectors() -> Option<PathBuf> {
+    testkit::shared("vectors")
 }
 
 /// An image of the vectors, in memory.

@@ -1,0 +1,21 @@
+//! Numbers without a pattern, the same for the same seed.
+
+/// A small generator: splitmix64. Its state is its seed.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// Gives the next number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Gives a number below `n`; 0 if that is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.number() % n.max(1) as u64) as usize
+    }
+}
