@@ -185,7 +185,7 @@ fn a_full_disk_leaves_nothing() {
         .arg(&small)
         .status();
     assert!(mount.unwrap().success());
-    let built = ["image.dwarfs", "image.squashfs"].map(|name| {
+    let built = ["image.dwarfs", "image.squashfs", "image.erofs"].map(|name| {
         let output = try_run([
             Path::new("build"),
             &source,
@@ -221,16 +221,20 @@ fn a_killed_or_interrupted_build_leaves_nothing() {
         .map(|byte| b'0' + byte % 10)
         .collect();
     fs::write(source.join("digits"), digits).unwrap();
-    for (name, signal, code) in [
-        ("image.dwarfs", Signal::INT, Some(130)),
-        ("image.squashfs", Signal::INT, Some(130)),
-        ("image.dwarfs", Signal::KILL, None),
-        ("image.squashfs", Signal::KILL, None),
-    ] {
+    let images = [
+        ("image.dwarfs", "lzma:level=9"),
+        ("image.squashfs", "lzma:level=9"),
+        ("image.erofs", "zstd:level=22"),
+    ];
+    let ends = [(Signal::INT, Some(130)), (Signal::KILL, None)];
+    for ((name, codec), (signal, code)) in images
+        .into_iter()
+        .flat_map(|image| ends.map(|end| (image, end)))
+    {
         let mut child = sinter()
             .arg("build")
             .arg(&source)
-            .args(["-q", "-C", "lzma:level=9", "-b", "1M", "-o"])
+            .args(["-q", "-C", codec, "-b", "1M", "-o"])
             .arg(target.join(name))
             .stderr(Stdio::null())
             .spawn()

@@ -12,14 +12,11 @@ mod tables;
 use std::sync::Arc;
 
 use block::ReadAt;
-use model::{Error, Observer, Result};
+use model::{Findings, Observer, Result};
 
 use crate::read::{Dwarfs, OpenOptions};
 
 pub(crate) use tables::needed_of_blocks;
-
-/// Problems that are kept; of more only the number is.
-const KEPT: usize = 10_000;
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -30,32 +27,14 @@ pub struct Report {
     pub blocks: u64,
     /// Stored bytes that were hashed.
     pub bytes: u64,
-    /// What is wrong, in the order of the image; the first ten thousand.
-    pub problems: Vec<Error>,
-    /// Problems that were not kept.
-    pub omitted: u64,
-    /// What is unusual, but harms nobody.
-    pub notes: Vec<String>,
+    /// What is wrong or unusual, in the order of the image.
+    pub findings: Findings,
 }
 
 impl Report {
     /// Tells whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
-        self.problems.is_empty()
-    }
-
-    fn problem(&mut self, error: Error) {
-        if self.problems.len() < KEPT {
-            self.problems.push(error);
-        } else {
-            self.omitted = self.omitted.saturating_add(1);
-        }
-    }
-
-    fn note(&mut self, note: String) {
-        if self.notes.len() < KEPT {
-            self.notes.push(note);
-        }
+        self.findings.is_sound()
     }
 }
 
@@ -76,7 +55,7 @@ pub fn check(
     let end = reader.file_offset(reader.len());
     if options.len.is_none() && end < source.len() {
         let bytes = source.len() - end;
-        report.note(format!(
+        report.findings.note(format!(
             "{bytes} bytes after the image, at {end:#x}, are no part of it"
         ));
     }
@@ -84,7 +63,7 @@ pub fn check(
         Ok(image) => Some(image),
         Err(error) if error.kind() == model::Kind::Io => return Err(error),
         Err(error) => {
-            report.problem(error);
+            report.findings.problem(error);
             None
         }
     };

@@ -30,7 +30,7 @@ fn images() -> Vec<PathBuf> {
         "upstream/dwarfs/compat",
         "upstream/dwarfs/bugs",
     ] {
-        let Some(directory) = support::shared(&format!("vectors/{below}")) else {
+        let Some(directory) = support::shared(format!("vectors/{below}")) else {
             continue;
         };
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -54,7 +54,7 @@ fn sound_images_are_found_sound() {
     for path in images() {
         let report = check_bytes(support::read_file(&path), true).unwrap();
         if !report.is_sound() {
-            failed.push(format!("{}: {:?}", path.display(), report.problems));
+            failed.push(format!("{}: {:?}", path.display(), report.findings));
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
@@ -77,7 +77,7 @@ fn every_damaged_byte_is_found() {
             ),
             Ok(report) => {
                 assert!(
-                    !report.is_sound() || !report.notes.is_empty(),
+                    !report.is_sound() || !report.findings.notes().is_empty(),
                     "byte {at} passed"
                 );
             }
@@ -100,7 +100,8 @@ fn all_damage_is_listed_with_its_place() {
     }
     let report = check_bytes(bytes, true).unwrap();
     let mut places: Vec<_> = report
-        .problems
+        .findings
+        .problems()
         .iter()
         .map(|error| error.place().unwrap().clone())
         .collect();

@@ -104,7 +104,7 @@ fn images() -> Option<Vec<PathBuf>> {
 fn assert_sound(name: &str, bytes: &[u8]) {
     let source = Arc::new(MemorySource(bytes.to_vec()));
     let report = check(source, &OpenOptions::default(), true, 1, &Quiet).unwrap();
-    assert!(report.is_sound(), "{name}: {:?}", report.problems);
+    assert!(report.is_sound(), "{name}: {:?}", report.findings);
 }
 
 #[test]

@@ -9,41 +9,24 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::{Error, FileType, Observer, Result};
+use model::{Error, FileType, Findings, Observer, Result};
 
 use crate::read::{Erofs, Inspected};
-
-/// Problems and notes that are kept; of more only the number is.
-const KEPT: usize = 10_000;
 
 /// What a check found.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Inodes that were looked at.
     pub inodes: u64,
-    /// What is wrong; the first ten thousand.
-    pub problems: Vec<Error>,
-    /// Problems that were not kept.
-    pub omitted: u64,
-    /// What is unusual, but harms nobody.
-    pub notes: Vec<String>,
+    /// What is wrong or unusual, in the order of the image.
+    pub findings: Findings,
 }
 
 impl Report {
     fn problem(&mut self, error: Error, path: &str) {
-        if self.problems.len() < KEPT {
-            // the root has a path that shows
-            let path = if path.is_empty() { "." } else { path };
-            self.problems.push(error.path(path));
-        } else {
-            self.omitted = self.omitted.saturating_add(1);
-        }
-    }
-
-    fn note(&mut self, note: String) {
-        if self.notes.len() < KEPT {
-            self.notes.push(note);
-        }
+        // the root has a path that shows
+        let path = if path.is_empty() { "." } else { path };
+        self.findings.problem(error.path(path));
     }
 }
 
@@ -88,13 +71,15 @@ pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
     let (found, said) = (report.inodes, image.superblock().inodes);
     // the special inodes may be counted or not; damage hides inodes, so that the count says nothing
     let all = found.saturating_add(image.special_inodes().len() as u64);
-    if !(found..=all).contains(&said) && report.problems.is_empty() {
-        report.note(format!(
+    if !(found..=all).contains(&said) && report.findings.is_sound() {
+        report.findings.note(format!(
             "the superblock counts {said} inodes, but {found} hang on the root"
         ));
     }
     for device in image.missing_devices() {
-        report.note(format!("device {device} was not given"));
+        report
+            .findings
+            .note(format!("device {device} was not given"));
     }
     Ok(report)
 }
@@ -209,7 +194,7 @@ impl Walk<'_> {
             .collect();
         wrong.sort_by(|a, b| a.path.cmp(&b.path));
         for linked in wrong {
-            report.note(format!(
+            report.findings.note(format!(
                 "{}: the inode counts {} names, but {} were found",
                 linked.path, linked.claimed, linked.found
             ));

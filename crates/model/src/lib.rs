@@ -5,6 +5,7 @@
 //! (extract, mount, ...) meet only in these types.
 
 mod error;
+mod findings;
 mod image;
 mod limits;
 mod machine;
@@ -17,6 +18,7 @@ mod writer;
 mod xattrs;
 
 pub use error::{Error, Kind, Place, Result};
+pub use findings::Findings;
 pub use image::{
     Capability, Cursor, Dirent, Extent, ExtentSource, FsInfo, Image, ImageInfo, Ino, Inode, Xattrs,
 };

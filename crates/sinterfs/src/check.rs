@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use block::{FileSource, ReadAt};
-use model::{Error, Observer, Result, Stage, Tally};
+use model::{Error, Findings, Observer, Result, Stage, Tally};
 
 use crate::open::OpenOptions;
 use crate::registry;
@@ -57,13 +57,11 @@ pub fn check(
         let opened = format.open(source, options).map_err(located)?;
         let collector = Collector {
             inner: observer,
-            problems: Mutex::default(),
+            findings: Mutex::default(),
         };
         report.files = ops::verify(&**opened.image(), depth.threads, &collector)?.files;
-        report.problems = collector
-            .problems
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let found = collector.findings.into_inner();
+        (report.problems, _) = found.unwrap_or_else(PoisonError::into_inner).in_words();
     }
     Ok(report)
 }
@@ -71,7 +69,7 @@ pub fn check(
 /// Keeps what is wrong for the report and passes on everything else.
 struct Collector<'a> {
     inner: &'a dyn Observer,
-    problems: Mutex<Vec<String>>,
+    findings: Mutex<Findings>,
 }
 
 impl Observer for Collector<'_> {
@@ -84,8 +82,8 @@ impl Observer for Collector<'_> {
     }
 
     fn warn(&self, warning: &Error) {
-        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        problems.push(warning.to_string());
+        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        findings.problem(Error::new(warning.kind(), warning.to_string()));
     }
 
     fn cancelled(&self) -> bool {

@@ -11,14 +11,11 @@ use std::sync::Arc;
 
 use block::ReadAt;
 use block::cache::Opened;
-use model::{Cursor, Error, FileType, Ino, Kind, Observer, Result, Stage, Tally};
+use model::{Cursor, Error, Findings, Ino, Kind, Observer, Result, Stage, Tally};
 
 use crate::layout::NO_XATTR;
 use crate::read::inode::{Body, Record};
 use crate::read::{OpenOptions, Squashfs};
-
-/// Problems that are kept; of more only the number is.
-const KEPT: usize = 10_000;
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -27,30 +24,18 @@ pub struct Report {
     pub inodes: u64,
     /// Fragment blocks that were decoded.
     pub fragments: u64,
-    /// What is wrong, in the order of the image; the first ten thousand.
-    pub problems: Vec<Error>,
-    /// Problems that were not kept.
-    pub omitted: u64,
-    /// What is unusual, but harms nobody.
-    pub notes: Vec<String>,
+    /// What is wrong or unusual, in the order of the image.
+    pub findings: Findings,
 }
 
 impl Report {
-    fn problem(&mut self, error: Error) {
-        if self.problems.len() < KEPT {
-            self.problems.push(error);
-        } else {
-            self.omitted = self.omitted.saturating_add(1);
-        }
-    }
-
     /// Keeps what is damage; what no check can go on after is an error.
     fn keep<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
             Err(error) => {
-                self.problem(error);
+                self.findings.problem(error);
                 Ok(None)
             }
         }
@@ -72,7 +57,7 @@ pub fn check(
     let image = match Squashfs::open(source, options) {
         Ok(image) => image,
         Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
-            report.problem(error);
+            report.findings.problem(error);
             return Ok(report);
         }
         Err(error) => return Err(error),
@@ -80,7 +65,7 @@ pub fn check(
     let end = image.offset().saturating_add(image.superblock.bytes_used);
     // padding to a page of 4 KiB, or of less, is usual
     if len.saturating_sub(end) >= 4096 {
-        report.notes.push(format!(
+        report.findings.note(format!(
             "{} bytes after the image, at {end:#x}, are no part of it",
             len - end
         ));
@@ -119,9 +104,7 @@ impl Check<'_> {
             return Ok(());
         };
         loop {
-            if self.observer.cancelled() {
-                return Err(Error::new(Kind::Cancelled, "stopped on request"));
-            }
+            self.go_on()?;
             let Some(next) = self.report.keep(inodes.next())? else {
                 return Ok(());
             };
@@ -141,6 +124,7 @@ impl Check<'_> {
             let found = self.report.inodes;
             let what = format!("expected {expected} inodes, found {found}");
             self.report
+                .findings
                 .problem(Error::corrupt(what).within("inode table"));
         }
         Ok(())
@@ -197,34 +181,58 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks that every entry names an inode of its type and number.
+    /// Checks that every entry names an inode of its type and number, and that the index leads to it.
     fn directory(&self, dir: Ino) -> Result<()> {
         let Body::Directory(listing) = self.image.record(dir)?.body else {
             return Ok(());
         };
         let mut entries = self.image.entries(dir, &listing, Cursor::START)?;
+        let mut indexed = self.image.indexed(dir, &listing)?.into_iter().peekable();
+        let (mut before, mut before_ino) = (Vec::new(), None);
+        let finds = |name: &[u8], ino| {
+            let found = self.image.find(dir, &listing, name)?;
+            match found.map(|found| found.ino) == Some(ino) {
+                true => Ok(()),
+                false => Err(about(name, "is not found by its name")),
+            }
+        };
         while let Some(found) = entries.next()? {
+            self.go_on()?;
             let record = self.image.record(found.ino)?;
             if record.kind != found.kind || record.number != found.number {
-                let name = String::from_utf8_lossy(entries.name()).into_owned();
-                return Err(Error::corrupt(format!(
-                    "the entry {name:?} and its inode differ in type or number"
-                )));
+                return Err(about(
+                    entries.name(),
+                    "and its inode differ in type or number",
+                ));
             }
-            if record.kind != FileType::Directory
-                && self
-                    .image
-                    .find(dir, &listing, entries.name())?
-                    .map(|f| f.ino)
-                    != Some(found.ino)
+            // names in order are found if the index parts them where they stand
+            if indexed
+                .next_if(|&at| entries.header() == Some(at))
+                .is_some()
             {
-                let name = String::from_utf8_lossy(entries.name()).into_owned();
-                return Err(Error::corrupt(format!(
-                    "the entry {name:?} is not found by its name"
-                )));
+                finds(entries.name(), found.ino)?;
+                if let Some(ino) = before_ino {
+                    finds(&before, ino)?;
+                }
             }
+            before.clear();
+            before.extend_from_slice(entries.name());
+            before_ino = Some(found.ino);
         }
-        Ok(())
+        match indexed.next() {
+            None => Ok(()),
+            Some(at) => Err(Error::corrupt(format!(
+                "the index of a directory names {at:#x}, where no header is"
+            ))),
+        }
+    }
+
+    /// Fails if the observer asks to stop.
+    fn go_on(&self) -> Result<()> {
+        match self.observer.cancelled() {
+            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
+            false => Ok(()),
+        }
     }
 
     /// Reads all lists of attributes and all entries of the fragment table.
@@ -233,15 +241,14 @@ impl Check<'_> {
         self.report.keep(options)?;
         if let Some(lists) = &self.image.xattrs {
             for id in 0..lists.count() {
+                self.go_on()?;
                 let id = u32::try_from(id).unwrap_or(NO_XATTR);
                 let read = lists.get(&self.image.metadata, id);
                 self.report.keep(read)?;
             }
         }
         for index in 0..self.image.superblock.fragments {
-            if self.observer.cancelled() {
-                return Err(Error::new(Kind::Cancelled, "stopped on request"));
-            }
+            self.go_on()?;
             let found = self.image.fragment(index);
             let Some(stored) = self.report.keep(found)? else {
                 continue;
@@ -259,4 +266,9 @@ impl Check<'_> {
         }
         Ok(())
     }
+}
+
+fn about(name: &[u8], what: &str) -> Error {
+    let name = String::from_utf8_lossy(name);
+    Error::corrupt(format!("the entry {name:?} {what}"))
 }

@@ -41,8 +41,8 @@ pub const NO_XATTR: u32 = u32::MAX;
 /// The most entries that follow one directory header.
 pub const DIRENTS_PER_HEADER: usize = 256;
 
-/// The longest name in bytes.
-pub const NAME_MAX: usize = 256;
+/// The longest name in bytes that any system takes; entries could tell one more.
+pub const NAME_MAX: usize = 255;
 
 /// The bytes that a directory's size counts beyond its listing (as if for `.` and `..`).
 pub const DIRECTORY_SIZE_EXTRA: u32 = 3;

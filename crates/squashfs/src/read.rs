@@ -8,6 +8,7 @@
 //! blocks there are caches of metadata blocks, directory indexes and checkpoints of a fixed size each.
 
 mod ahead;
+mod base;
 mod content;
 mod directory;
 mod fields;
@@ -25,15 +26,16 @@ mod xattrs;
 
 use std::sync::{Arc, OnceLock};
 
+use block::ReadAt;
 use block::cache::{self, BlockCache};
 use block::codec::unit::UnitCodec;
-use block::{ReadAt, Window};
 use model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use zerocopy::little_endian::U64;
 
 use ahead::Ahead;
+use base::Base;
 use content::Checkpoints;
 use directory::Index;
 use fields::split;
@@ -143,21 +145,19 @@ impl Squashfs {
             Offset::Auto => locate(&source)?
                 .ok_or_else(|| Error::invalid("no SquashFS image was found in the file"))?,
         };
-        let whole = Window::from(Arc::clone(&source), start)?;
-        let located = |error: Error| error.at("superblock", start);
-        let superblock = Superblock::read(&whole).map_err(located)?;
-        let codec = superblock.codec().map_err(located)?;
-        let window = Window::new(source, start, superblock.bytes_used)?;
-        let marker = superblock.major < 4 && superblock.flags.has(crate::layout::Flags::CHECK);
         let kept = (options.cache_bytes / 8).min(METADATA_MAX);
-        let metadata = Metadata::new(window, superblock.order, codec, marker, kept);
+        let Base {
+            superblock,
+            codec,
+            metadata,
+        } = Base::open(source, start, kept)?;
         let limits = &options.limits;
         let (ids, groups) = ids(&metadata, &superblock, limits)?;
         let cache = options.cache.clone().unwrap_or_else(|| {
             let typical = u64::from(superblock.block_size);
             Arc::new(BlockCache::new(options.cache_bytes, typical))
         });
-        let opened = Self {
+        Ok(Self {
             fragments: fragments(&metadata, &superblock, limits)?,
             exports: exports(&metadata, &superblock, limits)?,
             xattrs: XattrLists::open(&metadata, &superblock, limits)?,
@@ -173,12 +173,7 @@ impl Squashfs {
             codec,
             ids,
             groups,
-        };
-        let root = opened.record(opened.root())?;
-        if root.kind != model::FileType::Directory {
-            return Err(located(Error::corrupt("the root is not a directory")));
-        }
-        Ok(opened)
+        })
     }
 
     pub(crate) fn root(&self) -> Ino {
@@ -218,7 +213,7 @@ fn ids(
                 count: u64::from(count),
             };
             let table = Lookup::open(metadata, "id table", list, limits)?;
-            let mut ids = Vec::with_capacity(usize::from(count));
+            let mut ids = Vec::new();
             for index in 0..u64::from(count) {
                 let mut bytes = [0; 4];
                 table.get(metadata, index, &mut bytes)?;

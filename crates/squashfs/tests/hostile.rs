@@ -6,34 +6,20 @@
 #[path = "old_images/make/mod.rs"]
 mod make;
 
-use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use block::MemorySource;
+use block::{MemorySource, ReadAt};
 use make::{Kind, Node, What};
 use model::{Cursor, FileType, Image, Ino, Kind as ErrorKind, Quiet, Result};
 use sinterfs_squashfs::check::check;
-use sinterfs_squashfs::read::{Offset, OpenOptions, Squashfs};
-
-/// A small generator: splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
+use sinterfs_squashfs::layout::{Compressor, Flags, MAGIC, MetaRef, Superblock};
+use sinterfs_squashfs::read::{Offset, OpenOptions, Squashfs, locate};
+use testkit::Random;
+use zerocopy::IntoBytes;
 
 fn options() -> OpenOptions {
     OpenOptions {
@@ -44,27 +30,7 @@ fn options() -> OpenOptions {
 }
 
 fn vectors() -> Option<PathBuf> {
-    let shared = std::env::var_os("SINTER_SHARED").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        PathBuf::from,
-    );
-    let vectors = shared.join("vectors");
-    if vectors.is_dir() {
-        return Some(vectors);
-    }
-    testkit::skip("no shared test vectors (SINTER_SHARED)");
-    None
-}
-
-fn unpacked(path: &Path) -> Vec<u8> {
-    let bytes = std::fs::read(path).unwrap();
-    if path.extension().is_none_or(|extension| extension != "gz") {
-        return bytes;
-    }
-    let mut unpacked = Vec::new();
-    let mut decoder = flate2::read::GzDecoder::new(&bytes[..]);
-    decoder.read_to_end(&mut unpacked).unwrap();
-    unpacked
+    testkit::shared("vectors")
 }
 
 /// Walks an image and reads the start and the end of each file.
@@ -148,7 +114,7 @@ fn damage(image: &mut Vec<u8>, from: usize, random: &mut Random) {
         let at = start + random.below(image.len() - start);
         match random.below(8) {
             0 | 1 => image[at] ^= 1 << random.below(8),
-            2 => image[at] = random.next() as u8,
+            2 => image[at] = random.number() as u8,
             3 => {
                 let end = (at + random.below(16)).min(image.len());
                 image[at..end].fill([0, 0xff, 0x7f][random.below(3)]);
@@ -235,7 +201,7 @@ fn damaged_images_end_in_errors_or_content() {
         ("upstream/squashfs-tools-ng/pathtraversal.sqfs", 1500),
     ];
     for (name, count) in images {
-        let image = unpacked(&vectors.join(name));
+        let image = testkit::read_file(&vectors.join(name));
         let table = u64::from_le_bytes(image[64..72].try_into().unwrap());
         let from = usize::try_from(table).unwrap();
         for number in 0..count {
@@ -250,7 +216,7 @@ fn damaged_images_end_in_errors_or_content() {
 #[test]
 fn cut_images_are_refused_with_a_place() {
     let Some(vectors) = vectors() else { return };
-    let image = unpacked(&vectors.join("images/squashfs/zstd.img"));
+    let image = testkit::read_file(&vectors.join("images/squashfs/zstd.img"));
     for len in [0, 3, 50, 95, 96, 1000, image.len() / 2, image.len() - 5000] {
         let source = Arc::new(MemorySource(image[..len].to_vec()));
         let error = Squashfs::open(source, &options()).unwrap_err();
@@ -271,7 +237,7 @@ fn cut_images_are_refused_with_a_place() {
 fn names_that_lead_out_are_refused() {
     let Some(vectors) = vectors() else { return };
     let path = vectors.join("upstream/squashfs-tools-ng/pathtraversal.sqfs");
-    let source = Arc::new(MemorySource(unpacked(&path)));
+    let source = Arc::new(MemorySource(testkit::read_file(&path)));
     let image = Squashfs::open(source, &options()).unwrap();
     let error = read_everything(&image).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
@@ -286,4 +252,62 @@ fn names_that_lead_out_are_refused() {
         let error = read_everything(&image).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{bad:?}: {error}");
     }
+}
+
+/// Counts the bytes that are read.
+struct Counting {
+    bytes: Vec<u8>,
+    read: AtomicU64,
+}
+
+impl ReadAt for Counting {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.read.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        buf.copy_from_slice(&self.bytes[offset as usize..][..buf.len()]);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_file_full_of_false_beginnings_is_searched_in_linear_time() {
+    const COUNT: usize = 10_000;
+    const LEN: usize = size_of::<Superblock>();
+    let mut bytes = vec![b'#'; LEN];
+    for number in 0..COUNT {
+        let rest = (COUNT - number) * LEN;
+        let claim = Superblock {
+            magic: MAGIC.into(),
+            inodes: 1.into(),
+            made: 0.into(),
+            block_size: (1 << 17).into(),
+            // the list of its blocks fills the file
+            fragments: ((rest / 8) as u32).saturating_mul(256).into(),
+            compressor: Compressor::GZIP,
+            block_log: 17.into(),
+            flags: Flags(0.into()),
+            ids: 1.into(),
+            major: 4.into(),
+            minor: 0.into(),
+            root: MetaRef::new(0, 0),
+            bytes_used: (rest as u64).into(),
+            id_table: 0.into(),
+            xattr_table: u64::MAX.into(),
+            inode_table: 4.into(),
+            directory_table: (rest as u64).into(),
+            fragment_table: 0.into(),
+            export_table: u64::MAX.into(),
+        };
+        bytes.extend_from_slice(claim.as_bytes());
+    }
+    let source = Arc::new(Counting {
+        bytes,
+        read: AtomicU64::new(0),
+    });
+    assert_eq!(locate(&(Arc::clone(&source) as _)).unwrap(), None);
+    let (read, len) = (source.read.load(Ordering::Relaxed), source.len());
+    assert!(read < len * 100, "{read} bytes of {len}");
 }

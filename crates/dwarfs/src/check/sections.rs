@@ -22,10 +22,10 @@ pub(super) fn list(
         match section {
             Ok(section) => found.push(section),
             Err(error) if error.kind() == Kind::Io => return Err(error),
-            Err(error) => report.problem(error),
+            Err(error) => report.findings.problem(error),
         }
         if found.len() as u64 > limits.sections {
-            report.problem(Error::limit(format!(
+            report.findings.problem(Error::limit(format!(
                 "more than {} sections",
                 limits.sections
             )));
@@ -41,18 +41,20 @@ fn check_order(reader: &SectionReader, found: &[(Header, Extent)], report: &mut 
     for ((header, extent), expected) in found.iter().zip(0_u32..) {
         let offset = reader.file_offset(extent.offset);
         if header.kind.name().is_none() {
-            report.note(format!("unknown {} at {offset:#x}", header.kind));
+            report
+                .findings
+                .note(format!("unknown {} at {offset:#x}", header.kind));
         }
         let Some(v2) = &header.v2 else { continue };
         if v2.number.get() != expected {
             let number = v2.number.get();
-            report.problem(
+            report.findings.problem(
                 Error::corrupt(format!("section number {number}, expected {expected}"))
                     .at(header.kind.to_string(), offset),
             );
         }
         if v2.file.minor != reader.minor {
-            report.note(format!(
+            report.findings.note(format!(
                 "the {} at {offset:#x} says version 2.{}, the image 2.{}",
                 header.kind, v2.file.minor, reader.minor
             ));
@@ -72,7 +74,7 @@ fn check_index(
             .iter()
             .find(|(header, _)| header.kind == SectionType::SECTION_INDEX)
         {
-            report.problem(
+            report.findings.problem(
                 Error::corrupt("the section index is not sound; reading goes on without it")
                     .at("SECTION_INDEX", reader.file_offset(extent.offset)),
             );
@@ -83,7 +85,7 @@ fn check_index(
     for (header, extent) in found.iter() {
         if !indexed.contains(&extent.offset) {
             let offset = reader.file_offset(extent.offset);
-            report.note(format!(
+            report.findings.note(format!(
                 "the {} at {offset:#x} is not in the index",
                 header.kind
             ));
@@ -97,7 +99,7 @@ fn check_index(
         match reader.header_of(extent, kind) {
             Ok(header) => found.push((header, extent)),
             Err(error) if error.kind() == Kind::Io => return Err(error),
-            Err(error) => report.problem(error),
+            Err(error) => report.findings.problem(error),
         }
     }
     Ok(())
@@ -176,7 +178,7 @@ impl Job<'_> {
                 if problem.kind() == Kind::Io {
                     return Err(problem);
                 }
-                report.problem(problem);
+                report.findings.problem(problem);
             }
         }
         Ok(())

@@ -30,8 +30,8 @@ pub(crate) fn needed_of_blocks(image: &Dwarfs) -> Vec<u64> {
 /// Checks what reading does not need.
 pub(super) fn check(image: &Dwarfs, report: &mut Report) {
     match check_totals(image) {
-        Ok(note) => note.into_iter().for_each(|note| report.note(note)),
-        Err(error) => report.problem(error.within("METADATA_V2")),
+        Ok(note) => note.into_iter().for_each(|note| report.findings.note(note)),
+        Err(error) => report.findings.problem(error.within("METADATA_V2")),
     }
     let checks: [fn(&Dwarfs) -> Result<()>; 4] = [
         check_symlinks,
@@ -41,11 +41,11 @@ pub(super) fn check(image: &Dwarfs, report: &mut Report) {
     ];
     for check in checks {
         if let Err(error) = check(image) {
-            report.problem(error.within("METADATA_V2"));
+            report.findings.problem(error.within("METADATA_V2"));
         }
     }
     if !image.metadata.block_size.is_power_of_two() {
-        report.note(format!(
+        report.findings.note(format!(
             "the block size, {}, is no power of two",
             image.metadata.block_size
         ));

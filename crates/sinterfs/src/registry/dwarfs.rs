@@ -60,10 +60,7 @@ impl Format for DwarfsFormat {
         let options = own_options(&*source, options)?;
         let Depth { deep, threads } = depth;
         let report = dwarfs::check::check(source, &options, deep, threads, observer)?;
-        let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
-        if report.omitted > 0 {
-            problems.push(format!("{} further problems", report.omitted));
-        }
+        let (problems, notes) = report.findings.in_words();
         let (sections, blocks) = (report.sections, report.blocks);
         Ok(CheckReport {
             sections: Some(sections),
@@ -71,7 +68,7 @@ impl Format for DwarfsFormat {
             blocks,
             files: 0,
             problems,
-            notes: report.notes,
+            notes,
         })
     }
 

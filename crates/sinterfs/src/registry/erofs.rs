@@ -11,9 +11,9 @@ use block::{FileSource, ReadAt, Sink};
 use erofs::composefs::{Composefs, Objects};
 use erofs::read::{Algorithm, Erofs, Slot};
 use erofs::write::{ErofsWriter, WriteOptions};
-use model::{Error, Image, ImageWriter, Loss, Observer, Result};
+use model::{Error, Image, ImageWriter, Observer, Result};
 
-use super::{Asked, Bid, CreateOptions, Format, FormerRuns, Handle, RewriteOptions, Rewritten};
+use super::{Asked, Bid, CODE_AND_TEXT, CreateOptions, Format, Handle};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
 use crate::levels::{self, Level};
@@ -68,17 +68,14 @@ impl Format for ErofsFormat {
             Err(error) => return Err(error),
         };
         let report = erofs::check::check(&image, observer)?;
-        let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
-        if report.omitted > 0 {
-            problems.push(format!("{} further problems", report.omitted));
-        }
+        let (problems, notes) = report.findings.in_words();
         Ok(CheckReport {
             sections: None,
             inodes: Some(report.inodes),
             blocks: 0,
             files: 0,
             problems,
-            notes: report.notes,
+            notes,
         })
     }
 
@@ -86,13 +83,8 @@ impl Format for ErofsFormat {
         levels::of(&levels::EROFS, level)
     }
 
-    /// What looks incompressible is tried all the same, as for SquashFS.
     fn categorizers(&self) -> Categorizers {
-        Categorizers {
-            code: true,
-            text: true,
-            ..Categorizers::NONE
-        }
+        CODE_AND_TEXT
     }
 
     fn knows(&self, option: Asked) -> bool {
@@ -217,29 +209,10 @@ impl Handle for Opened {
         self.concrete.offset()
     }
 
-    fn untold(&self) -> Result<Vec<Loss>> {
-        Ok(Vec::new())
-    }
-
     fn decoded_bytes(&self) -> u64 {
         // how much clusters hold is known only when all indexes have been read; LZ4's most
         let stored = self.image.info().totals.stored;
         stored.saturating_mul(255)
-    }
-
-    fn former_runs(&self) -> Result<FormerRuns> {
-        Ok(FormerRuns::default())
-    }
-
-    fn rewrite(
-        &self,
-        _: Box<dyn Write + Send>,
-        _: &RewriteOptions<'_>,
-        _: &dyn Observer,
-    ) -> Result<Rewritten> {
-        Err(Error::unsupported(
-            "EROFS images are not written anew around their blocks; --rebuild cuts all content anew",
-        ))
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use ::build::Categorizers;
 use block::{ReadAt, Sink};
-use model::{Error, Image, ImageWriter, Loss, Observer, Result, Tails};
+use model::{Image, ImageWriter, Observer, Result, Tails};
 use squashfs::layout::Flags;
 use squashfs::read::{CompressorOptions, Offset, Order, Squashfs, locate, starts_with_magic};
 use squashfs::write::{Parts, SquashfsWriter, WriteOptions};
 
-use super::{Asked, Bid, CreateOptions, Format, FormerRuns, Handle, RewriteOptions, Rewritten};
+use super::{Asked, Bid, CODE_AND_TEXT, CreateOptions, Format, Handle};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
 use crate::levels::{self, Level};
@@ -55,17 +55,14 @@ impl Format for SquashfsFormat {
     ) -> Result<CheckReport> {
         let options = own_options(options);
         let report = squashfs::check::check(source, &options, depth.deep, observer)?;
-        let mut problems: Vec<_> = report.problems.iter().map(ToString::to_string).collect();
-        if report.omitted > 0 {
-            problems.push(format!("{} further problems", report.omitted));
-        }
+        let (problems, notes) = report.findings.in_words();
         Ok(CheckReport {
             sections: None,
             inodes: Some(report.inodes),
             blocks: report.fragments,
             files: 0,
             problems,
-            notes: report.notes,
+            notes,
         })
     }
 
@@ -73,14 +70,8 @@ impl Format for SquashfsFormat {
         levels::of(&levels::SQUASHFS, level)
     }
 
-    /// What looks incompressible is tried all the same, as a block holds one file or a fragment: an
-    /// image of a desktop is 1.5 % smaller with zstd 3.
     fn categorizers(&self) -> Categorizers {
-        Categorizers {
-            code: true,
-            text: true,
-            ..Categorizers::NONE
-        }
+        CODE_AND_TEXT
     }
 
     fn knows(&self, option: Asked) -> bool {
@@ -159,10 +150,6 @@ impl Handle for Opened {
         self.concrete.offset()
     }
 
-    fn untold(&self) -> Result<Vec<Loss>> {
-        Ok(Vec::new())
-    }
-
     fn decoded_bytes(&self) -> u64 {
         let superblock = self.concrete.superblock();
         let fragments = u64::from(superblock.fragments);
@@ -170,21 +157,6 @@ impl Handle for Opened {
         // damage shows when it is read; until then the content is as large as can be
         let content = self.concrete.content_bytes().unwrap_or(u64::MAX);
         content.saturating_add(fragments)
-    }
-
-    fn former_runs(&self) -> Result<FormerRuns> {
-        Ok(FormerRuns::default())
-    }
-
-    fn rewrite(
-        &self,
-        _out: Box<dyn Write + Send>,
-        _options: &RewriteOptions<'_>,
-        _observer: &dyn Observer,
-    ) -> Result<Rewritten> {
-        Err(Error::unsupported(
-            "SquashFS images are not written anew around their blocks; --rebuild cuts all content anew",
-        ))
     }
 }
 

@@ -18,10 +18,8 @@ use super::metadata::{Place, Reader};
 use super::{Squashfs, legacy};
 use crate::layout::{
     DIRENTS_PER_HEADER, DirectoryEntry, DirectoryHeader, DirectoryIndex, METADATA_SIZE, MetaRef,
+    NAME_MAX,
 };
-
-/// The longest name in bytes that any system takes.
-const NAME_MAX: u16 = 255;
 
 /// The bits of a cursor that count entries after a header: 0 to 256.
 const NUMBER_BITS: u32 = 9;
@@ -66,7 +64,7 @@ pub(crate) struct Entries<'a> {
     group: Group,
     group_at: u32,
     number: u16,
-    name: [u8; NAME_MAX as usize],
+    name: [u8; NAME_MAX],
     name_len: usize,
 }
 
@@ -93,9 +91,14 @@ impl<'a> Entries<'a> {
             },
             group_at: from.at,
             number: 0,
-            name: [0; NAME_MAX as usize],
+            name: [0; NAME_MAX],
             name_len: 0,
         })
+    }
+
+    /// Tells the offset of the header in the listing if the entry that was read last is its first.
+    pub(crate) fn header(&self) -> Option<u32> {
+        (self.number == 1).then_some(self.group_at)
     }
 
     /// Tells the name of the entry that was read last.
@@ -161,7 +164,7 @@ impl<'a> Entries<'a> {
     }
 
     fn read_name(&mut self, reader: &mut Reader<'_>, len: u16) -> Result<()> {
-        let mut name = [0; NAME_MAX as usize];
+        let mut name = [0; NAME_MAX];
         let target = name.get_mut(..usize::from(len));
         let target =
             target.ok_or_else(|| Error::corrupt(format!("a name of {len} bytes is too long")))?;
@@ -341,6 +344,13 @@ impl Squashfs {
         Ok(Some(index))
     }
 
+    /// Tells the offsets of the headers that the index of a directory names.
+    pub(crate) fn indexed(&self, ino: Ino, listing: &Listing) -> Result<Vec<u32>> {
+        let index = self.index(ino, listing)?;
+        let jumps = index.iter().flat_map(|index| &index.jumps);
+        Ok(jumps.map(|(jump, _)| jump.at).collect())
+    }
+
     fn read_index(&self, listing: &Listing, count: u16, place: Place) -> Result<Index> {
         let mut reader = self.metadata.read_from(self.inodes(), place)?;
         let mut index = Index {
@@ -381,7 +391,7 @@ impl Squashfs {
             }
             _ => legacy::index_entry(reader, major)?,
         };
-        if name_len > u32::from(NAME_MAX) {
+        if name_len as usize > NAME_MAX {
             return Err(Error::corrupt(format!(
                 "a name of {name_len} bytes is too long"
             )));

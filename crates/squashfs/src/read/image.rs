@@ -11,19 +11,14 @@ use model::{
 };
 
 use super::inode::{Body, Content, Listing, Owner, Record};
-use super::{Squashfs, inode};
-use crate::layout::{MetaRef, NO_XATTR};
+use super::{Squashfs, base};
+use crate::layout::NO_XATTR;
 
 impl Squashfs {
     /// Reads an inode. `NotFound` for a number that names no place in the inode table.
     pub(crate) fn record(&self, ino: Ino) -> Result<Record> {
-        let reference = MetaRef(ino.0.into());
-        let table = self.inodes();
-        if reference.block() >= table.end - table.start {
-            return Err(Error::not_found(format!("inode {:#x}", ino.0)));
-        }
-        let mut reader = self.metadata.read_at(table, reference)?;
-        inode::read(&mut reader, self.superblock.major)
+        base::record(&self.metadata, &self.superblock, ino)?
+            .ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
     }
 
     fn listing(&self, dir: Ino) -> Result<Listing> {

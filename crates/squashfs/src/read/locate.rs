@@ -7,24 +7,17 @@
 
 use std::sync::Arc;
 
-use block::{ReadAt, Window};
-use model::{Limits, Result};
+use block::ReadAt;
+use model::Result;
 
+use super::base::Base;
 use super::superblock::magic;
-use super::{Offset, OpenOptions, Squashfs};
 
 /// Bytes that are searched at once.
 const STEP: usize = 1 << 18;
 
 /// Bytes of the magic.
 const MAGIC_LEN: usize = 4;
-
-/// What a candidate may make us load before it is believed.
-const LIMITS: Limits = Limits {
-    metadata: 64 << 20,
-    block: 1 << 20,
-    sections: 1 << 20,
-};
 
 /// Tells whether the magic stands at an offset.
 pub fn starts_with_magic(source: &dyn ReadAt, offset: u64) -> Result<bool> {
@@ -80,14 +73,5 @@ fn candidates(window: &[u8]) -> impl Iterator<Item = usize> {
 
 /// Tells whether a sound image starts at an offset.
 fn starts_here(source: &Arc<dyn ReadAt>, offset: u64) -> bool {
-    let Ok(window) = Window::from(Arc::clone(source), offset) else {
-        return false;
-    };
-    let options = OpenOptions {
-        offset: Offset::At(0),
-        limits: LIMITS,
-        cache_bytes: 0,
-        cache: None,
-    };
-    Squashfs::open(Arc::new(window), &options).is_ok()
+    Base::open(Arc::clone(source), offset, 0).is_ok()
 }

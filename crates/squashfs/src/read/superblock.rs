@@ -59,7 +59,7 @@ pub struct Superblock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ids {
     /// One lookup table for both (4.0): where the positions of its blocks stand.
-    Table { at: u64, count: u16 },
+    Table { at: u64, count: u32 },
     /// Two arrays (before 4.0).
     Arrays { users: (u64, u8), groups: (u64, u8) },
 }
@@ -138,7 +138,11 @@ impl Superblock {
             bytes_used: stored.bytes_used.get(),
             ids: Ids::Table {
                 at: stored.id_table.get(),
-                count: stored.ids.get(),
+                count: match stored.ids.get() {
+                    // every image has an owner of its root: the count has 16 bits
+                    0 => 1 << 16,
+                    count => u32::from(count),
+                },
             },
             xattr_table: some(stored.xattr_table.get()),
             inode_table: Table::new("inode table", inodes, directories),

@@ -2,8 +2,8 @@
 //!
 //! In: an id. Out: full names and values, sorted by name.
 //!
-//! **Invariant:** names and values together take at most `TOTAL_MAX` bytes, however many the image
-//! claims; a value that stands elsewhere is followed once.
+//! **Invariant:** names and values of an inode together take at most `TOTAL_MAX` bytes of memory, however
+//! many the image claims; a value that stands elsewhere is followed once.
 //! Format: `docs/formats/squashfs.md`, "Extended attributes".
 
 use block::ReadAt;
@@ -20,6 +20,9 @@ const VALUE_MAX: u32 = 64 << 10;
 
 /// The most bytes that all attributes of one inode may take here.
 const TOTAL_MAX: usize = 16 << 20;
+
+/// What a pair takes in memory besides its bytes, about.
+const PAIR_COST: usize = 64;
 
 /// The attributes of an image.
 #[derive(Debug)]
@@ -77,7 +80,7 @@ impl XattrLists {
         for _ in 0..id.count.get() {
             let pair = self.pair(metadata, &mut reader);
             let (name, value) = pair.map_err(|error| reader.wrong(error))?;
-            total += name.len() + value.len();
+            total += name.len() + value.len() + PAIR_COST;
             if total > TOTAL_MAX {
                 return Err(reader.wrong(Error::limit(format!(
                     "more than {TOTAL_MAX} bytes of extended attributes"

@@ -9,6 +9,10 @@ use zerocopy::little_endian::{U32, U64};
 
 use crate::layout::{BlockWord, FragmentEntry, NO_FRAGMENT};
 
+/// The most blocks of a file, holes among them: a word for each stands in the inode, and what systems
+/// call the largest file (8 EiB) would have terabytes of them.
+const BLOCKS_MAX: u64 = u32::MAX as u64;
+
 /// A block in the image.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed {
@@ -112,6 +116,11 @@ impl Blocks {
                 return Err(wrong());
             }
             place.size += len;
+            if place.size.div_ceil(unit) > BLOCKS_MAX {
+                return Err(Error::limit(format!(
+                    "a file of more than {BLOCKS_MAX} blocks of {unit} bytes"
+                )));
+            }
             match *extent {
                 MapExtent::Hole { .. } => {
                     place.sparse += len;
@@ -244,13 +253,17 @@ mod tests {
 
     #[test]
     fn what_the_geometry_does_not_allow_is_an_error() {
-        let lists: [&[MapExtent]; 6] = [
+        let endless = MapExtent::Hole {
+            len: u64::from(UNIT) << 32,
+        };
+        let lists: [&[MapExtent]; 7] = [
             &[data(0, 0, 5), data(1, 0, UNIT)],
             &[data(0, 0, UNIT), data(2, 0, UNIT)],
             &[data(0, 7, UNIT)],
             &[data(9, 0, UNIT)],
             &[MapExtent::Hole { len: 5 }, data(0, 0, UNIT)],
             &[data(0, 0, UNIT + 1)],
+            &[endless],
         ];
         let map = map(&lists);
         let blocks = blocks(Tails::Alone);

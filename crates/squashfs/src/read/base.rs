@@ -1,0 +1,65 @@
+//! What everything else of a reader stands on: the superblock, the codec and the metadata.
+//!
+//! In: a source and where the image starts in it. Out: `Base`, and single inodes.
+//!
+//! **Invariant:** the superblock is sound and the root is a directory. No table is loaded: this takes two
+//! metadata blocks at most, however large an image claims to be.
+
+use std::sync::Arc;
+
+use block::codec::unit::UnitCodec;
+use block::{ReadAt, Window};
+use model::{Error, FileType, Ino, Result};
+
+use super::inode::{self, Record};
+use super::metadata::Metadata;
+use super::superblock::Superblock;
+use crate::layout::{Flags, MetaRef};
+
+/// The beginnings of an opened image.
+pub(super) struct Base {
+    pub(super) superblock: Superblock,
+    pub(super) codec: UnitCodec,
+    pub(super) metadata: Metadata,
+}
+
+impl Base {
+    /// Reads the superblock and looks at the root; so many bytes of decoded metadata are kept.
+    ///
+    /// `Invalid` if there is no image, `Unsupported` for unknown versions and compressors, `Corrupt` if
+    /// the image contradicts itself.
+    pub(super) fn open(source: Arc<dyn ReadAt>, start: u64, kept: u64) -> Result<Self> {
+        let whole = Window::from(Arc::clone(&source), start)?;
+        let located = |error: Error| error.at("superblock", start);
+        let superblock = Superblock::read(&whole).map_err(located)?;
+        let codec = superblock.codec().map_err(located)?;
+        let window = Window::new(source, start, superblock.bytes_used)?;
+        let marker = superblock.major < 4 && superblock.flags.has(Flags::CHECK);
+        let metadata = Metadata::new(window, superblock.order, codec, marker, kept);
+        let root = record(&metadata, &superblock, Ino(superblock.root))?
+            .ok_or_else(|| located(Error::corrupt("the root lies behind all inodes")))?;
+        if root.kind != FileType::Directory {
+            return Err(located(Error::corrupt("the root is not a directory")));
+        }
+        Ok(Self {
+            superblock,
+            codec,
+            metadata,
+        })
+    }
+}
+
+/// Reads an inode; `None` for a number that names no place in the inode table.
+pub(super) fn record(
+    metadata: &Metadata,
+    superblock: &Superblock,
+    ino: Ino,
+) -> Result<Option<Record>> {
+    let reference = MetaRef(ino.0.into());
+    let table = superblock.inode_table;
+    if reference.block() >= table.end - table.start {
+        return Ok(None);
+    }
+    let mut reader = metadata.read_at(table, reference)?;
+    inode::read(&mut reader, superblock.major).map(Some)
+}
