@@ -84,6 +84,7 @@ pub fn build(
         warnings: AtomicU64::new(0),
     };
     let mut tree = threads::guard("scan", || source.scan(&scanning))?;
+    options.transform.check(&tree)?;
     let scratch = Scratch::new(options.scratch.clone());
     let by = shape.order(options.order);
     let categorizers = shape.categorizers(options.categorizers);
@@ -121,7 +122,7 @@ pub fn build(
     let (cut, budget) = shape.prepare(&*encoder, &tree, total.bytes, threads, options)?;
     let stored = flow::store(&plan, &mut *writer, &*encoder, &cut, &budget, observer)?;
     let placed = place(&mut tree, &contents, stored)?;
-    options.transform.apply(&mut tree);
+    options.transform.apply(&mut tree)?;
     observer.expect(
         Stage::Finish,
         Tally {

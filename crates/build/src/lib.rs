@@ -39,4 +39,4 @@ pub use order::Order;
 pub use priorities::Priorities;
 pub use report::Report;
 pub use scratch::Scratch;
-pub use transform::{Chmod, Transform};
+pub use transform::{Chmod, RootTransform, Transform};

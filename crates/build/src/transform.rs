@@ -4,7 +4,7 @@
 
 pub mod chmod;
 
-use model::{FileType, Meta, Time, Times, Tree};
+use model::{Error, FileType, Meta, NodeId, Result, Time, Times, Tree};
 
 pub use chmod::Chmod;
 
@@ -15,31 +15,44 @@ pub struct Transform {
     pub owner: Option<u32>,
     /// The group of everything.
     pub group: Option<u32>,
+    /// What is added to every owner and group in the end.
+    pub id_offset: u32,
     /// All times of everything.
     pub time: Option<Time>,
     /// The latest time: later ones become this one (as `SOURCE_DATE_EPOCH` asks). Comes after
-    /// `time`.
+    /// all others.
     pub clamp: Option<Time>,
+    /// Changes of permissions.
+    pub chmod: Chmod,
+    /// What the root gets in place of that.
+    pub root: RootTransform,
+}
+
+/// Says what becomes of the root's metadata alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RootTransform {
+    /// The owner, before what is added to all.
+    pub owner: Option<u32>,
+    /// The group, before what is added to all.
+    pub group: Option<u32>,
+    /// All times.
+    pub time: Option<Time>,
     /// Changes of permissions.
     pub chmod: Chmod,
 }
 
 impl Transform {
-    /// Changes a tree.
-    pub fn apply(&self, tree: &mut Tree) {
+    /// Changes a tree. `Limit` if an owner or group would become larger than there are.
+    pub fn apply(&self, tree: &mut Tree) -> Result<()> {
+        self.check(tree)?;
         if *self == Self::default() {
-            return;
+            return Ok(());
         }
-        for node in tree.nodes_mut() {
+        for (index, node) in tree.nodes_mut().iter_mut().enumerate() {
             let kind = node.content.kind();
-            let Meta {
-                mode,
-                uid,
-                gid,
-                times,
-            } = &mut node.meta;
-            *uid = self.owner.unwrap_or(*uid);
-            *gid = self.group.unwrap_or(*gid);
+            let is_root = index == NodeId::ROOT.index();
+            (node.meta.uid, node.meta.gid) = self.ids(&node.meta, is_root)?;
+            let Meta { mode, times, .. } = &mut node.meta;
             // as chmod and rsync do: a symlink's own bits mean nothing
             if kind != FileType::Symlink {
                 *mode = self.chmod.apply(*mode, kind == FileType::Directory);
@@ -47,19 +60,59 @@ impl Transform {
             if let Some(time) = self.time {
                 *times = Times::all(time);
             }
-            if let Some(latest) = self.clamp {
+            if is_root {
+                *mode = self.root.chmod.apply(*mode, true);
+                *times = self.root.time.map_or(*times, Times::all);
+            }
+        }
+        if let Some(latest) = self.clamp {
+            for node in tree.nodes_mut() {
+                let times = &mut node.meta.times;
                 for time in [&mut times.modified, &mut times.accessed, &mut times.changed] {
                     *time = latest.min(*time);
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Fails where `apply` would, without a change.
+    pub fn check(&self, tree: &Tree) -> Result<()> {
+        if self.id_offset == 0 {
+            return Ok(());
+        }
+        for (index, node) in (0..).zip(tree.nodes()) {
+            let located = |error: Error| {
+                let path = tree.path(NodeId(index));
+                error.path(String::from_utf8_lossy(&path).into_owned())
+            };
+            self.ids(&node.meta, index == 0).map_err(located)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the owner and group that a node gets.
+    fn ids(&self, meta: &Meta, is_root: bool) -> Result<(u32, u32)> {
+        let root = match is_root {
+            true => (self.root.owner, self.root.group),
+            false => (None, None),
+        };
+        let moved = |id: u32| {
+            id.checked_add(self.id_offset).ok_or_else(|| {
+                let offset = self.id_offset;
+                Error::limit(format!("{offset} more than {id} is no owner or group"))
+            })
+        };
+        let owner = root.0.or(self.owner).unwrap_or(meta.uid);
+        let group = root.1.or(self.group).unwrap_or(meta.gid);
+        Ok((moved(owner)?, moved(group)?))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Content, NodeId, TreeBuilder};
+    use model::{Content, TreeBuilder};
 
     #[test]
     fn all_nodes_change_and_times_are_clamped() {
@@ -81,7 +134,7 @@ mod tests {
             chmod: "D+x,F=r".parse().unwrap(),
             ..Transform::default()
         };
-        transform.apply(&mut tree);
+        transform.apply(&mut tree).unwrap();
         let [root, fifo] = tree.nodes() else {
             panic!("two nodes")
         };
@@ -98,8 +151,50 @@ mod tests {
             group: Some(2),
             ..Transform::default()
         }
-        .apply(&mut tree);
+        .apply(&mut tree)
+        .unwrap();
         assert_eq!(tree.nodes()[1].meta.times, Times::all(at(1)));
         assert_eq!(tree.nodes()[1].meta.gid, 2);
+    }
+
+    #[test]
+    fn the_root_may_differ_and_ids_move() {
+        let mut builder = TreeBuilder::new(Meta::default());
+        let meta = Meta {
+            uid: 5,
+            gid: u32::MAX - 100,
+            ..Meta::default()
+        };
+        builder
+            .add(NodeId::ROOT, b"a", meta, Content::Fifo)
+            .unwrap();
+        let mut tree = builder.finish().unwrap();
+        let time = |secs| Some(Time { secs, nanos: 0 });
+        let transform = Transform {
+            id_offset: 100,
+            clamp: time(20),
+            root: RootTransform {
+                owner: Some(7),
+                time: time(30),
+                chmod: "01711".parse().unwrap(),
+                ..RootTransform::default()
+            },
+            ..Transform::default()
+        };
+        transform.apply(&mut tree).unwrap();
+        let ids = |tree: &Tree, node: usize| {
+            let meta = tree.nodes()[node].meta;
+            (meta.uid, meta.gid)
+        };
+        assert_eq!(
+            (ids(&tree, 0), ids(&tree, 1)),
+            ((107, 100), (105, u32::MAX))
+        );
+        let root = tree.nodes()[0].meta;
+        assert_eq!((root.mode, root.times.modified.secs), (0o1711, 20));
+        let before = ids(&tree, 0);
+        let error = transform.apply(&mut tree).unwrap_err();
+        assert!(error.to_string().contains("100 more than"), "{error}");
+        assert_eq!(ids(&tree, 0), before, "half a change");
     }
 }

@@ -10,10 +10,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use support::{
-    KernelMount, compare, is_root, kernel_mounts, make_tree, run, scratch, sinter, skip, vectors,
+    KernelMount, compare, is_root, kernel_mounts, make_tree, run, scratch, sinter, skip, try_run,
+    vectors,
 };
 
 /// What SquashFS can't keep.
@@ -32,17 +33,11 @@ const COMPRESSIONS: [&str; 9] = [
 ];
 
 fn try_build(tree: &Path, image: &Path, flags: &[&str]) -> Output {
-    let mut command = sinter();
-    command
-        .args(["build", "--force", "-f", "squashfs"])
-        .args(flags);
-    command.arg(tree).arg("-o").arg(image).output().unwrap()
+    support::try_build("squashfs", tree, image, flags)
 }
 
 fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
-    let output = try_build(tree, image, &[flags, &["-q"]].concat());
-    assert!(output.status.success(), "{flags:?}: {output:?}");
-    fs::read(image).unwrap()
+    support::build("squashfs", tree, image, flags)
 }
 
 /// Finds a tool wherever there is one: in PATH, and in the directories that `SINTER_PEER_SQUASHFS` names.
@@ -193,21 +188,31 @@ fn sqfsdiff_finds_no_difference_to_mksquashfs() {
     let (Some(shared), true) = (vectors(), is_root()) else {
         return;
     };
-    let (Some(mksquashfs), Some(sqfsdiff)) = (tools("mksquashfs").pop(), tools("sqfsdiff").pop())
-    else {
-        return;
-    };
     let work = scratch();
     let path = |name: &str| work.path().join(name);
     make_tree(&shared, &path("tree"), &["--size", "small"]);
     build(&path("tree"), &path("ours"), &["-C", "gzip", "-b128k"]);
+    compare_with_mksquashfs(&path("tree"), &path("ours"), &path("theirs"), []);
+}
+
+/// Lets sqfsdiff compare our image of a tree with one that mksquashfs makes.
+fn compare_with_mksquashfs<'a>(
+    tree: &Path,
+    ours: &Path,
+    theirs: &Path,
+    flags: impl IntoIterator<Item = &'a str>,
+) {
+    let (Some(mksquashfs), Some(sqfsdiff)) = (tools("mksquashfs").pop(), tools("sqfsdiff").pop())
+    else {
+        return;
+    };
     let mut command = Command::new(mksquashfs);
-    command.args([path("tree"), path("theirs")]);
+    command.args([tree, theirs]).args(flags);
     let output = command.args(["-quiet", "-no-progress"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let mut command = Command::new(sqfsdiff);
-    command.arg("--old").arg(path("theirs"));
-    command.arg("--new").arg(path("ours"));
+    command.arg("--old").arg(theirs);
+    command.arg("--new").arg(ours);
     let output = command.output().unwrap();
     // status 1 means differences
     assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
@@ -217,43 +222,6 @@ fn sqfsdiff_finds_no_difference_to_mksquashfs() {
         .lines()
         .filter(|l| !l.ends_with("has an extended type"));
     assert_eq!(told.collect::<Vec<_>>(), [""; 0]);
-}
-
-#[test]
-fn a_directory_of_100000_names_is_found_by_its_index() {
-    if !kernel_mounts("squashfs") {
-        return;
-    }
-    let work = scratch();
-    let (source, image) = (work.path().join("tree"), work.path().join("i.sqfs"));
-    let large = source.join("large");
-    fs::create_dir_all(&large).unwrap();
-    let name = |n: u32| format!("{:08x}-{n}", n.wrapping_mul(2_654_435_761));
-    for n in 0..100_000 {
-        let path = large.join(name(n));
-        match n % 1000 {
-            0 => fs::create_dir(path).unwrap(),
-            1 => std::os::unix::fs::symlink("..", path).unwrap(),
-            _ => fs::write(path, "").unwrap(),
-        }
-    }
-    build(&source, &image, &["-C", "lz4"]);
-    let mounted = KernelMount::new("squashfs", &image, &work.path().join("mnt"));
-    let large = mounted.0.join("large");
-    let mut found: Vec<_> = fs::read_dir(&large)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    found.sort();
-    let mut expected: Vec<String> = (0..100_000).map(name).collect();
-    expected.sort();
-    assert_eq!(found, expected);
-    for n in (0..100_000).step_by(97) {
-        let found = fs::symlink_metadata(large.join(name(n))).unwrap();
-        assert_eq!(found.is_dir(), n % 1000 == 0, "{n}");
-    }
-    assert!(fs::symlink_metadata(large.join("00000000")).is_err());
-    assert_eq!(fs::metadata(&large).unwrap().nlink(), 102);
 }
 
 #[test]
@@ -288,39 +256,130 @@ fn as_many_owners_as_there_can_be_and_one_more() {
         "{output:?}"
     );
     assert!(!image.exists());
+    // mksquashfs writes it, and counts none
+    let Some(mksquashfs) = tools("mksquashfs").pop() else {
+        return;
+    };
+    let mut command = Command::new(mksquashfs);
+    command
+        .args([&source, &image])
+        .args(["-quiet", "-no-progress"]);
+    let made = command.output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    if fs::read(&image).unwrap()[26..28] != [0, 0] {
+        skip("this mksquashfs refuses so many owners");
+        return;
+    }
+    run([Path::new("check"), &image]);
+    let extracted = work.path().join("extracted");
+    run([Path::new("extract"), &image, Path::new("-o"), &extracted]);
+    for name in ["0", "501", "32766", "one more"] {
+        let ids = |dir: &Path| {
+            let found = fs::metadata(dir.join(name)).unwrap();
+            (found.uid(), found.gid())
+        };
+        assert_eq!(ids(&extracted), ids(&source), "{name}");
+    }
 }
 
 #[test]
-fn the_number_of_threads_and_a_pipe_change_nothing() {
+fn an_index_that_leads_astray_is_found_by_check() {
     let work = scratch();
-    let source = work.path().join("tree");
-    let image = work.path().join("i.squashfs");
-    for dir in 0..40 {
-        let dir = source.join(format!("d{}/e{dir}", dir % 7));
-        fs::create_dir_all(&dir).unwrap();
-        for n in 0..60usize {
-            let text = format!("line {n} of a text\n").repeat(n * n % 500);
-            fs::write(dir.join(format!("f{n}")), text).unwrap();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.sqfs"));
+    fs::create_dir(&source).unwrap();
+    for n in 0..2000 {
+        fs::write(source.join(format!("name-{n:04}")), "").unwrap();
+    }
+    let bytes = build(&source, &image, &["--no-compress=all"]);
+    run([Path::new("check"), &image]);
+    let table = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let (start, end) = (table(64), table(72));
+    let inodes = &bytes[start..end];
+    let names: Vec<usize> = (0..inodes.len() - 9)
+        .filter(|&at| inodes[at..].starts_with(b"name-"))
+        .collect();
+    assert!(names.len() > 2, "names in the index");
+    for name in names {
+        // the name smaller than all before it, and the offset in the listing a little further
+        for (change, to) in [(name + 5, b'/'), (name - 12, inodes[name - 12] ^ 2)] {
+            let mut damaged = bytes.clone();
+            damaged[start + change] = to;
+            fs::write(&image, damaged).unwrap();
+            let output = try_run([Path::new("check"), &image]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{change}: {output:?}");
+            let is_told = said.contains("index") || said.contains("not found by its name");
+            assert!(is_told, "{said}");
         }
     }
-    for compression in ["gzip", "xz:bcj=x86", "zstd"] {
-        let flags = ["-C", compression, "-b16k", "--tailends"];
-        let images = ["-j1", "-j2", "-j7"].map(|jobs| {
-            let flags = [&flags[..], &[jobs]].concat();
-            build(&source, &image, &flags)
-        });
-        assert!(images[0] == images[1] && images[0] == images[2]);
-        let mut command = sinter();
-        command
-            .args(["build", "-q", "-f", "squashfs", "-o", "-"])
-            .args(flags);
-        let piped = command
-            .arg(&source)
-            .stdout(Stdio::piped())
-            .output()
-            .unwrap();
-        assert!(piped.stdout == images[0], "a pipe");
+}
+
+#[test]
+fn a_file_of_too_many_blocks_is_refused() {
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.sqfs"));
+    fs::create_dir(&source).unwrap();
+    let file = fs::File::create(source.join("endless")).unwrap();
+    if file.set_len(i64::MAX as u64 - 4095).is_err() {
+        return skip("this file system has no files of 8 EiB");
     }
+    let output = try_build(&source, &image, &["-q"]);
+    assert_eq!(output.status.code(), Some(6), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("endless") && said.contains("blocks of"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_root_and_all_ids_change_as_by_mksquashfs() {
+    let (Some(shared), true) = (vectors(), is_root()) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    make_tree(&shared, &path("tree"), &["--size", "small"]);
+    let flags = [
+        "-root-mode=1731",
+        "-root-uid=7",
+        "-root-gid=8",
+        "-root-time=1000000001",
+        "-uid-gid-offset=100000",
+        "-noI",
+        "-noId",
+        "-noX",
+        "-noF",
+        "-noD",
+    ];
+    let output = try_build(&path("tree"), &path("no"), &["--id-offset=100000"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let refused = "4294967294: 100000 more than 4294967294 is no owner or group";
+    assert_eq!(output.status.code(), Some(6), "{output:?}");
+    assert!(said.contains(refused) && !path("no").exists(), "{said}");
+    fs::remove_dir_all(path("tree/owners")).unwrap();
+    let ours = flags.map(|flag| format!("-{flag}"));
+    let ours: Vec<&str> = ours.iter().map(String::as_str).chain(["-b128k"]).collect();
+    let image = build(&path("tree"), &path("ours"), &ours);
+    let other = &ours[..5];
+    let named = [
+        other,
+        &["--no-compress=inodes,ids", "--no-compression", "-b128k"],
+    ]
+    .concat();
+    assert!(image == build(&path("tree"), &path("named"), &named));
+    let listed = run([
+        Path::new("extract"),
+        &path("ours"),
+        Path::new("-o"),
+        &path("extracted"),
+    ]);
+    assert!(listed.status.success());
+    let root = fs::metadata(path("extracted")).unwrap();
+    let found = (root.mode() & 0o7777, root.uid(), root.gid(), root.mtime());
+    assert_eq!(found, (0o1731, 100_007, 100_008, 1_000_000_001));
+    let theirs = flags.iter().flat_map(|flag| flag.split('='));
+    compare_with_mksquashfs(&path("tree"), &path("ours"), &path("theirs"), theirs);
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use ::build::source::merge::Conflicts;
 use ::build::source::{Exclude, directory};
-use ::build::{Categorizers, Order, Priorities, Scratch, Transform};
-use model::{Error, Kind, Loss, Observer, Rdev, Result, Time};
+use ::build::{Categorizers, Order, Priorities, Scratch};
+use model::{Error, Kind, Loss, Observer, Rdev, Result};
 
+use crate::attributes::AttributeChanges;
 use crate::create::create_options;
 use crate::header::HeaderBytes;
 use crate::input::{self, Input, OpenInput};
@@ -93,16 +94,8 @@ pub struct BuildRequest {
     pub exclude_from: Vec<PathBuf>,
     /// Whether other file systems are left out.
     pub one_file_system: bool,
-    /// Owner for every file.
-    pub set_owner: Option<u32>,
-    /// Group for every file.
-    pub set_group: Option<u32>,
-    /// One time for every file, in seconds since 1970.
-    pub set_time: Option<i64>,
-    /// No file gets a later time than this, in seconds since 1970.
-    pub latest_time: Option<i64>,
-    /// Changes of permissions.
-    pub chmod: Option<String>,
+    /// What becomes of owners, times and permissions.
+    pub attributes: AttributeChanges,
     /// The unit of times, as in `1ns`; `None` means what loses nothing of images, and seconds for
     /// a directory alone.
     pub time_resolution: Option<String>,
@@ -153,11 +146,7 @@ impl BuildRequest {
             exclude: Vec::new(),
             exclude_from: Vec::new(),
             one_file_system: false,
-            set_owner: None,
-            set_group: None,
-            set_time: None,
-            latest_time: None,
-            chmod: None,
+            attributes: AttributeChanges::default(),
             time_resolution: None,
             keep_all_times: false,
             pack_metadata: None,
@@ -267,7 +256,7 @@ pub(crate) fn pack(
         categorizers: request
             .categorizers
             .unwrap_or_else(|| format.categorizers()),
-        transform: transform(request)?,
+        transform: request.attributes.transform()?,
     };
     let scratch = Scratch::new(scratch(request));
     input.spill(&scratch)?;
@@ -375,21 +364,5 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
             .and_then(|path| std::fs::metadata(path).ok())
             .map(|found| (Rdev::from_dev_t(found.dev()), found.ino())),
         threads: request.threads,
-    })
-}
-
-pub(crate) fn transform(request: &BuildRequest) -> Result<Transform> {
-    let at = |secs| Time { secs, nanos: 0 };
-    Ok(Transform {
-        owner: request.set_owner,
-        group: request.set_group,
-        time: request.set_time.map(at),
-        clamp: request.latest_time.map(at),
-        chmod: request
-            .chmod
-            .as_deref()
-            .map(str::parse)
-            .transpose()?
-            .unwrap_or_default(),
     })
 }

@@ -15,6 +15,7 @@
 //! # }
 //! ```
 
+mod attributes;
 mod build;
 mod check;
 mod create;
@@ -30,6 +31,7 @@ mod times;
 
 pub use ::build::source::merge::{Conflict, Conflicts};
 pub use ::build::{Categorizers, Order};
+pub use attributes::{AttributeChanges, RootChanges};
 pub use block::cache::BlockCache;
 pub use block::{FileSource, MemorySource, ReadAt};
 pub use build::{

@@ -11,7 +11,8 @@ use ::build::source::image::content_map;
 use block::{FileSource, ReadAt};
 use model::{Error, Kind, Observer, Result, Source, Summary, Tree};
 
-use crate::build::{Before, BuildReport, BuildRequest, pack, transform};
+use crate::attributes::AttributeChanges;
+use crate::build::{Before, BuildReport, BuildRequest, pack};
 use crate::build::{demand_losses, interrupted};
 use crate::create::create_options;
 use crate::header::{Header, HeaderBytes};
@@ -255,11 +256,7 @@ fn needs_tree(request: &RecompressRequest) -> bool {
         || build.pack_metadata.is_some()
         || build.time_resolution.is_some()
         || build.keep_all_times
-        || build.set_owner.is_some()
-        || build.set_group.is_some()
-        || build.set_time.is_some()
-        || build.latest_time.is_some()
-        || build.chmod.is_some()
+        || build.attributes != AttributeChanges::default()
 }
 
 /// Makes the tree of an image, changed as asked, and the map of its content.
@@ -273,6 +270,6 @@ fn tables(
     };
     let mut tree = source.scan(observer)?;
     let map = content_map(source, &tree)?;
-    transform(&request.build)?.apply(&mut tree);
+    request.build.attributes.transform()?.apply(&mut tree)?;
     Ok((tree, map))
 }

@@ -5,10 +5,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Input, Result};
 
-use super::packing::{Attributes, Creation, Packing, Target, Telling};
-use super::work::{Jobs, Words};
-use super::{packed, packing};
-use crate::progress::Display;
+use super::making::Making;
 
 /// Pack a directory into an image.
 #[derive(Debug, clap::Args)]
@@ -27,28 +24,28 @@ Examples:
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 
-Levels: 0 none; 1 lz4; 2 to 5 zstd; 6 to 9 lzma2. Higher levels give smaller images and take longer;
-from 6 on a cold read decodes slower, too. 7 is the default; 4 builds in a tenth of its time.
+Higher levels give smaller images and take longer; 7 is the default. The format decides what levels
+and compressions are.
 
-Compressions: none, zstd:level=1..22[:window=LOG][:long], lzma:level=0..9[:extreme][:dict=LOG]
-[:binary=x86|arm|arm64|...], lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N]
-[:binary=auto|x86|arm|arm64|...], lz4[:level=N], lz4hc:level=1..12,
-brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for images
-ricepp[:block_size=1..512]. lzma is liblzma, lzma2 our own: nearly as small for less work.
+DwarFS: levels 0 none; 1 lz4; 2 to 5 zstd; 6 to 9 lzma2. From 6 on a cold read decodes slower, too;
+4 builds in a tenth of the time of 7. Compressions: none, zstd:level=1..22[:window=LOG][:long],
+lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...],
+lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N][:binary=auto|x86|arm|arm64|...], lz4[:level=N],
+lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for
+images ricepp[:block_size=1..512]. lzma is liblzma, lzma2 our own: nearly as small for less work.
+Content of each category has blocks of its own: text, code (of each machine: code/x86-64,
+code/arm64 ...), pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64, AU; encoded with flac),
+fits/image (16-bit images in FITS files; with ricepp), incompressible (stored), and <default>, which
+is the rest. -C CATEGORY::CODEC chooses another codec, --categorize=KIND,.. what is told apart.
 
-Content of each category has blocks of its own: text, code (of each machine: code/x86-64, code/arm64
-...), pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64, AU; encoded with flac), fits/image
-(16-bit images in FITS files; with ricepp), incompressible (stored), and <default>, which is the rest.
--C CATEGORY::CODEC chooses another codec, --categorize=KIND,.. what is told apart.
+SquashFS: levels 0 none; 1 lz4; 2 to 8 zstd; 9 xz. One codec for everything: gzip[:level=1..12],
+lzo, lz4[:level=N], lz4hc[:level=1..12], xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...],
+zstd[:level=N], lzma[:level=0..9][:dict=SIZE] (which no kernel reads); blocks of 4k to 1m. What
+mksquashfs' options are called here is in docs/formats/squashfs.md.
 
-SquashFS has one codec for everything: gzip[:level=1..12], lzo, lz4[:level=N], lz4hc[:level=1..12],
-xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...], zstd[:level=N], lzma[:level=0..9][:dict=SIZE]
-(which no kernel reads); blocks of 4k to 1m. Levels: 0 none; 1 lz4; 2 to 8 zstd; 9 xz. What mksquashfs'
-options are called here is in docs/formats/squashfs.md.
-
-EROFS has none, lz4[:level=N], lz4hc[:level=1..12], deflate[:level=1..12], zstd[:level=N]; units of 4k
-to 1m, by -b. Levels: 0 none; 1 lz4; 2 to 9 zstd. Linux mounts the images from 6.15 on; those without
-compression (-C none --target-kernel 5.4) from 5.4 on.
+EROFS: levels 0 none; 1 lz4; 2 to 9 zstd. Compressions: none, lz4[:level=N], lz4hc[:level=1..12],
+deflate[:level=1..12], zstd[:level=N]; units of 4k to 1m, by -b. Linux mounts the images from 6.15
+on; those without compression (-C none --target-kernel 5.4) from 5.4 on.
 
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]
@@ -56,15 +53,6 @@ pub struct Args {
     /// The directory to pack.
     #[arg(value_name = "DIR")]
     source: PathBuf,
-
-    #[command(flatten)]
-    target: Target,
-
-    #[command(flatten)]
-    packing: Packing,
-
-    #[command(flatten)]
-    jobs: Jobs,
 
     /// Leave out what matches: a name anywhere, or, with a slash, a path from DIR on.
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
@@ -79,32 +67,15 @@ pub struct Args {
     one_file_system: bool,
 
     #[command(flatten)]
-    attributes: Attributes,
-
-    #[command(flatten)]
-    creation: Creation,
-
-    #[command(flatten)]
-    telling: Telling,
-
-    #[command(flatten)]
-    words: Words,
+    making: Making,
 }
 
 /// Builds the image.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let words = args.words;
-    let destination = args.target.destination(words)?;
     let input = Input::Directory(args.source);
-    let mut request = packing::request(input, destination, &args.jobs);
-    args.packing.ask(&mut request)?;
-    args.attributes.ask(&mut request)?;
-    args.creation.ask(&mut request)?;
-    args.telling.ask(&mut request);
-    request.exclude = args.exclude;
-    request.exclude_from = args.exclude_from;
-    request.one_file_system = args.one_file_system;
-    let display = Display::start(words.show());
-    let report = sinterfs::build(&request, display.observer())?;
-    packed::tell(&report, words, display)
+    args.making.run(input, |request| {
+        request.exclude = args.exclude;
+        request.exclude_from = args.exclude_from;
+        request.one_file_system = args.one_file_system;
+    })
 }

@@ -5,10 +5,7 @@ use std::process::ExitCode;
 use sinterfs::{Input, Result};
 
 use super::image::ImageArgs;
-use super::packing::{Attributes, Creation, Packing, Target, Telling};
-use super::work::{Jobs, Words};
-use super::{packed, packing};
-use crate::progress::Display;
+use super::making::Making;
 
 /// Turn an image into one of another format, without unpacking it to disk.
 #[derive(Debug, clap::Args)]
@@ -31,41 +28,14 @@ pub struct Args {
     image: ImageArgs,
 
     #[command(flatten)]
-    target: Target,
-
-    #[command(flatten)]
-    packing: Packing,
-
-    #[command(flatten)]
-    jobs: Jobs,
-
-    #[command(flatten)]
-    attributes: Attributes,
-
-    #[command(flatten)]
-    creation: Creation,
-
-    #[command(flatten)]
-    telling: Telling,
-
-    #[command(flatten)]
-    words: Words,
+    making: Making,
 }
 
 /// Converts.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let words = args.words;
-    let destination = args.target.destination(words)?;
     let input = Input::Image {
         options: args.image.options(),
         path: args.image.image,
     };
-    let mut request = packing::request(input, destination, &args.jobs);
-    args.packing.ask(&mut request)?;
-    args.attributes.ask(&mut request)?;
-    args.creation.ask(&mut request)?;
-    args.telling.ask(&mut request);
-    let display = Display::start(words.show());
-    let report = sinterfs::build(&request, display.observer())?;
-    packed::tell(&report, words, display)
+    args.making.run(input, |_| ())
 }

@@ -8,10 +8,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Input, MergePart, Result};
 
-use super::packing::{Attributes, Creation, Packing, Target, Telling};
-use super::work::{Jobs, Words};
-use super::{packed, packing};
-use crate::progress::Display;
+use super::making::Making;
 use crate::size::parse as size;
 
 /// Pack the trees of several images and directories into one image.
@@ -45,49 +42,22 @@ pub struct Args {
     #[arg(long)]
     overlay: bool,
 
-    #[command(flatten)]
-    target: Target,
-
-    #[command(flatten)]
-    packing: Packing,
-
     /// How much memory decoded blocks of the images may take, two for each thread at least; the
     /// others go to the scratch directory.
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
     cache_size: u64,
 
     #[command(flatten)]
-    jobs: Jobs,
-
-    #[command(flatten)]
-    attributes: Attributes,
-
-    #[command(flatten)]
-    creation: Creation,
-
-    #[command(flatten)]
-    telling: Telling,
-
-    #[command(flatten)]
-    words: Words,
+    making: Making,
 }
 
 /// Merges.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let words = args.words;
-    let destination = args.target.destination(words)?;
     let input = Input::Merge {
         parts: parts(args.sources, &args.at, args.overlay)?,
         cache_bytes: args.cache_size,
     };
-    let mut request = packing::request(input, destination, &args.jobs);
-    args.packing.ask(&mut request)?;
-    args.attributes.ask(&mut request)?;
-    args.creation.ask(&mut request)?;
-    args.telling.ask(&mut request);
-    let display = Display::start(words.show());
-    let report = sinterfs::build(&request, display.observer())?;
-    packed::tell(&report, words, display)
+    args.making.run(input, |_| ())
 }
 
 /// Decides where each source goes.

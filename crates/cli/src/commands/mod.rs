@@ -1,5 +1,6 @@
 //! The commands: one file each, with its flags, its help and one facade call.
 
+mod attributes;
 mod build;
 mod cat;
 mod check;
@@ -9,6 +10,7 @@ mod extract;
 mod image;
 mod info;
 mod ls;
+mod making;
 mod man;
 mod merge;
 mod mount;

@@ -1,14 +1,13 @@
-//! What every command that makes an image asks for: where it goes, how it is packed, what its files
-//! look like, what it tells of itself.
+//! What every command that makes an image asks for: where it goes, and how it is packed.
 
 use std::path::PathBuf;
 
 use sinterfs::{
-    BuildRequest, Categorizers, Destination, Error, Input, Order, PerFileOptions, Result, Tails,
+    BuildRequest, Categorizers, Destination, Error, Order, PerFileOptions, Result, Tails,
     VolumeOptions,
 };
 
-use super::work::{Jobs, Words};
+use super::work::Words;
 use crate::size::parse as size;
 
 /// Where an image goes.
@@ -51,7 +50,8 @@ pub struct Packing {
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The compression of blocks, or of those of a category, in place of the level's.
+    /// The compression of blocks, or of those of a category, in place of the level's; `sinter build
+    /// --help` lists those of each format.
     #[arg(
         short = 'C',
         long,
@@ -112,9 +112,13 @@ struct PerFile {
     #[arg(long, conflicts_with = "tailends")]
     no_fragments: bool,
 
-    /// Compress nothing of these parts: inodes, data, fragments, xattrs, ids, or all.
+    /// Compress nothing of these parts: inodes, data, fragments, xattrs, ids, or all (also
+    /// --noI, --noD, --noF, --noX, --noId, --no-compression).
     #[arg(long, value_name = "PART,..")]
     no_compress: Option<String>,
+
+    #[command(flatten)]
+    raw: Raw,
 
     /// Store zeros instead of holes (EROFS, too).
     #[arg(long)]
@@ -131,6 +135,23 @@ struct PerFile {
     /// Let the image end with its content, not at a multiple of 4 KiB.
     #[arg(long, visible_alias = "nopad")]
     no_pad: bool,
+}
+
+/// The parts of `--no-compress` in the words of mksquashfs.
+#[derive(Debug, clap::Args)]
+struct Raw {
+    #[arg(long = "noI", alias = "noInodeCompression", hide = true)]
+    inodes: bool,
+    #[arg(long = "noD", alias = "noDataCompression", hide = true)]
+    data: bool,
+    #[arg(long = "noF", alias = "noFragmentCompression", hide = true)]
+    fragments: bool,
+    #[arg(long = "noX", alias = "noXattrCompression", hide = true)]
+    xattrs: bool,
+    #[arg(long = "noId", alias = "noIdTableCompression", hide = true)]
+    ids: bool,
+    #[arg(long = "no-compression", hide = true)]
+    all: bool,
 }
 
 /// How content is ordered and cut.
@@ -194,82 +215,6 @@ impl From<OrderArg> for Order {
     }
 }
 
-/// What files look like in the image, and how their tables are stored.
-#[derive(Debug, clap::Args)]
-pub struct Attributes {
-    /// Make every file owned by a user (a number).
-    #[arg(long, visible_alias = "force-uid", value_name = "UID")]
-    set_owner: Option<u32>,
-
-    /// Make every file belong to a group (a number).
-    #[arg(long, visible_alias = "force-gid", value_name = "GID")]
-    set_group: Option<u32>,
-
-    /// Make every file owned by user and group 0.
-    #[arg(long, visible_alias = "root-owned", conflicts_with_all = ["set_owner", "set_group"])]
-    all_root: bool,
-
-    /// Give every file one time: seconds since 1970, or `now`.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    set_time: Option<String>,
-
-    /// Change permissions as chmod does (`go-w`, `a=rX`, `0755`, `D` or `F` in front for
-    /// directories or files only), or `norm` for what all can read.
-    #[arg(long, value_name = "MODE,..", allow_hyphen_values = true)]
-    chmod: Option<String>,
-
-    /// The unit of times: 1ns, 1us, 100ms, 1s, 2s, 1min, 1h ... (default: 1s; of images, what
-    /// loses nothing).
-    #[arg(long, value_name = "UNIT")]
-    time_resolution: Option<String>,
-
-    /// Keep times of access and of inode change, not of modification alone.
-    #[arg(long)]
-    keep_all_times: bool,
-
-    /// Which tables of the metadata are packed: `all` (the default), `none`, `plain`, or some of
-    /// chunk_table, directories, shared_files, names, names_index, symlinks, symlinks_index.
-    #[arg(long, value_name = "TABLE,..")]
-    pack_metadata: Option<String>,
-}
-
-/// What the image tells of itself.
-#[derive(Debug, clap::Args)]
-pub struct Telling {
-    /// Leave out of the image how it was made (version and settings).
-    #[arg(long)]
-    no_history: bool,
-
-    /// Leave the section index out of the image.
-    #[arg(long)]
-    no_section_index: bool,
-
-    /// Fail if anything can't be kept or read.
-    #[arg(long)]
-    strict: bool,
-}
-
-/// When the image is said to have been made.
-#[derive(Debug, clap::Args)]
-pub struct Creation {
-    /// Record when the image was made (then the same input gives other bytes every second).
-    #[arg(long)]
-    create_timestamp: bool,
-
-    /// Record no time of creation even if SOURCE_DATE_EPOCH is set.
-    #[arg(long, conflicts_with = "create_timestamp")]
-    no_create_timestamp: bool,
-}
-
-/// Starts the request for an image of some input.
-pub fn request(input: Input, destination: Destination, jobs: &Jobs) -> BuildRequest {
-    BuildRequest {
-        destination,
-        threads: jobs.threads(),
-        ..BuildRequest::of(input)
-    }
-}
-
 impl Packing {
     /// Adds what was asked to a request.
     pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
@@ -299,12 +244,30 @@ impl PerFile {
         };
         PerFileOptions {
             tails,
-            raw: self.no_compress,
+            raw: self.raw.with(self.no_compress),
             no_holes: self.no_sparse,
             no_xattrs: self.no_xattrs,
             no_export: self.no_exports,
             no_padding: self.no_pad,
         }
+    }
+}
+
+impl Raw {
+    /// Adds these parts to those that are named.
+    fn with(&self, named: Option<String>) -> Option<String> {
+        let parts = [
+            (self.inodes, "inodes"),
+            (self.data, "data"),
+            (self.fragments, "fragments"),
+            (self.xattrs, "xattrs"),
+            (self.ids, "ids"),
+            (self.all, "all"),
+        ];
+        let mut words: Vec<_> = named.into_iter().collect();
+        let asked = parts.iter().filter(|(is_asked, _)| *is_asked);
+        words.extend(asked.map(|(_, part)| (*part).to_owned()));
+        (!words.is_empty()).then(|| words.join(","))
     }
 }
 
@@ -343,71 +306,4 @@ impl Cutting {
             chosen => chosen.flatten(),
         };
     }
-}
-
-impl Attributes {
-    /// Adds what was asked to a request.
-    pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
-        let root = self.all_root.then_some(0);
-        request.set_owner = self.set_owner.or(root);
-        request.set_group = self.set_group.or(root);
-        request.set_time = self.set_time.as_deref().map(seconds).transpose()?;
-        request.chmod = self.chmod;
-        request.time_resolution = self.time_resolution;
-        request.keep_all_times = self.keep_all_times;
-        request.pack_metadata = self.pack_metadata;
-        Ok(())
-    }
-}
-
-impl Telling {
-    /// Adds what was asked to a request.
-    pub fn ask(&self, request: &mut BuildRequest) {
-        request.history = !self.no_history;
-        request.section_index = !self.no_section_index;
-        request.strict = self.strict;
-    }
-}
-
-impl Creation {
-    /// Adds what was asked to a request: a time of creation, and that no file is younger than
-    /// SOURCE_DATE_EPOCH.
-    pub fn ask(&self, request: &mut BuildRequest) -> Result<()> {
-        request.latest_time = source_date_epoch()?;
-        request.create_timestamp = match request.latest_time {
-            _ if self.no_create_timestamp => None,
-            None if self.create_timestamp => Some(now().unsigned_abs()),
-            epoch => epoch.map(i64::unsigned_abs),
-        };
-        Ok(())
-    }
-}
-
-/// Reads SOURCE_DATE_EPOCH as reproducible-builds.org specifies it; empty means not set.
-pub fn source_date_epoch() -> Result<Option<i64>> {
-    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else {
-        return Ok(None);
-    };
-    let number = text
-        .to_str()
-        .and_then(|text| text.parse().ok())
-        .filter(|&n: &i64| n >= 0);
-    let wrong = || Error::invalid("SOURCE_DATE_EPOCH must be seconds since 1970");
-    number.map(Some).ok_or_else(wrong)
-}
-
-fn seconds(text: &str) -> Result<i64> {
-    if text == "now" {
-        return Ok(now());
-    }
-    text.parse()
-        .map_err(|_| Error::invalid(format!("`{text}`: a time is seconds since 1970, or `now`")))
-}
-
-fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since
-        .ok()
-        .and_then(|since| i64::try_from(since.as_secs()).ok())
-        .unwrap_or(0)
 }

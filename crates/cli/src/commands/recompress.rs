@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use serde_json::json;
 use sinterfs::{Header, Input, Parts, RecompressReport, RecompressRequest, Result};
 
+use super::attributes::{self, Attributes, Telling};
 use super::image::ImageArgs;
-use super::packed;
-use super::packing::{self, Attributes, Cutting, Target, Telling};
+use super::packing::{self, Cutting, Target};
 use super::work::{Jobs, Words};
+use super::{making, packed};
 use crate::progress::Display;
 use crate::size::{human, parse as size};
 use crate::text;
@@ -34,6 +35,7 @@ are unless -C names their category. `sinter info` lists the categories.
 
 Another block size, or --rebuild, reads the image as `sinter build` reads a directory: files are
 compared, ordered and cut anew. Owners, modes, times and packing are changed in the metadata alone.
+Images of SquashFS and EROFS are always cut anew: they need --rebuild.
 
 The new image holds every byte of the old one; a damaged image is an error. SOURCE_DATE_EPOCH, if
 set, is recorded in the history. The bytes depend on the image and the options alone.")]
@@ -48,7 +50,8 @@ pub struct Args {
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The compression of blocks, or of those of a category, in place of the level's.
+    /// The compression of blocks, or of those of a category, in place of the level's; `sinter build
+    /// --help` lists those of each format.
     #[arg(short = 'C', long, value_name = "[CATEGORY::]CODEC[:KEY=VALUE]..")]
     compression: Vec<String>,
 
@@ -147,7 +150,7 @@ fn request(args: Args) -> Result<RecompressRequest> {
         options: open.clone(),
     };
     let destination = args.target.destination(args.words)?;
-    let mut build = packing::request(input, destination, &args.jobs);
+    let mut build = making::request(input, destination, &args.jobs);
     build.level = args.level;
     build.compression = compression;
     build.by_category = by_category;
@@ -156,7 +159,7 @@ fn request(args: Args) -> Result<RecompressRequest> {
     args.cutting.ask(&mut build);
     args.attributes.ask(&mut build)?;
     args.telling.ask(&mut build);
-    build.create_timestamp = packing::source_date_epoch()?.map(i64::unsigned_abs);
+    build.create_timestamp = attributes::source_date_epoch()?.map(i64::unsigned_abs);
     Ok(RecompressRequest {
         image: args.image.image,
         open,
