@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 use support::{
     KernelMount, compare, kernel_mounts, make_tree, run, scratch, sinter, try_run, vectors,
 };
+use testkit::noise;
 
 fn try_build(tree: &Path, image: &Path, flags: &[&str]) -> Output {
     support::try_build("erofs", tree, image, flags)
@@ -90,7 +91,9 @@ fn every_compression_is_read_by_all_readers() {
     make_tree(&shared, &path("tree"), &["--size", "small", "--pre1970"]);
     add_odd_files(&path("tree"));
     let (source, image) = (path("tree"), path("image.erofs"));
-    let flags: [&[&str]; 9] = [
+    let flags: [&[&str]; 11] = [
+        &["-C", "lzma:level=2", "-b128k"],
+        &["-C", "lz4hc:level=3", "-b64k", "--target-kernel=6.1"],
         &["-C", "deflate:level=6", "-b128k"],
         &["-C", "none"],
         &["-C", "none", "-b4k", "--target-kernel=5.4"],
@@ -113,6 +116,104 @@ fn every_compression_is_read_by_all_readers() {
     check(&shared, &source, &image, work.path(), &less);
 }
 
+/// Makes files whose lengths are around those of blocks, clusters and units, of every kind of content.
+fn make_edges(tree: &Path) {
+    fs::create_dir(tree).unwrap();
+    let text = |len: usize| -> Vec<u8> {
+        let words = noise(len as u64, len / 7 + 1);
+        let line = |byte: u8| format!("{:06x} ", u32::from(byte) * 7919);
+        words
+            .iter()
+            .flat_map(|byte| line(*byte).into_bytes())
+            .take(len)
+            .collect()
+    };
+    const MIB: usize = 1 << 20;
+    let (near_block, near_unit) = ([4095, 4096, 4097, 8193, 65_537], [MIB - 1, MIB, MIB + 1]);
+    for len in near_block
+        .into_iter()
+        .chain(near_unit)
+        .chain([0, 1, 5 * MIB + 4097])
+    {
+        fs::write(tree.join(format!("text-{len}")), text(len)).unwrap();
+        fs::write(tree.join(format!("noise-{len}")), noise(7, len)).unwrap();
+    }
+    fs::write(tree.join("zeros"), vec![0; 3 * MIB + 5]).unwrap();
+    let mixed: Vec<u8> = (1..60_usize)
+        .flat_map(|n| match n % 3 {
+            0 => vec![0; n * 1000],
+            1 => text(n * 997),
+            _ => noise(n as u64, n * 1009),
+        })
+        .collect();
+    fs::write(tree.join("mixed"), &mixed).unwrap();
+    // DEFLATE begins with what it stores, LZ4 with a token of zero
+    fs::write(tree.join("late"), [noise(3, 70_000), text(60_000)].concat()).unwrap();
+    for n in 0..200 {
+        fs::write(tree.join(format!("small-{n}")), text(n * 37 % 5000)).unwrap();
+    }
+    let sparse = File::create(tree.join("sparse")).unwrap();
+    sparse.set_len(9 << 20).unwrap();
+    sparse.write_all_at(&mixed, 5_000_000).unwrap();
+}
+
+/// Tells the features that a kernel must know, and the algorithms.
+fn needs(image: &[u8]) -> (u32, u16) {
+    let word = |at: usize| [image[1024 + at], image[1024 + at + 1]].map(u32::from);
+    let [low, high] = [word(80), word(82)].map(|[a, b]| a | b << 8);
+    let [a, b] = word(84);
+    (low | high << 16, (a | b << 8) as u16)
+}
+
+#[test]
+fn every_kernel_gets_what_it_mounts() {
+    const PADDING: u32 = 1;
+    const CONFIGS: u32 = 2;
+    const FRAGMENTS: u32 = 0x20;
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
+    make_edges(&source);
+    let (since_5_15, since_6_1) = (PADDING | CONFIGS, PADDING | CONFIGS | FRAGMENTS);
+    for (kernel, compression, size, features, algorithms) in [
+        ("5.4", "lz4", "4k", PADDING, 0),
+        ("5.10", "lz4hc:level=4", "4k", PADDING, 0),
+        ("5.15", "lz4hc:level=4", "4k", PADDING, 0),
+        ("5.15", "lz4:level=-4", "16k", since_5_15, 1),
+        ("5.15", "lz4hc:level=12", "64k", since_5_15, 1),
+        ("5.15", "lz4", "1m", since_5_15, 1),
+        ("6.1", "lz4", "4k", PADDING | FRAGMENTS, 0),
+        ("6.1", "lz4hc:level=9", "64k", since_6_1, 1),
+        ("6.1", "lzma:level=2", "4k", since_6_1, 2),
+        ("6.1", "lzma:level=5", "64k", since_6_1, 2),
+        ("6.6", "lzma:level=3", "1m", since_6_1, 2),
+        ("6.6", "deflate:level=6", "4k", since_6_1, 4),
+        ("6.6", "deflate:level=9", "64k", since_6_1, 4),
+        ("6.10", "deflate:level=1", "1m", since_6_1, 4),
+        ("6.10", "zstd:level=3", "4k", since_6_1, 8),
+        ("6.12", "zstd:level=9", "64k", since_6_1, 8),
+        ("6.12", "zstd:level=1", "1m", since_6_1, 8),
+    ] {
+        let flags = ["-C", compression, "-b", size, "--target-kernel", kernel];
+        let bytes = build(&source, &image, &flags);
+        assert_eq!(needs(&bytes), (features, algorithms), "{flags:?}");
+        check(&shared, &source, &image, work.path(), &[]);
+        if let Some(fsck) = fsck() {
+            let mut command = Command::new(fsck);
+            command
+                .arg(format!("--extract={}", extracted.display()))
+                .arg(&image);
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            compare(&shared, &["--no-xattrs"], &source, &extracted);
+            fs::remove_dir_all(&extracted).unwrap();
+        }
+    }
+}
+
 #[test]
 fn the_full_tree_and_a_huge_sparse_file() {
     let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
@@ -121,8 +222,13 @@ fn the_full_tree_and_a_huge_sparse_file() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
     make_tree(&shared, &source, &["--huge"]);
-    for compression in ["none", "zstd:level=1"] {
-        build(&source, &image, &["-C", compression]);
+    for flags in [
+        &["-C", "none"][..],
+        &["-C", "zstd:level=1"],
+        &["-C", "lz4", "-b64k", "--target-kernel=5.15"],
+        &["-C", "lz4", "-b64k", "--target-kernel=6.1"],
+    ] {
+        build(&source, &image, flags);
         check(&shared, &source, &image, work.path(), &[]);
         assert!(fs::metadata(&image).unwrap().len() < 200 << 20);
     }
@@ -133,21 +239,19 @@ fn equal_files_are_stored_once() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
     fs::create_dir(&source).unwrap();
-    let mut state = 1_u64;
-    let mut content = vec![0; 1_000_000];
-    for byte in &mut content {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        *byte = (state >> 32) as u8;
-    }
+    let content = noise(1, 1_000_000);
     for n in 0..5 {
         fs::write(source.join(n.to_string()), &content).unwrap();
     }
-    for compression in ["none", "zstd:level=1"] {
-        let once = build(&source, &image, &["-C", compression]).len();
+    for (compression, kernel) in [("none", "6.15"), ("zstd:level=1", "6.15"), ("lz4", "5.10")] {
+        let flags = ["-C", compression, "--target-kernel", kernel];
+        let once = build(&source, &image, &flags).len();
         assert!((1_000_000..1_050_000).contains(&once), "{once}");
-        let often = build(&source, &image, &["-C", compression, "--no-duplicates"]);
+        let often = build(
+            &source,
+            &image,
+            &[&flags[..], &["--no-duplicates"]].concat(),
+        );
         assert!(often.len() > 5_000_000);
     }
 }
@@ -172,8 +276,22 @@ fn an_image_tells_what_was_asked() {
     for part in [uuid, "my volume", "48bit", "zstd", "sb_csum"] {
         assert!(told.contains(part), "{part}: {told}");
     }
+    let told = |info: &str, kernel: &str| {
+        let line = info.lines().find(|line| line.starts_with("oldest Linux"));
+        line.is_some_and(|line| line.ends_with(&format!(" {kernel}")))
+    };
     let old = info(&["-C", "none", "--target-kernel", "5.4"]);
     assert!(!old.contains("48bit") && !old.contains("zstd"), "{old}");
+    assert!(told(&old, "5.4") && told(&info(&[]), "6.15"));
+    for (kernel, oldest) in [
+        ("5.10", "5.4"),
+        ("6.1", "6.1"),
+        ("6.6", "6.6"),
+        ("6.12", "6.10"),
+    ] {
+        let info = info(&["--target-kernel", kernel]);
+        assert!(told(&info, oldest), "{kernel}: {info}");
+    }
     let other = info(&[]);
     assert!(other.contains("-8") && other != info(&["--label", "x"]));
 }
@@ -184,9 +302,20 @@ fn what_is_not_written_is_refused() {
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
     fs::create_dir(&source).unwrap();
     for (flags, word) in [
-        (&["-C", "lzma"][..], "not written"),
-        (&["-C", "xz"], "no `xz`"),
-        (&["-C", "zstd", "--target-kernel=6.12"], "are not written"),
+        (&["-C", "xz"][..], "no `xz`"),
+        (
+            &["-C", "lzma", "--target-kernel=5.15"],
+            "only 5.16 and newer",
+        ),
+        (
+            &["-C", "deflate", "--target-kernel=6.1"],
+            "only 6.6 and newer",
+        ),
+        (
+            &["-C", "zstd", "--target-kernel=6.6"],
+            "only 6.10 and newer",
+        ),
+        (&["-b64k", "--target-kernel=5.10"], "5.13 and newer"),
         (&["--target-kernel=6.14"], "the choices are"),
         (&["-b", "2m"], "4 KiB to 1 MiB"),
         (&["--tailends"], "means nothing for erofs"),

@@ -23,13 +23,16 @@ fn the_number_of_threads_and_a_pipe_change_nothing() {
             fs::write(dir.join(format!("f{n}")), text).unwrap();
         }
     }
-    let asked: [(&str, &[&str]); 6] = [
+    let asked: [(&str, &[&str]); 9] = [
         ("squashfs", &["-Cgzip", "--tailends"]),
         ("squashfs", &["-Cxz:bcj=x86", "--tailends"]),
         ("squashfs", &["-Czstd", "--tailends"]),
         ("erofs", &["-Cnone"]),
         ("erofs", &["-Clz4"]),
         ("erofs", &["-Czstd"]),
+        ("erofs", &["-Clz4hc", "--target-kernel=5.15"]),
+        ("erofs", &["-Clzma:level=3", "--target-kernel=6.1"]),
+        ("erofs", &["-Czstd", "--target-kernel=6.10"]),
     ];
     for (format, flags) in asked {
         let flags = [flags, &["-b16k"]].concat();

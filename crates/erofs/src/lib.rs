@@ -5,6 +5,9 @@
 pub mod check;
 pub mod composefs;
 pub mod dump;
+mod kernel;
 pub mod layout;
 pub mod read;
 pub mod write;
+
+pub use kernel::Kernel;

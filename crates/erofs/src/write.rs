@@ -4,21 +4,25 @@
 //! **Invariant:** the image depends on what is put and on the options alone, not on the number of
 //! threads. Format: `docs/formats/erofs.md`.
 
+mod clusters;
 mod compression;
 mod content;
 pub(crate) mod directories;
 mod encoder;
+mod extents;
+mod fit;
 mod inodes;
 mod options;
 mod out;
 mod places;
 mod superblock;
 mod times;
+mod units;
 mod writer;
 pub(crate) mod xattrs;
 
 pub use compression::Compression;
-pub use options::{Kernel, Label, Uuid, WriteOptions};
+pub use options::{Label, Uuid, WriteOptions};
 pub use writer::ErofsWriter;
 
 /// Bytes of a block of the file system, as a power of two.

@@ -30,7 +30,7 @@ pub use observer::{Observer, Quiet, Stage, Tally};
 pub use source::{FileContent, Source};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{
-    Block, BlockId, Category, ContentMap, Geometry, ImageWriter, Loss, MapExtent, Segment,
+    Block, BlockId, Category, ContentMap, Geometry, ImageWriter, Loss, MapExtent, Piece, Segment,
     SegmentEncoder, Summary, Tails,
 };
 pub use xattrs::{XattrPairs, XattrSet, XattrSets};

@@ -150,6 +150,18 @@ pub struct Block {
     pub raw_len: u32,
     /// Bytes as stored, with whatever header the format puts around a block.
     pub bytes: Vec<u8>,
+    /// What `bytes` consists of, where the format decodes parts of a segment each for itself;
+    /// else empty.
+    pub pieces: Vec<Piece>,
+}
+
+/// A part of a block that is decoded for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Bytes before encoding.
+    pub raw_len: u32,
+    /// Bytes as stored.
+    pub stored_len: u32,
 }
 
 impl Block {
@@ -165,7 +177,14 @@ impl Block {
             category: segment.category,
             raw_len,
             bytes,
+            pieces: Vec::new(),
         })
+    }
+
+    /// Says what the stored bytes consist of.
+    #[must_use]
+    pub fn of_pieces(self, pieces: Vec<Piece>) -> Self {
+        Self { pieces, ..self }
     }
 }
 

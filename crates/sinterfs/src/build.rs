@@ -243,7 +243,7 @@ pub(crate) fn pack(
     observer: &dyn Observer,
 ) -> Result<BuildReport> {
     let format = registry::for_output(request.format.as_deref(), request.path())?;
-    let level = format.level(request.level);
+    let level = format.level(request.level, &request.volume)?;
     let create = create_options(request, format, input, before)?;
     let options = ::build::Options {
         threads: request.threads,

@@ -19,7 +19,7 @@ pub(crate) fn create_options(
     before: &Before,
 ) -> Result<CreateOptions> {
     Asked::refuse_unknown(format, &asked(request))?;
-    let level = format.level(request.level);
+    let level = format.level(request.level, &request.volume)?;
     let block_size = request.block_size.unwrap_or(1 << level.block_bits);
     if !block_size.is_power_of_two() {
         return Err(Error::invalid(format!(

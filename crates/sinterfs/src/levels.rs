@@ -109,8 +109,8 @@ pub const SQUASHFS: [Level; 10] = [
     per_file("xz:bcj=x86", 20, Order::Similarity),
 ];
 
-/// The levels of EROFS; 0 compresses nothing.
-pub const EROFS: [Level; 10] = [
+/// The levels of EROFS for Linux 6.15 and newer, with extents; 0 compresses nothing.
+const EROFS_6_15: [Level; 10] = [
     per_file("none", 17, Order::Path),
     per_file("lz4", 17, Order::Path),
     per_file("zstd:level=1", 17, Order::Path),
@@ -122,6 +122,80 @@ pub const EROFS: [Level; 10] = [
     per_file("zstd:level=19", 20, Order::Similarity),
     per_file("zstd:level=22", 20, Order::Similarity),
 ];
+
+/// The levels for Linux 6.10 and newer, with clusters as for all that are older.
+const EROFS_6_10: [Level; 10] = [
+    per_file("none", 17, Order::Path),
+    per_file("lz4", 16, Order::Path),
+    per_file("zstd:level=1", 16, Order::Path),
+    per_file("zstd:level=3", 16, Order::Similarity),
+    per_file("zstd:level=6", 16, Order::Similarity),
+    per_file("zstd:level=9", 16, Order::Similarity),
+    per_file("zstd:level=12", 16, Order::Similarity),
+    per_file("zstd:level=15", 17, Order::Similarity),
+    per_file("zstd:level=19", 18, Order::Similarity),
+    per_file("zstd:level=22", 20, Order::Similarity),
+];
+
+/// The levels for Linux 6.6 and newer.
+const EROFS_6_6: [Level; 10] = [
+    per_file("none", 17, Order::Path),
+    per_file("lz4", 16, Order::Path),
+    per_file("lz4hc:level=6", 16, Order::Path),
+    per_file("deflate:level=1", 16, Order::Similarity),
+    per_file("deflate:level=3", 16, Order::Similarity),
+    per_file("deflate:level=6", 16, Order::Similarity),
+    per_file("deflate:level=9", 16, Order::Similarity),
+    per_file("deflate:level=9", 17, Order::Similarity),
+    per_file("deflate:level=12", 17, Order::Similarity),
+    per_file("lzma:level=9", 18, Order::Similarity),
+];
+
+/// The levels for Linux 6.1 and newer.
+const EROFS_6_1: [Level; 10] = [
+    per_file("none", 17, Order::Path),
+    per_file("lz4", 16, Order::Path),
+    per_file("lz4hc:level=6", 16, Order::Path),
+    per_file("lz4hc:level=6", 16, Order::Similarity),
+    per_file("lz4hc:level=9", 16, Order::Similarity),
+    per_file("lz4hc:level=10", 16, Order::Similarity),
+    per_file("lz4hc:level=11", 16, Order::Similarity),
+    per_file("lz4hc:level=12", 16, Order::Similarity),
+    per_file("lzma:level=6", 16, Order::Similarity),
+    per_file("lzma:level=9", 18, Order::Similarity),
+];
+
+/// The levels for Linux 5.15 and newer.
+const EROFS_5_15: [Level; 10] = lz4_only(16);
+
+/// The levels for older ones.
+const EROFS_OLD: [Level; 10] = lz4_only(12);
+
+/// The levels of EROFS, and the versions of Linux that they are for, with newer ones.
+pub const EROFS: [((u16, u16), [Level; 10]); 6] = [
+    ((6, 15), EROFS_6_15),
+    ((6, 10), EROFS_6_10),
+    ((6, 6), EROFS_6_6),
+    ((6, 1), EROFS_6_1),
+    ((5, 15), EROFS_5_15),
+    ((0, 0), EROFS_OLD),
+];
+
+/// Lists levels of LZ4 alone, in clusters of so many bytes as a power of two.
+const fn lz4_only(bits: u8) -> [Level; 10] {
+    [
+        per_file("none", 17, Order::Path),
+        per_file("lz4", bits, Order::Path),
+        per_file("lz4hc:level=3", bits, Order::Path),
+        per_file("lz4hc:level=6", bits, Order::Path),
+        per_file("lz4hc:level=8", bits, Order::Path),
+        per_file("lz4hc:level=9", bits, Order::Path),
+        per_file("lz4hc:level=10", bits, Order::Path),
+        per_file("lz4hc:level=12", bits, Order::Path),
+        per_file("lz4hc:level=12", bits, Order::Path),
+        per_file("lz4hc:level=12", bits, Order::Path),
+    ]
+}
 
 const fn per_file(compression: &'static str, block_bits: u8, order: Order) -> Level {
     level(compression, "none", block_bits, order)

@@ -66,8 +66,8 @@ pub trait Format: Sync {
         depth: Depth,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
-    /// Tells what a level from 0 to 9 means; higher numbers mean 9.
-    fn level(&self, level: u8) -> &'static Level;
+    /// Tells what a level from 0 to 9 means for such a volume; higher numbers mean 9.
+    fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level>;
     /// Tells what kinds of content are told apart unless something else is asked for.
     fn categorizers(&self) -> Categorizers {
         Categorizers::ALL

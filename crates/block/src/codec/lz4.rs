@@ -71,6 +71,26 @@ pub(super) fn encode_hc(raw: &[u8], level: i32) -> Result<Vec<u8>> {
     Ok(encoded)
 }
 
+/// Encodes as much as gives a block of at most `room` bytes, with the fast method; tells how much
+/// that is.
+pub(super) fn fill(raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
+    check_input(raw)?;
+    let mut encoded = vec![0; room];
+    let (taken, len) = lzzzz::lz4::compress_fill(raw, &mut encoded).map_err(failed)?;
+    encoded.truncate(len);
+    Ok((taken, encoded))
+}
+
+/// Encodes as much as gives a block of at most `room` bytes, with the high-compression method; tells
+/// how much that is.
+pub(super) fn fill_hc(raw: &[u8], room: usize, level: i32) -> Result<(usize, Vec<u8>)> {
+    check_input(raw)?;
+    let mut encoded = vec![0; room];
+    let (taken, len) = lzzzz::lz4_hc::compress_fill(raw, &mut encoded, level).map_err(failed)?;
+    encoded.truncate(len);
+    Ok((taken, encoded))
+}
+
 fn check_input(raw: &[u8]) -> Result<()> {
     if raw.len() > MAX_INPUT {
         return Err(Error::invalid(format!(

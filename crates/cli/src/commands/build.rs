@@ -21,6 +21,7 @@ Examples:
   sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m      the smallest result of each block, with
                                                         and without a filter for x86
   sinter build DIR -o dir.erofs                         an EROFS image, for Linux 6.15 and newer
+  sinter build DIR -o dir.erofs --target-kernel 5.10    one that older kernels mount, too
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 
@@ -44,8 +45,10 @@ zstd[:level=N], lzma[:level=0..9][:dict=SIZE] (which no kernel reads); blocks of
 mksquashfs' options are called here is in docs/formats/squashfs.md.
 
 EROFS: levels 0 none; 1 lz4; 2 to 9 zstd. Compressions: none, lz4[:level=N], lz4hc[:level=1..12],
-deflate[:level=1..12], zstd[:level=N]; units of 4k to 1m, by -b. Linux mounts the images from 6.15
-on; those without compression (-C none --target-kernel 5.4) from 5.4 on.
+lzma[:level=1..9], deflate[:level=1..12], zstd[:level=N]; units of 4k to 1m, by -b. Linux mounts the
+images from 6.15 on; --target-kernel writes what older ones read: lz4 and lz4hc in clusters of 4k from
+5.4, of -b from 5.15, lzma and small files packed together from 6.1, deflate from 6.6, zstd from 6.10.
+Levels choose among these.
 
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]

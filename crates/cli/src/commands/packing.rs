@@ -86,8 +86,8 @@ pub struct Packing {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "EROFS")]
 struct Volume {
-    /// Write what this version of Linux and newer ones mount (default: 6.15; before it, images
-    /// are not compressed and have no holes: 5.4, 5.10, 5.15, 6.1, 6.6, 6.10, 6.12; also 6.17, 6.18).
+    /// Write what this version of Linux and newer ones mount: 5.4, 5.10, 5.15, 6.1, 6.6, 6.10, 6.12 (these
+    /// without holes), 6.15, 6.17 or 6.18 (default: 6.15).
     #[arg(long, value_name = "VERSION")]
     target_kernel: Option<String>,
 

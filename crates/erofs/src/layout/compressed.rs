@@ -77,6 +77,16 @@ pub enum ClusterType {
 }
 
 impl ClusterType {
+    /// Tells the two bits of the type.
+    pub const fn bits(self) -> u16 {
+        match self {
+            Self::Plain => 0,
+            Self::Head1 => 1,
+            Self::NonHead => 2,
+            Self::Head2 => 3,
+        }
+    }
+
     /// Reads the type from the low two bits.
     pub const fn from_bits(bits: u16) -> Self {
         match bits & 3 {

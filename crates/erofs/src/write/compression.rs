@@ -12,10 +12,10 @@ use block::codec::unit::encode;
 use block::codec::{Encoding, Options};
 use model::{Error, Result};
 use zerocopy::IntoBytes;
-use zerocopy::little_endian::U16;
+use zerocopy::little_endian::{U16, U32};
 
 use super::BLOCK;
-use crate::layout::compressed::{CLUSTER_MAX, DeflateConfig, Lz4Config, ZstdConfig};
+use crate::layout::compressed::{DeflateConfig, Lz4Config, LzmaConfig, ZstdConfig};
 use crate::read::Algorithm;
 
 /// Names the one codec of an image, and its options.
@@ -34,6 +34,11 @@ pub enum Compression {
         /// The level.
         level: i32,
     },
+    /// MicroLZMA.
+    Lzma {
+        /// The level, 1 to 9.
+        level: u32,
+    },
     /// DEFLATE.
     Deflate {
         /// The level, as libdeflate has them.
@@ -46,26 +51,69 @@ pub enum Compression {
     },
 }
 
+/// How a codec fills a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Filling {
+    /// It stops when the room is full.
+    Exact,
+    /// It does, but looks at all content first.
+    Ahead,
+    /// It cannot be told how much room there is.
+    Unknown,
+}
+
 const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
 const LZ4HC_LEVEL: RangeInclusive<i32> = 1..=12;
 const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 
 const LZ4HC_DEFAULT: i32 = 11;
+const LZMA_DEFAULT: u32 = 6;
 const DEFLATE_DEFAULT: i32 = 9;
 const ZSTD_DEFAULT: i32 = 15;
+
+/// The longest distance of LZMA in bytes. Kernels take as much memory for each thread that decodes.
+const LZMA_DICT: u32 = 1 << 20;
 
 /// The shortest window of Zstandard that a reader can be told of, as a power of two.
 const ZSTD_WINDOW_MIN: u32 = 10;
 
+/// The longest window of Zstandard that kernels allow, as a power of two.
+const ZSTD_WINDOW_MAX: u32 = 20;
+
 impl Compression {
-    /// Encodes a unit; `None` if that makes it no smaller.
+    /// Encodes a unit or a part of it; `None` if that makes it no smaller.
     pub(super) fn encode(&self, raw: &[u8]) -> Result<Option<Vec<u8>>> {
-        match self {
+        match *self {
             Self::None => Ok(None),
-            Self::Lz4 { level } => encode::lz4(raw, *level),
-            Self::Lz4Hc { level } => encode::lz4_hc(raw, *level),
-            Self::Deflate { level } => Ok(encode::zlib::encode(raw, *level)?.map(bare)),
-            Self::Zstd { level } => encode::zstd(raw, *level),
+            Self::Lz4 { level } => encode::lz4(raw, level),
+            Self::Lz4Hc { level } => encode::lz4_hc(raw, level),
+            Self::Lzma { level } => Ok(encode::micro_lzma::encode(raw, level, LZMA_DICT)),
+            Self::Deflate { level } => Ok(encode::zlib::encode(raw, level)?.map(bare)),
+            Self::Zstd { level } => encode::zstd_window(raw, level, ZSTD_WINDOW_MAX),
+        }
+    }
+
+    /// Tells how the codec fills a cluster.
+    pub(super) fn filling(&self) -> Filling {
+        match *self {
+            Self::Lz4 { level: 0 } | Self::Lz4Hc { .. } => Filling::Exact,
+            Self::Lzma { .. } => Filling::Ahead,
+            Self::None | Self::Lz4 { .. } | Self::Deflate { .. } | Self::Zstd { .. } => {
+                Filling::Unknown
+            }
+        }
+    }
+
+    /// Encodes as much as fills `room` bytes, and tells how much that is: nothing where the codec cannot be
+    /// told how much room there is.
+    pub(super) fn fill(&self, raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
+        match *self {
+            Self::Lz4 { level: 0 } => encode::lz4_fill(raw, room),
+            Self::Lz4Hc { level } => encode::lz4_hc_fill(raw, room, level),
+            Self::Lzma { level } => Ok(encode::micro_lzma::fill(raw, room, level, LZMA_DICT)),
+            Self::None | Self::Lz4 { .. } | Self::Deflate { .. } | Self::Zstd { .. } => {
+                Ok((0, Vec::new()))
+            }
         }
     }
 
@@ -74,20 +122,30 @@ impl Compression {
         match self {
             Self::None => None,
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => Some(Algorithm::Lz4),
+            Self::Lzma { .. } => Some(Algorithm::MicroLzma),
             Self::Deflate { .. } => Some(Algorithm::Deflate),
             Self::Zstd { .. } => Some(Algorithm::Zstd),
         }
     }
 
-    /// Gives the configuration that readers are told of, for units of so many bytes.
-    pub(super) fn config(&self, unit: u32) -> Vec<u8> {
+    /// Gives the configuration that readers are told of, for units of so many bytes and clusters of so
+    /// many.
+    pub(super) fn config(&self, unit: u32, cluster: u32) -> Vec<u8> {
         match self {
             Self::None => Vec::new(),
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => {
                 let config = Lz4Config {
                     max_distance: U16::new(u16::MAX),
-                    max_cluster_blocks: U16::new((CLUSTER_MAX / BLOCK) as u16),
+                    max_cluster_blocks: U16::new((u64::from(cluster) / BLOCK) as u16),
                     reserved: [0; 10],
+                };
+                config.as_bytes().to_vec()
+            }
+            Self::Lzma { .. } => {
+                let config = LzmaConfig {
+                    dict_size: U32::new(LZMA_DICT.min(unit)),
+                    format: U16::new(0),
+                    reserved: [0; 8],
                 };
                 config.as_bytes().to_vec()
             }
@@ -100,7 +158,9 @@ impl Compression {
             }
             Self::Zstd { .. } => {
                 // a frame of one unit has no longer window than that
-                let window = unit.trailing_zeros().max(ZSTD_WINDOW_MIN);
+                let window = unit
+                    .trailing_zeros()
+                    .clamp(ZSTD_WINDOW_MIN, ZSTD_WINDOW_MAX);
                 let config = ZstdConfig {
                     format: 0,
                     window_log: (window - ZSTD_WINDOW_MIN) as u8,
@@ -117,6 +177,15 @@ impl Compression {
             Self::None => 0,
             Self::Lz4 { level } => Encoding::Lz4 { level }.memory(len),
             Self::Lz4Hc { level } => Encoding::Lz4Hc { level }.memory(len),
+            Self::Lzma { level } => Encoding::Lzma2 {
+                level,
+                dict: None,
+                lc: 3,
+                lp: 0,
+                pb: 2,
+                binary: None,
+            }
+            .memory(len),
             // the tables of the strongest levels of libdeflate
             Self::Deflate { .. } => 10 << 20,
             Self::Zstd { level } => Encoding::Zstd {
@@ -129,12 +198,18 @@ impl Compression {
     }
 }
 
-/// Takes the header and the checksum of zlib off.
+/// Takes the header and the checksum of zlib off. A stream does not begin with zeros, which readers would
+/// take for what fills a block: the first byte of one that begins with bytes as they are has bits that mean
+/// nothing.
 fn bare(mut stream: Vec<u8>) -> Vec<u8> {
+    const UNUSED: u8 = 1 << 3;
     const HEADER: usize = 2;
     const CHECKSUM: usize = 4;
     stream.truncate(stream.len().saturating_sub(CHECKSUM));
     stream.drain(..HEADER.min(stream.len()));
+    if let Some(first @ 0) = stream.first_mut() {
+        *first = UNUSED;
+    }
     stream
 }
 
@@ -149,7 +224,7 @@ impl Default for Compression {
 impl FromStr for Compression {
     type Err = Error;
 
-    /// Reads `none`, `lz4:level=0`, `lz4hc:level=12`, `deflate:level=9`, `zstd:level=15`; every option may be left out.
+    /// Reads `none`, `lz4:level=0`, `lz4hc:level=12`, `lzma:level=6`, `deflate:level=9`, `zstd:level=15`; every option may be left out.
     fn from_str(text: &str) -> Result<Self> {
         let mut options = Options::new(text)?;
         let compression = match options.name() {
@@ -162,6 +237,11 @@ impl FromStr for Compression {
                     .number(&["level"], LZ4HC_LEVEL)?
                     .unwrap_or(LZ4HC_DEFAULT),
             },
+            "lzma" | "microlzma" => Self::Lzma {
+                level: options
+                    .number(&["level"], encode::micro_lzma::LEVELS)?
+                    .unwrap_or(LZMA_DEFAULT),
+            },
             "deflate" => Self::Deflate {
                 level: options
                     .number(&["level"], encode::zlib::LEVELS)?
@@ -172,14 +252,9 @@ impl FromStr for Compression {
                     .number(&["level"], ZSTD_LEVEL)?
                     .unwrap_or(ZSTD_DEFAULT),
             },
-            name @ ("lzma" | "microlzma") => {
-                return Err(Error::unsupported(format!(
-                    "compression `{text}`: EROFS images with {name} are read, but not written"
-                )));
-            }
             name => {
                 return Err(Error::invalid(format!(
-                    "compression `{text}`: EROFS has no `{name}` (written are none, lz4, lz4hc, deflate and zstd)"
+                    "compression `{text}`: EROFS has no `{name}` (there are none, lz4, lz4hc, lzma, deflate and zstd)"
                 )));
             }
         };
@@ -194,6 +269,7 @@ impl fmt::Display for Compression {
             Self::None => f.write_str("none"),
             Self::Lz4 { level } => write!(f, "lz4:level={level}"),
             Self::Lz4Hc { level } => write!(f, "lz4hc:level={level}"),
+            Self::Lzma { level } => write!(f, "lzma:level={level}"),
             Self::Deflate { level } => write!(f, "deflate:level={level}"),
             Self::Zstd { level } => write!(f, "zstd:level={level}"),
         }
@@ -210,6 +286,7 @@ mod tests {
             "none",
             "lz4:level=-3",
             "lz4hc:level=12",
+            "lzma:level=9",
             "deflate:level=12",
             "zstd:level=22",
         ] {
@@ -225,18 +302,16 @@ mod tests {
         ] {
             assert!(wrong.parse::<Compression>().is_err(), "{wrong}");
         }
-        let lzma = "lzma".parse::<Compression>().unwrap_err();
-        assert_eq!(lzma.kind(), model::Kind::Unsupported);
     }
 
     #[test]
     fn readers_are_told_of_the_window() {
         let zstd = Compression::default();
-        assert_eq!(zstd.config(1 << 17), [0, 7, 0, 0, 0, 0]);
-        assert_eq!(zstd.config(1 << 20), [0, 10, 0, 0, 0, 0]);
+        assert_eq!(zstd.config(1 << 17, 1 << 20), [0, 7, 0, 0, 0, 0]);
+        assert_eq!(zstd.config(1 << 22, 1 << 20), [0, 10, 0, 0, 0, 0]);
         assert_eq!(
-            Compression::Lz4 { level: 0 }.config(4096)[..4],
-            [255, 255, 0, 1]
+            Compression::Lz4 { level: 0 }.config(1 << 20, 1 << 16)[..4],
+            [255, 255, 16, 0]
         );
     }
 }

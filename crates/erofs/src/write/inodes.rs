@@ -9,8 +9,11 @@ use model::{ContentMap, Error, FileType, Meta, NodeId, Rdev, Result, Tree, Xattr
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::content::{self, Body, Content, Units};
+use super::clusters;
+use super::content::{self, Body, Content};
+use super::extents;
 use super::times::Times;
+use super::units::Units;
 use super::xattrs::{self, Xattrs};
 use super::{BLOCK, INLINE_MAX, directories, places};
 use crate::layout::compressed::MapHeader;
@@ -22,6 +25,7 @@ enum Layout {
     Plain = 0,
     Compressed = 1,
     Inline = 2,
+    CompressedPacked = 3,
 }
 
 /// What inodes are made of.
@@ -50,6 +54,8 @@ pub(super) struct Inode<'a> {
     start: u64,
     xattrs: Vec<u8>,
     body: Option<Body<'a>>,
+    /// The map of its clusters.
+    map: Vec<u8>,
     /// Bytes of the end of its content behind it.
     tail: u64,
     /// Seconds, if it is a compact one.
@@ -77,6 +83,7 @@ impl<'a> Inodes<'a> {
             start: 0,
             xattrs: self.xattrs.inline(known.xattrs),
             body: None,
+            map: Vec::new(),
             tail: 0,
             compact: None,
         };
@@ -119,6 +126,7 @@ impl<'a> Inodes<'a> {
             start: 0,
             xattrs: self.xattrs.inline(XattrSet::NONE),
             body: None,
+            map: Vec::new(),
             tail: 0,
             compact: None,
         };
@@ -136,6 +144,11 @@ pub(super) fn tail_of(size: u64) -> u64 {
         tail if tail <= INLINE_MAX => tail,
         _ => 0,
     }
+}
+
+/// Tells how many blocks content takes, for `stat` only.
+fn told_blocks(blocks: u64) -> u64 {
+    blocks.min(u64::from(u32::MAX))
 }
 
 /// Tells a device's number as Linux packs it into 32 bits.
@@ -166,10 +179,9 @@ impl<'a> Inode<'a> {
             Body::Packed(_) => self.layout = Layout::Compressed,
             Body::Extents(extents) => {
                 self.layout = Layout::Compressed;
-                let blocks = content::stored(extents).div_ceil(BLOCK);
-                // for `stat` only
-                self.start = blocks.min(u64::from(u32::MAX));
+                self.start = told_blocks(extents::stored(extents).div_ceil(BLOCK));
             }
+            Body::Clusters(clusters) => self.start = told_blocks(clusters.blocks()),
         }
         self.body = Some(content.body);
     }
@@ -189,6 +201,19 @@ impl<'a> Inode<'a> {
             && u32::try_from(self.size).is_ok();
         let seconds = times.offset(self.meta.times.modified);
         self.compact = seconds.filter(|_| fits);
+        if let Some(Body::Clusters(clusters)) = &self.body {
+            let (form, map) = clusters.map(self.end());
+            self.layout = match form {
+                clusters::Form::Full => Layout::Compressed,
+                clusters::Form::Packed => Layout::CompressedPacked,
+            };
+            self.map = map;
+        }
+    }
+
+    /// Tells where the inode and its attributes end.
+    fn end(&self) -> u64 {
+        self.own_len() + self.xattrs.len() as u64
     }
 
     /// Tells the inode's own bytes.
@@ -201,16 +226,16 @@ impl<'a> Inode<'a> {
 
     /// Tells what it takes.
     pub(super) fn extent(&self) -> places::Extent {
-        let inode = self.own_len();
-        let end = inode + self.xattrs.len() as u64;
+        let end = self.end();
         let header = size_of::<MapHeader>() as u64;
         let map = match &self.body {
             Some(Body::Packed(_)) => end.next_multiple_of(header) + header - end,
-            Some(Body::Extents(extents)) => content::extents_len(end, self.size, extents.len()),
+            Some(Body::Extents(extents)) => extents::len(end, self.size, extents.len()),
+            Some(Body::Clusters(_)) => self.map.len() as u64,
             Some(Body::Flat(..)) | None => 0,
         };
         places::Extent {
-            inode,
+            inode: self.own_len(),
             fixed: end + map,
             tail: self.tail,
         }
@@ -234,8 +259,9 @@ impl<'a> Inode<'a> {
             Some(Body::Flat(_, end)) => bytes.extend_from_slice(end),
             Some(Body::Packed(offset)) => content::write_packed(*offset, &mut bytes),
             Some(Body::Extents(extents)) => {
-                content::write_extents(self.size, extents, &mut bytes);
+                extents::write(self.size, extents, &mut bytes);
             }
+            Some(Body::Clusters(_)) => bytes.extend_from_slice(&self.map),
             None => bytes.extend_from_slice(tail),
         }
         to.extend_from_slice(&bytes);

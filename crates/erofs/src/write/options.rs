@@ -2,17 +2,27 @@
 
 use std::str::FromStr;
 
-use model::{Error, Result};
+use model::{Error, Result, Tails};
 
 use super::BLOCK;
 use super::compression::Compression;
+use crate::Kernel;
 use crate::layout::compressed::CLUSTER_MAX;
+use crate::read::Algorithm;
+
+/// The shortest unit that is cut into clusters: the last cluster of each is not full, and not all
+/// of a block is.
+const UNIT_MIN: u32 = 1 << 20;
+
+/// The longest one, a bound on memory.
+pub(super) const UNIT_MAX: u32 = 4 << 20;
 
 /// How an image is written.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// Bytes of content that are encoded together: a power of two from 4 KiB to 1 MiB.
-    pub unit: u32,
+    /// A power of two from 4 KiB to 1 MiB: bytes of content that are encoded together; for kernels
+    /// that know clusters only, the most bytes that encoding together gives.
+    pub block_size: u32,
     /// The codec of content.
     pub compression: Compression,
     /// The oldest kernel that is to mount the image.
@@ -32,7 +42,7 @@ pub struct WriteOptions {
 impl Default for WriteOptions {
     fn default() -> Self {
         Self {
-            unit: 128 << 10,
+            block_size: 128 << 10,
             compression: Compression::default(),
             kernel: Kernel::default(),
             holes: true,
@@ -45,87 +55,80 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Fails with `Invalid` for what the format does not have, with `Unsupported` for what is not
-    /// written.
+    /// Fails with `Invalid` for what the format does not have, with `Unsupported` for what the kernel
+    /// does not know.
     pub(super) fn check(&self) -> Result<()> {
-        let unit = u64::from(self.unit);
-        if !unit.is_power_of_two() || !(BLOCK..=CLUSTER_MAX).contains(&unit) {
+        let size = u64::from(self.block_size);
+        if !size.is_power_of_two() || !(BLOCK..=CLUSTER_MAX).contains(&size) {
             return Err(Error::invalid(format!(
-                "block size {unit}: EROFS has powers of two from 4 KiB to 1 MiB"
+                "block size {size}: EROFS has powers of two from 4 KiB to 1 MiB"
             )));
         }
-        if self.compression != Compression::None && !self.kernel.knows_extents() {
+        let Some(algorithm) = self.compression.algorithm() else {
+            return Ok(());
+        };
+        let kernel = self.kernel;
+        let first = Kernel::first_with(algorithm);
+        if kernel < first {
+            let all = Algorithm::ALL.into_iter();
+            let known = all.filter(|&one| Kernel::first_with(one) <= kernel);
+            let known: Vec<_> = known.map(Algorithm::name).collect();
             return Err(Error::unsupported(format!(
-                "compressed images for Linux {} are not written, only for {FIRST_EXTENTS} and newer; \
-                 without compression (-C none) that kernel can mount the image",
-                self.kernel
+                "Linux {kernel} does not read {}, only {first} and newer do; it reads {}",
+                algorithm.name(),
+                known.join(", ")
+            )));
+        }
+        if size > BLOCK && !kernel.knows_big_clusters() {
+            return Err(Error::unsupported(format!(
+                "block size {size}: Linux {kernel} reads clusters of 4 KiB only, 5.13 and newer read \
+                 longer ones"
             )));
         }
         Ok(())
     }
-}
 
-/// A version of Linux that images can be made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kernel {
-    major: u16,
-    minor: u16,
-}
-
-/// The first version that reads extents, and times of compact inodes.
-const FIRST_EXTENTS: Kernel = Kernel::new(6, 15);
-
-/// The versions that can be named: those with long support or with a new feature of the format.
-const KERNELS: [Kernel; 10] = [
-    Kernel::new(5, 4),
-    Kernel::new(5, 10),
-    Kernel::new(5, 15),
-    Kernel::new(6, 1),
-    Kernel::new(6, 6),
-    Kernel::new(6, 10),
-    Kernel::new(6, 12),
-    FIRST_EXTENTS,
-    Kernel::new(6, 17),
-    Kernel::new(6, 18),
-];
-
-impl Kernel {
-    const fn new(major: u16, minor: u16) -> Self {
-        Self { major, minor }
+    /// Tells how content is stored.
+    pub(super) fn form(&self) -> Form {
+        let compressed = self.compression != Compression::None;
+        match self.kernel.knows_extents() {
+            true if compressed => Form::Extents,
+            false if compressed => Form::Clusters,
+            _ => Form::Plain,
+        }
     }
 
-    /// Tells whether the kernel reads extents that begin at any byte.
-    pub(super) fn knows_extents(self) -> bool {
-        self >= FIRST_EXTENTS
+    /// Tells the bytes of content that are cut off a file at a time.
+    pub(super) fn unit(&self) -> u32 {
+        match self.form() {
+            // nothing tells how content without holes was cut
+            Form::Plain if !self.kernel.knows_extents() => UNIT_MIN,
+            Form::Plain | Form::Extents => self.block_size,
+            Form::Clusters => self.block_size.saturating_mul(16).clamp(UNIT_MIN, UNIT_MAX),
+        }
+    }
+
+    /// Tells what becomes of the ends of files.
+    pub(super) fn tails(&self) -> Tails {
+        match self.form() {
+            Form::Plain => Tails::Alone,
+            Form::Extents => Tails::Small,
+            Form::Clusters if self.kernel.knows_fragments() => Tails::Shared,
+            Form::Clusters => Tails::Alone,
+        }
     }
 }
 
-impl Default for Kernel {
-    fn default() -> Self {
-        FIRST_EXTENTS
-    }
-}
-
-impl std::fmt::Display for Kernel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
-impl FromStr for Kernel {
-    type Err = Error;
-
-    /// Reads `6.15`.
-    fn from_str(text: &str) -> Result<Self> {
-        let known = KERNELS.iter().find(|kernel| kernel.to_string() == text);
-        known.copied().ok_or_else(|| {
-            let all: Vec<String> = KERNELS.iter().map(ToString::to_string).collect();
-            Error::invalid(format!(
-                "target kernel `{text}`: the choices are {}",
-                all.join(", ")
-            ))
-        })
-    }
+/// How content is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Form {
+    /// As it is; with holes by extents.
+    #[default]
+    Plain,
+    /// Each unit is encoded by itself and found by an extent.
+    Extents,
+    /// Units are cut into clusters of whole blocks, which are found by indexes.
+    Clusters,
 }
 
 /// The UUID of a volume.
@@ -186,17 +189,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_are_known_by_their_versions() {
-        let old: Kernel = "5.4".parse().unwrap();
-        let new: Kernel = "6.17".parse().unwrap();
-        assert!(!old.knows_extents() && new.knows_extents() && old < new);
-        for wrong in ["", "6", "6.14", "6.15.1", "newest"] {
-            assert!(wrong.parse::<Kernel>().is_err(), "{wrong}");
-        }
-        assert!(KERNELS.is_sorted());
-    }
-
-    #[test]
     fn uuids_and_labels_are_read() {
         let uuid: Uuid = "01234567-89ab-cdef-0123-456789ABCDEF".parse().unwrap();
         assert_eq!(uuid.0[..5], [0x01, 0x23, 0x45, 0x67, 0x89]);
@@ -217,25 +209,41 @@ mod tests {
 
     #[test]
     fn what_an_old_kernel_cannot_read_is_refused() {
-        let options = WriteOptions {
-            kernel: "6.12".parse().unwrap(),
-            ..WriteOptions::default()
-        };
-        assert_eq!(
-            options.check().unwrap_err().kind(),
-            model::Kind::Unsupported
-        );
-        let plain = WriteOptions {
-            compression: Compression::None,
-            ..options
-        };
-        plain.check().unwrap();
-        for unit in [0, 2048, 12_288, 2 << 20] {
+        let check = |kernel: &str, compression: &str, block_size| {
             let options = WriteOptions {
-                unit,
+                kernel: kernel.parse().unwrap(),
+                compression: compression.parse().unwrap(),
+                block_size,
                 ..WriteOptions::default()
             };
-            assert!(options.check().is_err(), "{unit}");
+            options.check().map_err(|error| error.kind())
+        };
+        for (kernel, compression, block_size) in [
+            ("5.4", "none", 1 << 20),
+            ("5.4", "lz4", 4096),
+            ("5.10", "lz4hc", 4096),
+            ("5.15", "lz4hc", 1 << 20),
+            ("6.1", "lzma", 1 << 20),
+            ("6.6", "deflate", 4096),
+            ("6.10", "zstd", 4096),
+        ] {
+            assert_eq!(check(kernel, compression, block_size), Ok(()), "{kernel}");
+        }
+        for (kernel, compression, block_size) in [
+            ("5.10", "lz4", 8192),
+            ("5.15", "lzma", 4096),
+            ("6.1", "deflate", 4096),
+            ("6.6", "zstd", 4096),
+        ] {
+            let refused = check(kernel, compression, block_size);
+            assert_eq!(refused, Err(model::Kind::Unsupported), "{kernel}");
+        }
+        for block_size in [0, 2048, 12_288, 2 << 20] {
+            let options = WriteOptions {
+                block_size,
+                ..WriteOptions::default()
+            };
+            assert!(options.check().is_err(), "{block_size}");
         }
     }
 }

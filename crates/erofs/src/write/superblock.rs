@@ -7,10 +7,12 @@ use model::{Error, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::options::{Uuid, WriteOptions};
+use super::options::{Form, Uuid, WriteOptions};
 use super::times::Times;
 use super::{BLOCK, BLOCK_BITS};
+use crate::layout::compressed::CLUSTER_MAX;
 use crate::layout::{MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
+use crate::read::Algorithm;
 
 /// What there is to tell.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +54,9 @@ pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u
         raw.root_nid = U64::new(facts.root);
         features |= incompat::BIT48 | incompat::ZERO_PADDING;
     } else {
+        if options.form() == Form::Clusters {
+            features |= incompat::ZERO_PADDING;
+        }
         let root = u16::try_from(facts.root).map_err(|_| too_large())?;
         raw.root_nid_or_blocks_high = U16::new(root);
     }
@@ -59,8 +64,12 @@ pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u
         raw.packed_nid = U64::new(packed);
         features |= incompat::FRAGMENTS;
     }
-    let config = options.compression.config(options.unit);
-    if let Some(algorithm) = options.compression.algorithm() {
+    let config = config(options);
+    if let Some(algorithm) = options
+        .compression
+        .algorithm()
+        .filter(|_| !config.is_empty())
+    {
         raw.algorithms = U16::new(1 << algorithm.number());
         features |= incompat::COMPR_CFGS;
     }
@@ -77,6 +86,21 @@ pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u
     raw.checksum = U32::new(crc32c(u32::MAX, checked));
     place(&mut block, &raw, len, &config)?;
     Ok(block)
+}
+
+/// Makes the configuration of the codec; none for images that kernels without configurations read.
+fn config(options: &WriteOptions) -> Vec<u8> {
+    let is_lz4 = options.compression.algorithm() == Some(Algorithm::Lz4);
+    let is_small = u64::from(options.block_size) == BLOCK;
+    match options.form() {
+        Form::Clusters if is_lz4 && is_small => Vec::new(),
+        Form::Clusters => options
+            .compression
+            .config(options.unit(), options.block_size),
+        Form::Plain | Form::Extents => options
+            .compression
+            .config(options.unit(), CLUSTER_MAX as u32),
+    }
 }
 
 /// Puts the superblock and the configuration of the codec into the first block.

@@ -1,7 +1,7 @@
 //! `ErofsWriter`: the `ImageWriter` of this format.
 //!
 //! In: blocks, tree and content map. Out: bytes to a sink whose beginning is written last: content, ends
-//! that had no other place, shared attributes, blocks of directories, inodes.
+//! that have no other place, shared attributes, blocks of directories, inodes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,24 +10,20 @@ use std::sync::Arc;
 use block::Sink;
 use model::{
     Block, Content, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, SegmentEncoder,
-    Summary, Tails, Tree,
+    Summary, Tree,
 };
 
-use super::compression::Compression;
-use super::content::{Placed, Units};
 use super::encoder::UnitEncoder;
 use super::inodes::{Inodes, tail_of};
-use super::options::WriteOptions;
+use super::options::{Form, WriteOptions};
 use super::out::Out;
 use super::places::{Places, order};
 use super::superblock::{Facts, first_block};
 use super::times::Times;
+use super::units::Units;
 use super::xattrs::{Dropped, Xattrs};
 use super::{BLOCK, INLINE_MAX, directories};
 use crate::layout::INODE_SLOT;
-
-/// The most bytes of ends of files that wait for their inodes in memory.
-const ENDS_MAX: usize = 256 << 20;
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
@@ -57,46 +53,23 @@ impl ErofsWriter {
     /// not written.
     pub fn new(sink: Box<dyn Sink>, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        let algorithm = options.compression.algorithm();
-        let units = Units {
-            unit: options.unit,
-            format: algorithm.map_or(0, |algorithm| u32::from(algorithm.number()) + 1),
-            ..Units::default()
-        };
         Ok(Self {
             out: Out::new(sink)?,
+            units: Units::new(&options),
             options,
-            units,
             raw_bytes: 0,
             block_bytes: 0,
         })
     }
 
-    fn is_compressed(&self) -> bool {
-        self.options.compression != Compression::None
-    }
-
-    /// Writes whole blocks of a unit that is not compressed and keeps its end back, if there is room.
-    fn put_plain(&mut self, number: u32, bytes: &[u8]) -> Result<()> {
-        let tail = bytes.len() % BLOCK as usize;
-        let room = ENDS_MAX.saturating_sub(self.units.ends.len());
-        let keeps = tail > 0 && tail as u64 <= INLINE_MAX && tail <= room;
-        let (body, end) = bytes.split_at(bytes.len() - if keeps { tail } else { 0 });
-        if keeps {
-            let start = self.units.ends.len() as u64;
-            self.units.end_starts.push((number, start));
-            self.units.ends.extend_from_slice(end);
-        }
-        self.out.write(body)?;
-        self.out.fill_block()?;
-        Ok(())
-    }
-
-    /// Writes what has no place behind inodes: ends of files with holes, and long targets of symlinks,
+    /// Writes what has no place behind inodes: ends of files that are not in rows of blocks, and long targets of symlinks,
     /// whose blocks it tells.
     fn write_late(&mut self, tree: &Tree, map: &ContentMap) -> Result<BTreeMap<NodeId, u64>> {
         let mut late = BTreeMap::new();
-        for (block, end) in self.units.ends_behind_holes(map)? {
+        for (block, end) in self.units.homeless_ends(map)? {
+            if self.options.form() == Form::Clusters {
+                self.out.fill_block()?;
+            }
             late.insert(block, self.out.offset);
             self.out.write(end)?;
         }
@@ -257,46 +230,29 @@ fn losses(dropped: Dropped) -> Vec<Loss> {
 impl ImageWriter for ErofsWriter {
     fn geometry(&self) -> Geometry {
         Geometry::PerFile {
-            unit: self.options.unit,
-            tails: match self.is_compressed() {
-                true => Tails::Small,
-                false => Tails::Alone,
-            },
+            unit: self.options.unit(),
+            tails: self.options.tails(),
             holes: self.options.holes && self.options.kernel.knows_extents(),
         }
     }
 
     fn encoder(&self) -> Arc<dyn SegmentEncoder> {
+        let is_cut = self.options.form() == Form::Clusters;
         Arc::new(UnitEncoder {
             compression: self.options.compression.clone(),
-            unit: self.options.unit,
+            unit: self.options.unit(),
+            cluster: is_cut.then_some(self.options.block_size),
         })
     }
 
     fn put(&mut self, block: Block) -> Result<()> {
-        let (number, expected) = (block.sequence, self.units.placed.len());
-        if number as usize != expected {
-            return Err(Error::invalid(format!(
-                "block {number} was put where {expected} is next"
-            )));
-        }
-        let stored = block.bytes.len() as u32;
-        if block.raw_len > self.options.unit || stored > block.raw_len || stored == 0 {
-            return Err(Error::invalid(format!(
-                "block {number}: {stored} bytes for {}, in an image with units of {}",
-                block.raw_len, self.options.unit
-            )));
-        }
+        let now = self.units.take(&block)?;
         let start = self.out.offset;
-        match self.is_compressed() {
-            true => self.out.write(&block.bytes)?,
-            false => self.put_plain(number, &block.bytes)?,
+        self.out.write(block.bytes.get(..now).unwrap_or_default())?;
+        if self.options.form() != Form::Extents {
+            self.out.fill_block()?;
         }
-        self.units.placed.push(Placed {
-            start,
-            stored: (self.out.offset - start) as u32,
-            raw: block.raw_len,
-        });
+        self.units.place(start, self.out.offset, block.raw_len);
         self.raw_bytes += u64::from(block.raw_len);
         self.block_bytes += self.out.offset - start;
         Ok(())
@@ -323,7 +279,9 @@ mod tests {
     use model::{BlockId, Category, MapExtent, Segment};
 
     use super::*;
+    use crate::write::Compression;
     use crate::write::content::Body;
+    use crate::write::units::ENDS_MAX;
 
     #[test]
     fn ends_that_find_no_room_in_memory_get_blocks() {

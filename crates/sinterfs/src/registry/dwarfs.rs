@@ -11,7 +11,10 @@ use dwarfs::rewrite::{self, BlockRules, MetadataRule, Rebuild, Selection};
 use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
 use model::{Image, ImageWriter, Loss, Observer, Result};
 
-use super::{Asked, Bid, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten};
+use super::{
+    Asked, Bid, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten,
+    VolumeOptions,
+};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
 use crate::levels::{self, Level};
@@ -72,8 +75,8 @@ impl Format for DwarfsFormat {
         })
     }
 
-    fn level(&self, level: u8) -> &'static Level {
-        levels::of(&levels::DWARFS, level)
+    fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
+        Ok(levels::of(&levels::DWARFS, level))
     }
 
     fn knows(&self, option: Asked) -> bool {

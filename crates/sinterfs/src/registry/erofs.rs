@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use ::build::Categorizers;
 use block::{FileSource, ReadAt, Sink};
+use erofs::Kernel;
 use erofs::composefs::{Composefs, Objects};
 use erofs::read::{Algorithm, Erofs, Slot};
 use erofs::write::{ErofsWriter, WriteOptions};
 use model::{Error, Image, ImageWriter, Observer, Result};
 
-use super::{Asked, Bid, CODE_AND_TEXT, CreateOptions, Format, Handle};
+use super::{Asked, Bid, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
 use crate::levels::{self, Level};
@@ -79,8 +80,12 @@ impl Format for ErofsFormat {
         })
     }
 
-    fn level(&self, level: u8) -> &'static Level {
-        levels::of(&levels::EROFS, level)
+    fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level> {
+        let kernel = kernel(volume)?;
+        let [rows @ .., (_, oldest)] = &levels::EROFS;
+        let known = |first: (u16, u16)| (kernel.major, kernel.minor) >= first;
+        let row = rows.iter().find(|(first, _)| known(*first));
+        Ok(levels::of(row.map_or(oldest, |(_, levels)| levels), level))
     }
 
     fn categorizers(&self) -> Categorizers {
@@ -103,19 +108,20 @@ impl Format for ErofsFormat {
     }
 }
 
+/// Tells the oldest kernel that is to mount an image.
+fn kernel(volume: &VolumeOptions) -> Result<Kernel> {
+    let asked = volume.target_kernel.as_deref();
+    asked.map_or(Ok(Kernel::default()), str::parse)
+}
+
 fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
     let volume = &options.volume;
-    let kernel = volume
-        .target_kernel
-        .as_deref()
-        .map(str::parse)
-        .transpose()?;
     let label = volume.label.as_deref().map(str::parse).transpose()?;
     Ok(WriteOptions {
         // one that is too large is refused as such
-        unit: u32::try_from(options.block_size).unwrap_or(u32::MAX),
+        block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
         compression: options.compression.parse()?,
-        kernel: kernel.unwrap_or_default(),
+        kernel: kernel(volume)?,
         holes: !options.per_file.no_holes,
         xattrs: !options.per_file.no_xattrs,
         made: options.create_timestamp,
@@ -232,6 +238,10 @@ fn details(image: &Erofs) -> Details {
         add("composefs version", u64::from(version).into());
     }
     add("features", texts(superblock.features()));
+    add(
+        "oldest Linux",
+        Kernel::oldest_for(superblock).to_string().into(),
+    );
     add("checksum", superblock.checksum.is_some().into());
     let used = superblock.configs.clone();
     let algorithms = Algorithm::ALL.into_iter().filter(|one| used.has(*one));

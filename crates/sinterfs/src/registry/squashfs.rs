@@ -10,7 +10,7 @@ use squashfs::layout::Flags;
 use squashfs::read::{CompressorOptions, Offset, Order, Squashfs, locate, starts_with_magic};
 use squashfs::write::{Parts, SquashfsWriter, WriteOptions};
 
-use super::{Asked, Bid, CODE_AND_TEXT, CreateOptions, Format, Handle};
+use super::{Asked, Bid, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
 use crate::levels::{self, Level};
@@ -66,8 +66,8 @@ impl Format for SquashfsFormat {
         })
     }
 
-    fn level(&self, level: u8) -> &'static Level {
-        levels::of(&levels::SQUASHFS, level)
+    fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
+        Ok(levels::of(&levels::SQUASHFS, level))
     }
 
     fn categorizers(&self) -> Categorizers {

@@ -15,7 +15,7 @@ const MAX_CONTENT: usize = 1 << 21;
 const MAX_CODE: usize = 1 << 16;
 
 /// More than the code of one symbol.
-const SYMBOL_ROOM: usize = 32;
+pub(super) const SYMBOL_ROOM: usize = 32;
 
 /// What must be reset before the next chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

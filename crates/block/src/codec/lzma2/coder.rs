@@ -35,7 +35,7 @@ impl Symbol {
 }
 
 /// The encoder's half of a codec: all that a decoder mirrors, and the range code.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Coder {
     pub(super) properties: Properties,
     pub(super) model: Model,

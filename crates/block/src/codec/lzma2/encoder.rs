@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** what a thread encoded before does not show in the result.
 
+mod micro;
+
 use std::cell::RefCell;
 
 use model::{Error, Result};
@@ -36,6 +38,16 @@ pub(in super::super) struct Options {
     pub(in super::super) pb: u32,
 }
 
+impl Options {
+    fn properties(self) -> Properties {
+        Properties {
+            lc: self.lc,
+            lp: self.lp,
+            pb: self.pb,
+        }
+    }
+}
+
 thread_local! {
     /// Tables are dear to make, so each thread keeps its own.
     static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new(MAX_SLICE));
@@ -60,6 +72,20 @@ pub(in super::super) fn encode(
     }
 }
 
+/// Encodes as much of a block of up to `MAX_SLICE` bytes as gives one code of at most `room` bytes,
+/// without chunks and an end mark; tells how much that is. The longest distance is `reach`.
+pub(in super::super) fn fill(
+    block: &[u8],
+    options: Options,
+    reach: u32,
+    room: usize,
+) -> (usize, Vec<u8>) {
+    let effort = effort::of_level(options.level);
+    let block = block.get(..MAX_SLICE).unwrap_or(block);
+    ENCODER
+        .with_borrow_mut(|encoder| encoder.fill(block, effort, options.properties(), reach, room))
+}
+
 /// Makes the stream of a block that is converted already.
 pub(super) fn stream(
     block: &[u8],
@@ -69,15 +95,10 @@ pub(super) fn stream(
 ) -> Vec<u8> {
     let reach = block.len().min(MAX_SLICE);
     let dict = container::Dictionary::for_block(reach, options.dict);
-    let properties = Properties {
-        lc: options.lc,
-        lp: options.lp,
-        pb: options.pb,
-    };
     let effort = effort::of_level(options.level);
     let out = container::start(dict, bcj.map(bcj::id));
     let mut out = ENCODER.with_borrow_mut(|encoder| {
-        encoder.encode(converted, effort, properties, dict.bytes(), out)
+        encoder.encode(converted, effort, options.properties(), dict.bytes(), out)
     });
     container::finish(&mut out, block);
     out.shrink_to_fit();

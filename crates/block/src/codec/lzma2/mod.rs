@@ -29,7 +29,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub(super) use encoder::{Options, encode};
+pub(super) use encoder::{Options, encode, fill};
 
 /// Tells whether a branch converter changes anything in a block.
 pub(super) fn changes(bcj: super::Bcj, block: &[u8]) -> bool {

@@ -19,7 +19,7 @@ const NARROW: u32 = 1 << 24;
 const FLUSH: usize = 5;
 
 /// A range encoder with its output.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct RangeEncoder {
     low: u64,
     range: u32,

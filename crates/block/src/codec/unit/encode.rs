@@ -8,6 +8,7 @@
 
 pub mod lzma;
 pub mod lzo;
+pub mod micro_lzma;
 pub mod xz;
 pub mod zlib;
 
@@ -28,9 +29,27 @@ pub fn lz4_hc(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
     Ok(smaller(lz4::encode_hc(raw, level)?, raw))
 }
 
+/// Encodes as much of `raw`, which is not empty, as fills an LZ4 block of at most `room` bytes, with the
+/// fast method; tells how much that is.
+pub fn lz4_fill(raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
+    lz4::fill(raw, room)
+}
+
+/// Encodes as much of `raw`, which is not empty, as fills an LZ4 block of at most `room` bytes, with the
+/// high-compression method; tells how much that is.
+pub fn lz4_hc_fill(raw: &[u8], room: usize, level: i32) -> Result<(usize, Vec<u8>)> {
+    lz4::fill_hc(raw, room, level)
+}
+
 /// Encodes into a zstd frame with a content size and without a checksum.
 pub fn zstd(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
     Ok(smaller(zstd::encode(raw, level, None, false)?, raw))
+}
+
+/// Encodes into such a frame whose window is no longer than a power of two.
+pub fn zstd_window(raw: &[u8], level: i32, window: u32) -> Result<Option<Vec<u8>>> {
+    let window = (raw.len() > 1 << window).then_some(window);
+    Ok(smaller(zstd::encode(raw, level, window, false)?, raw))
 }
 
 fn smaller(encoded: Vec<u8>, raw: &[u8]) -> Option<Vec<u8>> {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::codec::Bcj;
+use crate::codec::unit::UnitCodec;
 
 fn samples() -> Vec<Vec<u8>> {
     let text = b"All that is gold does not glitter, not all those who wander are lost. ";
@@ -62,6 +63,45 @@ fn zlib_streams_decode() {
     }
     assert!(zlib::encode(b"abc", 0).is_err());
     assert!(zlib::encode(b"abc", 13).is_err());
+}
+
+#[test]
+fn lz4_and_micro_lzma_fill_the_room() {
+    let text = samples().remove(1);
+    let mixed = [&text[..30_000], &noise(5000), &text[..30_000]].concat();
+    for raw in [text, mixed] {
+        for room in [64, 600, 4096, 20_000] {
+            let filled = [
+                (UnitCodec::Lz4, lz4_fill(&raw, room).unwrap()),
+                (UnitCodec::Lz4, lz4_hc_fill(&raw, room, 9).unwrap()),
+                (
+                    UnitCodec::MicroLzma,
+                    micro_lzma::fill(&raw, room, 3, 1 << 20),
+                ),
+                (UnitCodec::MicroLzma, micro_lzma::fill(&raw, room, 7, 4096)),
+            ];
+            for (codec, (taken, stream)) in filled {
+                assert!(stream.len() <= room && taken <= raw.len(), "{codec:?}");
+                assert!(taken == raw.len() || stream.len() + 24 > room, "{codec:?}");
+                let mut decoded = vec![0; taken];
+                assert_eq!(codec.decode(&stream, &mut decoded).unwrap(), taken);
+                assert_eq!(decoded, raw[..taken], "{codec:?} {room}");
+            }
+        }
+    }
+}
+
+#[test]
+fn micro_lzma_is_smaller_or_nothing() {
+    for raw in samples() {
+        let stream = micro_lzma::encode(&raw, 6, 1 << 20).unwrap();
+        let mut decoded = vec![0; raw.len()];
+        UnitCodec::MicroLzma.decode(&stream, &mut decoded).unwrap();
+        assert!(decoded == raw && stream.len() < raw.len());
+    }
+    assert!(micro_lzma::encode(&noise(5000), 6, 1 << 20).is_none());
+    assert!(micro_lzma::encode(b"abcdef", 6, 1 << 20).is_none());
+    assert_eq!(micro_lzma::fill(b"", 100, 1, 4096), (0, Vec::new()));
 }
 
 #[test]

@@ -1,0 +1,280 @@
+//! Maps of clusters: content in whole blocks, found by an index for each block of the file.
+//!
+//! In: clusters of a file in their order. Out: what follows its inode, packed indexes where these can tell
+//! it, else full ones. **Invariant:** no two clusters begin in one logical cluster, which is a block.
+//! Format: `docs/formats/erofs.md`, "Where content is", "Clusters".
+
+use model::{Error, Result};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32};
+
+use super::{BLOCK, BLOCK_BITS};
+use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
+
+mod packs;
+
+/// Bytes of the header of a map.
+const HEADER: u64 = size_of::<MapHeader>() as u64;
+
+/// The clusters of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Clusters {
+    heads: Vec<Head>,
+    /// Bytes of content so far.
+    size: u64,
+    /// Where the last of them are in the packed inode.
+    fragment: Option<u64>,
+    /// The algorithm's number.
+    algorithm: u8,
+    /// Whether clusters may have several blocks.
+    big: bool,
+}
+
+/// Where a cluster begins, in the file and in the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Head {
+    start: u64,
+    block: u32,
+    blocks: u16,
+    kind: ClusterType,
+}
+
+/// What the index of a logical cluster tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Index {
+    /// A cluster begins at a byte of it.
+    Head { offset: u16, head: Head },
+    /// None begins: the distance to the one before, and to the next or the end.
+    Behind { back: u16, forth: u16 },
+    /// None begins, but one did in the index before, and has so many blocks.
+    Blocks { blocks: u16, forth: u16 },
+}
+
+/// How indexes are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Full,
+    Packed,
+}
+
+impl Clusters {
+    /// Starts with no content.
+    pub(super) fn new(algorithm: u8, big: bool) -> Self {
+        Self {
+            heads: Vec::new(),
+            size: 0,
+            fragment: None,
+            algorithm,
+            big,
+        }
+    }
+
+    /// Adds content that is stored in blocks, encoded if these are less.
+    pub(super) fn push(&mut self, raw: u32, block: u64, stored: u32) -> Result<()> {
+        let block = u32::try_from(block).map_err(|_| Error::limit("an image of 16 TiB or more"))?;
+        let kind = match raw > stored {
+            true => ClusterType::Head1,
+            false => ClusterType::Plain,
+        };
+        let blocks = (u64::from(stored) / BLOCK) as u16;
+        self.add(
+            raw,
+            Head {
+                start: self.size,
+                block,
+                blocks,
+                kind,
+            },
+        )
+    }
+
+    /// Adds the end of the content, which is in the packed inode.
+    pub(super) fn end_in_packed(&mut self, raw: u32, offset: u64) -> Result<()> {
+        self.fragment = Some(offset);
+        // full indexes have the high bits of the offset in place of a block
+        let block = (offset >> 32) as u32;
+        self.add(
+            raw,
+            Head {
+                start: self.size,
+                block,
+                blocks: 0,
+                kind: ClusterType::Head1,
+            },
+        )
+    }
+
+    fn add(&mut self, raw: u32, head: Head) -> Result<()> {
+        let last = self.heads.last();
+        if last.is_some_and(|last| last.start / BLOCK == head.start / BLOCK) {
+            return Err(Error::invalid("two clusters begin in one block"));
+        }
+        self.heads.push(head);
+        self.size += u64::from(raw);
+        Ok(())
+    }
+
+    /// Tells the blocks of all clusters.
+    pub(super) fn blocks(&self) -> u64 {
+        self.heads.iter().map(|head| u64::from(head.blocks)).sum()
+    }
+
+    /// Makes what follows an inode that ends at a multiple of 4.
+    pub(super) fn map(&self, from: u64) -> (Form, Vec<u8>) {
+        let table = from.next_multiple_of(HEADER) + HEADER;
+        let packed = packs::of(self, table);
+        let form = packed.as_ref().map_or(Form::Full, |_| Form::Packed);
+        let (advise, indexes) = match packed {
+            Some((advise, packs)) => (advise, packs),
+            None => (0, self.full()),
+        };
+        let mut bytes = vec![0; (table - HEADER - from) as usize];
+        bytes.extend_from_slice(self.header(form, advise).as_bytes());
+        bytes.extend_from_slice(&indexes);
+        (form, bytes)
+    }
+
+    fn header(&self, form: Form, mut advise: u16) -> MapHeader {
+        if self.big {
+            advise |= advise::BIG_CLUSTER_1;
+            if form == Form::Packed {
+                // kernels want both or none there
+                advise |= advise::BIG_CLUSTER_2;
+            }
+        }
+        if self.fragment.is_some() {
+            advise |= advise::FRAGMENT;
+        }
+        MapHeader {
+            low: U32::new((self.fragment.unwrap_or(0) & u64::from(u32::MAX)) as u32),
+            advise: U16::new(advise),
+            algorithms: self.algorithm,
+            cluster_bits: 0,
+        }
+    }
+
+    /// Makes the head that stands where content ends within a logical cluster in which none begins: without
+    /// it kernels would take the last cluster for longer than it is.
+    fn terminator(&self) -> Option<Head> {
+        let begins = |head: &Head| head.start / BLOCK == self.size / BLOCK;
+        let is_needed = !self.size.is_multiple_of(BLOCK) && !self.heads.last().is_some_and(begins);
+        is_needed.then_some(Head {
+            start: self.size,
+            block: 0,
+            blocks: 0,
+            kind: ClusterType::Plain,
+        })
+    }
+
+    /// Lists the index of each logical cluster.
+    fn indexes(&self) -> impl Iterator<Item = Index> {
+        let mut next = self
+            .heads
+            .iter()
+            .copied()
+            .chain(self.terminator())
+            .peekable();
+        let mut last = (0, 0);
+        let end = self.size.div_ceil(BLOCK);
+        (0..end).map(move |number| {
+            if let Some(head) = next.next_if(|head| head.start / BLOCK == number) {
+                last = (number, head.blocks);
+                let offset = (head.start % BLOCK) as u16;
+                return Index::Head { offset, head };
+            }
+            // a cluster has `UNIT_MAX` bytes at most
+            let back = (number - last.0) as u16;
+            let forth = (next.peek().map_or(end, |head| head.start / BLOCK) - number) as u16;
+            match back == 1 && self.big {
+                true => Index::Blocks {
+                    blocks: last.1,
+                    forth,
+                },
+                false => Index::Behind { back, forth },
+            }
+        })
+    }
+
+    /// Makes full indexes.
+    fn full(&self) -> Vec<u8> {
+        let mut bytes = vec![0; MapHeader::FULL_PADDING as usize];
+        for index in self.indexes() {
+            let distances = |back: u16, forth: u16| u32::from(back) | u32::from(forth) << 16;
+            let (kind, offset, block) = match index {
+                Index::Head { offset, head } => (head.kind, offset, head.block),
+                Index::Behind { back, forth } => (ClusterType::NonHead, 0, distances(back, forth)),
+                Index::Blocks { blocks, forth } => {
+                    let back = blocks | ClusterIndex::BLOCK_COUNT;
+                    (ClusterType::NonHead, 0, distances(back, forth))
+                }
+            };
+            let raw = ClusterIndex {
+                advise: U16::new(kind.bits()),
+                offset: U16::new(offset),
+                block: U32::new(block),
+            };
+            bytes.extend_from_slice(raw.as_bytes());
+        }
+        bytes
+    }
+}
+
+const _: () = assert!(super::options::UNIT_MAX >> BLOCK_BITS < ClusterIndex::BLOCK_COUNT as u32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(big: bool, parts: &[(u32, u64, u32)]) -> Clusters {
+        let mut clusters = Clusters::new(0, big);
+        for &(raw, block, stored) in parts {
+            clusters.push(raw, block, stored).unwrap();
+        }
+        clusters
+    }
+
+    #[test]
+    fn a_map_is_packed_where_blocks_follow_each_other() {
+        let (form, bytes) = map(false, &[(9000, 7, 4096), (3288, 8, 4096)]).map(32);
+        assert_eq!(form, Form::Packed);
+        let header = [0, 0, 0, 0, 0, 0, 0, 0];
+        // a head at 0; behind it by 1; a head at 808 of block 2, from block 7 on
+        let first = [0x00, 0x10, 0x01, 0x20, 6, 0, 0, 0];
+        let second = [0x28, 0x03, 0, 0, 7, 0, 0, 0];
+        assert_eq!(bytes, [header, first, second].concat());
+        let (form, bytes) = map(false, &[(4096, 7, 4096), (9000, 9, 4096)]).map(36);
+        assert_eq!((form, bytes.len()), (Form::Full, 4 + 16 + 4 * 8));
+        // the content ends at 808 of a block in which no cluster begins
+        assert_eq!(bytes[4 + 16 + 3 * 8..], [0, 0, 0x28, 3, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn large_packs_begin_at_their_alignment() {
+        let parts: Vec<_> = (0..40).map(|n| (6000, 100 + n, 4096)).collect();
+        let (form, bytes) = map(true, &parts).map(32);
+        // 6 before, 48 in large packs, 5 behind
+        assert_eq!((form, bytes.len()), (Form::Packed, 8 + 24 + 3 * 32 + 24));
+        let advise = advise::COMPACTED_2B | advise::BIG_CLUSTER_1 | advise::BIG_CLUSTER_2;
+        assert_eq!(bytes[4..6], advise.to_le_bytes());
+    }
+
+    #[test]
+    fn an_end_in_the_packed_inode_may_be_far_away() {
+        let mut near = map(true, &[(1 << 20, 5, 8192)]);
+        near.end_in_packed(5000, 0x1234).unwrap();
+        let (form, bytes) = near.map(32);
+        assert_eq!((form, &bytes[..4]), (Form::Packed, &[0x34, 0x12, 0, 0][..]));
+        let mut far = map(true, &[(1 << 20, 5, 8192)]);
+        far.end_in_packed(5000, 7 << 32 | 0x1234).unwrap();
+        let (form, bytes) = far.map(32);
+        assert_eq!((form, &bytes[..4]), (Form::Full, &[0x34, 0x12, 0, 0][..]));
+        let head = &bytes[16 + 256 * 8..][..8];
+        assert_eq!(head, [1, 0, 0, 0, 7, 0, 0, 0]);
+    }
+
+    #[test]
+    fn two_clusters_cannot_begin_in_one_block() {
+        let mut clusters = map(false, &[(10, 5, 4096)]);
+        assert!(clusters.push(10, 6, 4096).is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! What was put: where each unit is, the clusters it was cut into, and ends that wait for their inodes.
+//!
+//! In: blocks in sequence. Out: what becomes of a unit by its number. **Invariant:** a unit is taken whole and
+//! once; memory is 16 bytes for each, 8 for each cluster, and `ENDS_MAX`.
+
+use std::collections::BTreeMap;
+
+use model::{Block, Error, Piece, Result, Tails};
+
+use super::options::{Form, WriteOptions};
+use super::{BLOCK, INLINE_MAX};
+use crate::read::Algorithm;
+
+/// The most bytes of ends of files that wait for their inodes in memory.
+pub(super) const ENDS_MAX: usize = 256 << 20;
+
+/// A unit in the image.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    /// Where it begins.
+    pub(super) start: u64,
+    /// Stored bytes, without an end that was kept back.
+    pub(super) stored: u32,
+    /// Bytes of content.
+    pub(super) raw: u32,
+}
+
+const _: () = assert!(size_of::<Placed>() == 16);
+
+/// All units, and how files are made of them.
+#[derive(Debug)]
+pub(super) struct Units {
+    pub(super) placed: Vec<Placed>,
+    pub(super) form: Form,
+    /// What is in fragments.
+    pub(super) tails: Tails,
+    /// Bytes of a whole unit.
+    pub(super) unit: u32,
+    pub(super) algorithm: Option<Algorithm>,
+    /// Whether clusters may have several blocks.
+    pub(super) big: bool,
+    /// The clusters of all units that were cut.
+    pieces: Vec<Piece>,
+    /// The units that were cut, and where their clusters begin in `pieces`.
+    piece_starts: Vec<(u32, u32)>,
+    /// Ends of content that will be behind inodes, one after the other.
+    pub(super) ends: Vec<u8>,
+    /// The units that have such ends, and where they begin in `ends`.
+    end_starts: Vec<(u32, u64)>,
+    /// Where ends were written after all that have no place behind an inode.
+    pub(super) late: BTreeMap<u32, u64>,
+    /// The units that are fragments, and where they are in the packed inode.
+    pub(super) packed: Vec<(u32, u64)>,
+}
+
+impl Units {
+    /// Starts with none.
+    pub(super) fn new(options: &WriteOptions) -> Self {
+        Self {
+            placed: Vec::new(),
+            form: options.form(),
+            tails: options.tails(),
+            unit: options.unit(),
+            algorithm: options.compression.algorithm(),
+            big: u64::from(options.block_size) > BLOCK,
+            pieces: Vec::new(),
+            piece_starts: Vec::new(),
+            ends: Vec::new(),
+            end_starts: Vec::new(),
+            late: BTreeMap::new(),
+            packed: Vec::new(),
+        }
+    }
+
+    /// Takes the next unit and tells how many of its bytes are to be written now: not those of an end that
+    /// will be behind an inode.
+    pub(super) fn take(&mut self, block: &Block) -> Result<usize> {
+        let (number, expected) = (block.sequence, self.placed.len());
+        if number as usize != expected {
+            return Err(Error::invalid(format!(
+                "block {number} was put where {expected} is next"
+            )));
+        }
+        let stored = block.bytes.len();
+        if block.raw_len > self.unit || stored == 0 || !is_whole(block) {
+            return Err(Error::invalid(format!(
+                "block {number}: {stored} bytes for {}, in an image with units of {}",
+                block.raw_len, self.unit
+            )));
+        }
+        if !block.pieces.is_empty() {
+            let start = u32::try_from(self.pieces.len());
+            let start = start.map_err(|_| Error::limit("an image of 16 TiB or more"))?;
+            self.piece_starts.push((number, start));
+            self.pieces.extend_from_slice(&block.pieces);
+            return Ok(stored);
+        }
+        Ok(match self.tails {
+            Tails::Alone => stored - self.keep_end(number, &block.bytes),
+            Tails::Small | Tails::Shared => stored,
+        })
+    }
+
+    /// Keeps the end of a unit that is not compressed, if there is room, and tells its length.
+    fn keep_end(&mut self, number: u32, bytes: &[u8]) -> usize {
+        let tail = bytes.len() % BLOCK as usize;
+        let room = ENDS_MAX.saturating_sub(self.ends.len());
+        if tail == 0 || tail as u64 > INLINE_MAX || tail > room {
+            return 0;
+        }
+        let (_, end) = bytes.split_at(bytes.len() - tail);
+        self.end_starts.push((number, self.ends.len() as u64));
+        self.ends.extend_from_slice(end);
+        tail
+    }
+
+    /// Says where the unit that was taken was written.
+    pub(super) fn place(&mut self, start: u64, end: u64, raw: u32) {
+        self.placed.push(Placed {
+            start,
+            stored: (end - start) as u32,
+            raw,
+        });
+    }
+
+    /// Tells the clusters of a unit; none if it was not cut.
+    pub(super) fn pieces(&self, block: u32) -> &[Piece] {
+        let starts = &self.piece_starts;
+        let Ok(at) = starts.binary_search_by_key(&block, |entry| entry.0) else {
+            return &[];
+        };
+        let start = |at: usize| starts.get(at).map(|entry| entry.1 as usize);
+        let end = start(at + 1).unwrap_or(self.pieces.len());
+        let range = start(at).unwrap_or(end)..end;
+        self.pieces.get(range).unwrap_or_default()
+    }
+
+    /// Tells the end of a unit that was kept back; empty if there is none.
+    pub(super) fn end(&self, block: u32) -> Result<&[u8]> {
+        let Ok(at) = self
+            .end_starts
+            .binary_search_by_key(&block, |entry| entry.0)
+        else {
+            return Ok(&[]);
+        };
+        let start = self.end_starts.get(at).map_or(0, |entry| entry.1);
+        let len = u64::from(self.placed(block)?.raw) % BLOCK;
+        let start = usize::try_from(start).map_err(|_| super::content::wrong())?;
+        let end = self
+            .ends
+            .get(start..)
+            .and_then(|rest| rest.get(..len as usize));
+        end.ok_or_else(super::content::wrong)
+    }
+
+    pub(super) fn placed(&self, block: u32) -> Result<&Placed> {
+        let placed = self.placed.get(block as usize);
+        placed.ok_or_else(|| Error::invalid(format!("the map has block {block}, never put")))
+    }
+}
+
+/// Tells whether a block's pieces are all of it, what fills it up among them; or, if it has none, whether
+/// it is no longer than what it holds.
+fn is_whole(block: &Block) -> bool {
+    let (raw, stored) = (u64::from(block.raw_len), block.bytes.len() as u64);
+    let sum = |part: fn(&Piece) -> u32| -> u64 {
+        let parts = block.pieces.iter().map(part);
+        parts.map(u64::from).sum()
+    };
+    match block.pieces.is_empty() {
+        true => stored <= raw,
+        false => sum(|piece| piece.stored_len) == stored && sum(|piece| piece.raw_len) >= raw,
+    }
+}
