@@ -44,7 +44,7 @@ pub(crate) struct Needs {
 pub(crate) struct Budget {
     /// Threads for everything but encoding.
     pub threads: usize,
-    /// Threads that encode.
+    /// Threads that encode blocks of their own.
     pub workers: usize,
     /// Segments between the segment stage and the image.
     pub in_flight: usize,

@@ -1,4 +1,4 @@
-//! Encodes segments on worker threads.
+//! Encodes segments on worker threads, which share what takes long.
 //!
 //! Enters segments in any order; leaves encoded blocks, or the first error, for `commit`.
 //! **Invariant:** a worker ends when there are no more segments, when nobody takes blocks any
@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
-use model::{Block, Error, Observer, Result, Segment, SegmentEncoder, Stage, Tally};
+use model::{Block, Error, Observer, Result, Segment, SegmentEncoder, Spare, Stage, Tally};
 
 use crate::threads;
 
@@ -15,15 +15,18 @@ use crate::threads;
 pub(crate) fn encode(
     encoder: &dyn SegmentEncoder,
     segments: &Receiver<Segment>,
+    spare: &Spare,
     blocks: &Sender<Result<Block>>,
     stop: &AtomicBool,
     observer: &dyn Observer,
 ) {
-    for segment in segments {
+    while let Ok(segment) = spare.during(|| segments.recv()) {
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let result = threads::guard("compress", || encode_one(encoder, &segment, observer));
+        let result = threads::guard("compress", || {
+            encode_one(encoder, &segment, spare, observer)
+        });
         let failed = result.is_err();
         drop(segment);
         if blocks.send(result).is_err() || failed {
@@ -35,9 +38,10 @@ pub(crate) fn encode(
 fn encode_one(
     encoder: &dyn SegmentEncoder,
     segment: &Segment,
+    spare: &Spare,
     observer: &dyn Observer,
 ) -> Result<Block> {
-    let block = encoder.encode(segment)?;
+    let block = encoder.encode(segment, spare)?;
     if block.sequence != segment.sequence || block.raw_len as usize != segment.data.len() {
         return Err(Error::invalid(
             "the encoder returned another block than it was given",

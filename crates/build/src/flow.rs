@@ -9,7 +9,8 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use model::{
-    Error, ImageWriter, Kind, NodeId, Observer, Result, Segment, SegmentEncoder, Stage, Tally,
+    Error, ImageWriter, Kind, NodeId, Observer, Result, Segment, SegmentEncoder, Spare, Stage,
+    Tally,
 };
 
 use crate::budget::Budget;
@@ -53,8 +54,9 @@ pub(crate) fn store(
     let ahead = Readahead::new();
     let stop = AtomicBool::new(false);
     let (workers, in_flight) = (budget.workers, budget.in_flight);
+    let spare = Spare::new(budget.threads.saturating_sub(workers));
     std::thread::scope(|scope| {
-        let (ahead, stop) = (&ahead, &stop);
+        let (ahead, stop, spare) = (&ahead, &stop, &spare);
         let _ends_with_us = OnDrop(|| {
             stop.store(true, Ordering::Relaxed);
             ahead.close();
@@ -71,7 +73,7 @@ pub(crate) fn store(
         for _ in 0..workers {
             let (segments, blocks) = (segment_rx.clone(), block_tx.clone());
             spawn(scope, "compress", move || {
-                encode(encoder, &segments, &blocks, stop, observer);
+                encode(encoder, &segments, spare, &blocks, stop, observer);
             })?;
         }
         drop((segment_rx, block_tx));

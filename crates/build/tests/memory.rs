@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::{
     Block, Content, ContentMap, Extent, ExtentSource, FileContent, Geometry, ImageWriter, Meta,
-    NodeId, Observer, Quiet, Result, Segment, SegmentEncoder, Source, Summary, Tails, Tree,
+    NodeId, Observer, Quiet, Result, Segment, SegmentEncoder, Source, Spare, Summary, Tails, Tree,
     TreeBuilder,
 };
 use sinterfs_build::{Options, build};
@@ -24,7 +24,7 @@ const BESIDES: u64 = 24 * MIB;
 struct Small;
 
 impl SegmentEncoder for Small {
-    fn encode(&self, segment: &Segment) -> Result<Block> {
+    fn encode(&self, segment: &Segment, _spare: &Spare) -> Result<Block> {
         if segment.sequence % 1000 == 7 {
             std::thread::sleep(Duration::from_millis(20));
         }

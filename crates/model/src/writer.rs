@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::{Error, Machine, NodeId, RawImage, Result, Tree, Waveform};
+use crate::{Error, Machine, NodeId, RawImage, Result, Spare, Tree, Waveform};
 
 /// Names a block by the `sequence` of the segment it was made from, so it can be used before the
 /// block exists.
@@ -191,8 +191,9 @@ impl Block {
 /// Turns segments into stored blocks; called from many threads at once, in any order.
 pub trait SegmentEncoder: Send + Sync {
     /// Encodes one segment; the result depends on the segment alone. A format whose stored unit
-    /// is smaller than a segment (clusters of a fixed encoded size) cuts it further in here.
-    fn encode(&self, segment: &Segment) -> Result<Block>;
+    /// is smaller than a segment (clusters of a fixed encoded size) cuts it further in here. What
+    /// takes long may be shared with the threads that have nothing to do.
+    fn encode(&self, segment: &Segment, spare: &Spare) -> Result<Block>;
 
     /// Tells how many bytes of memory encoding a segment of `len` bytes takes at most, without
     /// the segment and its stored form.

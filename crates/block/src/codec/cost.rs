@@ -71,13 +71,13 @@ impl Encoding {
                 let dict = dict.unwrap_or(Self::lzma_dict(level)).min(log);
                 power(dict) * 23 / 2
             }
-            // a word a position and what the groups are dealt in, of one slice at a time; for a trial
-            // two converted blocks, one encoded and the tables of zstd
+            // a word a position and what the groups are dealt in, of what the table covers at a time, and
+            // the tools of a thread for each slice
             Self::Lzma2 { binary, .. } => {
                 let slice = u64::from(len).min(power(LZMA2_REACH));
                 // a converted copy; what the trial makes of it is gone before the stream is there
                 let trial = u64::from(len) + slice / 16;
-                6 * slice + binary.map_or(0, |_| trial)
+                7 * slice + binary.map_or(0, |_| trial)
             }
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
             Self::Brotli { lgwin, .. } => power(lgwin.min(log)) * 16 + u64::from(len) * 3,

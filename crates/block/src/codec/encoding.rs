@@ -3,13 +3,13 @@
 //! In: text like `zstd:level=19:long` (the spelling of mkdwarfs' `-C`), then raw bytes. Out: the
 //! codec's own stream.
 //!
-//! **Invariant:** the result depends on the bytes and the options alone; one thread is used.
+//! **Invariant:** the result depends on the bytes and the options alone; one thread is used, and idle ones where they are given.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use model::{Error, Machine, Result};
+use model::{Category, Error, Machine, Result, Spare};
 
 use super::bcj::{Bcj, Binary};
 use super::options::Options;
@@ -113,36 +113,19 @@ impl Encoding {
     /// `Invalid` for options out of their range, a block that is too long for the codec, and the
     /// codecs of audio and images, which have to know more than the bytes.
     pub fn encode(&self, raw: &[u8]) -> Result<Vec<u8>> {
-        self.encode_code(raw, &[])
+        self.encode_with(raw, &[], &Spare::default())
     }
 
-    /// As [`Self::encode`] for the code of a machine: where `lzma2` is left to choose, its branch
-    /// converters are tried, and bits of the position count as its instructions are aligned.
-    pub fn encode_machine(&self, raw: &[u8], machine: Machine) -> Result<Vec<u8>> {
-        let bits = match machine {
-            // instructions of four bytes
-            Machine::Arm
-            | Machine::Arm64
-            | Machine::Mips
-            | Machine::MipsEl
-            | Machine::Mips64
-            | Machine::Mips64El
-            | Machine::PowerPc
-            | Machine::PowerPc64
-            | Machine::PowerPc64El
-            | Machine::Sparc
-            | Machine::LoongArch => (2, 2, 2),
-            // of two bytes or several of them
-            Machine::RiscV | Machine::S390 => (3, 1, 1),
-            _ => (LZMA2_LC, LZMA2_LP, LZMA2_PB),
+    /// As [`Self::encode`] for content of a category, shared with idle threads. Where `lzma2` is left to
+    /// choose, the branch converters of a machine are tried, and what is before a byte counts as suits
+    /// the category.
+    pub fn encode_as(&self, category: Category, raw: &[u8], spare: &Spare) -> Result<Vec<u8>> {
+        let (bits, candidates) = match category {
+            Category::Text => ((4, 0, 0), &[][..]),
+            Category::Code(machine) => (bits_of(machine), Bcj::of(machine)),
+            _ => ((LZMA2_LC, LZMA2_LP, LZMA2_PB), &[][..]),
         };
-        self.with_bits(bits).encode_code(raw, Bcj::of(machine))
-    }
-
-    /// As [`Self::encode`] for text: where `lzma2` is left to choose, a byte counts with four bits of
-    /// the one before it, and positions do not count.
-    pub fn encode_text(&self, raw: &[u8]) -> Result<Vec<u8>> {
-        self.with_bits((4, 0, 0)).encode(raw)
+        self.with_bits(bits).encode_with(raw, candidates, spare)
     }
 
     /// Sets lc, lp and pb where `lzma2` is left to choose.
@@ -161,7 +144,7 @@ impl Encoding {
     }
 
     /// As [`Self::encode`]; where the branch converter is left to choose, these are tried.
-    pub fn encode_code(&self, raw: &[u8], candidates: &[Bcj]) -> Result<Vec<u8>> {
+    fn encode_with(&self, raw: &[u8], candidates: &[Bcj], spare: &Spare) -> Result<Vec<u8>> {
         self.check()?;
         match *self {
             Self::None => Ok(raw.to_vec()),
@@ -207,7 +190,7 @@ impl Encoding {
                     lp,
                     pb,
                 };
-                lzma2::encode(raw, options, candidates)
+                lzma2::encode(raw, options, candidates, spare)
             }
             Self::Lz4 { level } => lz4::encode(raw, level),
             Self::Lz4Hc { level } => lz4::encode_hc(raw, level),
@@ -260,6 +243,27 @@ impl Encoding {
                 "compression `{self}`: out of range"
             )))
         }
+    }
+}
+
+/// Tells lc, lp and pb for the code of a machine: as its instructions are aligned.
+const fn bits_of(machine: Machine) -> (u32, u32, u32) {
+    match machine {
+        // instructions of four bytes
+        Machine::Arm
+        | Machine::Arm64
+        | Machine::Mips
+        | Machine::MipsEl
+        | Machine::Mips64
+        | Machine::Mips64El
+        | Machine::PowerPc
+        | Machine::PowerPc64
+        | Machine::PowerPc64El
+        | Machine::Sparc
+        | Machine::LoongArch => (2, 2, 2),
+        // of two bytes or several of them
+        Machine::RiscV | Machine::S390 => (3, 1, 1),
+        _ => (LZMA2_LC, LZMA2_LP, LZMA2_PB),
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! **Invariants:** a decoder gives exactly the promised number of bytes or an error; nothing is
 //! allocated above the caller's limit (xz and brotli also hold their window, bounded in their
-//! modules); an encoder's result depends on its input and options alone and uses one thread.
+//! modules); an encoder's result depends on its input and options alone, not on the idle threads that it may use.
 //! Contexts of zstd are kept per thread, so a thread that has encoded with a high level holds that
 //! level's tables until it ends.
 
@@ -19,6 +19,7 @@ pub mod lz4;
 mod lzma2;
 mod options;
 pub mod ricepp;
+mod share;
 pub mod unit;
 pub mod xz;
 pub mod zstd;

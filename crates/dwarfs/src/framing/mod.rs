@@ -26,7 +26,7 @@ mod tests;
 use block::Bytes;
 use block::cache::Opened;
 use block::codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
-use model::{Category, Error, Result};
+use model::{Category, Error, Result, Spare};
 
 /// The compression ids.
 pub mod id {
@@ -143,19 +143,17 @@ pub(crate) fn exact(category: Category, raw: &[u8]) -> Category {
 ///
 /// # Errors
 /// `Invalid` for a codec of samples and content of which the category tells no samples.
-pub fn encode(encoding: &Encoding, category: Category, raw: &[u8]) -> Result<(u16, Vec<u8>)> {
+pub fn encode(
+    encoding: &Encoding,
+    category: Category,
+    raw: &[u8],
+    spare: &Spare,
+) -> Result<(u16, Vec<u8>)> {
     let (id, payload) = match encoding {
         Encoding::None => return Ok((id::NONE, raw.to_vec())),
         Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
         Encoding::Lzma { .. } => (id::LZMA, encoding.encode(raw)?),
-        Encoding::Lzma2 { .. } => {
-            let payload = match category {
-                Category::Code(machine) => encoding.encode_machine(raw, machine)?,
-                Category::Text => encoding.encode_text(raw)?,
-                _ => encoding.encode(raw)?,
-            };
-            (id::LZMA, payload)
-        }
+        Encoding::Lzma2 { .. } => (id::LZMA, encoding.encode_as(category, raw, spare)?),
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => {
             let size = u32::try_from(raw.len()).map_err(|_| {
                 Error::invalid(format!("lz4: a block of {} bytes is too long", raw.len()))

@@ -7,6 +7,10 @@ use super::*;
 
 const LIMIT: u64 = 1 << 30;
 
+fn encode(encoding: &Encoding, category: Category, raw: &[u8]) -> Result<(u16, Vec<u8>)> {
+    super::encode(encoding, category, raw, &Spare::default())
+}
+
 fn text(len: usize) -> Vec<u8> {
     (0..)
         .flat_map(|i: u32| format!("line {} of many\n", i * i % 977).into_bytes())

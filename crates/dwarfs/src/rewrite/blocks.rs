@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use block::codec::Encoding;
-use model::{Category, Error, Result, Segment, SegmentEncoder};
+use model::{Category, Error, Result, Segment, SegmentEncoder, Spare};
 
 use super::{carry, samples};
 use crate::framing;
@@ -169,7 +169,7 @@ impl<'a> Recoder<'a> {
             fragment: false,
             data: Arc::new(raw),
         };
-        let block = encoder.encode(&segment)?;
+        let block = encoder.encode(&segment, &Spare::default())?;
         let before = extent.len.saturating_sub(header.size());
         let after = (block.bytes.len() as u64).saturating_sub(SECTION_HEADER);
         if self.keep_smaller && after >= before {

@@ -5,7 +5,7 @@
 
 use block::checksum::{sha512_256, xxh3_64};
 use block::codec::Encoding;
-use model::{Category, Error, Result};
+use model::{Category, Error, Result, Spare};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -21,11 +21,12 @@ pub(super) fn section(
     encoding: &Encoding,
     category: Category,
     raw: &[u8],
+    spare: &Spare,
 ) -> Result<Vec<u8>> {
     if *encoding == Encoding::None {
         return Ok(assemble(number, kind, Compression::NONE, raw));
     }
-    let (id, stored) = framing::encode(encoding, category, raw)?;
+    let (id, stored) = framing::encode(encoding, category, raw, spare)?;
     Ok(assemble(number, kind, Compression(U16::new(id)), &stored))
 }
 
@@ -88,6 +89,7 @@ impl Index {
             &Encoding::None,
             Category::Default,
             self.entries.as_bytes(),
+            &Spare::default(),
         )
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use block::codec::Encoding;
 use model::{
     Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, Segment,
-    SegmentEncoder, Summary, Tree,
+    SegmentEncoder, Spare, Summary, Tree,
 };
 
 use super::freeze::Frozen;
@@ -95,7 +95,14 @@ impl DwarfsWriter {
     /// Appends content as the options encode metadata.
     pub(super) fn append_encoded(&mut self, kind: SectionType, raw: &[u8]) -> Result<()> {
         let encoding = &self.options.metadata_encoding;
-        let bytes = section(self.number()?, kind, encoding, Category::Default, raw)?;
+        let bytes = section(
+            self.number()?,
+            kind,
+            encoding,
+            Category::Default,
+            raw,
+            &Spare::default(),
+        )?;
         self.append(kind, bytes)
     }
 
@@ -218,7 +225,7 @@ pub(crate) struct BlockEncoder {
 }
 
 impl SegmentEncoder for BlockEncoder {
-    fn encode(&self, segment: &Segment) -> Result<Block> {
+    fn encode(&self, segment: &Segment, spare: &Spare) -> Result<Block> {
         let len = segment.data.len();
         if len > self.block_size as usize {
             let size = self.block_size;
@@ -236,6 +243,7 @@ impl SegmentEncoder for BlockEncoder {
             own.map_or(&self.encoding, |(_, encoding)| encoding),
             category,
             &segment.data,
+            spare,
         )?;
         let mut block = Block::new(segment, bytes)?;
         block.category = category;

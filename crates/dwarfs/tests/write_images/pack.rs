@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use model::{
     BlockId, Category, ContentMap, FileType, Geometry, ImageWriter, MapExtent, NodeId, Segment,
-    Summary,
+    Spare, Summary,
 };
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 
@@ -144,7 +144,9 @@ pub fn write_with(sample: &Sample, options: &WriteOptions, categories: bool) -> 
     let (segments, map) = cut(sample, block_size, categories);
     let encoder = writer.encoder();
     for segment in &segments {
-        writer.put(encoder.encode(segment).unwrap()).unwrap();
+        writer
+            .put(encoder.encode(segment, &Spare::default()).unwrap())
+            .unwrap();
     }
     let summary = writer.finish(&sample.tree, &map).unwrap();
     (sink.bytes(), summary)
@@ -160,7 +162,7 @@ pub fn write_backwards(sample: &Sample, options: &WriteOptions) -> Vec<u8> {
     let mut blocks: Vec<_> = segments
         .iter()
         .rev()
-        .map(|segment| encoder.encode(segment).unwrap())
+        .map(|segment| encoder.encode(segment, &Spare::default()).unwrap())
         .collect();
     blocks.reverse();
     for block in blocks {

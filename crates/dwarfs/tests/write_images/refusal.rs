@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{
     Block, BlockId, Category, Content, ContentMap, ImageWriter, Kind, MapExtent, Meta, NodeId,
-    Segment, Time, TreeBuilder,
+    Segment, Spare, Time, TreeBuilder,
 };
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 
@@ -26,7 +26,10 @@ fn segment(sequence: u32, len: usize) -> Segment {
 }
 
 fn block(writer: &dyn ImageWriter, sequence: u32) -> Block {
-    writer.encoder().encode(&segment(sequence, 100)).unwrap()
+    writer
+        .encoder()
+        .encode(&segment(sequence, 100), &Spare::default())
+        .unwrap()
 }
 
 #[test]
@@ -48,7 +51,10 @@ fn blocks_out_of_order() {
 
 #[test]
 fn segments_larger_than_a_block() {
-    let error = writer().encoder().encode(&segment(0, 65_537)).unwrap_err();
+    let error = writer()
+        .encoder()
+        .encode(&segment(0, 65_537), &Spare::default())
+        .unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid);
 }
 

@@ -40,7 +40,9 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
             fragment: false,
             data,
         };
-        writer.put(encoder.encode(&segment).unwrap()).unwrap();
+        writer
+            .put(encoder.encode(&segment, &model::Spare::default()).unwrap())
+            .unwrap();
     }
     let summary = Box::new(writer).finish(&tree, &map).unwrap();
     (sink.bytes(), summary)

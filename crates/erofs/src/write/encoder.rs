@@ -1,6 +1,6 @@
 //! The encoder that worker threads share.
 
-use model::{Block, Error, Result, Segment, SegmentEncoder};
+use model::{Block, Error, Result, Segment, SegmentEncoder, Spare};
 
 use super::compression::Compression;
 use super::{BLOCK, fit};
@@ -38,7 +38,7 @@ impl UnitEncoder {
 }
 
 impl SegmentEncoder for UnitEncoder {
-    fn encode(&self, segment: &Segment) -> Result<Block> {
+    fn encode(&self, segment: &Segment, _spare: &Spare) -> Result<Block> {
         let raw: &[u8] = &segment.data;
         if raw.is_empty() || raw.len() > self.unit as usize {
             return Err(Error::invalid(format!(

@@ -299,7 +299,9 @@ mod tests {
                 fragment: false,
                 data: Arc::new(vec![7; len]),
             };
-            writer.put(encoder.encode(&segment).unwrap()).unwrap();
+            writer
+                .put(encoder.encode(&segment, &model::Spare::default()).unwrap())
+                .unwrap();
         }
         let content = |block: u32, len: u32| {
             let extent = MapExtent::Data {

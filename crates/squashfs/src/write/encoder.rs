@@ -1,6 +1,6 @@
 //! The encoder that worker threads share.
 
-use model::{Block, Category, Error, Result, Segment, SegmentEncoder};
+use model::{Block, Category, Error, Result, Segment, SegmentEncoder, Spare};
 
 use super::compression::Compression;
 
@@ -16,7 +16,7 @@ pub(super) struct BlockEncoder {
 }
 
 impl SegmentEncoder for BlockEncoder {
-    fn encode(&self, segment: &Segment) -> Result<Block> {
+    fn encode(&self, segment: &Segment, _spare: &Spare) -> Result<Block> {
         let raw: &[u8] = &segment.data;
         if raw.is_empty() || raw.len() > self.block_size as usize {
             return Err(Error::invalid(format!(

@@ -1,10 +1,10 @@
 //! LZMA2: the symbols of a block in chunks, each compressed or stored.
 //!
-//! In: a block and its parser. Out: chunks and the end mark (the .xz file format, section 5.3.1, leaves
+//! In: a block and its parser. Out: chunks (the .xz file format, section 5.3.1, leaves
 //! them to the LZMA2 decoder; they are described at en.wikipedia.org/wiki/Lempel-Ziv-Markov_chain_algorithm).
 //!
-//! **Invariant:** a chunk has at most 2 MiB of content and 64 KiB of code; the first resets all, and
-//! the one after a stored chunk resets the state.
+//! **Invariant:** a chunk has at most 2 MiB of content and 64 KiB of code; the first of a block resets
+//! all, the first of a slice all but the content before, the one after a stored chunk the state.
 
 use super::coder::{Coder, Symbol};
 
@@ -35,12 +35,16 @@ pub(super) struct ChunkWriter {
 }
 
 impl ChunkWriter {
-    /// Makes a writer that appends to what is there.
-    pub(super) fn new(out: Vec<u8>) -> Self {
+    /// Makes a writer for the slice of a block that begins at a position.
+    pub(super) fn new(begin: usize) -> Self {
+        let reset = match begin {
+            0 => Reset::Everything,
+            _ => Reset::Properties,
+        };
         Self {
-            out,
-            reset: Reset::Everything,
-            begin: 0,
+            out: Vec::new(),
+            reset,
+            begin,
         }
     }
 
@@ -107,9 +111,8 @@ impl ChunkWriter {
         self.begin = position;
     }
 
-    /// Writes the end mark and gives all that was written.
-    pub(super) fn finish(mut self) -> Vec<u8> {
-        self.out.push(0);
+    /// Gives all that was written.
+    pub(super) fn finish(self) -> Vec<u8> {
         self.out
     }
 }

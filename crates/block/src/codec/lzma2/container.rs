@@ -1,6 +1,6 @@
 //! The .xz stream around one block of LZMA2 (tukaani.org/xz/xz-file-format.txt, sections 2 to 5).
 //!
-//! In: the chunks of a block. Out: stream header, block header, chunks, padding, CRC64, index, footer.
+//! In: the chunks of a block. Out: stream header, block header, chunks and their end, padding, CRC64, index, footer.
 
 use super::crc::{crc32, crc64};
 
@@ -53,8 +53,12 @@ pub(super) fn start(dictionary: Dictionary, branch_filter: Option<u8>) -> Vec<u8
     out
 }
 
+/// The mark after the last chunk.
+const END: u8 = 0;
+
 /// Ends the stream after the chunks of a block.
 pub(super) fn finish(out: &mut Vec<u8>, block: &[u8]) {
+    out.push(END);
     let unpadded = out.len() - STREAM_HEADER + size_of::<u64>();
     out.resize(out.len().next_multiple_of(4), 0);
     out.extend(crc64(block).to_le_bytes());

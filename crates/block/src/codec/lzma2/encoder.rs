@@ -1,30 +1,28 @@
-//! A block in, LZMA2 chunks out: the table, the parser and the coder together.
+//! A block in, an .xz stream out: the table, and the slices of the block coded by several threads.
 //!
-//! **Invariant:** what a thread encoded before does not show in the result.
-
-mod micro;
+//! **Invariant:** neither what a thread encoded before nor the number of threads shows in the result.
 
 use std::cell::RefCell;
 
-use model::{Error, Result};
+use model::{Error, Result, Spare};
 
 use crate::codec::Bcj;
+use crate::codec::share::share;
 
 use super::bcj;
-use super::chunk::ChunkWriter;
-use super::coder::{Coder, Symbol};
 use super::container;
-use super::effort::{self, Effort, Parser};
-use super::lazy;
-use super::matches::Finder;
+use super::effort;
 use super::model::Properties;
-use super::noise;
-use super::optimal::{Input, Optimal};
-use super::table::{MAX_SLICE, MatchTable};
+use super::slice::{Settings, Slice, SliceEncoder};
+use super::table::{MAX_COVER, MatchTable};
 use super::trial;
 
-/// The part of a slice that also was at the end of the slice before, so that its matches are known.
+/// The part of what the table covers that it also covered the time before, so that its matches are known.
 const OVERLAP: usize = 4;
+
+/// Bytes that are coded without the probabilities of what is before them: so much of a block is a
+/// thread's share.
+const SLICE: usize = 8 << 20;
 
 /// Says how to encode.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +48,7 @@ impl Options {
 
 thread_local! {
     /// Tables are dear to make, so each thread keeps its own.
-    static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new(MAX_SLICE));
+    static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new(MAX_COVER, SLICE));
 }
 
 /// Encodes a block into one .xz stream, after the best of some branch converters if it gains
@@ -59,6 +57,7 @@ pub(in super::super) fn encode(
     block: &[u8],
     options: Options,
     candidates: &[Bcj],
+    spare: &Spare,
 ) -> Result<Vec<u8>> {
     if u32::try_from(block.len()).is_err() {
         return Err(Error::invalid(format!(
@@ -67,12 +66,12 @@ pub(in super::super) fn encode(
         )));
     }
     match trial::best(block, candidates)? {
-        Some((bcj, converted)) => Ok(stream(block, &converted, options, Some(bcj))),
-        None => Ok(stream(block, block, options, None)),
+        Some((bcj, converted)) => Ok(stream(block, &converted, options, Some(bcj), spare)),
+        None => Ok(stream(block, block, options, None, spare)),
     }
 }
 
-/// Encodes as much of a block of up to `MAX_SLICE` bytes as gives one code of at most `room` bytes,
+/// Encodes as much of a block of up to `MAX_COVER` bytes as gives one code of at most `room` bytes,
 /// without chunks and an end mark; tells how much that is. The longest distance is `reach`.
 pub(in super::super) fn fill(
     block: &[u8],
@@ -80,10 +79,13 @@ pub(in super::super) fn fill(
     reach: u32,
     room: usize,
 ) -> (usize, Vec<u8>) {
-    let effort = effort::of_level(options.level);
-    let block = block.get(..MAX_SLICE).unwrap_or(block);
-    ENCODER
-        .with_borrow_mut(|encoder| encoder.fill(block, effort, options.properties(), reach, room))
+    let settings = Settings {
+        effort: effort::of_level(options.level),
+        properties: options.properties(),
+        reach,
+    };
+    let block = block.get(..MAX_COVER).unwrap_or(block);
+    ENCODER.with_borrow_mut(|encoder| encoder.fill(block, settings, room))
 }
 
 /// Makes the stream of a block that is converted already.
@@ -92,14 +94,17 @@ pub(super) fn stream(
     converted: &[u8],
     options: Options,
     bcj: Option<Bcj>,
+    spare: &Spare,
 ) -> Vec<u8> {
-    let reach = block.len().min(MAX_SLICE);
+    let reach = block.len().min(MAX_COVER);
     let dict = container::Dictionary::for_block(reach, options.dict);
-    let effort = effort::of_level(options.level);
-    let out = container::start(dict, bcj.map(bcj::id));
-    let mut out = ENCODER.with_borrow_mut(|encoder| {
-        encoder.encode(converted, effort, options.properties(), dict.bytes(), out)
-    });
+    let settings = Settings {
+        effort: effort::of_level(options.level),
+        properties: options.properties(),
+        reach: dict.bytes(),
+    };
+    let mut out = container::start(dict, bcj.map(bcj::id));
+    ENCODER.with_borrow_mut(|encoder| encoder.encode(converted, settings, spare, &mut out));
     container::finish(&mut out, block);
     out.shrink_to_fit();
     out
@@ -108,20 +113,22 @@ pub(super) fn stream(
 /// The tables of an encoder.
 pub(super) struct Encoder {
     /// Bytes that the table covers at a time.
+    cover: usize,
+    /// Bytes of a slice.
     slice: usize,
     table: MatchTable,
-    finder: Finder,
-    optimal: Optimal,
+    slices: SliceEncoder,
 }
 
 impl Encoder {
-    /// Makes an encoder whose table covers at most `slice` bytes at a time, up to [`MAX_SLICE`].
-    pub(super) fn new(slice: usize) -> Self {
+    /// Makes an encoder of slices of `slice` bytes, whose table covers at most `cover` bytes at a time,
+    /// up to [`MAX_COVER`].
+    pub(super) fn new(cover: usize, slice: usize) -> Self {
         Self {
+            cover,
             slice,
             table: MatchTable::new(),
-            finder: Finder::new(),
-            optimal: Optimal::new(),
+            slices: SliceEncoder::new(),
         }
     }
 
@@ -129,75 +136,48 @@ impl Encoder {
     pub(super) fn encode(
         &mut self,
         block: &[u8],
-        effort: &Effort,
-        properties: Properties,
-        reach: u32,
-        out: Vec<u8>,
-    ) -> Vec<u8> {
-        let mut coder = Coder::new(properties);
-        let mut chunks = ChunkWriter::new(out);
-        let mut symbols: Vec<Symbol> = Vec::new();
-        self.finder.start(effort.depth, reach, effort.quads);
-        self.optimal.start(effort);
-        let (mut base, mut table_end) = (0, 0);
-        let mut looked_at = None;
+        settings: Settings<'_>,
+        spare: &Spare,
+        out: &mut Vec<u8>,
+    ) {
         let mut position = 0;
         while position < block.len() {
-            if position >= table_end {
-                base = position.saturating_sub(self.slice / OVERLAP);
-                table_end = block.len().min(base + self.slice);
-                self.table
-                    .fill(&block[base..table_end], effort.depth, reach as usize);
-                self.finder.rebase(base);
-            }
-            if chunks.begin() == position && looked_at != Some(position) {
-                looked_at = Some(position);
-                if noise::is_noise(&block[base..table_end], position - base, &self.table) {
-                    position = table_end.min(position + noise::PIECE);
-                    chunks.store(block, position);
-                    coder.reset_state();
-                    symbols.clear();
-                    continue;
-                }
-            }
-            if symbols.is_empty() {
-                self.parse((block, table_end), &coder, position, effort, &mut symbols);
-            }
-            let Some(&symbol) = symbols.last() else { break };
-            if chunks.fits(&coder, position, symbol) {
-                coder.encode(block, position, symbol);
-                position += symbol.length as usize;
-                symbols.pop();
-            } else if chunks.end_chunk(&mut coder, block, position) {
-                symbols.clear();
-            }
+            let base = position.saturating_sub(self.cover / OVERLAP);
+            let end = block.len().min(base + self.cover);
+            let (depth, reach) = (settings.effort.depth, settings.reach as usize);
+            self.table.fill(&block[base..end], depth, reach, spare);
+            let (table, slice) = (&self.table, self.slice);
+            let count = (end - position).div_ceil(slice);
+            let chunks = share(
+                spare,
+                count,
+                &mut self.slices,
+                SliceEncoder::new,
+                |slices, index| {
+                    let begin = position + index * slice;
+                    let slice = Slice {
+                        block: &block[..end.min(begin + slice)],
+                        begin,
+                        table,
+                        base,
+                    };
+                    slices.encode(slice, settings)
+                },
+            );
+            chunks.iter().for_each(|chunk| out.extend(chunk));
+            position = end;
         }
-        chunks.end_chunk(&mut coder, block, position);
-        chunks.finish()
     }
-
-    /// Finds the next symbols, the last one first.
-    fn parse(
-        &mut self,
-        (block, table_end): (&[u8], usize),
-        coder: &Coder,
-        position: usize,
-        effort: &Effort,
-        symbols: &mut Vec<Symbol>,
-    ) {
-        let input = Input {
+    /// Encodes as much of a block as there is room for.
+    fn fill(&mut self, block: &[u8], settings: Settings<'_>, room: usize) -> (usize, Vec<u8>) {
+        let (depth, reach) = (settings.effort.depth, settings.reach as usize);
+        self.table.fill(block, depth, reach, &Spare::default());
+        let slice = Slice {
             block,
+            begin: 0,
             table: &self.table,
-            table_end,
+            base: 0,
         };
-        match effort.parser {
-            Parser::Lazy => {
-                lazy::parse(input, &self.finder, coder, position, effort.nice, symbols);
-            }
-            Parser::Optimal => {
-                self.optimal
-                    .parse(input, &mut self.finder, coder, position, symbols);
-            }
-        }
+        self.slices.fill(slice, settings, room)
     }
 }

@@ -1,10 +1,10 @@
 //! The groups of positions that the match table is made from: by their first bytes, each small.
 //!
-//! In: a slice. Out: for each group its positions in order.
+//! In: some bytes. Out: for each group its positions in order.
 //!
 //! Pairs of first bytes that are rare share a group with their neighbours; those that are frequent
 //! are split by the third byte, and so on. The positions of some groups at a time are dealt out in
-//! one walk over the slice, as distances from one to the next, which take two bytes.
+//! one walk over the bytes, as distances from one to the next, which take two bytes.
 //!
 //! **Invariant:** every position with two bytes is in exactly one group, but for the inside of runs of
 //! one byte: there the match with the byte before is the nearest and as long as the depth.
@@ -49,7 +49,6 @@ pub(super) struct Groups {
     groups: Vec<Group>,
     /// The number of positions by first two bytes.
     counts: Vec<u32>,
-    ends: Vec<u32>,
     /// The insides of runs.
     runs: Vec<Range<usize>>,
     /// The groups that are dealt.
@@ -63,7 +62,7 @@ pub(super) struct Groups {
 struct Stream {
     start: usize,
     end: usize,
-    /// The last position that was written, or then read.
+    /// The last position that was written.
     last: u32,
 }
 
@@ -75,7 +74,6 @@ impl Groups {
             nodes: Vec::new(),
             groups: Vec::new(),
             counts: Vec::new(),
-            ends: Vec::new(),
             runs: Vec::new(),
             dealt: 0..0,
             streams: Vec::new(),
@@ -88,16 +86,16 @@ impl Groups {
         self.runs.iter().cloned()
     }
 
-    /// Works out the groups of a slice.
-    pub(super) fn plan(&mut self, slice: &[u8], depth: usize) {
-        self.find_runs(slice, depth);
+    /// Works out the groups of some bytes.
+    pub(super) fn plan(&mut self, bytes: &[u8], depth: usize) {
+        self.find_runs(bytes, depth);
         self.nodes.clear();
         self.groups.clear();
         self.dealt = 0..0;
         let mut counts = std::mem::take(&mut self.counts);
         counts.clear();
         counts.resize(1 << 16, 0);
-        self.walk(slice, |_, pair| counts[pair] += 1);
+        self.walk(bytes, |_, pair| counts[pair] += 1);
         let mut first = std::mem::take(&mut self.first);
         first.clear();
         first.resize(1 << 16, 0);
@@ -107,23 +105,23 @@ impl Groups {
         self.counts = counts;
         let mut agreed = 2;
         while !nodes.is_empty() {
-            nodes = self.split(slice, agreed, &nodes);
+            nodes = self.split(bytes, agreed, &nodes);
             agreed += 1;
         }
     }
 
     /// Finds the insides of runs of one byte, which are not grouped.
-    fn find_runs(&mut self, slice: &[u8], depth: usize) {
+    fn find_runs(&mut self, bytes: &[u8], depth: usize) {
         self.runs.clear();
         let mut end = 0;
-        for (index, &block) in slice.as_chunks::<BLOCK>().0.iter().enumerate() {
+        for (index, &block) in bytes.as_chunks::<BLOCK>().0.iter().enumerate() {
             let at = index * BLOCK;
             if at < end || block != [block[0]; BLOCK] {
                 continue;
             }
             let same = |&&byte: &&u8| byte == block[0];
-            let start = at - slice[end..at].iter().rev().take_while(same).count();
-            end = at + slice[at..].iter().take_while(same).count();
+            let start = at - bytes[end..at].iter().rev().take_while(same).count();
+            end = at + bytes[at..].iter().take_while(same).count();
             let inside = start + 1..end.saturating_sub(depth);
             if !inside.is_empty() {
                 self.runs.push(inside);
@@ -133,12 +131,12 @@ impl Groups {
 
     /// Calls a function with each position that is grouped, and its first two bytes.
     #[inline(always)]
-    fn walk(&self, slice: &[u8], mut each: impl FnMut(usize, usize)) {
-        let last = slice.len().saturating_sub(1);
+    fn walk(&self, bytes: &[u8], mut each: impl FnMut(usize, usize)) {
+        let last = bytes.len().saturating_sub(1);
         let mut start = 0;
         let ends = self.runs.iter().map(|run| (run.start, run.end));
         for (end, next) in ends.chain([(last, last)]) {
-            let stretch = slice.get(start..=end.min(last)).unwrap_or_default();
+            let stretch = bytes.get(start..=end.min(last)).unwrap_or_default();
             for (index, pair) in stretch.windows(2).enumerate() {
                 each(
                     start + index,
@@ -186,15 +184,15 @@ impl Groups {
     }
 
     /// Splits nodes by the byte after those that agree; gives the first two bytes of the next nodes.
-    fn split(&mut self, slice: &[u8], agreed: usize, pairs: &[usize]) -> Vec<usize> {
+    fn split(&mut self, bytes: &[u8], agreed: usize, pairs: &[usize]) -> Vec<usize> {
         let base = self.nodes.len();
         let mut counts = vec![[0u32; 256]; pairs.len()];
-        self.walk(slice, |position, pair| {
+        self.walk(bytes, |position, pair| {
             let mut meaning = self.first[pair];
             let mut at = position + 2;
             while meaning >= NODE {
                 let node = usize::from(meaning - NODE);
-                let byte = byte_at(slice, at);
+                let byte = byte_at(bytes, at);
                 match self.nodes.get(node) {
                     Some(next) => meaning = next[byte],
                     None => {
@@ -216,10 +214,10 @@ impl Groups {
     }
 
     /// Deals out the positions of the next groups; gives their indexes, or `None` after the last one.
-    pub(super) fn deal(&mut self, slice: &[u8]) -> Option<Range<usize>> {
+    pub(super) fn deal(&mut self, bytes: &[u8]) -> Option<Range<usize>> {
         let begin = self.dealt.end;
-        let most = (slice.len() / ROUNDS).max(1 << 20);
-        let room = slice.len() / usize::from(FAR) + 1;
+        let most = (bytes.len() / ROUNDS).max(1 << 20);
+        let room = bytes.len() / usize::from(FAR) + 1;
         let (mut total, mut start) = (0, 0);
         self.streams.clear();
         for group in self.groups.get(begin..)? {
@@ -243,11 +241,11 @@ impl Groups {
         }
         let mut streams = std::mem::take(&mut self.streams);
         let mut distances = std::mem::take(&mut self.distances);
-        self.walk(slice, |position, pair| {
+        self.walk(bytes, |position, pair| {
             let mut meaning = self.first[pair];
             let mut at = position + 2;
             while meaning >= NODE {
-                meaning = self.nodes[usize::from(meaning - NODE)][byte_at(slice, at)];
+                meaning = self.nodes[usize::from(meaning - NODE)][byte_at(bytes, at)];
                 at += 1;
             }
             let index = usize::from(meaning).wrapping_sub(begin);
@@ -263,52 +261,41 @@ impl Groups {
                 stream.end += 1;
             }
         });
-        for stream in &mut streams {
-            stream.last = 0;
-        }
         self.streams = streams;
         self.distances = distances;
         Some(self.dealt.clone())
     }
 
     /// Gives a group that is dealt.
-    pub(super) fn group(&self, index: usize) -> Group {
-        self.groups[index].clone()
+    pub(super) fn group(&self, index: usize) -> &Group {
+        &self.groups[index]
     }
 
-    /// Adds the next positions of a group that is dealt until there are so many, or no more.
-    pub(super) fn positions(&mut self, index: usize, positions: &mut Vec<u32>, most: usize) {
-        let stream = &mut self.streams[index - self.dealt.start];
-        let mut position = stream.last;
-        for &distance in &self.distances[stream.start..stream.end] {
-            if positions.len() >= most {
-                break;
-            }
-            stream.start += 1;
+    /// Gives the positions of a group that is dealt.
+    pub(super) fn positions(&self, index: usize) -> impl Iterator<Item = u32> {
+        let stream = &self.streams[index - self.dealt.start];
+        let mut position = 0u32;
+        let distances = self.distances[stream.start..stream.end].iter();
+        distances.filter_map(move |&distance| {
             position = position.wrapping_add(u32::from(distance));
-            if distance != FAR {
-                positions.push(position);
-            }
-        }
-        stream.last = position;
+            (distance != FAR).then_some(position)
+        })
     }
 
-    /// Gives where the positions with each pair of first bytes start if a group is sorted by pairs.
-    /// Only what is within the group's pairs means something.
-    pub(super) fn starts(&mut self, group: &Group) -> &mut [u32] {
-        self.ends.resize(1 << 16, 0);
-        let counts = &self.counts[group.pairs.clone()];
+    /// Tells where the positions with each pair of first bytes start if a group is sorted by pairs.
+    pub(super) fn starts(&self, group: &Group, starts: &mut Vec<u32>) {
         let mut start = 0;
-        for (end, &count) in self.ends[group.pairs.clone()].iter_mut().zip(counts) {
-            *end = start;
+        starts.clear();
+        starts.extend(self.counts[group.pairs.clone()].iter().map(|&count| {
+            let here = start;
             start += count;
-        }
-        &mut self.ends
+            here
+        }));
     }
 }
 
 /// Reads a byte; after the end any would do, since matches are cut there.
 #[inline(always)]
-fn byte_at(slice: &[u8], at: usize) -> usize {
-    slice.get(at).copied().unwrap_or(0).into()
+fn byte_at(bytes: &[u8], at: usize) -> usize {
+    bytes.get(at).copied().unwrap_or(0).into()
 }

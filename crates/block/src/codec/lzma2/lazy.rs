@@ -37,7 +37,7 @@ pub(super) fn parse(
     nice: usize,
     symbols: &mut Vec<Symbol>,
 ) {
-    let end = input.table_end;
+    let end = input.block.len();
     let mut position = start;
     let mut here = best(input, finder, coder, position);
     while let Choice { symbol, gain } = here

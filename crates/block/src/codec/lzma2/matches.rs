@@ -101,8 +101,9 @@ impl Finder {
         }
     }
 
-    /// Starts on a block; says whether to look for the last place of four bytes, too.
-    pub(super) fn start(&mut self, depth: usize, reach: u32, quads: bool) {
+    /// Starts anew with a table that starts at `base`; says whether to look for the last place of four
+    /// bytes, too.
+    pub(super) fn start(&mut self, depth: usize, reach: u32, quads: bool, base: usize) {
         self.pairs.fill(0);
         self.triples.fill(0);
         self.quads.clear();
@@ -111,11 +112,6 @@ impl Finder {
         }
         self.depth = depth;
         self.reach = reach;
-        self.base = 0;
-    }
-
-    /// Tells where in the block the table starts from now on.
-    pub(super) fn rebase(&mut self, base: usize) {
         self.base = base;
     }
 

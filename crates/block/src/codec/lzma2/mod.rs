@@ -4,7 +4,7 @@
 //!
 //! **Invariants:** the result depends on the block and the options alone. Besides the block and the
 //! stream, 5 bytes for each byte of the block (6 at worst; for 64 MiB of it at most) and some 8 MiB are
-//! held; a thread keeps them for its next block. A trial of branch converters takes three blocks more.
+//! held; a thread keeps them for its next block, and each thread that shares the block has some 7 MiB. A trial of branch converters takes three blocks more.
 
 mod bcj;
 mod chunk;
@@ -22,6 +22,7 @@ mod optimal;
 mod price;
 mod range;
 mod refine;
+mod slice;
 mod table;
 mod trial;
 mod window;

@@ -22,8 +22,6 @@ use super::window::{ALONE, Window};
 pub(super) struct Input<'a> {
     pub(super) block: &'a [u8],
     pub(super) table: &'a MatchTable,
-    /// Where the table ends.
-    pub(super) table_end: usize,
 }
 
 /// A parser with its window and its prices.
@@ -87,7 +85,7 @@ impl Optimal {
         let taken = loop {
             if index > 0 {
                 self.window.settle(index);
-                if self.window.is_end(index) || start + index >= input.table_end {
+                if self.window.is_end(index) {
                     break None;
                 }
             }

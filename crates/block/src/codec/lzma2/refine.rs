@@ -35,9 +35,9 @@ impl Suffix {
 
     /// Makes the suffix at a position that agrees with the others in so many bytes.
     #[inline(always)]
-    pub(super) fn new(slice: &[u8], position: u32, rank: u32, agreed: usize) -> Self {
+    pub(super) fn new(bytes: &[u8], position: u32, rank: u32, agreed: usize) -> Self {
         Self {
-            key: key(slice, position as usize + agreed),
+            key: key(bytes, position as usize + agreed),
             rank,
             link: Link::NONE,
         }
@@ -46,16 +46,16 @@ impl Suffix {
 
 /// Reads the bytes at a position, with zeros after the end.
 #[inline(always)]
-fn key(slice: &[u8], position: usize) -> u64 {
-    match slice.get(position..).and_then(|rest| rest.first_chunk()) {
+fn key(bytes: &[u8], position: usize) -> u64 {
+    match bytes.get(position..).and_then(|rest| rest.first_chunk()) {
         Some(bytes) => u64::from_le_bytes(*bytes),
-        None => key_at_end(slice, position),
+        None => key_at_end(bytes, position),
     }
 }
 
 #[cold]
-fn key_at_end(slice: &[u8], position: usize) -> u64 {
-    let rest = slice.get(position..).unwrap_or_default();
+fn key_at_end(bytes: &[u8], position: usize) -> u64 {
+    let rest = bytes.get(position..).unwrap_or_default();
     rest.iter()
         .rev()
         .fold(0, |key, &byte| key << 8 | u64::from(byte))
@@ -72,7 +72,7 @@ pub(super) struct Refiner {
 
 /// What the refinement of one chain works with.
 struct Work<'a> {
-    slice: &'a [u8],
+    bytes: &'a [u8],
     positions: &'a [u32],
     found: &'a mut [Link],
     depth: usize,
@@ -88,13 +88,9 @@ impl Refiner {
         }
     }
 
-    /// Sets the longest match.
-    pub(super) fn start(&mut self, depth: usize) {
+    /// Forgets what was found; sets the longest match and the number of positions.
+    pub(super) fn start(&mut self, depth: usize, count: usize) {
         self.depth = depth;
-    }
-
-    /// Forgets what was found, for so many positions.
-    pub(super) fn clear(&mut self, count: usize) {
         self.found.clear();
         self.found.resize(count, Link::NONE);
     }
@@ -108,7 +104,7 @@ impl Refiner {
     /// Finds the match of each suffix of a chain.
     pub(super) fn refine(
         &mut self,
-        slice: &[u8],
+        bytes: &[u8],
         positions: &[u32],
         chain: &mut [Suffix],
         agreed: usize,
@@ -117,7 +113,7 @@ impl Refiner {
             self.spare.resize(chain.len(), Suffix::NOTHING);
         }
         let mut work = Work {
-            slice,
+            bytes,
             positions,
             found: &mut self.found,
             depth: self.depth,
@@ -171,7 +167,7 @@ impl Work<'_> {
     #[inline(always)]
     fn load(&self, part: &mut [Suffix], agreed: usize) {
         for suffix in part {
-            suffix.key = key(self.slice, self.position(suffix.rank) + agreed);
+            suffix.key = key(self.bytes, self.position(suffix.rank) + agreed);
         }
     }
 
@@ -258,7 +254,7 @@ impl Work<'_> {
         let earlier = self.position(earlier) + agreed;
         let mut same = KEY;
         while same < most {
-            let differ = key(self.slice, later + same) ^ key(self.slice, earlier + same);
+            let differ = key(self.bytes, later + same) ^ key(self.bytes, earlier + same);
             if differ != 0 {
                 return same + differ.trailing_zeros() as usize / 8;
             }

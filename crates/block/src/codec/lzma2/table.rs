@@ -1,4 +1,4 @@
-//! The match table: for each position of a slice the nearest earlier position with the longest match.
+//! The match table: for each position of some bytes the nearest earlier position with the longest match.
 //!
 //! In: bytes. Out: a word for each position: 26 bits of an earlier position and 6 bits of length.
 //!
@@ -9,14 +9,20 @@
 //! **Invariants:** a link goes back; the bytes at both ends agree for the length (or more, if the
 //! length is the depth). The work is linear in the bytes times the depth, whatever the bytes are.
 
-use super::groups::{Group, Groups};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use model::Spare;
+
+use crate::codec::share::share;
+
+use super::groups::Groups;
 use super::refine::{Refiner, Suffix};
 
 /// Bits of a link to a position.
 const LINK_BITS: u32 = 26;
 
 /// The most bytes that one table covers.
-pub(super) const MAX_SLICE: usize = 1 << LINK_BITS;
+pub(super) const MAX_COVER: usize = 1 << LINK_BITS;
 
 /// The most that a length in the table can be.
 pub(super) const MAX_DEPTH: usize = (1 << (32 - LINK_BITS)) - 1;
@@ -51,13 +57,32 @@ impl Link {
 /// The table, with what is needed to fill it; it may be filled again and again.
 #[derive(Debug)]
 pub(super) struct MatchTable {
-    links: Vec<Link>,
+    /// The links; atomic because threads that fill the table write to it all over.
+    links: Vec<AtomicU32>,
     groups: Groups,
+    tools: Tools,
+}
+
+/// What a thread needs to find the matches of groups.
+#[derive(Debug)]
+struct Tools {
     refiner: Refiner,
     /// The positions of a group, in order.
     positions: Vec<u32>,
     /// The group's suffixes, those that agree beside each other.
     suffixes: Vec<Suffix>,
+    /// Where suffixes by their first two bytes end.
+    ends: Vec<u32>,
+}
+
+/// What is known while a table is filled.
+#[derive(Debug, Clone, Copy)]
+struct Filling<'a> {
+    bytes: &'a [u8],
+    groups: &'a Groups,
+    links: &'a [AtomicU32],
+    depth: usize,
+    reach: usize,
 }
 
 impl MatchTable {
@@ -66,55 +91,71 @@ impl MatchTable {
         Self {
             links: Vec::new(),
             groups: Groups::new(),
-            refiner: Refiner::new(),
-            positions: Vec::new(),
-            suffixes: Vec::new(),
+            tools: Tools::new(),
         }
     }
 
     /// Fills the table with matches of up to `depth` bytes (at most [`MAX_DEPTH`]) over at most
-    /// `reach` bytes. The slice has at most [`MAX_SLICE`] bytes.
-    pub(super) fn fill(&mut self, slice: &[u8], depth: usize, reach: usize) {
-        let slice = &slice[..slice.len().min(MAX_SLICE)];
+    /// `reach` bytes. The bytes has at most [`MAX_COVER`] bytes.
+    pub(super) fn fill(&mut self, bytes: &[u8], depth: usize, reach: usize, spare: &Spare) {
+        let bytes = &bytes[..bytes.len().min(MAX_COVER)];
         let depth = depth.clamp(2, MAX_DEPTH);
         self.links.clear();
-        self.links.resize(slice.len(), Link::NONE);
-        let mut groups = std::mem::replace(&mut self.groups, Groups::new());
-        groups.plan(slice, depth);
-        for run in groups.runs() {
+        self.links
+            .resize_with(bytes.len(), || AtomicU32::new(Link::NONE.0));
+        self.groups.plan(bytes, depth);
+        for run in self.groups.runs() {
             for position in run {
-                self.links[position] = Link::new(position as u32 - 1, depth);
+                let link = Link::new(position as u32 - 1, depth);
+                *self.links[position].get_mut() = link.0;
             }
         }
-        self.refiner.start(depth);
-        while let Some(round) = groups.deal(slice) {
-            for index in round {
-                self.group(slice, &mut groups, index, reach);
-            }
+        while let Some(round) = self.groups.deal(bytes) {
+            let filling = Filling {
+                bytes,
+                groups: &self.groups,
+                links: &self.links,
+                depth,
+                reach,
+            };
+            let count = round.len();
+            share(spare, count, &mut self.tools, Tools::new, |tools, index| {
+                tools.group(filling, round.start + index);
+            });
         }
-        self.groups = groups;
     }
 
     /// Gives the match of a position.
     #[inline(always)]
     pub(super) fn at(&self, position: usize) -> Link {
-        self.links[position]
+        Link(self.links[position].load(Ordering::Relaxed))
+    }
+}
+
+impl Tools {
+    fn new() -> Self {
+        Self {
+            refiner: Refiner::new(),
+            positions: Vec::new(),
+            suffixes: Vec::new(),
+            ends: Vec::new(),
+        }
     }
 
     /// Finds the matches among the positions of a group. What is too large for one piece is refined in
     /// several, each of which sees the end of the one before.
-    fn group(&mut self, slice: &[u8], groups: &mut Groups, index: usize, reach: usize) {
+    fn group(&mut self, filling: Filling<'_>, index: usize) {
         let mut positions = std::mem::take(&mut self.positions);
         positions.clear();
-        let group = groups.group(index);
         let mut known = 0;
+        let mut rest = filling.groups.positions(index);
         loop {
-            groups.positions(index, &mut positions, PIECE);
+            positions.extend(rest.by_ref().take(PIECE - known));
             if positions.len() == known {
                 break;
             }
-            self.piece(slice, groups, &group, &positions);
-            self.note(slice.len(), &positions, known, reach);
+            self.piece(filling, index, &positions);
+            self.note(filling, &positions, known);
             if positions.len() < PIECE {
                 break;
             }
@@ -125,7 +166,8 @@ impl MatchTable {
     }
 
     /// Writes the matches of positions that were refined together to the table.
-    fn note(&mut self, len: usize, positions: &[u32], start: usize, reach: usize) {
+    fn note(&self, filling: Filling<'_>, positions: &[u32], start: usize) {
+        let len = filling.bytes.len();
         let found = self.refiner.found();
         for (&position, link) in positions.iter().zip(found).skip(start) {
             if link.length() == 0 {
@@ -133,39 +175,43 @@ impl MatchTable {
             }
             let earlier = positions[link.position() as usize];
             let at = position as usize;
-            if at - earlier as usize <= reach {
-                self.links[at] = Link::new(earlier, link.length().min(len - at));
+            if at - earlier as usize <= filling.reach {
+                let link = Link::new(earlier, link.length().min(len - at));
+                filling.links[at].store(link.0, Ordering::Relaxed);
             }
         }
     }
 
     /// Refines some positions of a group.
-    fn piece(&mut self, slice: &[u8], groups: &mut Groups, group: &Group, positions: &[u32]) {
+    fn piece(&mut self, filling: Filling<'_>, index: usize, positions: &[u32]) {
+        let Filling { bytes, groups, .. } = filling;
+        let group = groups.group(index);
         self.suffixes.resize(positions.len(), Suffix::NOTHING);
         let suffixes = &mut self.suffixes[..];
-        self.refiner.clear(positions.len());
+        self.refiner.start(filling.depth, positions.len());
         if group.agreed > 2 || group.pairs.len() == 1 {
             for ((rank, &position), suffix) in (0u32..).zip(positions).zip(&mut *suffixes) {
-                *suffix = Suffix::new(slice, position, rank, group.agreed);
+                *suffix = Suffix::new(bytes, position, rank, group.agreed);
             }
             self.refiner
-                .refine(slice, positions, suffixes, group.agreed);
+                .refine(bytes, positions, suffixes, group.agreed);
             return;
         }
-        let ends = groups.starts(group);
+        let ends = &mut self.ends;
+        groups.starts(group, ends);
         for (rank, &position) in (0u32..).zip(positions) {
             let at = position as usize;
-            let pair = u16::from_be_bytes([slice[at], slice[at + 1]]);
-            let end = &mut ends[usize::from(pair)];
-            suffixes[*end as usize] = Suffix::new(slice, position, rank, 2);
+            let pair = usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
+            let end = &mut ends[pair - group.pairs.start];
+            suffixes[*end as usize] = Suffix::new(bytes, position, rank, 2);
             *end += 1;
         }
         let mut start = 0;
-        for &end in &ends[group.pairs.clone()] {
+        for &end in &*ends {
             let end = end as usize;
             if end - start > 1 {
                 let chain = &mut suffixes[start..end];
-                self.refiner.refine(slice, positions, chain, 2);
+                self.refiner.refine(bytes, positions, chain, 2);
             }
             start = end;
         }

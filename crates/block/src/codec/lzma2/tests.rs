@@ -7,6 +7,8 @@
 
 use proptest::prelude::*;
 
+use ::model::Spare;
+
 use super::*;
 use crate::codec::{Bcj, xz};
 
@@ -20,7 +22,7 @@ const PLAIN: Options = Options {
 
 /// Encodes, decodes by liblzma, and gives the length of the stream.
 fn round_trip(block: &[u8], options: Options) -> usize {
-    let stream = encode(block, options, &[]).unwrap();
+    let stream = encode(block, options, &[], &Spare::default()).unwrap();
     assert_eq!(xz::decoded_len(&stream).unwrap(), block.len() as u64);
     let decoded = xz::decode(&stream, block.len() as u64).unwrap();
     let same = decoded == block;
@@ -203,14 +205,30 @@ fn blocks_longer_than_the_table() {
         lp: 0,
         pb: 2,
     };
-    let mut encoder = encoder::Encoder::new(1 << 16);
+    let mut encoder = encoder::Encoder::new(1 << 16, 10_000);
     let dict = container::Dictionary::for_block(1 << 16, None);
     for level in [1, 6, 9] {
-        let effort = effort::of_level(level);
-        let out = container::start(dict, None);
-        let mut stream = encoder.encode(&block, effort, properties, dict.bytes(), out);
-        container::finish(&mut stream, &block);
+        let settings = slice::Settings {
+            effort: effort::of_level(level),
+            properties,
+            reach: dict.bytes(),
+        };
+        let mut encode = |spare: &Spare| {
+            let mut stream = container::start(dict, None);
+            encoder.encode(&block, settings, spare, &mut stream);
+            container::finish(&mut stream, &block);
+            stream
+        };
+        let stream = encode(&Spare::default());
         assert!(xz::decode(&stream, block.len() as u64).unwrap() == block);
+        for idle in [1, 6] {
+            let spare = Spare::new(idle);
+            assert!(encode(&spare) == stream, "{idle}");
+            assert_eq!(
+                std::iter::from_fn(|| spare.take().map(std::mem::forget)).count(),
+                idle
+            );
+        }
     }
 }
 
@@ -336,7 +354,13 @@ fn converters_are_undone_by_the_decoder() {
                 bcj::convert(bcj, &mut converted);
                 let changed = converted != block;
                 assert!(changed || len < 1000 || bcj != of, "{bcj} changes nothing");
-                let stream = encoder::stream(&block, &converted, at_level(1), Some(bcj));
+                let stream = encoder::stream(
+                    &block,
+                    &converted,
+                    at_level(1),
+                    Some(bcj),
+                    &Spare::default(),
+                );
                 let decoded = xz::decode(&stream, len as u64).unwrap();
                 assert!(decoded == block, "{bcj} of {len} bytes of {of}");
             }
@@ -364,18 +388,18 @@ fn program(len: usize, seed: u64) -> Vec<u8> {
 fn a_converter_is_used_where_it_gains() {
     let filters = |stream: &[u8]| stream[13] + 1;
     let calls = program(300_000, 5);
-    let filtered = encode(&calls, PLAIN, &[Bcj::Arm, Bcj::X86]).unwrap();
+    let filtered = encode(&calls, PLAIN, &[Bcj::Arm, Bcj::X86], &Spare::default()).unwrap();
     assert_eq!(filters(&filtered), 2);
     assert_eq!(filtered[14], bcj::id(Bcj::X86));
-    assert!(filtered.len() < encode(&calls, PLAIN, &[]).unwrap().len());
+    assert!(filtered.len() < encode(&calls, PLAIN, &[], &Spare::default()).unwrap().len());
     assert!(xz::decode(&filtered, 1 << 20).unwrap() == calls);
 
     // the same code again and again: its calls are alike until they are converted
     let versions = calls[..100_001].repeat(8);
-    let plain = encode(&versions, PLAIN, &[Bcj::X86]).unwrap();
+    let plain = encode(&versions, PLAIN, &[Bcj::X86], &Spare::default()).unwrap();
     assert_eq!(filters(&plain), 1);
     let text = prose(100_000, 3);
-    let plain = encode(&text, PLAIN, &[Bcj::X86, Bcj::Arm64]).unwrap();
+    let plain = encode(&text, PLAIN, &[Bcj::X86, Bcj::Arm64], &Spare::default()).unwrap();
     assert_eq!(filters(&plain), 1);
 }
 
@@ -386,7 +410,7 @@ fn checksums_are_those_of_the_standards() {
     let bytes = noise(1000, 1);
     for len in 0..40 {
         // one way of splitting into words against another
-        let stream = encode(&bytes[..len], PLAIN, &[]).unwrap();
+        let stream = encode(&bytes[..len], PLAIN, &[], &Spare::default()).unwrap();
         assert!(xz::decode(&stream, 1000).is_ok());
     }
 }

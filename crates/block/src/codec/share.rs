@@ -1,0 +1,74 @@
+//! Work in parts that idle threads share with the one that has it.
+//!
+//! In: a number of parts, and idle threads. Out: the results in order. **Invariants:** a result depends
+//! on its part alone; all threads have ended on return; a panic in one is a panic of the caller.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use model::{Lease, Spare};
+
+/// Calls `work` with each part from 0 on, in the caller and in the places of idle threads; each has
+/// tools of its own.
+pub(super) fn share<T, R: Send>(
+    spare: &Spare,
+    parts: usize,
+    tools: &mut T,
+    new_tools: impl Fn() -> T + Sync,
+    work: impl Fn(&mut T, usize) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let part = next.fetch_add(1, Ordering::Relaxed);
+        (part < parts).then_some(part)
+    };
+    let help = |lease: Lease<'_>| {
+        let mut tools = new_tools();
+        let mut done = Vec::new();
+        while !lease.is_wanted_back()
+            && let Some(part) = take()
+        {
+            done.push((part, work(&mut tools, part)));
+        }
+        done
+    };
+    let mut done = Vec::with_capacity(parts);
+    std::thread::scope(|scope| {
+        let mut helpers = Vec::new();
+        while let Some(part) = take() {
+            let left = parts - 1 - part;
+            helpers.extend(call(
+                scope,
+                spare,
+                left.saturating_sub(helpers.len()),
+                &help,
+            ));
+            done.push((part, work(tools, part)));
+        }
+        for helper in helpers {
+            done.extend(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+    });
+    done.sort_unstable_by_key(|&(part, _)| part);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Starts threads in the places of idle ones, `most` at most.
+fn call<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    spare: &'scope Spare,
+    most: usize,
+    help: &'scope (impl Fn(Lease<'scope>) -> R + Sync),
+) -> Vec<ScopedJoinHandle<'scope, R>> {
+    let lease = || spare.take();
+    let start = |lease| {
+        let builder = std::thread::Builder::new().name("compress".to_owned());
+        // the system may be short of threads: fewer do the same work
+        builder.spawn_scoped(scope, move || help(lease)).ok()
+    };
+    std::iter::from_fn(lease)
+        .take(most)
+        .map_while(start)
+        .collect()
+}
