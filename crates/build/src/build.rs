@@ -79,10 +79,7 @@ pub fn build(
 ) -> Result<Report> {
     let shape = Shape::new(writer.geometry())?;
     let threads = threads::resolve(options.threads);
-    let scanning = Counting {
-        inner: observer,
-        warnings: AtomicU64::new(0),
-    };
+    let scanning = Counting::new(observer);
     let mut tree = threads::guard("scan", || source.scan(&scanning))?;
     options.transform.check(&tree)?;
     let scratch = Scratch::new(options.scratch.clone());
@@ -141,7 +138,7 @@ pub fn build(
     );
     Ok(Report {
         tree: tree.stats(),
-        left_out: scanning.warnings.into_inner(),
+        left_out: scanning.count(),
         unreadable: trouble.unreadable.into_inner(),
         changed: trouble.changed.into_inner(),
         memory: budget.memory,
@@ -207,10 +204,33 @@ fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Result<Placed>
     Ok(Placed { map, report })
 }
 
-/// Counts the warnings of the scan.
-struct Counting<'a> {
+/// Counts the warnings that an observer gets.
+pub struct Counting<'a> {
     inner: &'a dyn Observer,
     warnings: AtomicU64,
+}
+
+impl std::fmt::Debug for Counting<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Counting")
+            .field("warnings", &self.warnings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Counting<'a> {
+    /// Stands in front of another observer.
+    pub fn new(inner: &'a dyn Observer) -> Self {
+        Self {
+            inner,
+            warnings: AtomicU64::new(0),
+        }
+    }
+
+    /// Tells how many warnings there were.
+    pub fn count(&self) -> u64 {
+        self.warnings.load(Ordering::Relaxed)
+    }
 }
 
 impl Observer for Counting<'_> {

@@ -151,7 +151,12 @@ pub(crate) fn dedupe(
 }
 
 /// Puts the files to read, as indices, into the order in which threads take them.
-fn by_turn(source: &dyn Source, tree: &Tree, files: &[NodeId], mut wanted: Vec<u32>) -> Vec<u32> {
+pub(crate) fn by_turn(
+    source: &dyn Source,
+    tree: &Tree,
+    files: &[NodeId],
+    mut wanted: Vec<u32>,
+) -> Vec<u32> {
     let size = |index: u32| paths::size(tree, files[index as usize]);
     wanted.sort_unstable_by_key(|&index| {
         let size = size(index);

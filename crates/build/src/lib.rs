@@ -13,6 +13,7 @@ mod classify;
 mod commit;
 mod compress;
 mod dedupe;
+mod each;
 mod flow;
 mod gear;
 mod order;
@@ -33,8 +34,9 @@ pub mod stages;
 mod threads;
 mod transform;
 
-pub use build::{Options, build};
+pub use build::{Counting, Options, build};
 pub use classify::Categorizers;
+pub use each::{EachFile, each_file};
 pub use order::Order;
 pub use priorities::Priorities;
 pub use report::Report;

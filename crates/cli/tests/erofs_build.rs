@@ -341,7 +341,7 @@ fn what_is_not_written_is_refused() {
         Path::new("build"),
         &source,
         Path::new("-o"),
-        &work.path().join("i.cfs"),
+        &work.path().join("i.iso"),
     ]);
     assert!(!output.status.success());
 }

@@ -10,6 +10,7 @@ use ::build::{Categorizers, Order, Priorities, Scratch};
 use model::{Error, Kind, Loss, Observer, Rdev, Result};
 
 use crate::attributes::AttributeChanges;
+use crate::composefs::{self, ComposefsOptions, ObjectsReport};
 use crate::create::create_options;
 use crate::header::HeaderBytes;
 use crate::input::{self, Input, OpenInput};
@@ -113,6 +114,8 @@ pub struct BuildRequest {
     pub per_file: PerFileOptions,
     /// What the image tells as a volume, and to whom.
     pub volume: VolumeOptions,
+    /// For composefs.
+    pub composefs: ComposefsOptions,
     /// Whether anything that can't be kept or read is an error.
     pub strict: bool,
 }
@@ -155,13 +158,14 @@ impl BuildRequest {
             section_index: true,
             per_file: PerFileOptions::default(),
             volume: VolumeOptions::default(),
+            composefs: ComposefsOptions::default(),
             strict: false,
         }
     }
 }
 
 impl BuildRequest {
-    fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         match &self.destination {
             Destination::File { path, .. } => Some(path),
             Destination::Stdout => None,
@@ -178,6 +182,8 @@ pub struct BuildReport {
     pub pipeline: PipelineReport,
     /// What was hidden where several trees met.
     pub conflicts: Conflicts,
+    /// What became of content that is not in the image: for composefs.
+    pub objects: Option<ObjectsReport>,
 }
 
 impl BuildReport {
@@ -194,6 +200,9 @@ impl BuildReport {
 
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
+    if let Input::Dump(path) = &request.input {
+        return composefs::of_dump(request, path);
+    }
     let excludes =
         request.one_file_system || !(request.exclude.is_empty() && request.exclude_from.is_empty());
     if excludes && request.input.has_images() {
@@ -209,7 +218,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         command: match request.input {
             Input::Merge { .. } => "merge",
             Input::Image { .. } => "convert",
-            Input::Directory(_) => "build",
+            Input::Directory(_) | Input::Dump(_) => "build",
         },
         former: match request.history {
             true => input.former_runs()?,
@@ -242,6 +251,9 @@ pub(crate) fn pack(
     before: &Before,
     observer: &dyn Observer,
 ) -> Result<BuildReport> {
+    if composefs::is_asked(request) {
+        return composefs::pack(request, input, observer);
+    }
     let format = registry::for_output(request.format.as_deref(), request.path())?;
     let level = format.level(request.level, &request.volume)?;
     let create = create_options(request, format, input, before)?;
@@ -282,6 +294,7 @@ pub(crate) fn pack(
         format: format.name(),
         pipeline,
         conflicts: input.conflicts(),
+        objects: None,
     };
     if request.strict {
         demand_all(&report)?;
@@ -310,7 +323,7 @@ pub(crate) fn interrupted(error: Error, observer: &dyn Observer) -> Error {
 }
 
 /// Fails if anything was lost: what `strict` asks for.
-fn demand_all(report: &BuildReport) -> Result<()> {
+pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
     if !report.is_complete() {
         let count = report.incomplete();
         return Err(Error::invalid(format!(

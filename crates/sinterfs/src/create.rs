@@ -44,8 +44,9 @@ pub(crate) fn create_options(
 }
 
 /// Lists the options that not every format knows, and whether they are asked for.
-fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
+pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
     let (per_file, volume) = (&request.per_file, &request.volume);
+    let composefs = &request.composefs;
     // all kinds are all that the format can tell apart
     let chosen = request
         .categorizers
@@ -73,6 +74,13 @@ fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
         (volume.uuid.is_some(), Asked::Uuid),
         (volume.label.is_some(), Asked::Label),
         (volume.target_kernel.is_some(), Asked::TargetKernel),
+        (composefs.digest_store.is_some(), Asked::DigestStore),
+        (
+            composefs.min_version.is_some() || composefs.max_version.is_some(),
+            Asked::FormatVersion,
+        ),
+        (composefs.skip_devices, Asked::SkipDevices),
+        (composefs.user_xattrs, Asked::UserXattrs),
     ]
 }
 

@@ -23,6 +23,8 @@ use crate::registry::FormerRuns;
 pub enum Input {
     /// The tree below a directory.
     Directory(PathBuf),
+    /// The files of a composefs-dump(5); `-` is standard input.
+    Dump(PathBuf),
     /// The tree in an image.
     Image {
         /// The image file.
@@ -43,7 +45,7 @@ impl Input {
     /// Tells whether images are read.
     pub(crate) fn has_images(&self) -> bool {
         match self {
-            Self::Directory(_) => false,
+            Self::Directory(_) | Self::Dump(_) => false,
             Self::Image { .. } => true,
             Self::Merge { parts, .. } => parts.iter().any(|part| !part.path.is_dir()),
         }
@@ -111,6 +113,7 @@ impl OpenInput {
                 }
                 Ok(input)
             }
+            Input::Dump(_) => Err(Error::invalid("only composefs images are made of dumps")),
             Input::Merge { parts, cache_bytes } => Self::merge(parts, *cache_bytes, &request),
         }
     }

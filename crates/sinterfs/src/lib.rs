@@ -18,11 +18,13 @@
 mod attributes;
 mod build;
 mod check;
+mod composefs;
 mod create;
 mod details;
 mod header;
 mod input;
 mod levels;
+mod objects;
 mod open;
 mod output;
 mod recompress;
@@ -33,11 +35,13 @@ pub use ::build::source::merge::{Conflict, Conflicts};
 pub use ::build::{Categorizers, Order};
 pub use attributes::{AttributeChanges, RootChanges};
 pub use block::cache::BlockCache;
+pub use block::verity;
 pub use block::{FileSource, MemorySource, ReadAt};
 pub use build::{
     BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, VolumeOptions, build,
 };
 pub use check::{CheckReport, Depth, check};
+pub use composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use details::{Details, Value};
 pub use header::Header;
 pub use input::{Input, MergePart};

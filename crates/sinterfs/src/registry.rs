@@ -18,6 +18,7 @@ use block::{ReadAt, Sink};
 use model::{ContentMap, Error, Image, ImageWriter, Loss, Observer, Result, Summary, Tails, Tree};
 
 use crate::check::{CheckReport, Depth};
+use crate::composefs;
 use crate::details::Details;
 use crate::levels::Level;
 use crate::open::OpenOptions;
@@ -242,15 +243,16 @@ pub const FORMATS: &[&dyn Format] = &[
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
-const FOREIGN: &[&str] = &["cfs", "cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
+const FOREIGN: &[&str] = &["cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
 
 /// Finds a format by its name.
 pub fn by_name(name: &str) -> Result<&'static dyn Format> {
     let found = FORMATS.iter().copied().find(|f| f.name() == name);
     found.ok_or_else(|| {
         Error::invalid(format!(
-            "unknown format `{name}`; the formats are {}",
-            names()
+            "unknown format `{name}`; the formats are {}, {}",
+            names(),
+            composefs::NAME
         ))
     })
 }
@@ -266,9 +268,10 @@ pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static 
     let named = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions().contains(&e)));
     match (named, extension) {
         (None, Some(promised)) if FOREIGN.contains(&promised) => Err(Error::unsupported(format!(
-            "an image named .{promised} would not be what its name says; the formats are {} \
+            "an image named .{promised} would not be what its name says; the formats are {}, {} \
              (--format {} writes it all the same)",
             names(),
+            composefs::NAME,
             FORMATS[0].name()
         ))),
         _ => Ok(*named.unwrap_or(&FORMATS[0])),

@@ -31,6 +31,10 @@ pub struct Attributes {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     set_time: Option<String>,
 
+    /// Give every file the time 0: the same as --set-time 0.
+    #[arg(long, conflicts_with = "set_time")]
+    use_epoch: bool,
+
     /// Change permissions as chmod does (`go-w`, `a=rX`, `0755`, `D` or `F` in front for
     /// directories or files only), or `norm` for what all can read.
     #[arg(long, value_name = "MODE,..", allow_hyphen_values = true)]
@@ -111,7 +115,10 @@ impl Attributes {
             owner: self.set_owner.or(zero),
             group: self.set_group.or(zero),
             id_offset: self.id_offset,
-            time: self.set_time.as_deref().map(seconds).transpose()?,
+            time: match self.use_epoch {
+                true => Some(0),
+                false => self.set_time.as_deref().map(seconds).transpose()?,
+            },
             latest_time: None,
             chmod: self.chmod,
             root: RootChanges {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sinterfs::{Input, Result};
+use sinterfs::{Error, Input, Result};
 
 use super::making::Making;
 
@@ -22,6 +22,9 @@ Examples:
                                                         and without a filter for x86
   sinter build DIR -o dir.erofs                         an EROFS image, for Linux 6.15 and newer
   sinter build DIR -o dir.erofs --target-kernel 5.10    one that older kernels mount, too
+  sinter build DIR -o dir.cfs --digest-store objects    a composefs image, its content in a store
+  sinter build --from-dump dump -o dir.cfs --print-digest
+                                                        one of a dump as of composefs-info dump
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 
@@ -50,12 +53,25 @@ images from 6.15 on; --target-kernel writes what older ones read: lz4 and lz4hc 
 5.4, of -b from 5.15, lzma and small files packed together from 6.1, deflate from 6.6, zstd from 6.10.
 Levels choose among these.
 
+composefs: the bytes of mkcomposefs 1.0.8, and so its digests; hard links become files of their own, as
+there. docs/formats/composefs.md tells more.
+
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]
 pub struct Args {
     /// The directory to pack.
-    #[arg(value_name = "DIR")]
-    source: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "from_dump")]
+    source: Option<PathBuf>,
+
+    /// Make a composefs image of a dump, in the words of composefs-dump(5), and not of a directory;
+    /// `-` is standard input.
+    #[arg(
+        long,
+        visible_alias = "from-file",
+        value_name = "FILE",
+        conflicts_with = "source"
+    )]
+    from_dump: Option<PathBuf>,
 
     /// Leave out what matches: a name anywhere, or, with a slash, a path from DIR on.
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
@@ -75,7 +91,11 @@ pub struct Args {
 
 /// Builds the image.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let input = Input::Directory(args.source);
+    let input = match (args.from_dump, args.source) {
+        (Some(dump), _) => Input::Dump(dump),
+        (None, Some(source)) => Input::Directory(source),
+        (None, None) => return Err(Error::invalid("there is nothing to pack")),
+    };
     args.making.run(input, |request| {
         request.exclude = args.exclude;
         request.exclude_from = args.exclude_from;

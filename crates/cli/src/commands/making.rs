@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-use sinterfs::{BuildRequest, Destination, Input, Result};
+use sinterfs::verity::hex;
+use sinterfs::{BuildRequest, Destination, Error, Input, Result};
 
 use super::attributes::{Attributes, Creation, Telling};
 use super::packed;
 use super::packing::{Packing, Target};
 use super::work::{Jobs, Words};
 use crate::progress::Display;
+use crate::text;
 
 /// Where an image goes and everything about how it is made.
 #[derive(Debug, clap::Args)]
@@ -41,14 +43,36 @@ impl Making {
         let words = self.words;
         let destination = self.target.destination(words)?;
         let mut request = request(input, destination, &self.jobs);
+        let prints_digest = self.packing.prints_digest();
         self.packing.ask(&mut request)?;
         self.attributes.ask(&mut request)?;
         self.creation.ask(&mut request)?;
         self.telling.ask(&mut request);
         more(&mut request);
+        if prints_digest {
+            may_print_digest(&request, words)?;
+        }
         let display = Display::start(words.show());
         let report = sinterfs::build(&request, display.observer())?;
+        if let (true, Some(objects)) = (prints_digest, &report.objects) {
+            text::print(&format!("{}\n", hex(&objects.digest)))?;
+        }
         packed::tell(&report, words, display)
+    }
+}
+
+/// Fails if there is no digest, or no place for it.
+fn may_print_digest(request: &BuildRequest, words: Words) -> Result<()> {
+    if words.json || request.destination == Destination::Stdout {
+        return Err(Error::invalid(
+            "--print-digest wants standard output for itself",
+        ));
+    }
+    match sinterfs::is_composefs(request) {
+        true => Ok(()),
+        false => Err(Error::invalid(
+            "--print-digest means nothing for images that are not of composefs",
+        )),
     }
 }
 

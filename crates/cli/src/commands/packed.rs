@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{BuildReport, Conflicts, Result};
+use sinterfs::verity::hex;
+use sinterfs::{BuildReport, Conflicts, ObjectsReport, Result};
 
 use super::work::Words;
 use crate::progress::Display;
@@ -63,6 +64,10 @@ fn summary(report: &BuildReport, seconds: f64) -> String {
         tree.hard_links,
         human(tree.bytes),
     );
+    if let Some(objects) = &report.objects {
+        text += &of_objects(objects, image.image_bytes, seconds);
+        return text + &incomplete(report);
+    }
     text += &format!(
         "equal files saved {} in {} files; repeats saved {}; holes {}\n",
         human(pipeline.duplicate_bytes),
@@ -92,13 +97,33 @@ fn summary(report: &BuildReport, seconds: f64) -> String {
     if report.conflicts.count > 0 {
         text += &format!("{} names hidden by later sources\n", report.conflicts.count);
     }
-    if !report.is_complete() {
-        text += &format!(
-            "NOT COMPLETE: {} left out, {} could not be read whole, {} changed while they were read\n",
-            pipeline.left_out, pipeline.unreadable, pipeline.changed,
-        );
+    text + &incomplete(report)
+}
+
+/// Says what became of content that is not in the image.
+fn of_objects(objects: &ObjectsReport, image_bytes: u64, seconds: f64) -> String {
+    format!(
+        "{} objects, {}; new in the store: {}, {}\n\
+         image: {} in {seconds:.1} s, version {}, digest {}\n",
+        objects.objects,
+        human(objects.bytes),
+        objects.new_objects,
+        human(objects.new_bytes),
+        human(image_bytes),
+        objects.version,
+        hex(&objects.digest),
+    )
+}
+
+fn incomplete(report: &BuildReport) -> String {
+    if report.is_complete() {
+        return String::new();
     }
-    text
+    let pipeline = &report.pipeline;
+    format!(
+        "NOT COMPLETE: {} left out, {} could not be read whole, {} changed while they were read\n",
+        pipeline.left_out, pipeline.unreadable, pipeline.changed,
+    )
 }
 
 pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json::Value {
@@ -108,7 +133,7 @@ pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json:
         .losses
         .iter()
         .map(|loss| json!({"what": loss.what, "count": loss.count}));
-    json!({
+    let mut all = json!({
         "format": report.format,
         "files": tree.files,
         "directories": tree.directories,
@@ -133,5 +158,14 @@ pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json:
         "hidden_names": report.conflicts.count,
         "warnings": warnings,
         "seconds": seconds,
-    })
+    });
+    if let Some(objects) = &report.objects {
+        all["digest"] = hex(&objects.digest).into();
+        all["version"] = objects.version.into();
+        all["objects"] = objects.objects.into();
+        all["object_bytes"] = objects.bytes.into();
+        all["new_objects"] = objects.new_objects.into();
+        all["new_object_bytes"] = objects.new_bytes.into();
+    }
+    all
 }

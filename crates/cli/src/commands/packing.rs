@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use sinterfs::{
-    BuildRequest, Categorizers, Destination, Error, Order, PerFileOptions, Result, Tails,
-    VolumeOptions,
+    BuildRequest, Categorizers, ComposefsOptions, Destination, Error, Order, PerFileOptions,
+    Result, Tails, VolumeOptions,
 };
 
 use super::work::Words;
@@ -41,8 +41,8 @@ impl Target {
 /// How files are packed.
 #[derive(Debug, clap::Args)]
 pub struct Packing {
-    /// The format of the image: dwarfs, squashfs or erofs (default: by the extension: dwarfs, dff,
-    /// dwfs; squashfs, sqfs, sfs, snap; erofs; else dwarfs).
+    /// The format of the image: dwarfs, squashfs, erofs or composefs (default: by the extension:
+    /// dwarfs, dff, dwfs; squashfs, sqfs, sfs, snap; erofs; composefs, cfs; else dwarfs).
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<String>,
 
@@ -80,6 +80,39 @@ pub struct Packing {
 
     #[command(flatten)]
     volume: Volume,
+
+    #[command(flatten)]
+    composefs: Composefs,
+}
+
+/// What composefs images are, whose content is elsewhere.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "composefs")]
+struct Composefs {
+    /// Store the content of files of more than 64 bytes in this directory, each named by its
+    /// fs-verity digest; what is there already stays (default: the content is only hashed).
+    #[arg(long, value_name = "DIR")]
+    digest_store: Option<PathBuf>,
+
+    /// Print the fs-verity digest of the image on standard output.
+    #[arg(long)]
+    print_digest: bool,
+
+    /// The lowest version of the format, 0 or 1 (default: 0).
+    #[arg(long, value_name = "VERSION")]
+    min_version: Option<u32>,
+
+    /// The highest version of the format, 0 or 1, which is taken if there are whiteouts (default: 1).
+    #[arg(long, value_name = "VERSION")]
+    max_version: Option<u32>,
+
+    /// Leave out devices.
+    #[arg(long)]
+    skip_devices: bool,
+
+    /// Leave out extended attributes that do not begin with `user.`.
+    #[arg(long, conflicts_with = "no_xattrs")]
+    user_xattrs: bool,
 }
 
 /// What EROFS images tell as volumes, and to whom.
@@ -124,8 +157,8 @@ struct PerFile {
     #[arg(long)]
     no_sparse: bool,
 
-    /// Leave out extended attributes (EROFS, too).
-    #[arg(long)]
+    /// Leave out extended attributes (EROFS and composefs, too).
+    #[arg(long, visible_alias = "skip-xattrs")]
     no_xattrs: bool,
 
     /// Leave out the table of inodes that NFS needs.
@@ -231,7 +264,19 @@ impl Packing {
             label: self.volume.label,
             target_kernel: self.volume.target_kernel,
         };
+        request.composefs = ComposefsOptions {
+            digest_store: self.composefs.digest_store,
+            min_version: self.composefs.min_version,
+            max_version: self.composefs.max_version,
+            skip_devices: self.composefs.skip_devices,
+            user_xattrs: self.composefs.user_xattrs,
+        };
         Ok(())
+    }
+
+    /// Tells whether the digest of the image is to be printed.
+    pub fn prints_digest(&self) -> bool {
+        self.composefs.print_digest
     }
 }
 

@@ -6,10 +6,10 @@
 //! **Invariant:** inode 0 is the root; each other inode has one name of its own, which says where the
 //! inode stands in the image, and any number of further names; no name stands twice in a directory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use block::verity::VerityDigest;
-use model::{Content, Error, FileType, NodeId, Result, Time, Tree, XattrSet, XattrSets};
+use model::{Content, Error, FileType, NodeId, Result, Time, Tree, TreeStats, XattrSet, XattrSets};
 
 /// Files of a directory up to so many bytes are in the image, as with the reference.
 pub const INLINE_MAX: u64 = 64;
@@ -265,9 +265,53 @@ impl Files {
         &self.xattrs
     }
 
-    /// Gives every file another time.
-    pub fn set_times(&mut self, time: Time) {
-        self.inodes.iter_mut().for_each(|inode| inode.mtime = time);
+    /// Changes the time of every file.
+    pub fn change_times(&mut self, change: impl Fn(Time) -> Time) {
+        for inode in &mut self.inodes {
+            inode.mtime = change(inode.mtime);
+        }
+    }
+
+    /// Counts what there is.
+    pub fn stats(&self) -> TreeStats {
+        let mut stats = TreeStats::default();
+        for inode in &self.inodes {
+            match inode.kind {
+                FileType::Directory => stats.directories += 1,
+                FileType::File => stats.files += 1,
+                FileType::Symlink => stats.symlinks += 1,
+                _ => stats.specials += 1,
+            }
+            if inode.kind == FileType::File {
+                let size = match &inode.body {
+                    Body::None => 0,
+                    Body::Inline(bytes) => bytes.len() as u64,
+                    Body::Object { size, .. } => *size,
+                };
+                stats.bytes = stats.bytes.saturating_add(size);
+            }
+        }
+        let names = self.names.values().flatten();
+        stats.hard_links = names.filter(|name| !name.own).count() as u64;
+        stats
+    }
+
+    /// Counts distinct objects by their digests, and their bytes.
+    pub fn objects(&self) -> (u64, u64) {
+        let mut seen = HashSet::new();
+        let mut bytes = 0_u64;
+        for inode in &self.inodes {
+            if let Body::Object {
+                size,
+                digest: Some(digest),
+                ..
+            } = &inode.body
+                && seen.insert(digest)
+            {
+                bytes = bytes.saturating_add(*size);
+            }
+        }
+        (seen.len() as u64, bytes)
     }
 }
 

@@ -45,6 +45,14 @@ pub enum Asked {
     Label,
     /// The oldest kernel that is to mount the image.
     TargetKernel,
+    /// A store for the content of files.
+    DigestStore,
+    /// The versions that the format may have.
+    FormatVersion,
+    /// No devices.
+    SkipDevices,
+    /// No extended attributes but those of users.
+    UserXattrs,
 }
 
 impl Asked {
@@ -69,6 +77,10 @@ impl Asked {
             Self::Uuid => "--uuid",
             Self::Label => "--label",
             Self::TargetKernel => "--target-kernel",
+            Self::DigestStore => "--digest-store",
+            Self::FormatVersion => "--min-version or --max-version",
+            Self::SkipDevices => "--skip-devices",
+            Self::UserXattrs => "--user-xattrs",
         }
     }
 

@@ -1,0 +1,283 @@
+//! A store of objects: files named by the digests of their content, for any number of images.
+//!
+//! In: content with its digest. Out: `STORE/ab/cdef...`.
+//!
+//! **Invariant:** what has a name is whole and durable, and is never written again: an object is synced
+//! before it gets its name, and whatever ends the process, no part of one is left (`O_TMPFILE`; where
+//! the file system has no unnamed files, hidden ones, which are removed on failure). Several processes
+//! may fill one store at once.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use block::verity::VerityDigest;
+use erofs::composefs::object_path;
+use model::{Error, Result};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+/// The most objects that wait for their names: syncing them one after the other costs little more than
+/// syncing one.
+const WAITING: usize = 64;
+
+/// The most bytes of these.
+const WAITING_BYTES: u64 = 64 << 20;
+
+/// A directory of objects.
+#[derive(Debug)]
+pub(crate) struct ObjectStore {
+    root: PathBuf,
+    /// The directories that are there, by the first byte of digests.
+    made: Vec<AtomicBool>,
+    /// Those that got new names.
+    changed: Vec<AtomicBool>,
+    /// Makes names of hidden files distinct.
+    counter: AtomicU64,
+    objects: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl ObjectStore {
+    /// Opens a store, or makes an empty one.
+    pub(crate) fn open(root: &Path) -> Result<Self> {
+        std::fs::create_dir_all(root)
+            .map_err(|error| Error::io("cannot make the object store", error).path(root))?;
+        let flags = || (0..=u8::MAX).map(|_| AtomicBool::new(false)).collect();
+        Ok(Self {
+            root: root.to_owned(),
+            made: flags(),
+            changed: flags(),
+            counter: AtomicU64::new(0),
+            objects: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Tells whether an object is there; `Corrupt` if it has another length than its content.
+    pub(crate) fn has(&self, digest: &VerityDigest, len: u64) -> Result<bool> {
+        let path = self.root.join(object_path(digest));
+        match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() && found.len() == len => Ok(true),
+            Ok(_) => {
+                Err(Error::corrupt(format!("the object is no file of {len} bytes")).path(path))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io("cannot look for the object", error).path(path)),
+        }
+    }
+
+    /// Starts an object.
+    pub(crate) fn create(&self) -> Result<NewObject> {
+        let mode = Mode::from_raw_mode(0o644);
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        match rustix::fs::open(&self.root, flags, mode) {
+            Ok(file) => Ok(NewObject {
+                file: File::from(file),
+                hidden: None,
+            }),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => self.create_hidden(),
+            Err(errno) => Err(Error::io("cannot create an object", errno).path(&self.root)),
+        }
+    }
+
+    fn create_hidden(&self) -> Result<NewObject> {
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".sinter.{}.{number}.tmp", std::process::id());
+        let path = self.root.join(name);
+        let mode = Mode::from_raw_mode(0o644);
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(&path, flags, mode)
+            .map_err(|errno| Error::io("cannot create an object", errno).path(&path))?;
+        Ok(NewObject {
+            file: File::from(file),
+            hidden: Some(path),
+        })
+    }
+
+    /// Gives a synced object its name; one that is there already stays.
+    fn name(&self, mut object: NewObject, digest: &VerityDigest, len: u64) -> Result<()> {
+        let path = self.root.join(object_path(digest));
+        let number = usize::from(digest.first().copied().unwrap_or(0));
+        self.make_directory(number, &path)?;
+        let named = match object.hidden.take() {
+            None => {
+                let unnamed = format!("/proc/self/fd/{}", object.file.as_raw_fd());
+                rustix::fs::linkat(CWD, &*unnamed, CWD, &path, AtFlags::SYMLINK_FOLLOW)
+            }
+            Some(hidden) => {
+                let renamed =
+                    rustix::fs::renameat_with(CWD, &hidden, CWD, &path, RenameFlags::NOREPLACE);
+                if renamed.is_err() {
+                    // removed when it is dropped
+                    object.hidden = Some(hidden);
+                }
+                renamed
+            }
+        };
+        match named {
+            Ok(()) => {
+                if let Some(changed) = self.changed.get(number) {
+                    changed.store(true, Ordering::Relaxed);
+                }
+                self.objects.fetch_add(1, Ordering::Relaxed);
+                self.bytes.fetch_add(len, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(Error::io("cannot name the object", errno).path(path)),
+        }
+    }
+
+    fn make_directory(&self, number: usize, object: &Path) -> Result<()> {
+        let made = self.made.get(number);
+        if made.is_some_and(|made| made.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+        let dir = object.parent().unwrap_or(&self.root);
+        match std::fs::create_dir(dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(Error::io("cannot make a directory of the object store", error).path(dir))
+            }
+            _ => {
+                if let Some(made) = made {
+                    made.store(true, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes all new names durable, and tells how many objects there are, and their bytes.
+    pub(crate) fn sync(&self) -> Result<(u64, u64)> {
+        let numbers = (0..=u8::MAX).zip(&self.changed);
+        for (number, _) in numbers.filter(|(_, changed)| changed.load(Ordering::Relaxed)) {
+            sync_directory(&self.root.join(format!("{number:02x}")))?;
+        }
+        sync_directory(&self.root)?;
+        Ok((
+            self.objects.load(Ordering::Relaxed),
+            self.bytes.load(Ordering::Relaxed),
+        ))
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<()> {
+    match File::open(path).and_then(|dir| dir.sync_all()) {
+        // file systems that cannot sync a directory are left alone
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
+            Err(Error::io("cannot sync the object store", error).path(path))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An object that has no name yet.
+#[derive(Debug)]
+pub(crate) struct NewObject {
+    /// Where its content is written.
+    pub(crate) file: File,
+    hidden: Option<PathBuf>,
+}
+
+impl Drop for NewObject {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            // nothing better can be done here if it fails
+            let _ = std::fs::remove_file(hidden);
+        }
+    }
+}
+
+/// Objects of one thread that wait to be synced and named together.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    objects: Vec<(NewObject, VerityDigest, u64)>,
+    bytes: u64,
+}
+
+impl Waiting {
+    /// Takes an object that is written.
+    pub(crate) fn push(
+        &mut self,
+        store: &ObjectStore,
+        object: NewObject,
+        digest: VerityDigest,
+        len: u64,
+    ) -> Result<()> {
+        self.objects.push((object, digest, len));
+        self.bytes = self.bytes.saturating_add(len);
+        if self.objects.len() >= WAITING || self.bytes >= WAITING_BYTES {
+            self.flush(store)?;
+        }
+        Ok(())
+    }
+
+    /// Syncs and names all that wait.
+    pub(crate) fn flush(&mut self, store: &ObjectStore) -> Result<()> {
+        for (object, _, _) in &self.objects {
+            let synced = object.file.sync_all();
+            synced.map_err(|error| Error::io("cannot sync an object", error).path(&store.root))?;
+        }
+        self.bytes = 0;
+        for (object, digest, len) in self.objects.drain(..) {
+            store.name(object, &digest, len)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn put(store: &ObjectStore, object: NewObject, bytes: &[u8]) {
+        let mut waiting = Waiting::default();
+        let digest = block::verity::verity(bytes);
+        (&object.file).write_all(bytes).unwrap();
+        waiting
+            .push(store, object, digest, bytes.len() as u64)
+            .unwrap();
+        waiting.flush(store).unwrap();
+    }
+
+    #[test]
+    fn objects_are_named_once_and_nothing_else_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("a/store");
+        let store = ObjectStore::open(&root).unwrap();
+        put(&store, store.create().unwrap(), b"one");
+        put(&store, store.create_hidden().unwrap(), b"two");
+        let path = root.join(object_path(&block::verity::verity(b"one")));
+        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+        put(&store, store.create().unwrap(), b"one");
+        put(&store, store.create_hidden().unwrap(), b"one");
+        drop(store.create_hidden().unwrap());
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().modified().unwrap(),
+            before
+        );
+        assert_eq!(store.sync().unwrap(), (2, 6));
+        let mut found: Vec<_> = std::fs::read_dir(&root).unwrap().collect();
+        assert_eq!(found.len(), 2);
+        found.retain(|entry| entry.as_ref().unwrap().path().is_file());
+        assert!(found.is_empty());
+        assert_eq!(std::fs::read(&path).unwrap(), b"one");
+    }
+
+    #[test]
+    fn an_object_of_another_length_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = ObjectStore::open(dir.path()).unwrap();
+        let digest = block::verity::verity(b"one");
+        assert!(!store.has(&digest, 3).unwrap());
+        put(&store, store.create().unwrap(), b"one");
+        assert!(store.has(&digest, 3).unwrap());
+        std::fs::write(dir.path().join(object_path(&digest)), b"").unwrap();
+        assert!(store.has(&digest, 3).is_err());
+    }
+}
