@@ -44,7 +44,7 @@ impl Shape {
             Geometry::PerFile { tails, unit, .. } => match tails {
                 Tails::Alone => 0,
                 Tails::Small => u64::from(unit),
-                Tails::Shared => u64::MAX,
+                Tails::Shared | Tails::Below(_) => u64::MAX,
             },
             _ => u64::MAX,
         }

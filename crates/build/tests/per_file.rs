@@ -12,7 +12,12 @@ use sinterfs_build::{Options, Order, Priorities, Report, build};
 use support::{Faults, File, Image, Memory, MemoryWriter, Mock, Part, data, noise, text};
 
 const UNIT: usize = 4 << 10;
-const TAILS: [Tails; 3] = [Tails::Alone, Tails::Small, Tails::Shared];
+const TAILS: [Tails; 4] = [
+    Tails::Alone,
+    Tails::Small,
+    Tails::Shared,
+    Tails::Below(UNIT as u32 / 3),
+];
 
 fn geometry(tails: Tails, holes: bool) -> Geometry {
     let unit = UNIT as u32;
@@ -103,6 +108,7 @@ fn check_list(
                         Tails::Alone => true,
                         Tails::Small => has_units,
                         Tails::Shared => false,
+                        Tails::Below(most) => len >= most,
                     };
                 if alone {
                     assert_eq!(offset, 0);

@@ -81,6 +81,19 @@ fn squashfs_images_have_the_recorded_digests_for_any_number_of_threads() {
     compare_golden("squashfs.txt", &levels(&["--format=squashfs", "-b16k"]));
 }
 
+#[test]
+fn erofs_images_have_the_recorded_digests_for_any_number_of_threads() {
+    let mut seen = String::new();
+    for kernel in ["6.15", "6.10", "6.6", "6.1", "5.15", "5.4"] {
+        let target = format!("--target-kernel={kernel}");
+        let size = if kernel == "5.4" { "-b4k" } else { "-b16k" };
+        for line in levels(&["--format=erofs", &target, size]).lines() {
+            let _ = writeln!(seen, "{kernel} {line}");
+        }
+    }
+    compare_golden("erofs.txt", &seen);
+}
+
 /// Tells size and digest of an image of each level.
 fn levels(flags: &[&str]) -> String {
     let work = scratch();

@@ -123,6 +123,20 @@ pub enum Tails {
     Small,
     /// Into a fragment.
     Shared,
+    /// Into a fragment if it has fewer bytes than these, else into a block of its own.
+    Below(u32),
+}
+
+impl Tails {
+    /// Tells whether an end of so many bytes goes into a fragment, behind whole units or without any.
+    pub fn shares(self, len: u64, has_units: bool) -> bool {
+        match self {
+            Self::Alone => false,
+            Self::Small => !has_units,
+            Self::Shared => true,
+            Self::Below(most) => len < u64::from(most),
+        }
+    }
 }
 
 /// A cut piece of content on its way to the encoder.

@@ -155,21 +155,21 @@ const EROFS_6_6: [Level; 10] = [
 const EROFS_6_1: [Level; 10] = [
     per_file("none", 17, Order::Path),
     per_file("lz4", 16, Order::Path),
-    per_file("lz4hc:level=6", 16, Order::Path),
+    per_file("lz4hc:level=4", 16, Order::Path),
+    per_file("lz4hc:level=4", 16, Order::Similarity),
     per_file("lz4hc:level=6", 16, Order::Similarity),
     per_file("lz4hc:level=9", 16, Order::Similarity),
-    per_file("lz4hc:level=10", 16, Order::Similarity),
-    per_file("lz4hc:level=11", 16, Order::Similarity),
-    per_file("lz4hc:level=12", 16, Order::Similarity),
+    per_file("lz4hc:level=9", 17, Order::Similarity),
+    per_file("lz4hc:level=12", 17, Order::Similarity),
     per_file("lzma:level=6", 16, Order::Similarity),
     per_file("lzma:level=9", 18, Order::Similarity),
 ];
 
 /// The levels for Linux 5.15 and newer.
-const EROFS_5_15: [Level; 10] = lz4_only(16);
+const EROFS_5_15: [Level; 10] = lz4_only(16, 17, 20);
 
 /// The levels for older ones.
-const EROFS_OLD: [Level; 10] = lz4_only(12);
+const EROFS_OLD: [Level; 10] = lz4_only(12, 12, 12);
 
 /// The levels of EROFS, and the versions of Linux that they are for, with newer ones.
 pub const EROFS: [((u16, u16), [Level; 10]); 6] = [
@@ -181,19 +181,19 @@ pub const EROFS: [((u16, u16), [Level; 10]); 6] = [
     ((0, 0), EROFS_OLD),
 ];
 
-/// Lists levels of LZ4 alone, in clusters of so many bytes as a power of two.
-const fn lz4_only(bits: u8) -> [Level; 10] {
+/// Lists levels of LZ4 alone, in clusters of so many bytes as powers of two: up to 6, at 7 and 8, at 9.
+const fn lz4_only(bits: u8, strong: u8, strongest: u8) -> [Level; 10] {
     [
         per_file("none", 17, Order::Path),
         per_file("lz4", bits, Order::Path),
         per_file("lz4hc:level=3", bits, Order::Path),
+        per_file("lz4hc:level=4", bits, Order::Path),
         per_file("lz4hc:level=6", bits, Order::Path),
         per_file("lz4hc:level=8", bits, Order::Path),
         per_file("lz4hc:level=9", bits, Order::Path),
-        per_file("lz4hc:level=10", bits, Order::Path),
-        per_file("lz4hc:level=12", bits, Order::Path),
-        per_file("lz4hc:level=12", bits, Order::Path),
-        per_file("lz4hc:level=12", bits, Order::Path),
+        per_file("lz4hc:level=9", strong, Order::Path),
+        per_file("lz4hc:level=12", strong, Order::Path),
+        per_file("lz4hc:level=12", strongest, Order::Path),
     ]
 }
 

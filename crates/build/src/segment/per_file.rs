@@ -133,14 +133,10 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         let mut rest = std::mem::take(&mut self.content.rest);
         let category = self.content.category.unwrap_or_default();
         if !rest.is_empty() {
-            let alone = match self.tails {
-                Tails::Alone => true,
-                Tails::Small => self.content.has_units,
-                Tails::Shared => false,
-            };
+            let shared = self.tails.shares(rest.len() as u64, self.content.has_units);
             if self.holes && is_zero(&rest) {
                 self.skip(rest.len() as u64);
-            } else if alone {
+            } else if !shared {
                 rest.shrink_to_fit();
                 self.store(category, Arc::new(rest))?;
                 rest = Vec::new();

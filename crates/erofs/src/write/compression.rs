@@ -56,7 +56,7 @@ pub enum Compression {
 pub(super) enum Filling {
     /// It stops when the room is full.
     Exact,
-    /// It does, but looks at all content first.
+    /// It does, but looks at how much content there is first.
     Ahead,
     /// It cannot be told how much room there is.
     Unknown,
@@ -96,8 +96,9 @@ impl Compression {
     /// Tells how the codec fills a cluster.
     pub(super) fn filling(&self) -> Filling {
         match *self {
-            Self::Lz4 { level: 0 } | Self::Lz4Hc { .. } => Filling::Exact,
-            Self::Lzma { .. } => Filling::Ahead,
+            Self::Lz4Hc { .. } => Filling::Exact,
+            // the tables of LZ4's fast method are finer where there is less content
+            Self::Lz4 { level: 0 } | Self::Lzma { .. } => Filling::Ahead,
             Self::None | Self::Lz4 { .. } | Self::Deflate { .. } | Self::Zstd { .. } => {
                 Filling::Unknown
             }
@@ -224,7 +225,8 @@ impl Default for Compression {
 impl FromStr for Compression {
     type Err = Error;
 
-    /// Reads `none`, `lz4:level=0`, `lz4hc:level=12`, `lzma:level=6`, `deflate:level=9`, `zstd:level=15`; every option may be left out.
+    /// Reads `none`, `lz4:level=0`, `lz4hc:level=12`, `lzma:level=6`, `deflate:level=9`,
+    /// `zstd:level=15`; every option may be left out.
     fn from_str(text: &str) -> Result<Self> {
         let mut options = Options::new(text)?;
         let compression = match options.name() {
@@ -254,7 +256,8 @@ impl FromStr for Compression {
             },
             name => {
                 return Err(Error::invalid(format!(
-                    "compression `{text}`: EROFS has no `{name}` (there are none, lz4, lz4hc, lzma, deflate and zstd)"
+                    "compression `{text}`: EROFS has no `{name}` (there are none, lz4, lz4hc, lzma, \
+                     deflate and zstd)"
                 )));
             }
         };

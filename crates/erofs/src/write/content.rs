@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ContentMap, Error, MapExtent, Result, Tails};
+use model::{ContentMap, Error, MapExtent, Result};
 
 use super::BLOCK;
 use super::clusters::Clusters;
@@ -40,12 +40,7 @@ pub(super) struct Content<'a> {
 impl Units {
     /// Tells whether an extent of so many bytes, one of so many of its list, is in a fragment.
     fn is_shared(&self, len: u32, count: usize) -> bool {
-        let ends = match self.tails {
-            Tails::Alone => false,
-            Tails::Small => count == 1,
-            Tails::Shared => true,
-        };
-        ends && len < self.unit
+        len < self.unit && self.tails.shares(u64::from(len), count > 1)
     }
 
     /// Tells whether content is in a row of blocks, and its end maybe behind the inode.

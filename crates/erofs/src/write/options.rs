@@ -17,6 +17,9 @@ const UNIT_MIN: u32 = 1 << 20;
 /// The longest one, a bound on memory.
 pub(super) const UNIT_MAX: u32 = 4 << 20;
 
+/// Ends of files that are shorter than this share units, and those that are shorter than a cluster.
+const SHARED_MIN: u32 = 128 << 10;
+
 /// How an image is written.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
@@ -113,7 +116,10 @@ impl WriteOptions {
         match self.form() {
             Form::Plain => Tails::Alone,
             Form::Extents => Tails::Small,
-            Form::Clusters if self.kernel.knows_fragments() => Tails::Shared,
+            // longer ends are read faster alone, and what their last clusters waste is little
+            Form::Clusters if self.kernel.knows_fragments() => {
+                Tails::Below(self.block_size.max(SHARED_MIN))
+            }
             Form::Clusters => Tails::Alone,
         }
     }

@@ -97,7 +97,7 @@ impl Units {
         }
         Ok(match self.tails {
             Tails::Alone => stored - self.keep_end(number, &block.bytes),
-            Tails::Small | Tails::Shared => stored,
+            Tails::Small | Tails::Shared | Tails::Below(_) => stored,
         })
     }
 

@@ -62,8 +62,8 @@ impl ErofsWriter {
         })
     }
 
-    /// Writes what has no place behind inodes: ends of files that are not in rows of blocks, and long targets of symlinks,
-    /// whose blocks it tells.
+    /// Writes what has no place behind inodes: ends of files that are not in rows of blocks, and long
+    /// targets of symlinks, whose blocks it tells.
     fn write_late(&mut self, tree: &Tree, map: &ContentMap) -> Result<BTreeMap<NodeId, u64>> {
         let mut late = BTreeMap::new();
         for (block, end) in self.units.homeless_ends(map)? {

@@ -84,11 +84,7 @@ impl Blocks {
         let &MapExtent::Data { block, offset, len } = extents.last()? else {
             return None;
         };
-        let shared = match self.tails {
-            Tails::Alone => false,
-            Tails::Small => extents.len() == 1,
-            Tails::Shared => true,
-        };
+        let shared = self.tails.shares(u64::from(len), extents.len() > 1);
         (shared && len < self.unit).then_some((block.0, offset))
     }
 
