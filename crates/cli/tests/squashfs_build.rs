@@ -483,3 +483,37 @@ fn what_looks_compressed_is_tried() {
     let stored = build(&source, &image, &["--no-pad", "--categorize"]).len();
     assert!(tried < 50_000 && stored > 290_000, "{tried} {stored}");
 }
+
+#[test]
+fn an_entry_that_leads_nowhere_is_damage() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/file"), "text").unwrap();
+    let bytes = build(&path("tree"), &path("image"), &["--no-compress=all"]);
+    let listing = u64::from_le_bytes(bytes[72..80].try_into().unwrap()) as usize + 2;
+    // the header's inodes stand behind the table; the type in the entry says directory
+    let lies: [(usize, &[&str]); 2] = [
+        (listing + 4 + 3, &["ls", "extract", "convert"]),
+        (listing + 12 + 4, &["extract"]),
+    ];
+    for (at, verbs) in lies {
+        let mut damaged = bytes.clone();
+        damaged[at] = 1;
+        fs::write(path("image"), damaged).unwrap();
+        for &verb in verbs {
+            let mut command = sinter();
+            command.arg(verb).arg(path("image"));
+            match verb {
+                "ls" => command.arg("-lR"),
+                _ => command.arg("-o").arg(path(&format!("out-{verb}"))),
+            };
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            // extraction goes on after what it cannot read
+            let code = output.status.code();
+            assert!(matches!(code, Some(1 | 3)), "{verb}: {output:?}");
+            assert!(said.contains("corrupt image"), "{verb}: {said}");
+        }
+    }
+}

@@ -133,6 +133,16 @@ impl Error {
         self
     }
 
+    /// Makes an error about an inode that a directory of the image names `Corrupt`, where it would be
+    /// the asker's fault if somebody had made the number up.
+    #[must_use]
+    pub fn of_entry(mut self) -> Self {
+        if matches!(self.0.kind, Kind::Invalid | Kind::NotFound) {
+            self.0.kind = Kind::Corrupt;
+        }
+        self
+    }
+
     /// Tells the kind.
     pub fn kind(&self) -> Kind {
         self.0.kind

@@ -3,24 +3,37 @@
 //! **Invariant:** memory is bounded, however much is wrong: of ten thousand problems and as many notes
 //! everything is kept, of more only the number of problems.
 
+use std::fmt::Display;
+
 use crate::Error;
 
 /// Problems, and as many notes, that are kept.
 const KEPT: usize = 10_000;
 
-/// What is wrong with an image and what is unusual, each in the order in which it was found.
-#[derive(Debug, Default)]
-pub struct Findings {
-    problems: Vec<Error>,
+/// What is wrong with an image and what is unusual, each in the order in which it was found; problems
+/// are errors, or what was said of them.
+#[derive(Debug)]
+pub struct Findings<P = Error> {
+    problems: Vec<P>,
     omitted: u64,
     notes: Vec<String>,
 }
 
-impl Findings {
+impl<P> Default for Findings<P> {
+    fn default() -> Self {
+        Self {
+            problems: Vec::new(),
+            omitted: 0,
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl<P: Display> Findings<P> {
     /// Adds something that is wrong.
-    pub fn problem(&mut self, error: Error) {
+    pub fn problem(&mut self, problem: P) {
         if self.problems.len() < KEPT {
-            self.problems.push(error);
+            self.problems.push(problem);
         } else {
             self.omitted = self.omitted.saturating_add(1);
         }
@@ -34,7 +47,7 @@ impl Findings {
     }
 
     /// Tells what is wrong, as far as it was kept.
-    pub fn problems(&self) -> &[Error] {
+    pub fn problems(&self) -> &[P] {
         &self.problems
     }
 
@@ -64,7 +77,7 @@ mod tests {
 
     #[test]
     fn many_problems_are_counted() {
-        let mut findings = Findings::default();
+        let mut findings = Findings::<Error>::default();
         assert!(findings.is_sound());
         for number in 0..KEPT + 7 {
             findings.problem(Error::corrupt(format!("{number}")));

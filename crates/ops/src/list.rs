@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use model::{FileType, Image, Ino, Rdev, Result, Times};
+use model::{Error, FileType, Image, Ino, Rdev, Result, Times};
 
 use crate::walk::{Step, Visit, walk};
 
@@ -91,7 +91,8 @@ pub fn list(
         let Visit::Enter(entry) = visit else {
             return Ok(Step::On);
         };
-        let mut row = row(image, entry.ino, &join(path, entry.path))?;
+        let row = row(image, entry.ino, &join(path, entry.path));
+        let mut row = row.map_err(Error::of_entry)?;
         if row.nlink > 1 && row.kind != FileType::Directory {
             row.link = first_paths.get(&row.ino).cloned();
             if row.link.is_none() {

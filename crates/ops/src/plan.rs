@@ -111,7 +111,7 @@ impl Plan {
         kind: FileType,
     ) -> Result<()> {
         let spot = self.spot(dir, name)?;
-        if image.inode(ino)?.nlink > 1 {
+        if image.inode(ino).map_err(Error::of_entry)?.nlink > 1 {
             if let Some(&first) = self.first_names.get(&ino) {
                 self.aliases.push(Alias { spot, first });
                 return Ok(());

@@ -69,7 +69,7 @@ pub fn check(
 /// Keeps what is wrong for the report and passes on everything else.
 struct Collector<'a> {
     inner: &'a dyn Observer,
-    findings: Mutex<Findings>,
+    findings: Mutex<Findings<String>>,
 }
 
 impl Observer for Collector<'_> {
@@ -83,7 +83,7 @@ impl Observer for Collector<'_> {
 
     fn warn(&self, warning: &Error) {
         let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.problem(Error::new(warning.kind(), warning.to_string()));
+        findings.problem(warning.to_string());
     }
 
     fn cancelled(&self) -> bool {

@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
         if self.tally.items >= BATCH {
             self.tell();
         }
-        let inode = self.image.inode(ino)?;
+        let inode = self.image.inode(ino).map_err(Error::of_entry)?;
         if let Some(&node) = self.nodes.get(&ino) {
             if inode.kind == FileType::Directory {
                 return Err(Error::corrupt("a directory has two names"));
