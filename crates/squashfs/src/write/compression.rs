@@ -211,8 +211,9 @@ impl Compression {
         else {
             return Ok(());
         };
-        let lowest = 1 << dictionary.trailing_zeros();
-        let is_form = dictionary == lowest || dictionary == 3 * lowest;
+        let third = dictionary / 3;
+        let is_form =
+            dictionary.is_power_of_two() || (dictionary == third * 3 && third.is_power_of_two());
         if (DICTIONARY_MIN..=block_size).contains(&dictionary) && is_form {
             return Ok(());
         }
@@ -419,7 +420,13 @@ mod tests {
         for text in ["xz", "xz:dict=8k", "xz:dict=96k", "lzma:dict=128k"] {
             check(text).unwrap();
         }
-        for text in ["xz:dict=4k", "xz:dict=256k", "xz:dict=40k"] {
+        for text in [
+            "xz:dict=4k",
+            "xz:dict=256k",
+            "xz:dict=40k",
+            "xz:dict=0",
+            "lzma:dict=2048m",
+        ] {
             assert!(check(text).is_err(), "{text}");
         }
     }
