@@ -13,7 +13,9 @@ use std::process::Command;
 
 use serde_json::Value;
 use sinterfs::verity::{hex, verity};
-use support::{compare, is_root, kernel_mounts, make_tree, run, scratch, try_run, vectors};
+use support::{
+    Mounted, compare, is_root, kernel_mounts, make_tree, run, scratch, try_run, vectors,
+};
 
 /// Images of the vectors: the tree, the options of `make-tree.py` for it, and our options.
 const IMAGES: [(&str, &str, &[&str], &[&str]); 6] = [
@@ -160,6 +162,67 @@ fn the_kernel_shows_the_tree() {
     compare(&shared, &options, &manifest, &path("merged"));
     drop(merged);
     drop(metadata);
+}
+
+#[test]
+fn objects_that_are_not_what_the_image_names_are_refused() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    for (name, byte) in [("good", b'g'), ("bad", b'b')] {
+        fs::write(path("tree").join(name), vec![byte; 300_000]).unwrap();
+    }
+    let store = path("store");
+    let objects = ["--objects", store.to_str().unwrap()];
+    build(
+        &["--digest-store", objects[1]],
+        &path("tree"),
+        &path("image"),
+    );
+    let words = |verb: &'static str| {
+        let words = [verb, objects[0], objects[1]].map(PathBuf::from);
+        words.into_iter().chain([path("image")])
+    };
+    let deep = || words("check").chain([PathBuf::from("--deep")]);
+    run(deep());
+
+    let bad = vec![b'b'; 300_000];
+    let object = hex(&verity(&bad));
+    let object = store.join(&object[..2]).join(&object[2..]);
+    let mut other = bad.clone();
+    other[299_999] = b'B';
+    fs::write(&object, &other).unwrap();
+    let told = |output: std::process::Output| {
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let name = &hex(&verity(&bad));
+    let output = told(try_run(deep()));
+    assert!(
+        output.contains(name) && output.contains("bad: "),
+        "{output}"
+    );
+    assert!(!output.contains("good"), "{output}");
+    let to = path("extracted");
+    let output = told(try_run(
+        words("extract").chain([PathBuf::from("-o"), to.clone()]),
+    ));
+    assert!(output.contains(name), "{output}");
+    assert!(fs::read(to.join("good")).unwrap() == vec![b'g'; 300_000]);
+    assert!(!to.join("bad").exists());
+    let output = told(try_run(words("cat").chain([PathBuf::from("bad")])));
+    assert!(output.contains(name), "{output}");
+
+    if !is_root() {
+        return;
+    }
+    let mounted = Mounted::new(&path("image"), &path("mnt"), &objects);
+    assert!(fs::read(mounted.0.join("bad")).unwrap() == other);
+    drop(mounted);
+    let verified = [objects[0], objects[1], "--verify"];
+    let mounted = Mounted::new(&path("image"), &path("mnt"), &verified);
+    assert!(fs::read(mounted.0.join("bad")).is_err());
+    assert!(fs::read(mounted.0.join("good")).is_ok());
 }
 
 /// A mount of the kernel's.

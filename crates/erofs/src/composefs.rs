@@ -42,6 +42,10 @@ const USER: &[u8] = b"user.overlay.";
 /// What stands between a prefix and the name of an attribute that was escaped.
 const ESCAPED: &[u8] = b"overlay.";
 
+/// What is in front of a digest in the attribute `metacopy`: the version, the length, no flags,
+/// SHA-256.
+const METACOPY: [u8; 4] = [0, 36, 0, 1];
+
 /// Tells the path of the object with a digest: its first byte is a directory.
 pub fn object_path(digest: &VerityDigest) -> String {
     let mut path = hex(digest);

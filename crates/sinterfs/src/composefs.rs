@@ -7,41 +7,33 @@
 //! when all objects that it names are durable. A file that cannot be read ends the build: nothing but
 //! all of its content has its digest.
 
+mod contents;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use ::build::{Counting, EachFile};
-use block::verity::{Verity, VerityDigest, verity};
-use erofs::composefs::{Body, Files, INLINE_MAX, Kept, KeptXattrs, ObjectPath, Versions};
-use model::{
-    Error, ExtentSource, FileContent, Loss, NodeId, Observer, Result, Summary, Time, Tree,
-};
+use ::build::Counting;
+use block::verity::VerityDigest;
+use erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
+use model::{Error, Loss, NodeId, Observer, Result, Summary, Time, Tree};
 
 use crate::attributes::AttributeChanges;
 use crate::build::{BuildReport, BuildRequest, PipelineReport, demand_all, interrupted};
 use crate::create::asked;
 use crate::input::{Input, OpenInput};
 use crate::levels;
-use crate::objects::{ObjectStore, Waiting};
+use crate::objects::ObjectStore;
 use crate::output::Output;
 use crate::registry::Asked;
+use contents::Reader;
 
 /// The format's name.
 pub(crate) const NAME: &str = "composefs";
 
 /// The extensions of image files.
 pub(crate) const EXTENSIONS: [&str; 2] = ["composefs", "cfs"];
-
-/// Files up to so many bytes are in memory between their digest and their object, others are read twice.
-const BUFFERED: u64 = 4 << 20;
-
-/// How much of other files is read at once, in bytes.
-const PIECE: usize = 1 << 20;
 
 /// What composefs images alone are asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -101,25 +93,17 @@ pub(crate) fn pack(
     let packed = input.read(&counting, |source, observer| {
         let mut tree = source.scan(observer)?;
         let left_out = counting.count();
-        let reader = Reader {
-            tree: &tree,
-            store: store.as_ref(),
-            observer,
-            bodies: Mutex::new(vec![Body::None; tree.nodes().len()]),
-            changed: AtomicU64::new(0),
-        };
+        let reader = Reader::new(&tree, store.as_ref(), observer);
         ::build::each_file(source, &tree, request.threads, &reader, observer)?;
-        let changed = reader.changed.into_inner();
-        let bodies = reader.bodies.into_inner();
-        let mut bodies = bodies.unwrap_or_else(PoisonError::into_inner);
+        let (mut bodies, changed) = reader.finish();
         let pipeline = pipeline(&tree, &bodies, left_out, changed);
         request.attributes.transform()?.apply(&mut tree)?;
         let single = |node: NodeId| tree.node(node).links <= 1;
         let files = Files::of_tree(&tree, kept(request), |node| {
-            let body = bodies.get_mut(node.index()).ok_or_else(vanished)?;
-            Ok(match single(node) {
-                true => std::mem::replace(body, Body::None),
-                false => body.clone(),
+            Ok(match bodies.get_mut(node.index()) {
+                Some(body) if single(node) => std::mem::replace(body, Body::None),
+                Some(body) => body.clone(),
+                None => Body::None,
             })
         })?;
         Ok((files, pipeline))
@@ -128,7 +112,7 @@ pub(crate) fn pack(
     input.add_untold(&mut pipeline.image.losses);
     pipeline.memory = input
         .cache_bytes()
-        .saturating_add(request.threads as u64 * (BUFFERED + PIECE as u64));
+        .saturating_add(request.threads as u64 * contents::MEMORY);
     write(request, output, files, store.as_ref(), pipeline)
 }
 
@@ -164,7 +148,7 @@ pub(crate) fn of_dump(request: &BuildRequest, dump: &Path) -> Result<BuildReport
         erofs::composefs::parse(std::io::stdin().lock())
     } else {
         let file = File::open(dump).map_err(|e| Error::io("cannot open the dump", e).path(dump))?;
-        erofs::composefs::parse(BufReader::with_capacity(PIECE, file))
+        erofs::composefs::parse(BufReader::with_capacity(1 << 20, file))
     };
     let mut files = files.map_err(|error| error.path(dump))?;
     files.change_times(|time| match (attributes.time, attributes.latest_time) {
@@ -323,169 +307,5 @@ fn refuse_store_within(request: &BuildRequest) -> Result<()> {
             Err(Error::invalid("the object store is in the directory that is packed").path(store))
         }
         _ => Ok(()),
-    }
-}
-
-#[cold]
-fn vanished() -> Error {
-    Error::invalid("a node that is not of the tree")
-}
-
-/// Finds the digests of files, and stores their content.
-struct Reader<'a> {
-    tree: &'a Tree,
-    store: Option<&'a ObjectStore>,
-    observer: &'a dyn Observer,
-    bodies: Mutex<Vec<Body>>,
-    changed: AtomicU64,
-}
-
-/// What a thread keeps.
-#[derive(Default)]
-struct State {
-    buffer: Vec<u8>,
-    waiting: Waiting,
-}
-
-impl EachFile for Reader<'_> {
-    type State = State;
-
-    fn start(&self) -> State {
-        State::default()
-    }
-
-    fn read(&self, state: &mut State, file: NodeId, content: &dyn FileContent) -> Result<()> {
-        let len = content.len()?;
-        let (body, len) = match len {
-            0..=BUFFERED => self.buffered(state, content, len)?,
-            _ => self.streamed(state, content)?,
-        };
-        let node = self.tree.node(file);
-        let scanned = match node.content {
-            model::Content::File { size } => size,
-            _ => 0,
-        };
-        let time = content.modified()?;
-        if len != scanned || time.is_some_and(|time| time != node.meta.times.modified) {
-            self.changed.fetch_add(1, Ordering::Relaxed);
-            let path = String::from_utf8_lossy(&self.tree.path(file)).into_owned();
-            let what = "changed while it was packed, stored as it was read then";
-            self.observer.warn(&Error::invalid(what).path(path));
-        }
-        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-        *bodies.get_mut(file.index()).ok_or_else(vanished)? = body;
-        Ok(())
-    }
-
-    fn end(&self, mut state: State) -> Result<()> {
-        match self.store {
-            Some(store) => state.waiting.flush(store),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Reader<'_> {
-    /// Reads a file into memory.
-    fn buffered(
-        &self,
-        state: &mut State,
-        content: &dyn FileContent,
-        len: u64,
-    ) -> Result<(Body, u64)> {
-        state.buffer.resize(len as usize, 0);
-        let count = content.read_at(0, &mut state.buffer)?;
-        let bytes = state.buffer.split_at(count).0;
-        let len = count as u64;
-        if count == 0 {
-            return Ok((Body::None, 0));
-        }
-        if len <= INLINE_MAX {
-            return Ok((Body::Inline(bytes.into()), len));
-        }
-        let digest = verity(bytes);
-        if let Some(store) = self.store
-            && !store.has(&digest, len)?
-        {
-            let mut object = store.create()?;
-            object
-                .file
-                .write_all(bytes)
-                .map_err(|error| Error::io("cannot write an object", error))?;
-            state.waiting.push(store, object, digest, len)?;
-        }
-        Ok((object_of(digest, len), len))
-    }
-
-    /// Reads a file piece by piece, and once more if the store does not have it yet.
-    fn streamed(&self, state: &mut State, content: &dyn FileContent) -> Result<(Body, u64)> {
-        let (digest, len) = self.stream(state, content, None)?;
-        if let Some(store) = self.store
-            && !store.has(&digest, len)?
-        {
-            let object = store.create()?;
-            let again = self.stream(state, content, Some(&object.file))?;
-            if again != (digest, len) {
-                return Err(Error::invalid("changed while it was stored"));
-            }
-            state.waiting.push(store, object, digest, len)?;
-        }
-        Ok((object_of(digest, len), len))
-    }
-
-    /// Hashes a file, and writes its data, where holes stay holes.
-    fn stream(
-        &self,
-        state: &mut State,
-        content: &dyn FileContent,
-        out: Option<&File>,
-    ) -> Result<(VerityDigest, u64)> {
-        let (mut hash, mut end) = (Verity::default(), 0);
-        state.buffer.resize(PIECE, 0);
-        for extent in content.extents()? {
-            let is_hole = extent.source == ExtentSource::Hole;
-            if is_hole {
-                state.buffer.fill(0);
-            }
-            end = extent.offset;
-            let stop = extent.offset.saturating_add(extent.len);
-            while end < stop {
-                if self.observer.cancelled() {
-                    return Err(Error::new(model::Kind::Cancelled, "stopped on request"));
-                }
-                let want = usize::try_from(stop - end).map_or(PIECE, |left| left.min(PIECE));
-                let piece = state.buffer.split_at_mut(want).0;
-                let count = match is_hole {
-                    true => want,
-                    false => content.read_at(end, piece)?,
-                };
-                let piece = piece.split_at(count).0;
-                hash.update(piece);
-                if let (Some(out), false) = (out, is_hole) {
-                    out.write_all_at(piece, end)
-                        .map_err(|error| Error::io("cannot write an object", error))?;
-                }
-                end += count as u64;
-                if count < want {
-                    break;
-                }
-            }
-            if end < stop {
-                break;
-            }
-        }
-        if let Some(out) = out {
-            out.set_len(end)
-                .map_err(|error| Error::io("cannot write an object", error))?;
-        }
-        Ok((hash.finish(), end))
-    }
-}
-
-fn object_of(digest: VerityDigest, size: u64) -> Body {
-    Body::Object {
-        size,
-        path: ObjectPath::OfDigest,
-        digest: Some(digest),
     }
 }

@@ -27,6 +27,8 @@ pub struct OpenOptions {
     pub devices: Vec<PathBuf>,
     /// The directory of the objects that composefs images refer to.
     pub objects: Option<PathBuf>,
+    /// Whether these are hashed when they are first read, and compared with the digests that images name.
+    pub verify_objects: bool,
     /// The directory where further files of the image may be, by names that the image tells.
     pub beside: Option<PathBuf>,
 }
@@ -40,6 +42,7 @@ impl Default for OpenOptions {
             limits: Limits::default(),
             devices: Vec::new(),
             objects: None,
+            verify_objects: true,
             beside: None,
         }
     }

@@ -27,7 +27,8 @@ pub struct ImageArgs {
     #[arg(long, value_name = "FILE")]
     pub device: Vec<PathBuf>,
 
-    /// The directory of the objects that hold the content of a composefs image.
+    /// The directory of the objects that hold the content of a composefs image. What is read of
+    /// them is compared with the digests in the image (of a mount with --verify only).
     #[arg(long, value_name = "DIR")]
     pub objects: Option<PathBuf>,
 }

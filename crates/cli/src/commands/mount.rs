@@ -39,6 +39,11 @@ pub struct Args {
     #[arg(short, value_name = "OPTION,..", value_delimiter = ',')]
     options: Vec<String>,
 
+    /// Hash each object of a composefs image before its first byte is shown, and refuse it if its
+    /// digest is not the image's.
+    #[arg(long)]
+    verify: bool,
+
     /// How many threads answer requests (default: what suits the machine, 4 to 16).
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -66,6 +71,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Opens and mounts the image.
 fn attach(args: &Args) -> Result<Session> {
     let (mut image, mut options) = (args.image.options(), MountOptions::default());
+    image.verify_objects = args.verify;
     options.threads = args.threads.map_or(0, usize::from);
     options.fsname = fsname(&args.image.image);
     options.catch_signals = true;
@@ -135,6 +141,7 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         "offset" => image.offset = Some(number(value)?),
         "device" => image.devices.push(value.into()),
         "objects" => image.objects = Some(value.into()),
+        "verify" => image.verify_objects = true,
         "cachesize" => image.cache_bytes = number(value)?,
         "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),
         _ => {

@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 
 use super::files::{Body, Files, Inode, ObjectPath};
-use super::{ESCAPED, TRUSTED, USER, object_path};
+use super::{ESCAPED, METACOPY, TRUSTED, USER, object_path};
 use crate::layout::{XATTR_FILTER_SEED, XATTR_WORD, XattrHeader, xattr_prefix};
 use crate::write::xattrs::write_entry;
 
@@ -67,8 +67,7 @@ pub(super) fn attributes(files: &Files, inode: &Inode, role: Role) -> Pairs {
         }
     }
     if let (FileType::File, Body::Object { path, digest, .. }) = (inode.kind, &inode.body) {
-        // version 0, 36 bytes, no flags, SHA-256
-        let metacopy = digest.map(|digest| [&[0, 36, 0, 1], &digest[..]].concat());
+        let metacopy = digest.map(|digest| [&METACOPY, &digest[..]].concat());
         set(&[TRUSTED, b"metacopy"], &metacopy.unwrap_or_default());
         let path = match (path, digest) {
             (ObjectPath::Named(path), _) => Some(path.to_vec()),

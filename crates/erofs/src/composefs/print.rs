@@ -13,11 +13,8 @@ use model::{Error, FileType, Rdev, Result};
 
 use super::escape::{write_escaped, write_optional};
 use super::files::CONTENT_MAX;
-use super::{ESCAPED, TRUSTED, USER};
+use super::{ESCAPED, METACOPY, TRUSTED, USER};
 use crate::read::{Erofs, Node};
-
-/// The version, the length, the flags and the algorithm in front of a digest.
-const METACOPY: [u8; 4] = [0, 36, 0, 1];
 
 /// Prints an image.
 pub fn print(image: &Erofs, out: &mut dyn Write) -> Result<()> {

@@ -4,19 +4,22 @@
 //! (devices 0:0), which hide the store's own directories; and none of overlayfs' attributes but those
 //! that were escaped for it, under their true names.
 //!
-//! **Invariant:** an object whose length is not the file's is refused. Objects are not hashed: that is
-//! for fs-verity, or for whoever fills the store.
+//! **Invariant:** an object whose length is not the file's is refused. If it is asked for, so is one whose
+//! fs-verity digest is not the one that the image names: all of it is hashed before the first byte of
+//! it is shown, once for each file. (What changes an object later is for the kernel's fs-verity.)
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use block::ReadAt;
+use block::verity::{VerityDigest, hex, verity_of};
 use model::{
     Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Rdev,
     Result, Xattrs,
 };
 
-use super::{ESCAPED, TRUSTED, USER};
+use super::{ESCAPED, METACOPY, TRUSTED, USER};
 use crate::read::Erofs;
 
 /// Gives the objects that a composefs image refers to.
@@ -42,28 +45,83 @@ pub(crate) fn redirect(xattrs: &Xattrs) -> Option<Vec<u8>> {
     })
 }
 
+/// Tells the digest that overlayfs' attributes name for a file's content.
+fn digest(xattrs: &Xattrs) -> Option<VerityDigest> {
+    let metacopy = |(name, _): &&(Vec<u8>, Vec<u8>)| {
+        let rest = OVERLAY.iter().find_map(|prefix| name.strip_prefix(*prefix));
+        rest == Some(b"metacopy")
+    };
+    let (_, value) = xattrs.iter().find(metacopy)?;
+    value.strip_prefix(&METACOPY)?.try_into().ok()
+}
+
 /// A composefs image with its objects. Many threads may read it at once.
 pub struct Composefs {
     image: Arc<Erofs>,
     objects: Arc<dyn Objects>,
+    /// The files whose objects were found to be what they should; `None` if nobody asks.
+    verified: Option<Mutex<HashSet<Ino>>>,
+}
+
+/// An object that an image names.
+struct Object {
+    path: Vec<u8>,
+    digest: Option<VerityDigest>,
 }
 
 impl Composefs {
-    /// Puts a store beside an image.
-    pub fn new(image: Arc<Erofs>, objects: Arc<dyn Objects>) -> Self {
-        Self { image, objects }
+    /// Puts a store beside an image. With `verify` objects are hashed when they are first read.
+    pub fn new(image: Arc<Erofs>, objects: Arc<dyn Objects>, verify: bool) -> Self {
+        Self {
+            image,
+            objects,
+            verified: verify.then(Mutex::default),
+        }
     }
 
     /// Tells the inode of a file and the object that holds its content; `None` for a file that has
     /// its own.
-    fn object(&self, ino: Ino) -> Result<(Inode, Option<Vec<u8>>)> {
+    fn object(&self, ino: Ino) -> Result<(Inode, Option<Object>)> {
         let inode = self.image.inode(ino)?;
         let own = inode.kind != FileType::File || inode.size == 0 || inode.allocated > 0;
-        let path = match own {
-            true => None,
-            false => redirect(&self.image.xattrs(ino)?),
+        if own {
+            return Ok((inode, None));
+        }
+        let xattrs = self.image.xattrs(ino)?;
+        let digest = digest(&xattrs);
+        Ok((inode, redirect(&xattrs).map(|path| Object { path, digest })))
+    }
+
+    /// Opens an object, and makes sure that it is what the image names.
+    fn open(&self, inode: &Inode, object: &Object) -> Result<Arc<dyn ReadAt>> {
+        let opened = self.objects.open(&object.path)?;
+        let name = || String::from_utf8_lossy(&object.path).into_owned();
+        if opened.len() != inode.size {
+            return Err(Error::corrupt(format!(
+                "object {} has {} bytes, but the file {}",
+                name(),
+                opened.len(),
+                inode.size
+            )));
+        }
+        let (Some(verified), Some(expected)) = (&self.verified, object.digest) else {
+            return Ok(opened);
         };
-        Ok((inode, path))
+        let known = || verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().contains(&inode.ino) {
+            return Ok(opened);
+        }
+        let found = verity_of(&*opened)?;
+        if found != expected {
+            return Err(Error::corrupt(format!(
+                "object {} has the digest {}, but the image names {}",
+                name(),
+                hex(&found),
+                hex(&expected)
+            )));
+        }
+        known().insert(inode.ino);
+        Ok(opened)
     }
 
     fn is_whiteout(&self, kind: FileType, ino: Ino) -> Result<bool> {
@@ -146,18 +204,10 @@ impl Image for Composefs {
     }
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let (inode, Some(path)) = self.object(ino)? else {
+        let (inode, Some(object)) = self.object(ino)? else {
             return self.image.read_at(ino, offset, buf);
         };
-        let object = self.objects.open(&path)?;
-        if object.len() != inode.size {
-            return Err(Error::corrupt(format!(
-                "object {} has {} bytes, but the file {}",
-                String::from_utf8_lossy(&path),
-                object.len(),
-                inode.size
-            )));
-        }
+        let object = self.open(&inode, &object)?;
         let left = inode.size.saturating_sub(offset);
         let len = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
         let part = buf.split_at_mut(len).0;

@@ -46,7 +46,11 @@ impl Format for ErofsFormat {
         let concrete = Arc::new(open(source, options)?);
         let image: Arc<dyn Image> = match options.objects.clone() {
             None => Arc::clone(&concrete) as _,
-            Some(dir) => Arc::new(Composefs::new(Arc::clone(&concrete), Arc::new(Store(dir)))),
+            Some(dir) => Arc::new(Composefs::new(
+                Arc::clone(&concrete),
+                Arc::new(Store(dir)),
+                options.verify_objects,
+            )),
         };
         Ok(Box::new(Opened { image, concrete }))
     }
