@@ -492,21 +492,24 @@ fn an_entry_that_leads_nowhere_is_damage() {
     fs::write(path("tree/file"), "text").unwrap();
     let bytes = build(&path("tree"), &path("image"), &["--no-compress=all"]);
     let listing = u64::from_le_bytes(bytes[72..80].try_into().unwrap()) as usize + 2;
-    // the header's inodes stand behind the table; the type in the entry says directory
-    let lies: [(usize, &[&str]); 2] = [
-        (listing + 4 + 3, &["ls", "extract", "convert"]),
-        (listing + 12 + 4, &["extract"]),
+    // the header's inodes stand behind the table; the type in the entry is not that of a file
+    let kind = listing + 12 + 4;
+    let lies: [(usize, u8, &[&str]); 4] = [
+        (listing + 4 + 3, 1, &["ls", "extract", "convert"]),
+        (kind, 1, &["extract"]),
+        (kind, 3, &["extract"]),
+        (kind, 4, &["extract"]),
     ];
-    for (at, verbs) in lies {
+    for (at, value, verbs) in lies {
         let mut damaged = bytes.clone();
-        damaged[at] = 1;
+        damaged[at] = value;
         fs::write(path("image"), damaged).unwrap();
         for &verb in verbs {
             let mut command = sinter();
             command.arg(verb).arg(path("image"));
             match verb {
                 "ls" => command.arg("-lR"),
-                _ => command.arg("-o").arg(path(&format!("out-{verb}"))),
+                _ => command.arg("-o").arg(path(&format!("{verb}-{at}-{value}"))),
             };
             let output = command.output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);

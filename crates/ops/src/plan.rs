@@ -10,7 +10,7 @@ use std::ops::{ControlFlow, Range};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use model::{Error, Extent, ExtentSource, FileType, Image, Ino, Result};
+use model::{Error, Extent, ExtentSource, FileType, Image, Ino, Inode, Result};
 
 use crate::walk::{Entry, Step, Visit, walk};
 
@@ -31,6 +31,19 @@ pub(crate) struct Item {
     pub(crate) spot: Spot,
     pub(crate) ino: Ino,
     pub(crate) kind: FileType,
+}
+
+impl Item {
+    /// Gives the inode; `Corrupt` if it is not of the type that the directory tells.
+    pub(crate) fn inode(&self, image: &dyn Image) -> Result<Inode> {
+        let inode = image.inode(self.ino).map_err(Error::of_entry)?;
+        if inode.kind != self.kind {
+            return Err(Error::corrupt(
+                "the directory and the inode tell different types",
+            ));
+        }
+        Ok(inode)
+    }
 }
 
 /// A further name of an inode.

@@ -123,7 +123,7 @@ impl<'a> Files<'a> {
         buf: &mut [u8],
     ) -> Result<()> {
         let (work, name) = (self.work, self.work.plan.name(item.spot));
-        let inode = work.image.inode(item.ino)?;
+        let inode = item.inode(work.image)?;
         let done = begin_part(work, parted, item).and_then(|new| match new {
             Some(new) => write_range(work, &new, &inode, range, buf).map(|_| Some(new)),
             None => Ok(None),
@@ -211,7 +211,7 @@ pub(crate) fn write_copy(work: &Extraction<'_>, item: &Item) -> Result<()> {
 }
 
 fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut [u8]) -> Result<()> {
-    let inode = work.image.inode(item.ino)?;
+    let inode = item.inode(work.image)?;
     let (dir, name) = (
         work.target.dir(work.plan, item.spot.dir)?,
         work.plan.name(item.spot),

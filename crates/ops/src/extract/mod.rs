@@ -115,7 +115,7 @@ impl Extraction<'_> {
 
     /// Makes what has no content.
     fn special(&self, item: &Item) -> Result<()> {
-        let inode = self.image.inode(item.ino)?;
+        let inode = item.inode(self.image)?;
         let dir = self.target.dir(self.plan, item.spot.dir)?;
         let name = self.plan.name(item.spot);
         let made = if item.kind == FileType::Symlink {
