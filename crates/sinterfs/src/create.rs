@@ -3,7 +3,7 @@
 //! **Invariant:** an option that the format has no meaning for is an error.
 
 use ::build::Categorizers;
-use model::{Error, Result};
+use model::{Category, Error, Result};
 
 use crate::build::{Before, BuildRequest};
 use crate::input::OpenInput;
@@ -103,6 +103,12 @@ fn solid_options(
     let mut by_category = Vec::new();
     for (category, compression) in &request.by_category {
         by_category.push((category.clone(), compression.parse()?));
+    }
+    if request.compression.is_none()
+        && let Some(compression) = levels::incompressible(request.level)
+    {
+        let name = Category::Incompressible.name().to_owned();
+        by_category.push((name, compression.parse()?));
     }
     Ok(SolidOptions {
         by_category,
