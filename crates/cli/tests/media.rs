@@ -583,3 +583,32 @@ fn upstream_reads_and_recompresses_what_we_write() {
         );
     }
 }
+
+#[test]
+fn what_looks_incompressible_is_searched_for_repeats() {
+    let work = scratch();
+    let tree = work.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    // pieces of one file in the other, too short to be cut out of the stream
+    let first = testkit::noise(1, 1 << 20);
+    let fresh = testkit::noise(2, 1 << 20);
+    let pieces = first.chunks(700).rev().zip(fresh.chunks(700));
+    let second: Vec<u8> = pieces.flat_map(|(old, new)| [old, new].concat()).collect();
+    fs::write(tree.join("a"), &first).unwrap();
+    fs::write(tree.join("b"), &second).unwrap();
+    let len = |flags: &[&str]| {
+        let image = work.path().join("image");
+        support::build("dwarfs", &tree, &image, flags).len()
+    };
+    let (all, new) = (first.len() + second.len(), first.len() + fresh.len());
+    let found = len(&[]);
+    assert!(found < new + new / 50, "{found} of {all}");
+    for flags in [
+        &["-l3"][..],
+        &["-C", "lzma2"],
+        &["-C", "incompressible::none"],
+    ] {
+        let stored = len(flags);
+        assert!(stored > all - all / 50, "{flags:?}: {stored} of {all}");
+    }
+}

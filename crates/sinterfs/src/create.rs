@@ -3,7 +3,8 @@
 //! **Invariant:** an option that the format has no meaning for is an error.
 
 use ::build::Categorizers;
-use model::{Category, Error, Result};
+use block::codec::Encoding;
+use model::{Error, Result};
 
 use crate::build::{Before, BuildRequest};
 use crate::input::OpenInput;
@@ -104,15 +105,14 @@ fn solid_options(
     for (category, compression) in &request.by_category {
         by_category.push((category.clone(), compression.parse()?));
     }
-    if request.compression.is_none()
-        && let Some(compression) = levels::incompressible(request.level)
-    {
-        let name = Category::Incompressible.name().to_owned();
-        by_category.push((name, compression.parse()?));
-    }
     Ok(SolidOptions {
         by_category,
         flac_level: levels::flac(request.level),
+        // who names a codec gets no other, and what that would hardly make smaller is stored
+        incompressible: match request.compression {
+            Some(_) => Encoding::None,
+            None => levels::incompressible(request.level).parse()?,
+        },
         metadata_compression: metadata.parse()?,
         time_resolution,
         keep_all_times: request.keep_all_times || of_images.is_some_and(|(_, all)| all),

@@ -54,9 +54,9 @@ pub fn flac(level: u8) -> Option<u32> {
 /// worth looking for. It made debian-desktop 2.6 % smaller; LZMA2 gains 0.1 % more and decodes it far slower.
 const LONG_REPEATS: &str = "zstd:level=3:window=26:long";
 
-/// Tells the compression of what looks incompressible at a level; without one it is stored.
-pub fn incompressible(level: u8) -> Option<&'static str> {
-    (level >= 4).then_some(LONG_REPEATS)
+/// Tells the compression of what looks incompressible at a level.
+pub fn incompressible(level: u8) -> &'static str {
+    if level < 4 { "none" } else { LONG_REPEATS }
 }
 
 /// The level that is used unless another is asked for.

@@ -109,6 +109,8 @@ pub struct SolidOptions {
     pub by_category: Vec<(String, Encoding)>,
     /// The level of FLAC for audio, if audio and images have codecs of their own.
     pub flac_level: Option<u32>,
+    /// The compression of what looks incompressible.
+    pub incompressible: Encoding,
     /// The compression of metadata.
     pub metadata_compression: Encoding,
     /// The unit of times in nanoseconds.

@@ -50,7 +50,7 @@ impl Default for WriteOptions {
         Self {
             block_size_bits: 24,
             encoding: zstd,
-            by_category: own_codecs(Some(8)),
+            by_category: own_codecs(Some(8), Encoding::None),
             metadata_encoding: zstd,
             time_resolution: TimeResolution::SECOND,
             keep_all_times: false,
@@ -112,9 +112,9 @@ impl WriteOptions {
 }
 
 /// Names the categories that have a codec of their own: audio with FLAC of a level and images with
-/// Rice codes, both if there is a level, and what is incompressible as it is.
-pub fn own_codecs(flac_level: Option<u32>) -> Vec<(String, Encoding)> {
-    let mut codecs = vec![("incompressible".to_owned(), Encoding::None)];
+/// Rice codes, both if there is a level, and what is incompressible.
+pub fn own_codecs(flac_level: Option<u32>, incompressible: Encoding) -> Vec<(String, Encoding)> {
+    let mut codecs = vec![("incompressible".to_owned(), incompressible)];
     if let Some(level) = flac_level {
         let exhaustive = false;
         let flac = Encoding::Flac { level, exhaustive };
@@ -367,11 +367,11 @@ mod tests {
         };
         assert!(all.check().is_err() && metadata.check().is_err());
         let own = WriteOptions {
-            by_category: own_codecs(Some(2)),
+            by_category: own_codecs(Some(2), Encoding::None),
             ..WriteOptions::default()
         };
         own.check().unwrap();
-        assert_eq!(own_codecs(None).len(), 1);
+        assert_eq!(own_codecs(None, Encoding::None).len(), 1);
     }
 
     #[test]

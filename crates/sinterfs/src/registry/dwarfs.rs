@@ -110,7 +110,11 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
     Ok(WriteOptions {
         block_size_bits: u8::try_from(block_size_bits).unwrap_or(u8::MAX),
         encoding: options.compression.parse()?,
-        by_category: [&solid.by_category[..], &own_codecs(solid.flac_level)].concat(),
+        by_category: [
+            &solid.by_category[..],
+            &own_codecs(solid.flac_level, solid.incompressible),
+        ]
+        .concat(),
         metadata_encoding: solid.metadata_compression,
         time_resolution: TimeResolution::from_nanos(solid.time_resolution)?,
         keep_all_times: solid.keep_all_times,
