@@ -387,7 +387,7 @@ fn the_root_and_all_ids_change_as_by_mksquashfs() {
     // older versions of mksquashfs cannot add to ids
     for (image, offset) in [("ours", true), ("unmoved", false)] {
         let is_asked = |flag: &&str| offset || !flag.contains("offset");
-        let theirs = flags.iter().copied().filter(|flag| is_asked(&flag));
+        let theirs = flags.iter().copied().filter(|flag| is_asked(flag));
         let theirs = theirs.flat_map(|flag| flag.split('='));
         if offset && !knows_offsets() {
             continue;
