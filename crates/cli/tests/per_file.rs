@@ -23,11 +23,12 @@ fn the_number_of_threads_and_a_pipe_change_nothing() {
             fs::write(dir.join(format!("f{n}")), text).unwrap();
         }
     }
-    let asked: [(&str, &[&str]); 9] = [
+    let asked: [(&str, &[&str]); 10] = [
         ("squashfs", &["-Cgzip", "--tailends"]),
         ("squashfs", &["-Cxz:bcj=x86", "--tailends"]),
         ("squashfs", &["-Czstd", "--tailends"]),
         ("erofs", &["-Cnone"]),
+        ("erofs", &["-Cnone", "--chunk-size=4k"]),
         ("erofs", &["-Clz4"]),
         ("erofs", &["-Czstd"]),
         ("erofs", &["-Clz4hc", "--target-kernel=5.15"]),

@@ -25,6 +25,9 @@ const FIRST: Kernel = Kernel::new(5, 4);
 /// The first version with clusters of several blocks, and configurations of algorithms.
 const FIRST_BIG_CLUSTERS: Kernel = Kernel::new(5, 13);
 
+/// The first version with files made of chunks.
+const FIRST_CHUNKS: Kernel = Kernel::new(5, 15);
+
 /// The first version with a packed inode.
 const FIRST_FRAGMENTS: Kernel = Kernel::new(6, 1);
 
@@ -37,7 +40,7 @@ const FIRST_SHORT_BLOCKS: Kernel = Kernel::new(6, 4);
 /// The first versions that read images with a feature.
 const FEATURES: [(u32, Kernel); 8] = [
     (incompat::COMPR_CFGS, FIRST_BIG_CLUSTERS),
-    (incompat::CHUNKED_FILE, Kernel::new(5, 15)),
+    (incompat::CHUNKED_FILE, FIRST_CHUNKS),
     (incompat::DEVICE_TABLE, Kernel::new(5, 16)),
     (incompat::ZTAILPACKING, Kernel::new(5, 17)),
     (incompat::FRAGMENTS, FIRST_FRAGMENTS),
@@ -91,6 +94,11 @@ impl Kernel {
     /// Tells whether the kernel reads extents that begin at any byte.
     pub(crate) fn knows_extents(self) -> bool {
         self >= FIRST_EXTENTS
+    }
+
+    /// Tells whether the kernel reads files made of chunks, holes among them.
+    pub(crate) fn knows_chunks(self) -> bool {
+        self >= FIRST_CHUNKS
     }
 
     /// Tells whether the kernel reads files and ends of files in the packed inode.

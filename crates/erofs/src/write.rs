@@ -4,6 +4,7 @@
 //! **Invariant:** the image depends on what is put and on the options alone, not on the number of
 //! threads. Format: `docs/formats/erofs.md`.
 
+mod chunks;
 mod clusters;
 mod compression;
 mod content;
@@ -15,6 +16,7 @@ mod inodes;
 mod options;
 mod out;
 mod places;
+mod repeats;
 mod superblock;
 mod times;
 mod units;

@@ -33,6 +33,6 @@ pub use spare::{Lease, Spare};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{
     Block, BlockId, Category, ContentMap, Geometry, ImageWriter, Loss, MapExtent, Piece, Segment,
-    SegmentEncoder, Summary, Tails,
+    SegmentEncoder, Standing, Summary, Tails,
 };
 pub use xattrs::{XattrPairs, XattrSet, XattrSets};

@@ -139,6 +139,18 @@ impl Tails {
     }
 }
 
+/// Says what is in front of a segment in its content, where each file is cut for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// Nothing.
+    #[default]
+    First,
+    /// Other segments of it, and no hole.
+    Next,
+    /// A hole, whatever else.
+    BehindHole,
+}
+
 /// A cut piece of content on its way to the encoder.
 #[derive(Debug)]
 pub struct Segment {
@@ -148,6 +160,8 @@ pub struct Segment {
     pub category: Category,
     /// Whether it is a fragment, as `Geometry::PerFile` has them.
     pub fragment: bool,
+    /// What is in front of it, as `Geometry::PerFile` has content.
+    pub standing: Standing,
     /// The bytes; shared, because the segment stage still matches against them.
     pub data: Arc<Vec<u8>>,
 }
@@ -167,6 +181,10 @@ pub struct Block {
     /// What `bytes` consists of, where the format decodes parts of a segment each for itself;
     /// else empty.
     pub pieces: Vec<Piece>,
+    /// What is in front of it in its content.
+    pub standing: Standing,
+    /// A cryptographic digest of what it holds, where the format stores equal blocks once.
+    pub digest: Option<[u8; 32]>,
 }
 
 /// A part of a block that is decoded for itself.
@@ -192,6 +210,8 @@ impl Block {
             raw_len,
             bytes,
             pieces: Vec::new(),
+            standing: segment.standing,
+            digest: None,
         })
     }
 
@@ -199,6 +219,13 @@ impl Block {
     #[must_use]
     pub fn of_pieces(self, pieces: Vec<Piece>) -> Self {
         Self { pieces, ..self }
+    }
+
+    /// Says what tells the block from all that are not equal.
+    #[must_use]
+    pub fn with_digest(self, digest: [u8; 32]) -> Self {
+        let digest = Some(digest);
+        Self { digest, ..self }
     }
 }
 
@@ -395,6 +422,7 @@ mod tests {
             sequence: 7,
             category: Category::Incompressible,
             fragment: false,
+            standing: Standing::First,
             data: Arc::new(vec![1; 300]),
         };
         let block = Block::new(&segment, vec![2; 9]).unwrap();

@@ -68,6 +68,7 @@ pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
         (!request.section_index, Asked::NoSectionIndex),
         (per_file.tails.is_some(), Asked::Tails),
         (per_file.raw.is_some(), Asked::NoCompress),
+        (per_file.chunk_size.is_some(), Asked::ChunkSize),
         (per_file.no_holes, Asked::NoSparse),
         (per_file.no_xattrs, Asked::NoXattrs),
         (per_file.no_export, Asked::NoExports),

@@ -134,6 +134,8 @@ pub struct PerFileOptions {
     pub tails: Option<Tails>,
     /// What is stored without compression, in the format's words.
     pub raw: Option<String>,
+    /// Bytes of chunks that are stored once wherever they are equal.
+    pub chunk_size: Option<u64>,
     /// Whether blocks of zeros are data.
     pub no_holes: bool,
     /// Whether extended attributes are left out.

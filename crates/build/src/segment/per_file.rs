@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use model::{BlockId, Category, Error, Machine, MapExtent, Result, Segment, Tails};
+use model::{BlockId, Category, Error, Machine, MapExtent, Result, Segment, Standing, Tails};
 
 use crate::segment::{List, Segmented};
 
@@ -52,6 +52,8 @@ struct Current {
     size: u64,
     /// Whether a whole unit stands before the bytes of `rest`.
     has_units: bool,
+    /// Whether a hole stands before them.
+    has_hole: bool,
     /// Bytes of a unit that is not whole yet.
     rest: Vec<u8>,
     /// What the first bytes of `rest` are that are no hole.
@@ -214,6 +216,12 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     /// Makes a segment of bytes of the current content.
     fn store(&mut self, category: Category, data: Arc<Vec<u8>>) -> Result<()> {
         let sequence = self.result.number()?;
+        let is_first = self.result.extents.len() == self.content.first_extent;
+        let standing = match self.content.has_hole {
+            true => Standing::BehindHole,
+            false if is_first => Standing::First,
+            false => Standing::Next,
+        };
         self.result.extents.push(MapExtent::Data {
             block: BlockId(sequence),
             offset: 0,
@@ -223,12 +231,14 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             sequence,
             category,
             fragment: false,
+            standing,
             data,
         })
     }
 
     /// Adds a hole to the extents of the current content, to the last one if that is a hole.
     fn skip(&mut self, len: u64) {
+        self.content.has_hole |= len > 0;
         let first = self.content.first_extent;
         if let Some(MapExtent::Hole { len: last }) = self.result.extents[first..].last_mut() {
             *last += len;
@@ -283,6 +293,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             sequence,
             category: fragment.category,
             fragment: true,
+            standing: Standing::First,
             data: Arc::new(fragment.bytes),
         })
     }

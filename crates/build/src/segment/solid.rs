@@ -9,7 +9,7 @@
 //! are numbered in the order in which they become full; the result depends on the contents and
 //! their order alone. Memory: that of `Past`, 16 bytes an extent and the table of anchors.
 
-use model::{BlockId, Category, Error, MapExtent, Result, Segment};
+use model::{BlockId, Category, Error, MapExtent, Result, Segment, Standing};
 
 use crate::anchors::{Anchor, Anchors, Place};
 use crate::past::{Past, Retention};
@@ -309,6 +309,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             sequence,
             category,
             fragment: false,
+            standing: Standing::First,
             data,
         })
     }

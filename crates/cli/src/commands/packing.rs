@@ -115,14 +115,19 @@ struct Composefs {
     user_xattrs: bool,
 }
 
-/// What EROFS images tell as volumes, and to whom.
+/// How EROFS images are laid out, what they tell as volumes, and to whom.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "EROFS")]
 struct Volume {
-    /// Write what this version of Linux and newer ones mount: 5.4, 5.10, 5.15, 6.1, 6.6, 6.10, 6.12 (these
-    /// without holes), 6.15, 6.17 or 6.18 (default: 6.15).
+    /// Write what this version of Linux and newer ones mount: 5.4, 5.10, 5.15, 6.1, 6.6, 6.10, 6.12,
+    /// 6.15, 6.17 or 6.18 (default: 6.15).
     #[arg(long, value_name = "VERSION")]
     target_kernel: Option<String>,
+
+    /// Cut content into chunks of this size, a power of two from 4k to 4m, and store equal ones once; without
+    /// compression, from Linux 5.15 on.
+    #[arg(long, visible_alias = "chunksize", value_name = "SIZE", value_parser = size)]
+    chunk_size: Option<u64>,
 
     /// The UUID of the volume (default: one that is made of its content).
     #[arg(long, value_name = "UUID")]
@@ -258,7 +263,10 @@ impl Packing {
         request.metadata_compression = self.metadata_compression;
         request.block_size = self.block_size;
         self.cutting.ask(request);
-        request.per_file = self.per_file.options();
+        request.per_file = PerFileOptions {
+            chunk_size: self.volume.chunk_size,
+            ..self.per_file.options()
+        };
         request.volume = VolumeOptions {
             uuid: self.volume.uuid,
             label: self.volume.label,
@@ -289,6 +297,7 @@ impl PerFile {
         };
         PerFileOptions {
             tails,
+            chunk_size: None,
             raw: self.raw.with(self.no_compress),
             no_holes: self.no_sparse,
             no_xattrs: self.no_xattrs,

@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
+pub mod erofs;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use block::codec::Encoding;
-use model::{Category, Error, Result, Segment, SegmentEncoder, Spare};
+use model::{Category, Error, Result, Segment, SegmentEncoder, Spare, Standing};
 
 use super::{carry, samples};
 use crate::framing;
@@ -167,6 +167,7 @@ impl<'a> Recoder<'a> {
             sequence: number,
             category: samples.unwrap_or(rule.category),
             fragment: false,
+            standing: Standing::First,
             data: Arc::new(raw),
         };
         let block = encoder.encode(&segment, &Spare::default())?;

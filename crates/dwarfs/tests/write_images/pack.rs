@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use model::{
     BlockId, Category, ContentMap, FileType, Geometry, ImageWriter, MapExtent, NodeId, Segment,
-    Spare, Summary,
+    Spare, Standing, Summary,
 };
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 
@@ -51,6 +51,7 @@ impl Filler {
                 sequence,
                 category: self.category,
                 fragment: false,
+                standing: Standing::First,
                 data,
             });
         }

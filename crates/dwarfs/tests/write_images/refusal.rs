@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{
     Block, BlockId, Category, Content, ContentMap, ImageWriter, Kind, MapExtent, Meta, NodeId,
-    Segment, Spare, Time, TreeBuilder,
+    Segment, Spare, Standing, Time, TreeBuilder,
 };
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 
@@ -21,6 +21,7 @@ fn segment(sequence: u32, len: usize) -> Segment {
         sequence,
         category: Category::Default,
         fragment: false,
+        standing: Standing::First,
         data: Arc::new(vec![7; len]),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{
     BlockId, Category, Content, ContentMap, Cursor, ExtentSource, FileType, Image, ImageWriter,
-    Ino, MapExtent, NodeId, Segment, Summary, Tree, TreeBuilder,
+    Ino, MapExtent, NodeId, Segment, Standing, Summary, Tree, TreeBuilder,
 };
 use sinterfs_dwarfs::read::Dwarfs;
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
@@ -38,6 +38,7 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
             sequence,
             category: Category::Default,
             fragment: false,
+            standing: Standing::First,
             data,
         };
         writer

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use model::{ContentMap, Error, MapExtent, Result};
 
 use super::BLOCK;
+use super::chunks::{Chunks, Pieces};
 use super::clusters::Clusters;
 use super::extents::Extent;
 use super::options::Form;
@@ -27,6 +28,8 @@ pub(super) enum Body<'a> {
     Extents(Vec<Extent>),
     /// In clusters.
     Clusters(Clusters),
+    /// In chunks.
+    Chunks(Chunks),
 }
 
 /// The content of a file.
@@ -48,6 +51,7 @@ impl Units {
         match self.form {
             _ if extents.is_empty() => true,
             Form::Plain => !has_holes(extents),
+            Form::Chunks => self.is_row(extents),
             Form::Extents => false,
             Form::Clusters => extents.iter().all(|extent| match *extent {
                 MapExtent::Data { block, len, .. } => {
@@ -56,6 +60,32 @@ impl Units {
                 MapExtent::Hole { .. } => false,
             }),
         }
+    }
+
+    /// Tells whether content is in blocks that follow each other, all of it.
+    fn is_row(&self, extents: &[MapExtent]) -> bool {
+        let mut next = None;
+        extents.iter().all(|extent| {
+            let Ok((_, placed)) = self.whole(extent) else {
+                return false;
+            };
+            let end = placed.start + u64::from(placed.stored);
+            next.replace(end).is_none_or(|next| next == placed.start)
+        })
+    }
+
+    /// Tells the chunks of a content that is not in a row of blocks.
+    fn chunks(&self, extents: &[MapExtent]) -> Result<Chunks> {
+        let mut pieces = Pieces::default();
+        for extent in extents {
+            let start = match extent {
+                MapExtent::Hole { .. } => None,
+                // an end is kept back only of what is in a row
+                MapExtent::Data { .. } => Some(self.whole(extent)?.1.start),
+            };
+            pieces.push(extent_len(extent), start);
+        }
+        pieces.chunks()
     }
 
     /// Lays out the packed inode and tells its content; `None` if there are no fragments.
@@ -78,7 +108,7 @@ impl Units {
             self.packed.push((block, size));
             size += match self.form {
                 Form::Clusters => self.unit_clusters(block, &placed, &mut clusters)?,
-                Form::Plain | Form::Extents => {
+                Form::Plain | Form::Chunks | Form::Extents => {
                     extents.push(self.extent(size, &placed));
                     u64::from(placed.raw)
                 }
@@ -86,7 +116,7 @@ impl Units {
         }
         let body = match self.form {
             Form::Clusters => Body::Clusters(clusters),
-            Form::Plain | Form::Extents => Body::Extents(extents),
+            Form::Plain | Form::Chunks | Form::Extents => Body::Extents(extents),
         };
         Ok((size > 0).then_some(Content { size, body }))
     }
@@ -117,6 +147,7 @@ impl Units {
             }
             _ if self.is_flat(extents) => self.flat(extents)?,
             _ if self.form == Form::Clusters => Body::Clusters(self.clusters(extents)?),
+            _ if self.form == Form::Chunks => Body::Chunks(self.chunks(extents)?),
             _ => Body::Extents(self.extents(extents)?),
         };
         Ok(Content { size, body })

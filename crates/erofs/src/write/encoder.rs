@@ -1,5 +1,6 @@
 //! The encoder that worker threads share.
 
+use block::checksum::sha512_256;
 use model::{Block, Error, Result, Segment, SegmentEncoder, Spare};
 
 use super::compression::Compression;
@@ -16,6 +17,8 @@ pub(super) struct UnitEncoder {
     pub(super) unit: u32,
     /// The most bytes of a cluster, where units are cut into such.
     pub(super) cluster: Option<u32>,
+    /// Whether whole units get digests.
+    pub(super) digests: bool,
 }
 
 impl UnitEncoder {
@@ -51,7 +54,11 @@ impl SegmentEncoder for UnitEncoder {
             return self.cut(segment, cluster);
         }
         let encoded = self.compression.encode(raw)?;
-        Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))
+        let block = Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))?;
+        Ok(match self.digests && raw.len() == self.unit as usize {
+            true => block.with_digest(sha512_256(raw)),
+            false => block,
+        })
     }
 
     fn memory(&self, len: u32) -> u64 {

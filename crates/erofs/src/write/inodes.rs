@@ -26,6 +26,7 @@ enum Layout {
     Compressed = 1,
     Inline = 2,
     CompressedPacked = 3,
+    Chunks = 4,
 }
 
 /// What inodes are made of.
@@ -181,6 +182,10 @@ impl<'a> Inode<'a> {
                 self.layout = Layout::Compressed;
                 self.start = told_blocks(extents::stored(extents).div_ceil(BLOCK));
             }
+            Body::Chunks(chunks) => {
+                self.layout = Layout::Chunks;
+                self.start = chunks.format();
+            }
             Body::Clusters(clusters) => self.start = told_blocks(clusters.blocks()),
         }
         self.body = Some(content.body);
@@ -211,6 +216,11 @@ impl<'a> Inode<'a> {
         }
     }
 
+    /// Tells whether its content is in chunks.
+    pub(super) fn is_chunked(&self) -> bool {
+        self.layout == Layout::Chunks
+    }
+
     /// Tells where the inode and its attributes end.
     fn end(&self) -> u64 {
         self.own_len() + self.xattrs.len() as u64
@@ -232,6 +242,7 @@ impl<'a> Inode<'a> {
             Some(Body::Packed(_)) => end.next_multiple_of(header) + header - end,
             Some(Body::Extents(extents)) => extents::len(end, self.size, extents.len()),
             Some(Body::Clusters(_)) => self.map.len() as u64,
+            Some(Body::Chunks(chunks)) => chunks.len(),
             Some(Body::Flat(..)) | None => 0,
         };
         places::Extent {
@@ -262,6 +273,7 @@ impl<'a> Inode<'a> {
                 extents::write(self.size, extents, &mut bytes);
             }
             Some(Body::Clusters(_)) => bytes.extend_from_slice(&self.map),
+            Some(Body::Chunks(chunks)) => chunks.write(&mut bytes),
             None => bytes.extend_from_slice(tail),
         }
         to.extend_from_slice(&bytes);

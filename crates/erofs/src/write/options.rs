@@ -32,6 +32,9 @@ pub struct WriteOptions {
     pub kernel: Kernel,
     /// Whether units of zeros are holes, where the kernel knows them.
     pub holes: bool,
+    /// Content is cut into chunks of so many bytes, a power of two from 4 KiB to 4 MiB, and equal ones are
+    /// stored once; `None` cuts nothing.
+    pub chunk_size: Option<u32>,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
     /// When the image was made, in seconds since 1970; `None` means the latest time of its files.
@@ -49,6 +52,7 @@ impl Default for WriteOptions {
             compression: Compression::default(),
             kernel: Kernel::default(),
             holes: true,
+            chunk_size: None,
             xattrs: true,
             made: None,
             uuid: None,
@@ -67,6 +71,7 @@ impl WriteOptions {
                 "block size {size}: EROFS has powers of two from 4 KiB to 1 MiB"
             )));
         }
+        self.check_chunks()?;
         let Some(algorithm) = self.compression.algorithm() else {
             return Ok(());
         };
@@ -91,12 +96,38 @@ impl WriteOptions {
         Ok(())
     }
 
+    fn check_chunks(&self) -> Result<()> {
+        let Some(size) = self.chunk_size else {
+            return Ok(());
+        };
+        if !size.is_power_of_two() || !(BLOCK..=UNIT_MAX.into()).contains(&size.into()) {
+            return Err(Error::invalid(format!(
+                "chunk size {size}: a power of two from 4 KiB to 4 MiB"
+            )));
+        }
+        if self.compression != Compression::None {
+            return Err(Error::invalid(format!(
+                "chunks are not compressed, and {} was to be; `-C none` or `-l0` compresses nothing",
+                self.compression
+            )));
+        }
+        match self.kernel.knows_chunks() {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!(
+                "Linux {} does not read chunks, only 5.15 and newer do",
+                self.kernel
+            ))),
+        }
+    }
+
     /// Tells how content is stored.
     pub(super) fn form(&self) -> Form {
         let compressed = self.compression != Compression::None;
         match self.kernel.knows_extents() {
             true if compressed => Form::Extents,
             false if compressed => Form::Clusters,
+            _ if self.chunk_size.is_some() => Form::Chunks,
+            false if self.holes && self.kernel.knows_chunks() => Form::Chunks,
             _ => Form::Plain,
         }
     }
@@ -107,14 +138,20 @@ impl WriteOptions {
             // nothing tells how content without holes was cut
             Form::Plain if !self.kernel.knows_extents() => UNIT_MIN,
             Form::Plain | Form::Extents => self.block_size,
+            Form::Chunks => self.chunk_size.unwrap_or(self.block_size),
             Form::Clusters => self.block_size.saturating_mul(16).clamp(UNIT_MIN, UNIT_MAX),
         }
+    }
+
+    /// Tells whether holes stay what they are.
+    pub(super) fn keeps_holes(&self) -> bool {
+        self.holes && (self.kernel.knows_extents() || self.form() == Form::Chunks)
     }
 
     /// Tells what becomes of the ends of files.
     pub(super) fn tails(&self) -> Tails {
         match self.form() {
-            Form::Plain => Tails::Alone,
+            Form::Plain | Form::Chunks => Tails::Alone,
             Form::Extents => Tails::Small,
             // longer ends are read faster alone, and what their last clusters waste is little
             Form::Clusters if self.kernel.knows_fragments() => {
@@ -131,6 +168,8 @@ pub(super) enum Form {
     /// As it is; with holes by extents.
     #[default]
     Plain,
+    /// As it is; by chunks where it is not in one row.
+    Chunks,
     /// Each unit is encoded by itself and found by an extent.
     Extents,
     /// Units are cut into clusters of whole blocks, which are found by indexes.

@@ -28,6 +28,8 @@ pub(super) struct Facts {
     pub(super) root: u64,
     /// The number of the packed inode, if there is one.
     pub(super) packed: Option<u64>,
+    /// Whether content of a file is in chunks.
+    pub(super) chunked: bool,
     /// A hash of everything else.
     pub(super) hash: u64,
 }
@@ -64,6 +66,9 @@ pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u
         raw.packed_nid = U64::new(packed);
         features |= incompat::FRAGMENTS;
     }
+    if facts.chunked {
+        features |= incompat::CHUNKED_FILE;
+    }
     let config = config(options);
     if let Some(algorithm) = options
         .compression
@@ -97,7 +102,7 @@ fn config(options: &WriteOptions) -> Vec<u8> {
         Form::Clusters => options
             .compression
             .config(options.unit(), options.block_size),
-        Form::Plain | Form::Extents => options
+        Form::Plain | Form::Chunks | Form::Extents => options
             .compression
             .config(options.unit(), CLUSTER_MAX as u32),
     }

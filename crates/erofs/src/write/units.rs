@@ -73,8 +73,8 @@ impl Units {
     }
 
     /// Takes the next unit and tells how many of its bytes are to be written now: not those of an end that
-    /// will be behind an inode.
-    pub(super) fn take(&mut self, block: &Block) -> Result<usize> {
+    /// will be behind an inode, as that of a content in a row of blocks may.
+    pub(super) fn take(&mut self, block: &Block, in_row: bool) -> Result<usize> {
         let (number, expected) = (block.sequence, self.placed.len());
         if number as usize != expected {
             return Err(Error::invalid(format!(
@@ -96,8 +96,8 @@ impl Units {
             return Ok(stored);
         }
         Ok(match self.tails {
-            Tails::Alone => stored - self.keep_end(number, &block.bytes),
-            Tails::Small | Tails::Shared | Tails::Below(_) => stored,
+            Tails::Alone if in_row => stored - self.keep_end(number, &block.bytes),
+            Tails::Alone | Tails::Small | Tails::Shared | Tails::Below(_) => stored,
         })
     }
 

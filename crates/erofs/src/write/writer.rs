@@ -10,7 +10,7 @@ use std::sync::Arc;
 use block::Sink;
 use model::{
     Block, Content, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, SegmentEncoder,
-    Summary, Tree,
+    Standing, Summary, Tree,
 };
 
 use super::encoder::UnitEncoder;
@@ -18,6 +18,7 @@ use super::inodes::{Inodes, tail_of};
 use super::options::{Form, WriteOptions};
 use super::out::Out;
 use super::places::{Places, order};
+use super::repeats::Repeats;
 use super::superblock::{Facts, first_block};
 use super::times::Times;
 use super::units::Units;
@@ -36,6 +37,9 @@ pub struct ErofsWriter {
     units: Units,
     raw_bytes: u64,
     block_bytes: u64,
+    repeats: Repeats,
+    /// Where the next block of a content has to be to be in a row with those before it.
+    row: Option<u64>,
 }
 
 impl fmt::Debug for ErofsWriter {
@@ -59,6 +63,8 @@ impl ErofsWriter {
             options,
             raw_bytes: 0,
             block_bytes: 0,
+            repeats: Repeats::default(),
+            row: None,
         })
     }
 
@@ -115,12 +121,13 @@ impl ErofsWriter {
         let order = order(tree);
         let mut layout = Places::default();
         let mut nids = vec![0; tree.nodes().len()];
-        let mut meta_block = dir_block;
+        let (mut meta_block, mut chunked) = (dir_block, false);
         for &node in &order {
             let inode = inodes.inode(node, 0)?;
             if let Some(nid) = nids.get_mut(node.index()) {
                 *nid = layout.next(inode.extent()) / INODE_SLOT;
             }
+            chunked |= inode.is_chunked();
             if is_directory(tree, node) {
                 meta_block += inode.blocks();
             }
@@ -162,6 +169,7 @@ impl ErofsWriter {
             xattr_block,
             root: nid(NodeId::ROOT),
             packed: packed_place.map(|place| place / INODE_SLOT),
+            chunked,
             hash: self.out.hash()?,
         };
         Ok((facts, xattrs.dropped))
@@ -232,7 +240,7 @@ impl ImageWriter for ErofsWriter {
         Geometry::PerFile {
             unit: self.options.unit(),
             tails: self.options.tails(),
-            holes: self.options.holes && self.options.kernel.knows_extents(),
+            holes: self.options.keeps_holes(),
         }
     }
 
@@ -242,18 +250,31 @@ impl ImageWriter for ErofsWriter {
             compression: self.options.compression.clone(),
             unit: self.options.unit(),
             cluster: is_cut.then_some(self.options.block_size),
+            digests: self.options.chunk_size.is_some(),
         })
     }
 
     fn put(&mut self, block: Block) -> Result<()> {
-        let now = self.units.take(&block)?;
-        let start = self.out.offset;
+        let here = self.out.offset;
+        let known = block.digest.and_then(|one| self.repeats.find(one, here));
+        let start = known.unwrap_or(here);
+        let in_row = match block.standing {
+            Standing::First => true,
+            Standing::Next => self.row == Some(start),
+            Standing::BehindHole => self.options.form() != Form::Chunks,
+        };
+        let now = self.units.take(&block, in_row)?;
+        self.row = in_row.then_some(start + now as u64);
+        self.raw_bytes += u64::from(block.raw_len);
+        if known.is_some() {
+            self.units.place(start, start + now as u64, block.raw_len);
+            return Ok(());
+        }
         self.out.write(block.bytes.get(..now).unwrap_or_default())?;
         if self.options.form() != Form::Extents {
             self.out.fill_block()?;
         }
         self.units.place(start, self.out.offset, block.raw_len);
-        self.raw_bytes += u64::from(block.raw_len);
         self.block_bytes += self.out.offset - start;
         Ok(())
     }
@@ -297,6 +318,7 @@ mod tests {
                 sequence: sequence as u32,
                 category: Category::Default,
                 fragment: false,
+                standing: Standing::First,
                 data: Arc::new(vec![7; len]),
             };
             writer

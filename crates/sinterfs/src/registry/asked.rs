@@ -31,6 +31,8 @@ pub enum Asked {
     Tails,
     /// Parts without compression.
     NoCompress,
+    /// Content in chunks that are stored once.
+    ChunkSize,
     /// Zeros as data.
     NoSparse,
     /// No extended attributes.
@@ -70,6 +72,7 @@ impl Asked {
             Self::NoSectionIndex => "--no-section-index",
             Self::Tails => "--tailends or --no-fragments",
             Self::NoCompress => "--no-compress",
+            Self::ChunkSize => "--chunk-size",
             Self::NoSparse => "--no-sparse",
             Self::NoXattrs => "--no-xattrs",
             Self::NoExports => "--no-exports",

@@ -99,7 +99,12 @@ impl Format for ErofsFormat {
     fn knows(&self, option: Asked) -> bool {
         matches!(
             option,
-            Asked::NoSparse | Asked::NoXattrs | Asked::Uuid | Asked::Label | Asked::TargetKernel
+            Asked::ChunkSize
+                | Asked::NoSparse
+                | Asked::NoXattrs
+                | Asked::Uuid
+                | Asked::Label
+                | Asked::TargetKernel
         )
     }
 
@@ -126,6 +131,8 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
         compression: options.compression.parse()?,
         kernel: kernel(volume)?,
+        chunk_size: (options.per_file.chunk_size)
+            .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
         holes: !options.per_file.no_holes,
         xattrs: !options.per_file.no_xattrs,
         made: options.create_timestamp,

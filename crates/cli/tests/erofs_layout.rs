@@ -1,0 +1,160 @@
+//! How EROFS images are laid out that we write: content in chunks, read by the kernel and fsck.erofs.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use support::erofs::{check, fsck, needs};
+use support::{KernelMount, build, compare, kernel_mounts, scratch, try_build, vectors};
+use testkit::noise;
+
+/// Bits of features: of chunks, and of what is for Linux 6.15.
+const CHUNKS: u32 = 4;
+const WIDE: u32 = 0x81;
+const KIB: usize = 1 << 10;
+
+/// Makes files that share parts, with holes at the beginning, within, and at the end.
+fn make_parts(tree: &Path) {
+    fs::create_dir(tree).unwrap();
+    let whole = noise(1, 900 * KIB + 77);
+    fs::write(tree.join("whole"), &whole).unwrap();
+    fs::write(tree.join("same"), &whole).unwrap();
+    // the first chunks of another file, and a changed one among them
+    fs::write(tree.join("shorter"), &whole[..512 * KIB]).unwrap();
+    fs::write(tree.join("begin"), &whole[..300 * KIB + 5]).unwrap();
+    let mut changed = whole.clone();
+    changed[400 * KIB] ^= 1;
+    fs::write(tree.join("changed"), &changed).unwrap();
+    let mut swapped = whole[256 * KIB..512 * KIB].to_vec();
+    swapped.extend_from_slice(&whole[..256 * KIB]);
+    fs::write(tree.join("swapped"), &swapped).unwrap();
+    for (name, len, parts) in [
+        ("behind", 4 << 20, &[(3 << 20, 70_000)][..]),
+        ("before", 5_000_000, &[(0, 130_000)]),
+        (
+            "between",
+            (9 << 20) + 5,
+            &[(1 << 20, 300_001), (8 << 20, 100), (9 << 20, 5)],
+        ),
+        ("none", 7_000_001, &[]),
+    ] {
+        let file = File::create(tree.join(name)).unwrap();
+        file.set_len(len).unwrap();
+        for &(at, len) in parts {
+            file.write_all_at(&whole[..len], at).unwrap();
+        }
+    }
+    fs::write(tree.join("zeros"), vec![0; 300 * KIB]).unwrap();
+    for len in [0, 1, 4032, 4033, 4095, 4096, 4097, 65_535, 65_536, 65_537] {
+        fs::write(tree.join(format!("len-{len}")), noise(len as u64, len)).unwrap();
+    }
+}
+
+/// Extracts with fsck.erofs and compares.
+fn judge(shared: &Path, source: &Path, image: &Path, work: &Path) {
+    let Some(fsck) = fsck() else { return };
+    let extracted = work.join("extracted");
+    let mut command = std::process::Command::new(fsck);
+    command.arg(format!("--extract={}", extracted.display()));
+    let output = command.arg(image).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    compare(shared, &["--no-xattrs"], source, &extracted);
+    fs::remove_dir_all(&extracted).unwrap();
+}
+
+#[test]
+fn chunks_are_stored_once_and_holes_not_at_all() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image) = (path("tree"), path("image.erofs"));
+    make_parts(&source);
+    for (flags, features, most) in [
+        // holes alone: what is equal in part is stored as often as it comes
+        (&["-Cnone", "--target-kernel=5.15"][..], CHUNKS, 5000),
+        (&["-l0", "-b4k", "--target-kernel=6.12"], CHUNKS, 4500),
+        (&["-Cnone", "--target-kernel=6.1", "--no-sparse"], 0, 40_000),
+        (
+            &["-l0", "--chunk-size=64k", "--target-kernel=5.15"],
+            CHUNKS,
+            2000,
+        ),
+        (
+            &["-l0", "--chunk-size=4k", "--target-kernel=5.15"],
+            CHUNKS,
+            1700,
+        ),
+        (
+            &["-Cnone", "--chunk-size=128k", "--target-kernel=6.6"],
+            CHUNKS,
+            2500,
+        ),
+        (&["-Cnone", "--chunk-size=4m"], CHUNKS | WIDE, 18_000),
+        (&["-Cnone", "--chunk-size=16k"], CHUNKS | WIDE, 1800),
+    ] {
+        let bytes = build("erofs", &source, &image, flags);
+        assert_eq!(needs(&bytes).0, features, "{flags:?}");
+        assert!(bytes.len() < most * KIB, "{flags:?}: {}", bytes.len());
+        let one = build("erofs", &source, &image, &[flags, &["-j1"]].concat());
+        assert!(bytes == one, "{flags:?}");
+        check(&shared, &source, &image, work.path(), &[]);
+        judge(&shared, &source, &image, work.path());
+    }
+}
+
+#[test]
+fn a_hole_of_a_tebibyte_stays_one() {
+    if !kernel_mounts("erofs") {
+        return;
+    }
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image) = (path("tree"), path("image.erofs"));
+    fs::create_dir(&source).unwrap();
+    File::create(source.join("file"))
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    build("erofs", &source, &image, &["-l0", "--target-kernel=5.15"]);
+    assert!(fs::metadata(&image).unwrap().len() <= 16 << 10);
+    let mounted = KernelMount::new("erofs", &image, &path("mnt"));
+    let file = File::open(mounted.0.join("file")).unwrap();
+    let mut last = [1; 8];
+    file.read_exact_at(&mut last, (1 << 40) - 8).unwrap();
+    assert_eq!(last, [0; 8]);
+    let data = rustix::fs::seek(&file, rustix::fs::SeekFrom::Data(0));
+    assert_eq!(data, Err(rustix::io::Errno::NXIO));
+}
+
+#[test]
+fn what_chunks_cannot_be_is_refused() {
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
+    fs::create_dir(&source).unwrap();
+    for (flags, word) in [
+        (&["--chunk-size=64k"][..], "chunks are not compressed"),
+        (&["-Cnone", "--chunk-size=5000"], "a power of two"),
+        (&["-Cnone", "--chunk-size=8m"], "a power of two"),
+        (
+            &["-Cnone", "--chunk-size=4k", "--target-kernel=5.10"],
+            "only 5.15 and newer",
+        ),
+        (&["-f", "squashfs", "--chunk-size=4k"], "means nothing"),
+    ] {
+        let format = if flags[0] == "-f" { flags[1] } else { "erofs" };
+        let flags = flags.strip_prefix(&["-f", "squashfs"]).unwrap_or(flags);
+        let output = try_build(format, &source, &image, flags);
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && words.contains(word),
+            "{flags:?}: {words}"
+        );
+        assert!(!image.exists());
+    }
+}

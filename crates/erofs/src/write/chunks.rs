@@ -1,0 +1,158 @@
+//! Maps of chunks: content of one size anywhere in the image, or nowhere.
+//!
+//! In: pieces of a file and where they are. Out: what follows its inode. **Invariant:** chunks are as long as
+//! they can be, so that the map is as short. Format: `docs/formats/erofs.md`, "Where content is".
+
+use model::{Error, Result};
+
+use super::{BLOCK, BLOCK_BITS};
+use crate::layout::chunk;
+
+/// The longest chunk as a power of two: kernels count in words of their machine.
+const BITS_MAX: u32 = 30;
+
+/// The most chunks of a file, a bound on memory.
+const CHUNKS_MAX: u64 = 64 << 20;
+
+/// The address of a hole.
+const HOLE: u32 = u32::MAX;
+
+/// Bytes of an address.
+const ADDRESS: u64 = size_of::<u32>() as u64;
+
+/// The chunks of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chunks {
+    /// The size of each as a power of two, in bytes.
+    bits: u32,
+    /// The first block of each.
+    blocks: Vec<u32>,
+}
+
+/// Pieces of a file as they come, one after the other; neighbours become one.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    size: u64,
+    /// Where each begins in the file, and where it is; `None` for a hole.
+    found: Vec<(u64, Option<u64>)>,
+}
+
+impl Pieces {
+    /// Adds a piece that is stored from a byte on, or a hole.
+    pub(super) fn push(&mut self, len: u64, start: Option<u64>) {
+        let goes_on = self.found.last().is_some_and(|&(from, place)| {
+            let next = place.map(|place| place.saturating_add(self.size - from));
+            next == start
+        });
+        if !goes_on {
+            self.found.push((self.size, start));
+        }
+        self.size = self.size.saturating_add(len);
+    }
+
+    /// Cuts the file into chunks.
+    ///
+    /// # Errors
+    /// `Limit` for too many chunks, and for blocks beyond 16 TiB.
+    pub(super) fn chunks(&self) -> Result<Chunks> {
+        let ends = self.found.iter().skip(1).map(|&(from, _)| from);
+        let most = ends.map(u64::trailing_zeros).min().unwrap_or(u32::MAX);
+        let whole = self.size.checked_next_power_of_two();
+        let whole = whole.map_or(BITS_MAX, u64::trailing_zeros);
+        let bits = most.min(whole).clamp(u32::from(BLOCK_BITS), BITS_MAX);
+        let count = self.size.div_ceil(1 << bits);
+        if count > CHUNKS_MAX {
+            return Err(Error::limit(format!(
+                "a file of {} bytes needs {count} chunks of {} bytes; longer chunks (--chunk-size, -b), \
+                 or extents (--target-kernel 6.15)",
+                self.size,
+                1_u64 << bits
+            )));
+        }
+        let mut blocks = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
+        let mut pieces = self.found.iter().peekable();
+        let mut piece = (0, None);
+        for number in 0..count {
+            let at = number << bits;
+            while let Some(&next) = pieces.next_if(|next| next.0 <= at) {
+                piece = next;
+            }
+            let (from, place) = piece;
+            blocks.push(match place {
+                Some(place) => address((place + (at - from)) / BLOCK)?,
+                None => HOLE,
+            });
+        }
+        Ok(Chunks { bits, blocks })
+    }
+}
+
+fn address(block: u64) -> Result<u32> {
+    let address = u32::try_from(block).ok().filter(|&block| block != HOLE);
+    address.ok_or_else(|| Error::limit("an image of 16 TiB or more"))
+}
+
+impl Chunks {
+    /// Tells what the inode says of how they are kept.
+    pub(super) fn format(&self) -> u64 {
+        u64::from((self.bits - u32::from(BLOCK_BITS)) as u16 & chunk::BITS_MASK)
+    }
+
+    /// Tells the bytes of the map behind an inode, which ends at a multiple of 4.
+    pub(super) fn len(&self) -> u64 {
+        self.blocks.len() as u64 * ADDRESS
+    }
+
+    /// Appends the map to an inode.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        for block in &self.blocks {
+            to.extend_from_slice(&block.to_le_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks(pieces: &[(u64, Option<u64>)]) -> (u32, Vec<u32>) {
+        let mut all = Pieces::default();
+        for &(len, start) in pieces {
+            all.push(len, start.map(|block: u64| block * BLOCK));
+        }
+        let chunks = all.chunks().unwrap();
+        (chunks.bits, chunks.blocks)
+    }
+
+    #[test]
+    fn chunks_are_as_long_as_they_can_be() {
+        const KIB: u64 = 1 << 10;
+        assert_eq!(chunks(&[(5 << 40, None)]), (30, vec![HOLE; 5 << 10]));
+        assert_eq!(chunks(&[(5000, None)]), (13, vec![HOLE]));
+        assert_eq!(chunks(&[(1, None)]), (12, vec![HOLE]));
+        // pieces that follow each other are one
+        let row = [(64 * KIB, Some(7)), (64 * KIB, Some(23)), (5, Some(39))];
+        assert_eq!(chunks(&row), (18, vec![7]));
+        let holes = [
+            (128 * KIB, None),
+            (64 * KIB, Some(3)),
+            (64 * KIB, Some(19)),
+            (256 * KIB, None),
+            (70_000, Some(100)),
+        ];
+        assert_eq!(chunks(&holes), (17, vec![HOLE, 3, HOLE, HOLE, 100]));
+        let short = [(4 * KIB, Some(9)), (8 * KIB, Some(3)), (1, None)];
+        assert_eq!(chunks(&short), (12, vec![9, 3, 4, HOLE]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        let mut pieces = Pieces::default();
+        pieces.push(4096, Some(4096));
+        pieces.push(1 << 40, None);
+        assert_eq!(pieces.chunks().unwrap_err().kind(), model::Kind::Limit);
+        let mut pieces = Pieces::default();
+        pieces.push(4096, Some(u64::from(u32::MAX) * BLOCK));
+        assert_eq!(pieces.chunks().unwrap_err().kind(), model::Kind::Limit);
+    }
+}
