@@ -46,6 +46,11 @@ pub fn print(text: &str) -> Result<()> {
         .map_err(|e| Error::io("cannot write to standard output", e))
 }
 
+/// Shows a warning on the terminal.
+pub fn warn(message: &str) {
+    eprintln!("sinter: warning: {}", one_line(message));
+}
+
 /// Keeps a message on one line.
 pub fn one_line(message: &str) -> Cow<'_, str> {
     if message.contains(char::is_control) {

@@ -7,6 +7,7 @@ pub mod composefs;
 pub mod dump;
 mod kernel;
 pub mod layout;
+pub mod lookalike;
 pub mod read;
 pub mod write;
 

@@ -12,10 +12,10 @@ pub(crate) mod directories;
 mod encoder;
 mod extents;
 mod fit;
-mod inodes;
+pub(crate) mod inodes;
 mod options;
 mod out;
-mod places;
+pub(crate) mod places;
 mod repeats;
 mod superblock;
 mod times;
@@ -35,4 +35,4 @@ pub(crate) const BLOCK: u64 = 1 << BLOCK_BITS;
 
 /// The longest end of content that is kept behind its inode, so that one place or another in a block has
 /// room for it.
-const INLINE_MAX: u64 = BLOCK - 64;
+pub(crate) const INLINE_MAX: u64 = BLOCK - 64;

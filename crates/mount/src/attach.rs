@@ -19,7 +19,8 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType,
 };
 
-use crate::mountinfo::mounted_at;
+use crate::kernel;
+use crate::mountinfo::{Mount, mounted_at};
 use crate::options::MountOptions;
 
 const DEVICE: &str = "/dev/fuse";
@@ -49,7 +50,8 @@ pub(crate) fn mount_point(dir: &Path, subtype: &str) -> Result<PathBuf> {
         kind.strip_prefix("fuse.")
             .is_some_and(|kind| kind == subtype)
     };
-    if mounted_at(&path)?.is_some_and(|mount| ours(&mount.kind)) {
+    let ours = |mount: &Mount| ours(&mount.kind) || kernel::is_ours(mount);
+    if mounted_at(&path)?.is_some_and(|mount| ours(&mount)) {
         let busy = io::Error::from(Errno::BUSY);
         return Err(Error::io("an image is already mounted there", busy).path(dir));
     }
@@ -76,7 +78,8 @@ pub(crate) fn attach(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     }
 }
 
-fn open_device() -> Result<OwnedFd> {
+/// Opens the FUSE device.
+pub(crate) fn open_device() -> Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     rustix::fs::open(DEVICE, flags, Mode::empty()).map_err(|errno| {
         let what = match errno {
@@ -94,6 +97,15 @@ pub(crate) fn device_can_be_opened() -> bool {
     open_device().is_ok()
 }
 
+/// Tells what a mount does not allow.
+pub(crate) fn mount_flags(options: &MountOptions) -> MountFlags {
+    let mut flags = MountFlags::RDONLY;
+    flags.set(MountFlags::NODEV, !options.dev);
+    flags.set(MountFlags::NOSUID, !options.suid);
+    flags.set(MountFlags::NOEXEC, !options.exec);
+    flags
+}
+
 fn by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     let device = open_device()?;
     let mut data = format!(
@@ -108,10 +120,7 @@ fn by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     if options.allow_other {
         data.push_str(",allow_other");
     }
-    let mut flags = MountFlags::RDONLY;
-    flags.set(MountFlags::NODEV, !options.dev);
-    flags.set(MountFlags::NOSUID, !options.suid);
-    flags.set(MountFlags::NOEXEC, !options.exec);
+    let flags = mount_flags(options);
     let text = |text: String| {
         CString::new(text).map_err(|_| Error::invalid("a mount option has a zero byte in it"))
     };

@@ -1,6 +1,6 @@
 //! Unmounts: by umount2(2) where that is allowed, else by `fusermount3`.
 //!
-//! **Invariant:** only a FUSE mount is ever unmounted, and never what lies on top of or below the
+//! **Invariant:** only a FUSE mount, or one of EROFS that is served by us, is ever unmounted, and never what lies on top of or below the
 //! one that was meant.
 
 use std::io;
@@ -12,23 +12,31 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
 use crate::attach::{finish, helper, spawn};
+use crate::kernel;
 use crate::mountinfo::{Mount, mounted_at};
 
 const BUSY: &str = "the mount is busy: some process has a file or a directory open in it";
 
-/// Unmounts what FUSE has mounted on a directory.
+/// Unmounts what FUSE, or the kernel for us, has mounted on a directory.
 ///
 /// If it is busy, `lazy` takes it out of the tree at once and ends it when it is no longer used;
-/// otherwise the error is `Io` with `EBUSY`. `Invalid` if no FUSE mount is there.
+/// otherwise the error is `Io` with `EBUSY`. `Invalid` if no such mount is there.
 pub fn umount(dir: &Path, lazy: bool) -> Result<()> {
     let point = full_path(dir)?;
     let mount = mounted_at(&point)?;
     let mount = mount.ok_or_else(|| Error::invalid("nothing is mounted there").path(dir))?;
-    if mount.kind != "fuse" && !mount.kind.starts_with("fuse.") {
-        let what = format!("what is mounted there is not of FUSE but {}", mount.kind);
+    if !is_fuse(&mount) && !kernel::is_ours(&mount) {
+        let what = format!(
+            "what is mounted there is neither of FUSE nor an image of ours but {}",
+            mount.kind
+        );
         return Err(Error::invalid(what).path(dir));
     }
     detach(&mount, lazy).map_err(|error| error.path(dir))
+}
+
+fn is_fuse(mount: &Mount) -> bool {
+    mount.kind == "fuse" || mount.kind.starts_with("fuse.")
 }
 
 /// Tells whether an error says that a mount is in use.
@@ -41,7 +49,7 @@ pub(crate) fn detach(mount: &Mount, lazy: bool) -> Result<()> {
     let mut flags = UnmountFlags::NOFOLLOW;
     flags.set(UnmountFlags::DETACH, lazy);
     match rustix::mount::unmount(&mount.point, flags) {
-        Err(Errno::PERM) => by_helper(&mount.point, lazy),
+        Err(Errno::PERM) if is_fuse(mount) => by_helper(&mount.point, lazy),
         Err(Errno::BUSY) => Err(Error::io(BUSY, Errno::BUSY)),
         other => other.map_err(|errno| Error::io("unmount failed", errno)),
     }

@@ -1,21 +1,27 @@
-//! Serves any image as a mounted file system through FUSE, as root or as an ordinary user.
+//! Serves any image as a mounted file system through FUSE, as root or as an ordinary user, or through the
+//! kernel's EROFS.
 //!
-//! Enters an `Arc<dyn Image>` and a directory, leaves a `Session` that lives until the file system
-//! is unmounted. **Invariant:** only `fuse` names the FUSE library; `view` is the file system
+//! Enters an `Arc<dyn Image>`, or for EROFS a `Backing` that looks like one of its images, and a directory;
+//! leaves a `Session` that lives until the file system is unmounted. **Invariant:** only `fuse` names the FUSE library; `view` is the file system
 //! itself and knows no kernel interface. Nothing is printed.
 
 pub mod daemon;
 
 mod attach;
+mod backing;
 mod detach;
 mod errno;
 mod fuse;
+mod hidden;
+mod kernel;
 mod mountinfo;
 mod numbers;
 mod options;
 mod session;
 mod view;
 
+pub use backing::Backing;
 pub use detach::umount;
+pub use kernel::mount_kernel;
 pub use options::{MountOptions, Trace};
 pub use session::{Ended, Session, Unmounter, mount};

@@ -15,6 +15,8 @@ pub(crate) struct Mount {
     pub(crate) point: PathBuf,
     /// The type, for example `fuse.sinter`.
     pub(crate) kind: String,
+    /// What is mounted: a device, a file, a name.
+    pub(crate) source: PathBuf,
 }
 
 /// Lists all mounts, the oldest first.
@@ -39,11 +41,13 @@ fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
     let device = fields.nth(2)?;
     let point = fields.nth(1)?;
-    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    let mut fields = fields.skip_while(|field| *field != b"-");
+    let (kind, source) = (fields.nth(1)?, fields.next()?);
     Some(Mount {
         device: String::from_utf8_lossy(device).into_owned(),
         point: PathBuf::from(OsString::from_vec(unescape(point))),
         kind: String::from_utf8_lossy(&unescape(kind)).into_owned(),
+        source: PathBuf::from(OsString::from_vec(unescape(source))),
     })
 }
 
@@ -77,6 +81,7 @@ mod tests {
         assert_eq!(mount.device, "0:57");
         assert_eq!(mount.point, Path::new(r"/mnt/a b\c"));
         assert_eq!(mount.kind, "fuse.sinter");
+        assert_eq!(mount.source, Path::new("x y"));
         let plain = parse(b"1 0 8:1 / / rw - ext4 /dev/root rw").unwrap();
         assert_eq!(
             (plain.point.as_path(), plain.kind.as_str()),

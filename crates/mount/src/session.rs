@@ -3,6 +3,7 @@
 //! **Invariant:** when `mount` returns, the file system answers; a `Session` that is dropped is
 //! unmounted.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -32,7 +33,8 @@ pub enum Ended {
     Abandoned,
 }
 
-enum Event {
+/// What ends a session.
+pub(crate) enum Event {
     Ended(std::io::Result<()>),
     Signal,
 }
@@ -74,7 +76,8 @@ pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Resul
     Ok(session)
 }
 
-fn catch_signals() -> Result<Signals> {
+/// Waits for signals from now on.
+pub(crate) fn catch_signals() -> Result<Signals> {
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
     signals.map_err(|error| Error::io("can't wait for signals", error))
 }
@@ -82,42 +85,60 @@ fn catch_signals() -> Result<Signals> {
 fn start(
     image: Arc<dyn Image>,
     point: &Path,
-    device: std::os::fd::OwnedFd,
+    device: OwnedFd,
     options: &MountOptions,
 ) -> Result<Session> {
     let read_ahead = options.read_ahead(image.info().totals.block_size);
-    let view = View::new(image, options);
-    let failed = |what| move |error| Error::io(what, error);
-    let server = fuse::greet(device, view).map_err(failed("the kernel did not greet back"))?;
     let (sender, events) = channel();
+    greet_and_run(image, device, options, &sender)?;
     let mount = mounted_at(point)?;
     let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
     raise_read_ahead(&mount, read_ahead);
+    Ok(Session::new(mount, events, sender, None))
+}
+
+/// Greets the kernel and answers it from threads of its own, until the file system ends.
+pub(crate) fn greet_and_run(
+    image: Arc<dyn Image>,
+    device: OwnedFd,
+    options: &MountOptions,
+    sender: &Sender<Event>,
+) -> Result<()> {
+    let view = View::new(image, options);
+    let failed = |what| move |error| Error::io(what, error);
+    let server = fuse::greet(device, view).map_err(failed("the kernel did not greet back"))?;
     let on_end = sender.clone();
-    std::thread::Builder::new()
-        .name("mount".into())
-        .spawn(move || {
-            // Nobody listens any more when the session was dropped.
-            let _ = on_end.send(Event::Ended(server.run()));
-        })
-        .map_err(failed("can't start a thread"))?;
-    Ok(Session {
-        unmounter: Unmounter { mount },
-        events,
-        sender,
-        signals: None,
-        ended: false,
-    })
+    let run = move || {
+        // Nobody listens any more when the session was dropped.
+        let _ = on_end.send(Event::Ended(server.run()));
+    };
+    let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
+    thread.map(drop).map_err(failed("can't start a thread"))
 }
 
 /// FUSE itself allows no more than 128 KiB; that root may raise it afterwards is worth a lot for
 /// large files. Where it fails, reading is only slower.
-fn raise_read_ahead(mount: &Mount, bytes: u32) {
+pub(crate) fn raise_read_ahead(mount: &Mount, bytes: u32) {
     let path = format!("/sys/class/bdi/{}/read_ahead_kb", mount.device);
     let _ = std::fs::write(path, (bytes / 1024).to_string());
 }
 
 impl Session {
+    pub(crate) fn new(
+        mount: Mount,
+        events: Receiver<Event>,
+        sender: Sender<Event>,
+        signals: Option<Signals>,
+    ) -> Self {
+        Self {
+            unmounter: Unmounter { mount },
+            events,
+            sender,
+            signals,
+            ended: false,
+        }
+    }
+
     /// Tells the full path of the mount point.
     pub fn mount_point(&self) -> &Path {
         &self.unmounter.mount.point

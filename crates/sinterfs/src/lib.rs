@@ -29,6 +29,7 @@ mod open;
 mod output;
 mod recompress;
 mod registry;
+mod serve;
 mod times;
 
 pub use ::build::source::merge::{Conflict, Conflicts};
@@ -46,7 +47,7 @@ pub use details::{Details, Value};
 pub use header::Header;
 pub use input::{Input, MergePart};
 pub use model::*;
-pub use mount::{Ended, MountOptions, Session, daemon, mount, umount};
+pub use mount::{Ended, MountOptions, Session, daemon, umount};
 pub use open::{OpenOptions, Opened, open, open_source};
 pub use ops::{
     ExtractOptions, ExtractReport, Follow, ListOptions, Overwrite, Row, Step, VerifyReport, cat,
@@ -54,3 +55,4 @@ pub use ops::{
 };
 pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};
 pub use registry::FORMATS;
+pub use serve::{Mounted, Through, mount};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-use sinterfs::{Error, MountOptions, Result, Session, daemon};
+use sinterfs::{Error, MountOptions, Result, Session, Through, daemon};
 
 use super::image::ImageArgs;
 use crate::{size, text};
@@ -48,6 +48,14 @@ pub struct Args {
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
+    /// Through the kernel's EROFS or not at all (for root; without this flag FUSE stands in).
+    #[arg(long, conflicts_with = "fuse")]
+    kernel: bool,
+
+    /// Through FUSE, even where the kernel could do more of the work.
+    #[arg(long, alias = "no-kernel")]
+    fuse: bool,
+
     /// Tell on standard output that the mount is usable, then let go of the terminal.
     #[arg(long, hide = true)]
     report_ready: bool,
@@ -79,7 +87,20 @@ fn attach(args: &Args) -> Result<Session> {
         apply(option, &mut image, &mut options)?;
     }
     let opened = sinterfs::open(&args.image.image, &image)?;
-    sinterfs::mount(Arc::clone(opened.image()), &args.directory, &options)
+    let through = match (args.kernel, args.fuse) {
+        (true, _) => Through::Kernel,
+        (_, true) => Through::Fuse,
+        _ => Through::Best,
+    };
+    let image = Arc::clone(opened.image());
+    let mounted = sinterfs::mount(image, &args.directory, &options, through)?;
+    if let Some(error) = &mounted.fell_back {
+        text::warn(&format!("mounted through FUSE: {error}"));
+    }
+    for loss in &mounted.losses {
+        text::warn(&format!("not shown: {} {}", loss.count, loss.what));
+    }
+    Ok(mounted.session)
 }
 
 /// Tells what `mount` and `df` show as the source: the image's full path.

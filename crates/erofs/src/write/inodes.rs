@@ -140,7 +140,7 @@ impl<'a> Inodes<'a> {
 }
 
 /// Tells the length of what is behind an inode of so many bytes in a row of blocks.
-pub(super) fn tail_of(size: u64) -> u64 {
+pub(crate) fn tail_of(size: u64) -> u64 {
     match size % BLOCK {
         tail if tail <= INLINE_MAX => tail,
         _ => 0,

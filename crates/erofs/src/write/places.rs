@@ -10,25 +10,25 @@ use crate::layout::INODE_SLOT;
 
 /// What an inode and all behind it takes, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(crate) struct Extent {
     /// The inode.
-    pub(super) inode: u64,
+    pub(crate) inode: u64,
     /// The inode, its attributes and the map of its content.
-    pub(super) fixed: u64,
+    pub(crate) fixed: u64,
     /// The end of its content, `INLINE_MAX` at most.
-    pub(super) tail: u64,
+    pub(crate) tail: u64,
 }
 
 /// The metadata as far as it has been laid out.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(crate) struct Places {
     /// Bytes so far.
-    pub(super) end: u64,
+    pub(crate) end: u64,
 }
 
 impl Places {
     /// Gives the next inode its place.
-    pub(super) fn next(&mut self, extent: Extent) -> u64 {
+    pub(crate) fn next(&mut self, extent: Extent) -> u64 {
         let mut place = self.end.next_multiple_of(INODE_SLOT);
         let crosses = |from: u64, len: u64| from % BLOCK + len > BLOCK;
         while crosses(place, extent.inode) || crosses(place + extent.fixed, extent.tail) {

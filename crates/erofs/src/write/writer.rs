@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use block::Sink;
 use model::{
-    Block, Content, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, SegmentEncoder,
+    Block, Content, ContentMap, Error, Geometry, ImageWriter, NodeId, Result, SegmentEncoder,
     Standing, Summary, Tree,
 };
 
@@ -219,22 +219,6 @@ fn check_target(target: &[u8]) -> Result<()> {
     }
 }
 
-fn losses(dropped: Dropped) -> Vec<Loss> {
-    let loss = |what, count| Loss { what, count };
-    let mut losses = vec![
-        loss(
-            "extended attributes that are not in user, trusted or security, nor ACLs",
-            dropped.foreign,
-        ),
-        loss(
-            "extended attributes with names above 255 bytes or values above 65535",
-            dropped.long,
-        ),
-    ];
-    losses.retain(|loss| loss.count > 0);
-    losses
-}
-
 impl ImageWriter for ErofsWriter {
     fn geometry(&self) -> Geometry {
         Geometry::PerFile {
@@ -290,7 +274,7 @@ impl ImageWriter for ErofsWriter {
             raw_bytes: self.raw_bytes,
             block_bytes: self.block_bytes,
             metadata_bytes: self.out.offset - start,
-            losses: losses(dropped),
+            losses: dropped.losses(),
         })
     }
 }

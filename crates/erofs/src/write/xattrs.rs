@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use model::{Error, Result, Tree, XattrSet};
+use model::{Error, Loss, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
@@ -19,23 +19,42 @@ const FEW: u32 = 2;
 const LONG: usize = 1024;
 
 /// The most shared attributes that an inode can have.
-const SHARED_MAX: usize = u8::MAX as usize;
+pub(crate) const SHARED_MAX: usize = u8::MAX as usize;
 
 /// Prefixes that kernels show, by their numbers.
 const SHOWN: [u8; 5] = [1, 2, 3, 4, 6];
 
 /// Attributes that the image does not keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Dropped {
+pub(crate) struct Dropped {
     /// Those with prefixes that kernels do not show.
-    pub(super) foreign: u64,
+    pub(crate) foreign: u64,
     /// Those whose names or values are too long for the format.
-    pub(super) long: u64,
+    pub(crate) long: u64,
+}
+
+impl Dropped {
+    /// Tells what is to be told of them.
+    pub(crate) fn losses(self) -> Vec<Loss> {
+        let loss = |what, count| Loss { what, count };
+        let mut losses = vec![
+            loss(
+                "extended attributes that are not in user, trusted or security, nor ACLs",
+                self.foreign,
+            ),
+            loss(
+                "extended attributes with names above 255 bytes or values above 65535",
+                self.long,
+            ),
+        ];
+        losses.retain(|loss| loss.count > 0);
+        losses
+    }
 }
 
 /// An attribute as the format has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     prefix: u8,
     name: &'a [u8],
     value: &'a [u8],
@@ -43,7 +62,7 @@ struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     /// Splits the prefix off; counts what the image does not keep.
-    fn new(name: &'a [u8], value: &'a [u8], dropped: &mut Dropped) -> Option<Self> {
+    pub(crate) fn new(name: &'a [u8], value: &'a [u8], dropped: &mut Dropped) -> Option<Self> {
         let split = SHOWN.iter().find_map(|&number| {
             let prefix = xattr_prefix(number)?;
             let rest = name.strip_prefix(prefix.as_bytes())?;
@@ -65,7 +84,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
         write_entry(self.prefix, self.name, self.value, to);
     }
 }

@@ -1,0 +1,183 @@
+//! An uncompressed EROFS image that exists only as answers to reads: what a kernel mounts to show any
+//! other image.
+//!
+//! In: an opened image of any format. Out: `Lookalike`, whose metadata is made at once and kept, and whose
+//! content is read from the image when somebody asks for it.
+//!
+//! **Invariant:** a read gives all bytes that were asked for or an error: readers take what is missing for
+//! zeros. What the image shows and EROFS cannot is counted, never dropped in silence.
+//!
+//! The parts have fixed places, so that every inode can be written before all lengths are known:
+//!
+//! ```text
+//! 0            4096     4 GiB               8 GiB                   16 GiB
+//! +------------+--------+-------------------+-----------------------+----------------+
+//! | superblock | inodes | shared attributes | blocks of directories | content        |
+//! +------------+--------+-------------------+-----------------------+----------------+
+//! ```
+//!
+//! Format: `docs/formats/erofs.md`, "Lookalikes".
+
+mod content;
+mod inodes;
+mod listing;
+mod pool;
+mod scan;
+mod space;
+
+use std::fmt;
+use std::sync::Arc;
+
+use block::ReadAt;
+use model::{Error, FsInfo, Image, Loss, Result};
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromZeros, IntoBytes};
+
+use self::scan::Scan;
+use self::space::{Space, copy_from};
+use crate::layout::{INODE_SLOT, MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
+use crate::write::{BLOCK, BLOCK_BITS};
+
+/// Where inodes begin. Not at 0: programs take the inode number 0 for a name that is gone.
+const INODES: u64 = BLOCK;
+
+/// Where shared attributes begin.
+const XATTRS: u64 = 4 << 30;
+
+/// Where blocks of directories begin.
+const DIRECTORIES: u64 = 8 << 30;
+
+/// Where content begins.
+const CONTENT: u64 = 16 << 30;
+
+/// What is shown of files in place of what the image has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// The owner of all files.
+    pub uid: Option<u32>,
+    /// The group of all files.
+    pub gid: Option<u32>,
+    /// Permission bits that no file has.
+    pub umask: u16,
+}
+
+/// An image as EROFS. Many threads may read it at once.
+pub struct Lookalike {
+    image: Arc<dyn Image>,
+    first: Vec<u8>,
+    inodes: Vec<u8>,
+    xattrs: Vec<u8>,
+    directories: Vec<u8>,
+    content: Space,
+    losses: Vec<Loss>,
+}
+
+impl fmt::Debug for Lookalike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lookalike")
+            .field("inodes", &self.inodes.len())
+            .field("directories", &self.directories.len())
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lookalike {
+    /// Makes the metadata of all of an image.
+    ///
+    /// Memory: some 64 bytes for each inode, 12 for each name and the names, 24 for each file, the blocks
+    /// of large directories.
+    ///
+    /// # Errors
+    /// What reading the image's metadata gives, `Corrupt` for directories that form a cycle, `Limit` for
+    /// what EROFS has no room for.
+    pub fn new(image: Arc<dyn Image>, shown: Shown) -> Result<Self> {
+        let mut made = Scan::new(&*image, shown).run()?;
+        let first = first_block(image.info().totals, &made)?;
+        for part in [&mut made.inodes, &mut made.xattrs, &mut made.directories] {
+            part.shrink_to_fit();
+        }
+        let losses = made.losses();
+        Ok(Self {
+            first,
+            inodes: made.inodes,
+            xattrs: made.xattrs,
+            directories: made.directories,
+            content: made.content,
+            losses,
+            image,
+        })
+    }
+
+    /// Tells what the image shows and this does not; empty if that is nothing.
+    pub fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    /// Reads as much as one of the parts has from a place on, and tells how much that is; never nothing.
+    fn read_part(&self, place: u64, buf: &mut [u8]) -> Result<usize> {
+        let (part, start, end) = match place {
+            ..INODES => (&self.first, 0, INODES),
+            ..XATTRS => (&self.inodes, INODES, XATTRS),
+            ..DIRECTORIES => (&self.xattrs, XATTRS, DIRECTORIES),
+            ..CONTENT => (&self.directories, DIRECTORIES, CONTENT),
+            _ => return self.content.read(&*self.image, place, buf),
+        };
+        let len = usize::try_from(end - place).map_or(buf.len(), |room| room.min(buf.len()));
+        copy_from(part, place - start, buf.split_at_mut(len).0);
+        Ok(len)
+    }
+}
+
+impl ReadAt for Lookalike {
+    fn len(&self) -> u64 {
+        self.content.end()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.len()) {
+            return Err(Error::corrupt("a read behind the end").at("lookalike", offset));
+        }
+        let (mut place, mut rest) = (offset, buf);
+        while !rest.is_empty() {
+            let count = self.read_part(place, rest)?;
+            place += count as u64;
+            rest = rest.split_at_mut(count).1;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the first block.
+fn first_block(totals: FsInfo, made: &Scan<'_>) -> Result<Vec<u8>> {
+    let number = |value: u64| u32::try_from(value).map(U32::new);
+    let number = |value| number(value).map_err(|_| Error::limit("a part behind 16 TiB"));
+    let bytes = totals.bytes.unwrap_or(made.bytes);
+    let mut raw = Superblock::new_zeroed();
+    raw.magic = U32::new(MAGIC);
+    raw.feature_compat = U32::new(compat::MTIME);
+    raw.block_bits = BLOCK_BITS;
+    raw.inodes = U64::new(made.count);
+    raw.xattr_block = number(XATTRS / BLOCK)?;
+    let root = INODES / INODE_SLOT;
+    // what statfs(2) tells
+    let blocks = bytes.div_ceil(BLOCK);
+    let mut features = incompat::CHUNKED_FILE;
+    if made.content.is_wide() {
+        features |= incompat::BIT48;
+        raw.root_nid = U64::new(root);
+        raw.root_nid_or_blocks_high = U16::new((blocks >> 32) as u16);
+        raw.blocks = U32::new(blocks as u32);
+    } else {
+        raw.root_nid_or_blocks_high = U16::new(root as u16);
+        raw.blocks = U32::new(u32::try_from(blocks).unwrap_or(u32::MAX));
+    }
+    raw.feature_incompat = U32::new(features);
+    let mut block = vec![0; SUPERBLOCK_OFFSET as usize];
+    block.extend_from_slice(raw.as_bytes().split_at(Superblock::BASE).0);
+    Ok(block)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Inodes of a lookalike: all are extended ones, since older kernels take all times of compact ones for the
+//! same.
+//!
+//! In: what `stat` tells, and where content is. Out: the bytes of an inode.
+//! **Invariant:** attributes and the map follow it as the format wants them aligned.
+
+use model::{FileType, Inode, Result};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32, U64};
+
+use super::Shown;
+use super::content::Body;
+use crate::layout::{InodeExtended, chunk, format};
+use crate::write::inodes::tail_of;
+use crate::write::places::Extent;
+use crate::write::xattrs;
+
+/// The layouts of content, as bits of an inode's format.
+#[derive(Debug, Clone, Copy)]
+enum Layout {
+    Plain = 0,
+    Inline = 2,
+    Chunks = 4,
+}
+
+/// One inode with all but its number.
+#[derive(Debug)]
+pub(super) struct Made {
+    /// The inode as it is to be shown.
+    pub(super) shown: Inode,
+    /// Where content is; of what is no file, a row of whole blocks.
+    pub(super) body: Body,
+    pub(super) xattrs: Vec<u8>,
+}
+
+impl Made {
+    /// Replaces what the mount's options replace.
+    pub(super) fn show(mut inode: Inode, shown: Shown) -> Inode {
+        inode.meta.uid = shown.uid.unwrap_or(inode.meta.uid);
+        inode.meta.gid = shown.gid.unwrap_or(inode.meta.gid);
+        if inode.kind != FileType::Symlink {
+            inode.meta.mode &= !shown.umask;
+        }
+        inode
+    }
+
+    /// Tells the bytes of content that are behind the inode.
+    pub(super) fn tail(&self) -> u64 {
+        match self.shown.kind {
+            FileType::Directory | FileType::Symlink => tail_of(self.shown.size),
+            _ => 0,
+        }
+    }
+
+    /// Tells what it takes.
+    pub(super) fn extent(&self) -> Extent {
+        let own = size_of::<InodeExtended>() as u64;
+        let end = own + self.xattrs.len() as u64;
+        let fixed = match &self.body {
+            Body::Chunks { format, map } => end.next_multiple_of(entry(*format)) + map.len() as u64,
+            Body::Flat(_) => end,
+        };
+        Extent {
+            inode: own,
+            fixed,
+            tail: self.tail(),
+        }
+    }
+
+    /// Makes the bytes up to the end of content behind it; `number` is for programs that know 32 bits.
+    pub(super) fn bytes(&self, number: u64) -> Result<Vec<u8>> {
+        let Inode {
+            kind, meta, nlink, ..
+        } = self.shown;
+        let (layout, start) = match &self.body {
+            Body::Chunks { format, .. } => (Layout::Chunks, u64::from(*format)),
+            Body::Flat(_) if self.tail() > 0 => (Layout::Inline, self.start()),
+            Body::Flat(_) => (Layout::Plain, self.start()),
+        };
+        let time = meta.times.modified;
+        let raw = InodeExtended {
+            format: U16::new(format::EXTENDED | (layout as u16) << format::LAYOUT_SHIFT),
+            xattr_count: U16::new(xattrs::count(self.xattrs.len() as u64)?),
+            mode: U16::new(kind.bits() as u16 | meta.mode & 0o7777),
+            start_high: U16::new((start >> 32) as u16),
+            size: U64::new(self.shown.size),
+            start: U32::new(start as u32),
+            ino: U32::new(number as u32),
+            uid: U32::new(meta.uid),
+            gid: U32::new(meta.gid),
+            mtime: U64::from_bytes(time.secs.to_le_bytes()),
+            mtime_nanos: U32::new(time.nanos),
+            nlink: U32::new(nlink.max(1)),
+            reserved: [0; 16],
+        };
+        let mut bytes = [raw.as_bytes(), &self.xattrs].concat();
+        if let Body::Chunks { format, map } = &self.body {
+            bytes.resize(bytes.len().next_multiple_of(entry(*format) as usize), 0);
+            bytes.extend_from_slice(map);
+        }
+        Ok(bytes)
+    }
+
+    /// Tells the first block, or the number of a device in the 32 bits that Linux has for it.
+    fn start(&self) -> u64 {
+        match (self.shown.kind, &self.body) {
+            (FileType::CharDevice | FileType::BlockDevice, _) => {
+                self.shown.rdev.to_dev_t() & u64::from(u32::MAX)
+            }
+            (_, Body::Flat(start)) => *start,
+            (_, Body::Chunks { .. }) => 0,
+        }
+    }
+}
+
+/// Tells the bytes of an entry of a map of chunks.
+fn entry(format: u16) -> u64 {
+    match format & chunk::INDEXES {
+        0 => 4,
+        _ => 8,
+    }
+}

@@ -1,0 +1,122 @@
+//! The names of one directory, and the content that EROFS makes of them.
+//!
+//! In: a directory of an image. Out: blocks of entries. **Invariant:** entries are sorted through all
+//! blocks, `.` and `..` among them; names that no kernel takes are an error.
+
+use std::ops::ControlFlow;
+
+use model::{Cursor, Error, FileType, Image, Ino, Result};
+
+use crate::layout::NAME_MAX;
+use crate::write::BLOCK;
+use crate::write::directories::{first_block, write_block};
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: usize,
+    len: usize,
+    ino: Ino,
+    kind: FileType,
+    nid: u64,
+}
+
+/// The names of a directory, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    names: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+impl Listing {
+    /// Takes the names of a directory in place of those before.
+    pub(super) fn load(&mut self, image: &dyn Image, dir: Ino) -> Result<()> {
+        self.names.clear();
+        self.entries.clear();
+        let mut wrong = None;
+        image.read_dir(dir, Cursor::START, &mut |dirent| {
+            let name = dirent.name;
+            if !is_name(name) {
+                wrong = Some(name.len());
+                return ControlFlow::Break(());
+            }
+            self.entries.push(Entry {
+                start: self.names.len(),
+                len: name.len(),
+                ino: dirent.ino,
+                kind: dirent.kind,
+                nid: 0,
+            });
+            self.names.extend_from_slice(name);
+            ControlFlow::Continue(())
+        })?;
+        match wrong {
+            None => Ok(()),
+            Some(len) => {
+                let what = format!("a name of {len} bytes that no file can have");
+                Err(Error::corrupt(what).path(format!("inode {}", dir.0)))
+            }
+        }
+    }
+
+    /// Tells how many names there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Tells what a name is for.
+    pub(super) fn inode(&self, at: usize) -> (Ino, FileType) {
+        let entry = self.entries.get(at);
+        entry.map_or((Ino(0), FileType::File), |entry| (entry.ino, entry.kind))
+    }
+
+    /// Says which inode a name is for.
+    pub(super) fn set_nid(&mut self, at: usize, nid: u64) {
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.nid = nid;
+        }
+    }
+
+    /// Lists all names with `.` and `..`.
+    fn all(&self, own: u64, parent: u64) -> Vec<(&[u8], (u64, FileType))> {
+        let name = |entry: &Entry| self.names.get(entry.start..entry.start + entry.len);
+        let names = self.entries.iter();
+        let dots: [(&[u8], u64); 2] = [(b".", own), (b"..", parent)];
+        let mut all: Vec<_> = names
+            .map(|entry| (name(entry).unwrap_or_default(), (entry.nid, entry.kind)))
+            .chain(dots.map(|(name, nid)| (name, (nid, FileType::Directory))))
+            .collect();
+        all.sort_by_key(|entry| entry.0);
+        all
+    }
+
+    /// Tells the length of the content.
+    pub(super) fn content_len(&self) -> u64 {
+        let all = self.all(0, 0);
+        let (mut rest, mut len) = (&all[..], 0_u64);
+        while !rest.is_empty() {
+            let (count, used) = first_block(rest);
+            len = len.next_multiple_of(BLOCK) + used;
+            rest = rest.get(count..).unwrap_or_default();
+        }
+        len
+    }
+
+    /// Makes the content of a directory with these numbers.
+    pub(super) fn content(&self, own: u64, parent: u64) -> Vec<u8> {
+        let all = self.all(own, parent);
+        let (mut rest, mut bytes) = (&all[..], Vec::new());
+        while !rest.is_empty() {
+            let (block, after) = rest.split_at(first_block(rest).0);
+            bytes.resize(bytes.len().next_multiple_of(BLOCK as usize), 0);
+            write_block(block, |inode| *inode, &mut bytes);
+            rest = after;
+        }
+        bytes
+    }
+}
+
+/// Tells whether a kernel takes a name.
+fn is_name(name: &[u8]) -> bool {
+    let length = (1..=NAME_MAX).contains(&name.len());
+    length && !name.contains(&b'/') && !name.contains(&0) && !matches!(name, b"." | b"..")
+}

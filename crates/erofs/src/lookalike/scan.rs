@@ -1,0 +1,243 @@
+//! All of an image, directory by directory: inodes get their places, directories their content.
+//!
+//! In: the image. Out: the parts of a lookalike. **Invariant:** no recursion; the inodes of a directory are
+//! together, and their order is that in which `ls -R` and `find` come to them.
+
+use std::collections::{HashMap, HashSet};
+
+use model::{Error, FileType, Image, Ino, Inode, Loss, Result};
+
+use super::content::{self, Body};
+use super::inodes::Made;
+use super::listing::Listing;
+use super::pool::Pool;
+use super::space::Space;
+use super::{CONTENT, DIRECTORIES, INODES, Shown, XATTRS};
+use crate::layout::INODE_SLOT;
+use crate::write::BLOCK;
+use crate::write::places::Places;
+
+/// A directory whose inode has its place, and whose content is to be made.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    ino: Ino,
+    nid: u64,
+    parent: u64,
+    /// Where the end of its content is among the inodes, and its blocks among those of directories.
+    tail: usize,
+    blocks: usize,
+}
+
+/// What has been made so far.
+pub(super) struct Scan<'a> {
+    image: &'a dyn Image,
+    shown: Shown,
+    places: Places,
+    pub(super) inodes: Vec<u8>,
+    pub(super) directories: Vec<u8>,
+    pub(super) xattrs: Vec<u8>,
+    pool: Pool,
+    pub(super) content: Space,
+    /// Bytes of maps of chunks.
+    mapped: u64,
+    /// The numbers of what has several names.
+    links: HashMap<Ino, u64>,
+    seen: HashSet<Ino>,
+    waiting: Vec<Waiting>,
+    /// Inodes.
+    pub(super) count: u64,
+    /// Bytes of all files.
+    pub(super) bytes: u64,
+    /// Inodes with times that are lost.
+    times: u64,
+    /// The names of the directory that is placed.
+    listing: Listing,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(image: &'a dyn Image, shown: Shown) -> Self {
+        Self {
+            image,
+            shown,
+            places: Places::default(),
+            inodes: Vec::new(),
+            directories: Vec::new(),
+            xattrs: Vec::new(),
+            pool: Pool::default(),
+            content: Space::new(),
+            mapped: 0,
+            links: HashMap::new(),
+            seen: HashSet::new(),
+            waiting: Vec::new(),
+            count: 0,
+            bytes: 0,
+            times: 0,
+            listing: Listing::default(),
+        }
+    }
+
+    /// Makes everything.
+    pub(super) fn run(mut self) -> Result<Self> {
+        let root = self.image.info().root;
+        let nid = self.place(root, None)?;
+        debug_assert_eq!(nid, INODES / INODE_SLOT);
+        let mut names = Listing::default();
+        while let Some(dir) = self.waiting.pop() {
+            names.load(self.image, dir.ino)?;
+            self.fill(dir, &mut names)?;
+        }
+        self.xattrs = std::mem::take(&mut self.pool.bytes);
+        Ok(self)
+    }
+
+    /// Tells what was not kept.
+    pub(super) fn losses(&self) -> Vec<Loss> {
+        let mut losses = self.pool.dropped.losses();
+        if self.times > 0 {
+            losses.push(Loss {
+                what: "times of access or of inode change that are not those of modification",
+                count: self.times,
+            });
+        }
+        losses
+    }
+
+    /// Gives what a directory names their places, and makes its content.
+    fn fill(&mut self, dir: Waiting, names: &mut Listing) -> Result<()> {
+        let first = self.waiting.len();
+        for at in 0..names.len() {
+            let (ino, kind) = names.inode(at);
+            let nid = match self.links.get(&ino) {
+                Some(&nid) if kind != FileType::Directory => nid,
+                _ => self.place(ino, Some(dir.nid))?,
+            };
+            names.set_nid(at, nid);
+        }
+        // the first comes out of the stack first
+        self.waiting
+            .get_mut(first..)
+            .unwrap_or_default()
+            .reverse();
+        let bytes = names.content(dir.nid, dir.parent);
+        let tail = crate::write::inodes::tail_of(bytes.len() as u64) as usize;
+        let (body, tail) = bytes.split_at(bytes.len() - tail);
+        put(&mut self.directories, dir.blocks, body)?;
+        put(&mut self.inodes, dir.tail, tail)
+    }
+
+    /// Makes an inode; a directory, which tells where it is named, waits for its content.
+    fn place(&mut self, ino: Ino, parent: Option<u64>) -> Result<u64> {
+        let inode = Made::show(self.image.inode(ino)?, self.shown);
+        let made = self.make(inode);
+        let made = made.map_err(|error| error.path(format!("inode {}", ino.0)))?;
+        let extent = made.extent();
+        let place = self.places.next(extent);
+        if INODES + self.places.end > XATTRS {
+            return Err(Error::limit("4 GiB of inodes"));
+        }
+        let nid = (INODES + place) / INODE_SLOT;
+        let at = usize::try_from(place).map_err(|_| Error::limit("the inodes"))?;
+        let end = usize::try_from(self.places.end).map_err(|_| Error::limit("the inodes"))?;
+        self.inodes.resize(end, 0);
+        put(&mut self.inodes, at, &made.bytes(self.count + 1)?)?;
+        let tail = at + extent.fixed as usize;
+        self.count += 1;
+        match inode.kind {
+            FileType::Directory => {
+                let Body::Flat(start) = made.body else {
+                    return Err(Error::invalid("a directory in chunks"));
+                };
+                self.waiting.push(Waiting {
+                    ino,
+                    nid,
+                    parent: parent.unwrap_or(nid),
+                    tail,
+                    blocks: (start.saturating_mul(BLOCK).saturating_sub(DIRECTORIES)) as usize,
+                });
+            }
+            FileType::Symlink => self.write_target(ino, &made, tail)?,
+            _ => {}
+        }
+        if inode.nlink > 1 && inode.kind != FileType::Directory {
+            self.links.insert(ino, nid);
+        }
+        let times = inode.meta.times;
+        let differ = times.accessed != times.modified || times.changed != times.modified;
+        self.times += u64::from(differ);
+        Ok(nid)
+    }
+
+    /// Finds out where content will be.
+    fn make(&mut self, mut inode: Inode) -> Result<Made> {
+        let xattrs = match self.image.info().capability.xattrs {
+            true => self.pool.inline(&self.image.xattrs(inode.ino)?)?,
+            false => Vec::new(),
+        };
+        let body = match inode.kind {
+            FileType::File => {
+                if i64::try_from(inode.size).is_err() {
+                    return Err(Error::limit("a file of 8 EiB"));
+                }
+                self.bytes = self.bytes.saturating_add(inode.size);
+                content::place(self.image, &inode, &mut self.content, &mut self.mapped)?
+            }
+            FileType::Directory => {
+                if !self.seen.insert(inode.ino) {
+                    return Err(Error::corrupt("a directory has two names"));
+                }
+                self.listing.load(self.image, inode.ino)?;
+                inode.size = self.listing.content_len();
+                self.blocks(inode.size)?
+            }
+            FileType::Symlink => {
+                inode.size = self.image.read_link(inode.ino)?.len() as u64;
+                if inode.size > BLOCK {
+                    let what = format!("a symlink's target of {} bytes", inode.size);
+                    return Err(Error::limit(what));
+                }
+                self.blocks(inode.size)?
+            }
+            _ => {
+                inode.size = 0;
+                Body::Flat(0)
+            }
+        };
+        Ok(Made {
+            shown: inode,
+            body,
+            xattrs,
+        })
+    }
+
+    /// Reserves the blocks of what is no file, and of which the end is behind its inode.
+    fn blocks(&mut self, size: u64) -> Result<Body> {
+        let body = size - crate::write::inodes::tail_of(size);
+        let start = DIRECTORIES + self.directories.len() as u64;
+        let len = body.next_multiple_of(BLOCK);
+        if start + len > CONTENT {
+            return Err(Error::limit("8 GiB of directories"));
+        }
+        let end = self.directories.len() + len as usize;
+        self.directories.resize(end, 0);
+        Ok(Body::Flat(start / BLOCK))
+    }
+
+    fn write_target(&mut self, ino: Ino, made: &Made, tail: usize) -> Result<()> {
+        let target = self.image.read_link(ino)?;
+        match made.tail() {
+            0 => {
+                let start = self.directories.len().saturating_sub(BLOCK as usize);
+                put(&mut self.directories, start, &target)
+            }
+            _ => put(&mut self.inodes, tail, &target),
+        }
+    }
+}
+
+/// Puts bytes where there is room for them.
+fn put(part: &mut [u8], at: usize, bytes: &[u8]) -> Result<()> {
+    let room = part.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len()));
+    let room = room.ok_or_else(|| Error::corrupt("the image changed while it was read"))?;
+    room.copy_from_slice(bytes);
+    Ok(())
+}

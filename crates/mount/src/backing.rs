@@ -1,0 +1,140 @@
+//! A file that is computed, and a file system of nothing else: what a kernel's own file system can be
+//! mounted on.
+//!
+//! In: a `Backing`. Out: an `Image` with that one file. **Invariant:** a read gives all that was asked for, or
+//! an error: a kernel takes what is missing for zeros.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use model::{
+    Capability, Cursor, Dirent, Error, Extent, ExtentSource, FileType, FsInfo, Image, ImageInfo,
+    Ino, Inode, Meta, Rdev, Result,
+};
+
+/// A file that is computed when it is read. Many threads may read it at once.
+pub trait Backing: Send + Sync {
+    /// Tells the length in bytes.
+    fn size(&self) -> u64;
+
+    /// Fills the buffer with the bytes from `offset` on, all of them in the file.
+    fn fill(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
+}
+
+const ROOT: Ino = Ino(0);
+const FILE: Ino = Ino(1);
+
+/// The file system.
+pub(crate) struct OneFile {
+    file: Arc<dyn Backing>,
+    name: Vec<u8>,
+    info: ImageInfo,
+}
+
+impl OneFile {
+    pub(crate) fn new(file: Arc<dyn Backing>, name: &[u8]) -> Self {
+        let totals = FsInfo {
+            inodes: 2,
+            bytes: Some(file.size()),
+            stored: file.size(),
+            block_size: 4096,
+        };
+        let capability = Capability {
+            xattrs: false,
+            special_hard_links: false,
+            holes: false,
+            all_times: false,
+            time_unit: 1,
+        };
+        Self {
+            file,
+            name: name.to_owned(),
+            info: ImageInfo {
+                format: "backing",
+                version: String::new(),
+                root: ROOT,
+                totals,
+                capability,
+            },
+        }
+    }
+}
+
+impl Image for OneFile {
+    fn info(&self) -> &ImageInfo {
+        &self.info
+    }
+
+    fn inode(&self, ino: Ino) -> Result<Inode> {
+        let (kind, mode, nlink, size) = match ino {
+            ROOT => (FileType::Directory, 0o500, 2, 0),
+            FILE => (FileType::File, 0o400, 1, self.file.size()),
+            _ => return Err(Error::not_found("no such inode")),
+        };
+        Ok(Inode {
+            ino,
+            kind,
+            meta: Meta {
+                mode,
+                ..Meta::default()
+            },
+            nlink,
+            size,
+            allocated: size,
+            rdev: Rdev::default(),
+        })
+    }
+
+    fn read_dir(
+        &self,
+        dir: Ino,
+        from: Cursor,
+        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if dir == ROOT && from == Cursor::START {
+            let _ = visit(Dirent {
+                name: &self.name,
+                ino: FILE,
+                kind: FileType::File,
+                next: Cursor(1),
+            });
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        Ok((dir == ROOT && name == self.name).then_some(FILE))
+    }
+
+    fn parent(&self, _: Ino) -> Result<Ino> {
+        Ok(ROOT)
+    }
+
+    fn read_link(&self, _: Ino) -> Result<Vec<u8>> {
+        Err(Error::invalid("no symlink"))
+    }
+
+    fn extents(
+        &self,
+        _: Ino,
+        _: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let _ = visit(Extent {
+            offset: 0,
+            len: self.file.size(),
+            source: ExtentSource::Block {
+                block: 0,
+                offset: 0,
+            },
+        });
+        Ok(())
+    }
+
+    fn read_at(&self, _: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let room = self.file.size().saturating_sub(offset);
+        let count = usize::try_from(room).map_or(buf.len(), |room| room.min(buf.len()));
+        self.file.fill(offset, buf.split_at_mut(count).0)?;
+        Ok(count)
+    }
+}

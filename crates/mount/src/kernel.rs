@@ -1,0 +1,157 @@
+//! Mounts the kernel's EROFS on a file that this process computes: names and attributes are the kernel's
+//! business then, only content is asked for.
+//!
+//! In: a `Backing` with an EROFS image. Out: a `Session`. **Invariant:** the FUSE mount that holds the file
+//! is out of sight and lives as long as EROFS has it open, so that unmounting EROFS, by whomever, ends all.
+
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use model::{Error, Kind, Result};
+use rustix::io::Errno;
+use rustix::mount::MountFlags;
+
+use crate::attach::{mount_flags, mount_point};
+use crate::backing::{Backing, OneFile};
+use crate::hidden;
+use crate::mountinfo::{Mount, mounted_at};
+use crate::options::MountOptions;
+use crate::session::{Session, catch_signals, greet_and_run, raise_read_ahead};
+
+/// How far the kernel reads ahead: requests are as long then.
+const READ_AHEAD: u32 = 1 << 20;
+
+/// What the name of the file begins with, by which a mount is known as ours.
+const PREFIX: &str = "sinter:";
+
+/// The most bytes of an image's name in that of the file.
+const NAME_MAX: usize = 100;
+
+/// Mounts an EROFS image that is computed, and serves it from threads of its own.
+///
+/// Of the options, owners and permissions are for who computes the image; `allow_other` and
+/// `default_permissions` are always so. Fails as `mount` does, and with `Io` or `Unsupported` where the
+/// kernel cannot do it: nothing is mounted then.
+pub fn mount_kernel(
+    file: Arc<dyn Backing>,
+    dir: &Path,
+    options: &MountOptions,
+) -> Result<Session> {
+    let point = mount_point(dir, &options.subtype)?;
+    let signals = options.catch_signals.then(catch_signals).transpose()?;
+    let (device, tree) = hidden::mount(options)?;
+    let name = name(options);
+    let plain = MountOptions {
+        uid: None,
+        gid: None,
+        umask: 0,
+        ..options.clone()
+    };
+    let (sender, events) = channel();
+    let image = Arc::new(OneFile::new(file, name.as_bytes()));
+    greet_and_run(image, device, &plain, &sender)?;
+    attach(&tree, &name, &point, options).map_err(|error| error.path(dir))?;
+    // from now on EROFS holds it
+    drop(tree);
+    let mount = mounted_at(&point)?;
+    let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
+    raise_read_ahead(&mount, options.read_ahead.unwrap_or(READ_AHEAD));
+    Ok(Session::new(mount, events, sender, signals))
+}
+
+/// Makes the name of the file, which `mount` and `df` show: it says whose it is, and of which image.
+fn name(options: &MountOptions) -> String {
+    let image = options.fsname.rsplit('/').next().unwrap_or_default();
+    let clean: String = image.chars().filter(|c| !c.is_control()).collect();
+    let mut end = clean.len().min(NAME_MAX);
+    while !clean.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{PREFIX}{}", clean.split_at(end).0)
+}
+
+/// Tells whether a mount is one of these.
+pub(crate) fn is_ours(mount: &Mount) -> bool {
+    let is_named = |path: &Path| {
+        let name = path.file_name().map(OsStrExt::as_bytes);
+        name.is_some_and(|name| name.starts_with(PREFIX.as_bytes()))
+    };
+    let source = mount.source.as_path();
+    mount.kind == "erofs"
+        && match source.strip_prefix("/dev") {
+            Ok(device) => backing_file(device).is_some_and(|file| is_named(&file)),
+            Err(_) => source.starts_with("/proc/self/fd") && is_named(source),
+        }
+}
+
+/// Tells the file of a loop device.
+fn backing_file(device: &Path) -> Option<PathBuf> {
+    let path = Path::new("/sys/block").join(device).join("loop/backing_file");
+    let text = std::fs::read(path).ok()?;
+    let line = text.strip_suffix(b"\n").unwrap_or(&text);
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(line)))
+}
+
+/// Mounts EROFS on the file, or on a loop device where the kernel wants a device.
+fn attach(tree: &OwnedFd, name: &str, point: &Path, options: &MountOptions) -> Result<()> {
+    let file = |process: &str| format!("/proc/{process}/fd/{}/{name}", tree.as_raw_fd());
+    let flags = mount_flags(options);
+    let on_file = match erofs(&file("self"), point, flags, "directio") {
+        // Linux before 6.15
+        Err(Errno::INVAL) => erofs(&file("self"), point, flags, ""),
+        other => other,
+    };
+    let errno = match on_file {
+        Ok(()) => return Ok(()),
+        Err(errno) => errno,
+    };
+    match errno {
+        Errno::NODEV => Err(Error::io("the kernel has no EROFS", errno)),
+        Errno::PERM | Errno::ACCESS => Err(Error::io("only root can mount EROFS", errno)),
+        Errno::BUSY => Err(Error::io("the mount point is busy", errno)),
+        _ => {
+            let pid = rustix::process::getpid().as_raw_nonzero();
+            on_loop(&file(&pid.to_string()), point, flags).map_err(|error| {
+                let what = format!(
+                    "the kernel mounts EROFS neither from a file ({errno}) nor from a loop device \
+                     ({error})"
+                );
+                Error::unsupported(what)
+            })
+        }
+    }
+}
+
+fn erofs(source: &str, point: &Path, flags: MountFlags, data: &str) -> rustix::io::Result<()> {
+    let text = |text: &str| CString::new(text).map_err(|_| Errno::INVAL);
+    rustix::mount::mount(&*text(source)?, point, c"erofs", flags, &*text(data)?)
+}
+
+/// Makes a loop device that vanishes with the mount.
+fn on_loop(file: &str, point: &Path, flags: MountFlags) -> Result<()> {
+    let device = losetup(&["--direct-io=on", "--show", "-f", "-r", file])?;
+    let device = device.trim();
+    let mounted = erofs(device, point, flags, "");
+    // the kernel waits with that until nobody uses it
+    let freed = losetup(&["-d", device]);
+    mounted.map_err(|errno| Error::io("mount failed", errno))?;
+    freed.map(drop)
+}
+
+fn losetup(arguments: &[&str]) -> Result<String> {
+    let mut command = Command::new("losetup");
+    command.args(arguments).stdin(Stdio::null());
+    let output = command
+        .output()
+        .map_err(|error| Error::io("can't run losetup", error))?;
+    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(Error::new(Kind::Io, complaint)),
+    }
+}

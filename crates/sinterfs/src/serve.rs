@@ -1,0 +1,109 @@
+//! Mounting an image: through the kernel's EROFS where that is possible and shows all, else through FUSE.
+//!
+//! In: an image and a directory. Out: a session, and why it is not what it might have been.
+//! **Invariant:** what nobody asked for loses nothing: an image that EROFS cannot show whole gets FUSE.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ::erofs::lookalike::{Lookalike, Shown};
+use block::ReadAt;
+use model::{Error, Image, Loss, Result};
+use mount::{Backing, MountOptions, Session};
+
+/// Says by whom names and attributes are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Through {
+    /// The kernel, for root, where it can and loses nothing; else FUSE.
+    #[default]
+    Best,
+    /// The kernel, or nobody.
+    Kernel,
+    /// FUSE.
+    Fuse,
+}
+
+/// A mounted image.
+#[derive(Debug)]
+pub struct Mounted {
+    /// The mount.
+    pub session: Session,
+    /// Why it is not through the kernel, if it was tried.
+    pub fell_back: Option<Error>,
+    /// What the image has and the mount does not show.
+    pub losses: Vec<Loss>,
+}
+
+/// The most inodes of an image that is mounted through the kernel unasked: their metadata takes some 150
+/// bytes each, and a second for a million.
+const INODES: u64 = 4_000_000;
+
+/// Mounts an image on a directory and serves it from threads of its own.
+///
+/// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY` where an
+/// image is mounted already, `NotFound`, `Io` or `Unsupported` where the system cannot do it.
+pub fn mount(
+    image: Arc<dyn Image>,
+    dir: &Path,
+    options: &MountOptions,
+    through: Through,
+) -> Result<Mounted> {
+    let is_root = rustix::process::geteuid().is_root();
+    let fell_back = match through {
+        Through::Kernel => return by_kernel(image, dir, options, true),
+        Through::Best if is_root && !options.helper => {
+            match by_kernel(Arc::clone(&image), dir, options, false) {
+                Ok(mounted) => return Ok(mounted),
+                Err(error) => Some(error),
+            }
+        }
+        Through::Best | Through::Fuse => None,
+    };
+    Ok(Mounted {
+        session: mount::mount(image, dir, options)?,
+        fell_back,
+        losses: Vec::new(),
+    })
+}
+
+fn by_kernel(
+    image: Arc<dyn Image>,
+    dir: &Path,
+    options: &MountOptions,
+    asked: bool,
+) -> Result<Mounted> {
+    let inodes = image.info().totals.inodes;
+    if !asked && inodes > INODES {
+        let what = format!("{inodes} inodes take long to mount through the kernel");
+        return Err(Error::limit(what));
+    }
+    let shown = Shown {
+        uid: options.uid,
+        gid: options.gid,
+        umask: options.umask,
+    };
+    let made = Lookalike::new(image, shown)?;
+    let losses = made.losses().to_vec();
+    if let Some(loss) = losses.first().filter(|_| !asked) {
+        let what = format!("the kernel's EROFS would not show {} {}", loss.count, loss.what);
+        return Err(Error::unsupported(what));
+    }
+    Ok(Mounted {
+        session: mount::mount_kernel(Arc::new(File(made)), dir, options)?,
+        fell_back: None,
+        losses,
+    })
+}
+
+/// A lookalike as what a mount is made of.
+struct File(Lookalike);
+
+impl Backing for File {
+    fn size(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn fill(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.0.read_at(offset, buf)
+    }
+}
