@@ -116,12 +116,14 @@ impl Lookalike {
 
     /// Reads as much as one of the parts has from a place on, and tells how much that is; never nothing.
     fn read_part(&self, place: u64, buf: &mut [u8]) -> Result<usize> {
-        let (part, start, end) = match place {
-            ..INODES => (&self.first, 0, INODES),
-            ..XATTRS => (&self.inodes, INODES, XATTRS),
-            ..DIRECTORIES => (&self.xattrs, XATTRS, DIRECTORIES),
-            ..CONTENT => (&self.directories, DIRECTORIES, CONTENT),
-            _ => return self.content.read(&*self.image, place, buf),
+        let parts = [
+            (&self.first, 0, INODES),
+            (&self.inodes, INODES, XATTRS),
+            (&self.xattrs, XATTRS, DIRECTORIES),
+            (&self.directories, DIRECTORIES, CONTENT),
+        ];
+        let Some((part, start, end)) = parts.into_iter().find(|part| place < part.2) else {
+            return self.content.read(&*self.image, place, buf);
         };
         let len = usize::try_from(end - place).map_or(buf.len(), |room| room.min(buf.len()));
         copy_from(part, place - start, buf.split_at_mut(len).0);

@@ -4,13 +4,14 @@
 //! In: a `Backing` with an EROFS image. Out: a `Session`. **Invariant:** the FUSE mount that holds the file
 //! is out of sight and lives as long as EROFS has it open, so that unmounting EROFS, by whomever, ends all.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{Error, Kind, Result};
 use rustix::io::Errno;
@@ -37,11 +38,7 @@ const NAME_MAX: usize = 100;
 /// Of the options, owners and permissions are for who computes the image; `allow_other` and
 /// `default_permissions` are always so. Fails as `mount` does, and with `Io` or `Unsupported` where the
 /// kernel cannot do it: nothing is mounted then.
-pub fn mount_kernel(
-    file: Arc<dyn Backing>,
-    dir: &Path,
-    options: &MountOptions,
-) -> Result<Session> {
+pub fn mount_kernel(file: Arc<dyn Backing>, dir: &Path, options: &MountOptions) -> Result<Session> {
     let point = mount_point(dir, &options.subtype)?;
     let signals = options.catch_signals.then(catch_signals).transpose()?;
     let (device, tree) = hidden::mount(options)?;
@@ -55,13 +52,43 @@ pub fn mount_kernel(
     let (sender, events) = channel();
     let image = Arc::new(OneFile::new(file, name.as_bytes()));
     greet_and_run(image, device, &plain, &sender)?;
-    attach(&tree, &name, &point, options).map_err(|error| error.path(dir))?;
+    let mount = attach_and_tune(&tree, &name, &point, options);
+    let mount = mount.map_err(|error| error.path(dir))?;
     // from now on EROFS holds it
     drop(tree);
-    let mount = mounted_at(&point)?;
-    let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
-    raise_read_ahead(&mount, options.read_ahead.unwrap_or(READ_AHEAD));
     Ok(Session::new(mount, events, sender, signals))
+}
+
+/// Mounts EROFS, and raises how far it reads ahead.
+fn attach_and_tune(
+    tree: &OwnedFd,
+    name: &str,
+    point: &Path,
+    options: &MountOptions,
+) -> Result<Mount> {
+    // so that what is new is that of this mount
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = read_aheads();
+    attach(tree, name, point, options)?;
+    let mount = mounted_at(point)?;
+    let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
+    let read_ahead = options.read_ahead.unwrap_or(READ_AHEAD);
+    raise_read_ahead(&mount.device, read_ahead);
+    let after = read_aheads();
+    let mut new = after.difference(&before);
+    if let (Some(only), None) = (new.next(), new.next()) {
+        raise_read_ahead(only, read_ahead);
+    }
+    Ok(mount)
+}
+
+/// Lists where the kernel is told how far to read ahead for EROFS on files: by numbers that nothing else
+/// tells.
+fn read_aheads() -> BTreeSet<String> {
+    let entries = std::fs::read_dir("/sys/class/bdi").into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| name.starts_with("erofs-")).collect()
 }
 
 /// Makes the name of the file, which `mount` and `df` show: it says whose it is, and of which image.
@@ -91,7 +118,9 @@ pub(crate) fn is_ours(mount: &Mount) -> bool {
 
 /// Tells the file of a loop device.
 fn backing_file(device: &Path) -> Option<PathBuf> {
-    let path = Path::new("/sys/block").join(device).join("loop/backing_file");
+    let path = Path::new("/sys/block")
+        .join(device)
+        .join("loop/backing_file");
     let text = std::fs::read(path).ok()?;
     let line = text.strip_suffix(b"\n").unwrap_or(&text);
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(line)))
@@ -101,15 +130,15 @@ fn backing_file(device: &Path) -> Option<PathBuf> {
 fn attach(tree: &OwnedFd, name: &str, point: &Path, options: &MountOptions) -> Result<()> {
     let file = |process: &str| format!("/proc/{process}/fd/{}/{name}", tree.as_raw_fd());
     let flags = mount_flags(options);
-    let on_file = match erofs(&file("self"), point, flags, "directio") {
-        // Linux before 6.15
-        Err(Errno::INVAL) => erofs(&file("self"), point, flags, ""),
-        other => other,
+    let on_file = match options.loop_device {
+        true => Err(Errno::NOTBLK),
+        false => match erofs(&file("self"), point, flags, "directio") {
+            // Linux before 6.15
+            Err(Errno::INVAL) => erofs(&file("self"), point, flags, ""),
+            other => other,
+        },
     };
-    let errno = match on_file {
-        Ok(()) => return Ok(()),
-        Err(errno) => errno,
-    };
+    let Err(errno) = on_file else { return Ok(()) };
     match errno {
         Errno::NODEV => Err(Error::io("the kernel has no EROFS", errno)),
         Errno::PERM | Errno::ACCESS => Err(Error::io("only root can mount EROFS", errno)),

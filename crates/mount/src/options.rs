@@ -46,6 +46,8 @@ pub struct MountOptions {
     pub read_ahead: Option<u32>,
     /// Uses the program `fusermount3` even where it is not needed.
     pub helper: bool,
+    /// Mounts through the kernel by way of a loop device even where that is not needed.
+    pub loop_device: bool,
     /// Catches SIGINT, SIGTERM and SIGHUP from before the mount on, for `Session::serve`: a signal
     /// in between would leave a mount that nobody serves.
     pub catch_signals: bool,
@@ -72,6 +74,7 @@ impl Default for MountOptions {
             exec: true,
             read_ahead: None,
             helper: false,
+            loop_device: false,
             catch_signals: false,
             observer: Arc::new(Quiet),
             trace: None,

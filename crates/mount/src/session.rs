@@ -93,7 +93,7 @@ fn start(
     greet_and_run(image, device, options, &sender)?;
     let mount = mounted_at(point)?;
     let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
-    raise_read_ahead(&mount, read_ahead);
+    raise_read_ahead(&mount.device, read_ahead);
     Ok(Session::new(mount, events, sender, None))
 }
 
@@ -118,8 +118,8 @@ pub(crate) fn greet_and_run(
 
 /// FUSE itself allows no more than 128 KiB; that root may raise it afterwards is worth a lot for
 /// large files. Where it fails, reading is only slower.
-pub(crate) fn raise_read_ahead(mount: &Mount, bytes: u32) {
-    let path = format!("/sys/class/bdi/{}/read_ahead_kb", mount.device);
+pub(crate) fn raise_read_ahead(device: &str, bytes: u32) {
+    let path = format!("/sys/class/bdi/{device}/read_ahead_kb");
     let _ = std::fs::write(path, (bytes / 1024).to_string());
 }
 

@@ -2,26 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use model::{Cursor, FileType, Image, Ino, Kind, Rdev};
-use rustix::fs::{Mode, OFlags, SeekFrom};
+use model::{Cursor, Image, Ino, Kind};
 use rustix::io::Errno;
 use sinterfs_mount::{MountOptions, Session, Trace, mount, umount};
-use testkit::{Builder, MemImage, Piece, meta, noise, sample, skip};
+use testkit::mounted::{self, Way};
+use testkit::{MemImage, sample, skip};
 
 /// What a test works with; the mount ends before its directory.
 struct Mounted {
     session: Session,
-    image: Arc<MemImage>,
     dir: tempfile::TempDir,
 }
 
@@ -52,14 +48,9 @@ fn mounted_with(image: MemImage, options: &MountOptions) -> Option<Mounted> {
     if !possible() {
         return None;
     }
-    let image = Arc::new(image);
     let dir = tempfile::tempdir().unwrap();
-    let session = mount(Arc::clone(&image) as Arc<dyn Image>, dir.path(), options).unwrap();
-    Some(Mounted {
-        session,
-        image,
-        dir,
-    })
+    let session = mount(Arc::new(image), dir.path(), options).unwrap();
+    Some(Mounted { session, dir })
 }
 
 fn mounted(image: MemImage) -> Option<Mounted> {
@@ -70,273 +61,48 @@ fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap()
 }
 
-fn content(image: &dyn Image, ino: Ino) -> Vec<u8> {
-    let mut data = vec![0; image.inode(ino).unwrap().size as usize];
-    assert_eq!(image.read_at(ino, 0, &mut data).unwrap(), data.len());
-    data
-}
+const FUSE: Way = Way {
+    mount: |image, dir| Box::new(mount(image, dir, &MountOptions::default()).unwrap()),
+    exact: true,
+    unit: 1,
+};
 
-/// Compares a directory of the mount with one of the image, and what is below it; counts names.
-fn compare(image: &dyn Image, dir: Ino, path: &Path) -> usize {
-    let mut expected = Vec::new();
-    image
-        .read_dir(dir, Cursor::START, &mut |dirent| {
-            expected.push((OsStr::from_bytes(dirent.name).to_owned(), dirent.ino));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    let mut found: Vec<_> = fs::read_dir(path)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    found.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
-    assert_eq!(
-        found,
-        expected
-            .iter()
-            .map(|(name, _)| name.clone())
-            .collect::<Vec<_>>()
-    );
-    let mut count = expected.len();
-    for (name, ino) in expected {
-        compare_inode(image, ino, &path.join(&name));
-        if image.inode(ino).unwrap().kind == FileType::Directory {
-            count += compare(image, ino, &path.join(&name));
-        }
-    }
-    count
-}
-
-fn compare_inode(image: &dyn Image, ino: Ino, path: &Path) {
-    let inode = image.inode(ino).unwrap();
-    let stat = fs::symlink_metadata(path).unwrap();
-    let what = path.display();
-    assert_eq!(
-        stat.mode(),
-        inode.kind.bits() | u32::from(inode.meta.mode),
-        "{what}"
-    );
-    assert_eq!(
-        (stat.uid(), stat.gid()),
-        (inode.meta.uid, inode.meta.gid),
-        "{what}"
-    );
-    assert_eq!(
-        (stat.size(), stat.nlink()),
-        (inode.size, u64::from(inode.nlink)),
-        "{what}"
-    );
-    assert_eq!(stat.blocks(), inode.allocated.div_ceil(512), "{what}");
-    let times = inode.meta.times;
-    for (found, expected) in [
-        ((stat.mtime(), stat.mtime_nsec()), times.modified),
-        ((stat.atime(), stat.atime_nsec()), times.accessed),
-        ((stat.ctime(), stat.ctime_nsec()), times.changed),
-    ] {
-        assert_eq!(
-            found,
-            (expected.secs, i64::from(expected.nanos)),
-            "times of {what}"
-        );
-    }
-    match inode.kind {
-        FileType::File => assert!(fs::read(path).unwrap() == content(image, ino), "{what}"),
-        FileType::Symlink => {
-            let target = fs::read_link(path).unwrap().into_os_string().into_vec();
-            assert_eq!(target, image.read_link(ino).unwrap(), "{what}");
-        }
-        FileType::CharDevice | FileType::BlockDevice => {
-            assert_eq!(stat.rdev(), inode.rdev.to_dev_t(), "{what}");
-        }
-        FileType::Fifo => assert!(stat.file_type().is_fifo()),
-        FileType::Socket => assert!(stat.file_type().is_socket()),
-        FileType::Directory => {}
-    }
-}
-
-#[test]
-fn everything_is_seen_through_the_kernel() {
-    for mask in [0, 1, 5] {
-        for threads in [1, 4] {
-            let options = MountOptions {
-                threads,
-                ..Default::default()
-            };
-            let Some(mut mounted) = mounted_with(sample(mask), &options) else {
-                return;
-            };
-            let count = compare(&*mounted.image, mounted.image.info().root, mounted.root());
-            assert_eq!(count, 43);
-            compare_inode(&*mounted.image, mounted.image.info().root, mounted.root());
-            let hard = |path| fs::metadata(mounted.path(path)).unwrap().ino();
-            assert_eq!(hard("docs/big"), hard("zz-big"));
-            assert_eq!(fs::metadata(mounted.root()).unwrap().ino(), 1);
-            mounted.session.unmount().unwrap();
-            assert_eq!(fs::read_dir(mounted.root()).unwrap().count(), 0);
-        }
-    }
-}
-
-#[test]
-fn nothing_can_be_written() {
-    let Some(mounted) = mounted(sample(0)) else {
-        return;
-    };
-    let errors = [
-        fs::write(mounted.path("new"), "x").unwrap_err(),
-        fs::write(mounted.path("docs/small"), "x").unwrap_err(),
-        fs::remove_file(mounted.path("docs/small")).unwrap_err(),
-        fs::create_dir(mounted.path("dir")).unwrap_err(),
-        fs::rename(mounted.path("link"), mounted.path("link2")).unwrap_err(),
-        fs::set_permissions(
-            mounted.root(),
-            fs::metadata(mounted.root()).unwrap().permissions(),
-        )
-        .unwrap_err(),
-    ];
-    for error in errors {
-        assert_eq!(errno(&error), Errno::ROFS);
-    }
-}
-
-#[test]
-fn holes_are_found() {
-    let Some(mounted) = mounted(sample(0)) else {
-        return;
-    };
-    let holes = |path: &str| {
-        let file = File::open(mounted.path(path)).unwrap();
-        let mut found = Vec::new();
-        let mut at = 0;
-        loop {
-            let data = match rustix::fs::seek(&file, SeekFrom::Data(at)) {
-                Ok(data) => data,
-                Err(Errno::NXIO) => return found,
-                Err(errno) => panic!("{errno}"),
-            };
-            at = rustix::fs::seek(&file, SeekFrom::Hole(data)).unwrap();
-            found.push((data, at));
-        }
-    };
-    let (first, second) = (65_536, 65_536 + (1 << 20));
-    let third = second + 5000 + 60_536;
-    assert_eq!(
-        holes("docs/sparse"),
-        [(0, first), (second, second + 5000), (third, third + 1)]
-    );
-    assert_eq!(holes("docs/sparse-start"), [(1 << 20, (1 << 20) + 9)]);
-    assert_eq!(holes("docs/hole-only"), []);
-    assert_eq!(holes("docs/empty"), []);
-    assert_eq!(holes("docs/big"), [(0, 3_000_001)]);
-    let file = File::open(mounted.path("docs/small")).unwrap();
-    assert_eq!(rustix::fs::seek(&file, SeekFrom::Hole(6)), Err(Errno::NXIO));
-    assert_eq!(rustix::fs::seek(&file, SeekFrom::End(-2)), Ok(4));
-}
-
-#[test]
-fn large_directories_are_listed_once_each() {
-    const COUNT: usize = 20_000;
-    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
-    let dir = b.dir(Builder::ROOT, b"large", meta(0o755, 0, 0));
-    let mut expected = BTreeSet::from([".".to_owned(), "..".to_owned()]);
-    for number in 0..COUNT {
-        let name = format!("{number}-{}", "n".repeat(number % 200));
-        b.special(
-            dir,
-            name.as_bytes(),
-            meta(0o600, 0, 0),
-            FileType::Fifo,
-            Rdev::default(),
-        );
-        expected.insert(name);
-    }
-    let Some(mounted) = mounted(b.finish(9)) else {
-        return;
-    };
-    for size in [300, 4096, 1 << 20] {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let fd = rustix::fs::open(mounted.path("large"), flags, Mode::empty()).unwrap();
-        let mut space = Vec::with_capacity(size);
-        let mut entries = rustix::fs::RawDir::new(&fd, space.spare_capacity_mut());
-        let mut found = Vec::new();
-        while let Some(entry) = entries.next() {
-            let entry = entry.unwrap();
-            found.push(entry.file_name().to_str().unwrap().to_owned());
-        }
-        assert_eq!(found.len(), COUNT + 2, "buffers of {size}");
-        assert_eq!(
-            found.into_iter().collect::<BTreeSet<_>>(),
-            expected,
-            "buffers of {size}"
-        );
-    }
-    // A position can be gone back to.
-    let listed = |skip: usize| {
-        let entries = fs::read_dir(mounted.path("large")).unwrap().skip(skip);
-        entries
-            .map(|entry| entry.unwrap().file_name())
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(listed(COUNT - 5), listed(0)[COUNT - 5..]);
-    let up = fs::metadata(mounted.path("large/..")).unwrap().ino();
-    assert_eq!(up, 1);
-}
-
-#[test]
-fn damage_costs_only_its_pages() {
-    let mut b = Builder::new(meta(0o755, 0, 0), 64 << 10);
-    let data = noise(1, 1 << 20);
-    let file = b.file(
-        Builder::ROOT,
-        b"f",
-        meta(0o644, 0, 0),
-        &[Piece::Data(data.clone())],
-    );
-    let image = b.finish(0);
-    // The eleventh block of sixteen.
-    image.damage(image.ino(file), 10 * (64 << 10) + 5);
-    let Some(mounted) = mounted(image) else {
-        return;
-    };
-    let (bad, after) = (10 * (64 << 10), 11 * (64 << 10));
-    for direct in [false, true] {
-        let flags = if direct {
-            OFlags::DIRECT.bits() as i32
-        } else {
-            0
+const ONE_THREAD: Way = Way {
+    mount: |image, dir| {
+        let options = MountOptions {
+            threads: 1,
+            ..Default::default()
         };
-        let mut file = File::options()
-            .read(true)
-            .custom_flags(flags)
-            .open(mounted.path("f"))
-            .unwrap();
-        let mut front = Vec::new();
-        let error = file.read_to_end(&mut front).unwrap_err();
-        assert_eq!(errno(&error), Errno::IO);
-        assert!(
-            front == data[..bad],
-            "{} bytes before the damage",
-            front.len()
-        );
-        let mut rest = vec![0; data.len() - after];
-        file.read_exact_at(&mut rest, after as u64).unwrap();
-        assert!(rest == data[after..]);
-        assert_eq!(file.metadata().unwrap().len(), data.len() as u64);
-        let error = file.read_at(&mut [0; 4096], bad as u64 + 4096).unwrap_err();
-        assert_eq!(errno(&error), Errno::IO);
+        Box::new(mount(image, dir, &options).unwrap())
+    },
+    ..FUSE
+};
+
+#[test]
+fn mounts_show_what_images_have() {
+    if !possible() {
+        return;
     }
+    for way in [FUSE, ONE_THREAD] {
+        mounted::everything_is_seen(&way);
+        mounted::many_threads_at_once(&way);
+    }
+    mounted::nothing_can_be_written(&FUSE);
+    mounted::holes_are_found(&FUSE);
+    mounted::large_directories_are_listed_once_each(&FUSE);
+    mounted::damage_costs_only_its_pages(&FUSE);
+    mounted::totals_are_told(&FUSE);
+    mounted::attributes_are_shown(&FUSE);
 }
 
 #[test]
-fn totals_are_told() {
-    let Some(mounted) = mounted(sample(0)) else {
+fn the_root_has_the_number_that_fuse_wants() {
+    let Some(mut mounted) = mounted(sample(5)) else {
         return;
     };
-    let totals = mounted.image.info().totals;
-    let stat = rustix::fs::statvfs(mounted.root()).unwrap();
-    assert_eq!(stat.f_blocks, totals.bytes.unwrap().div_ceil(stat.f_frsize));
-    assert_eq!((stat.f_bfree, stat.f_bavail, stat.f_ffree), (0, 0, 0));
-    assert_eq!((stat.f_files, stat.f_namemax), (totals.inodes, 255));
+    assert_eq!(fs::metadata(mounted.root()).unwrap().ino(), 1);
+    mounted.session.unmount().unwrap();
+    assert_eq!(fs::read_dir(mounted.root()).unwrap().count(), 0);
 }
 
 #[test]
@@ -382,54 +148,6 @@ fn the_kernel_remembers() {
     ] {
         assert!((1..=5).contains(&count(what)), "{what}: {lines:#?}");
     }
-}
-
-#[test]
-fn attributes_are_shown() {
-    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
-    let file = b.file(Builder::ROOT, b"f", meta(0o644, 0, 0), &[]);
-    b.xattr(file, b"user.a", b"1\x002");
-    b.xattr(file, b"user.empty", b"");
-    b.file(Builder::ROOT, b"g", meta(0o644, 0, 0), &[]);
-    let Some(mounted) = mounted(b.finish(0)) else {
-        return;
-    };
-    let (f, g) = (mounted.path("f"), mounted.path("g"));
-    let mut space = [0; 100];
-    let len = rustix::fs::listxattr(&f, &mut space).unwrap();
-    assert_eq!(&space[..len], b"user.a\0user.empty\0");
-    assert_eq!(rustix::fs::listxattr_query(&f), Ok(len));
-    assert_eq!(rustix::fs::listxattr(&f, &mut [0; 5]), Err(Errno::RANGE));
-    assert_eq!(rustix::fs::listxattr(&g, &mut space), Ok(0));
-    assert_eq!(rustix::fs::getxattr(&f, "user.a", &mut space), Ok(3));
-    assert_eq!(&space[..3], b"1\x002");
-    assert_eq!(rustix::fs::getxattr_query(&f, "user.a"), Ok(3));
-    assert_eq!(
-        rustix::fs::getxattr(&f, "user.a", &mut [0; 2]),
-        Err(Errno::RANGE)
-    );
-    assert_eq!(rustix::fs::getxattr(&f, "user.empty", &mut space), Ok(0));
-    assert_eq!(
-        rustix::fs::getxattr(&f, "user.b", &mut space),
-        Err(Errno::NODATA)
-    );
-    assert_eq!(
-        rustix::fs::getxattr(&g, "user.a", &mut space),
-        Err(Errno::NODATA)
-    );
-}
-
-#[test]
-fn many_threads_at_once() {
-    let Some(mounted) = mounted(sample(2)) else {
-        return;
-    };
-    let (image, root) = (&*mounted.image, mounted.root());
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| compare(image, image.info().root, root));
-        }
-    });
 }
 
 #[test]

@@ -85,7 +85,10 @@ fn by_kernel(
     let made = Lookalike::new(image, shown)?;
     let losses = made.losses().to_vec();
     if let Some(loss) = losses.first().filter(|_| !asked) {
-        let what = format!("the kernel's EROFS would not show {} {}", loss.count, loss.what);
+        let what = format!(
+            "the kernel's EROFS would not show {} {}",
+            loss.count, loss.what
+        );
         return Err(Error::unsupported(what));
     }
     Ok(Mounted {

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
 mod image;
+pub mod mounted;
 mod random;
 mod sample;
 mod shared;

@@ -66,8 +66,12 @@ fn ranges(image: &dyn Image, inode: &Inode) -> Result<Vec<Range>> {
 /// there are not too many.
 fn chunk_bits(size: u64, ranges: &[Range], most: u64) -> u32 {
     let edges = ranges.iter().flat_map(|range| [range.start, range.end]);
-    let edges = edges.filter(|&edge| edge != size).fold(0, |all, edge| all | edge);
-    let shows_all = edges.trailing_zeros().clamp(u32::from(BLOCK_BITS), BITS_MAX);
+    let edges = edges
+        .filter(|&edge| edge != size)
+        .fold(0, |all, edge| all | edge);
+    let shows_all = edges
+        .trailing_zeros()
+        .clamp(u32::from(BLOCK_BITS), BITS_MAX);
     let enough = (shows_all..BITS_MAX).find(|bits| size.div_ceil(1 << bits) <= most);
     enough.unwrap_or(BITS_MAX)
 }

@@ -114,10 +114,7 @@ impl<'a> Scan<'a> {
             names.set_nid(at, nid);
         }
         // the first comes out of the stack first
-        self.waiting
-            .get_mut(first..)
-            .unwrap_or_default()
-            .reverse();
+        self.waiting.get_mut(first..).unwrap_or_default().reverse();
         let bytes = names.content(dir.nid, dir.parent);
         let tail = crate::write::inodes::tail_of(bytes.len() as u64) as usize;
         let (body, tail) = bytes.split_at(bytes.len() - tail);
@@ -236,7 +233,9 @@ impl<'a> Scan<'a> {
 
 /// Puts bytes where there is room for them.
 fn put(part: &mut [u8], at: usize, bytes: &[u8]) -> Result<()> {
-    let room = part.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len()));
+    let room = part
+        .get_mut(at..)
+        .and_then(|rest| rest.get_mut(..bytes.len()));
     let room = room.ok_or_else(|| Error::corrupt("the image changed while it was read"))?;
     room.copy_from_slice(bytes);
     Ok(())

@@ -88,7 +88,9 @@ pub(super) fn is_wide(block: u64) -> bool {
 
 /// Fills a buffer with bytes of a part from a place on, and with zeros behind its end.
 pub(super) fn copy_from(part: &[u8], place: u64, buf: &mut [u8]) {
-    let from = usize::try_from(place).ok().and_then(|place| part.get(place..));
+    let from = usize::try_from(place)
+        .ok()
+        .and_then(|place| part.get(place..));
     let from = from.unwrap_or_default();
     let count = from.len().min(buf.len());
     let (front, rest) = buf.split_at_mut(count);
