@@ -1,15 +1,17 @@
-//! How EROFS images are laid out that we write: content in chunks, read by the kernel and fsck.erofs.
+//! How EROFS images are laid out that we write: content in chunks, or on a device of its
+//! own; read by the kernel and fsck.erofs.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use support::erofs::{check, fsck, needs};
-use support::{KernelMount, build, compare, kernel_mounts, scratch, try_build, vectors};
+use support::{KernelMount, build, compare, kernel_mounts, scratch, sinter, try_build, vectors};
 use testkit::noise;
 
 /// Bits of features: of chunks, and of what is for Linux 6.15.
@@ -157,4 +159,134 @@ fn what_chunks_cannot_be_is_refused() {
         );
         assert!(!image.exists());
     }
+}
+
+/// A file as a block device.
+struct Loop(String);
+
+impl Loop {
+    fn new(file: &Path) -> Self {
+        let mut command = std::process::Command::new("losetup");
+        let output = command.args(["-f", "--show", "-r"]).arg(file).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Self(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let mut command = std::process::Command::new("losetup");
+        let status = command.args(["-d", &self.0]).status();
+        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+/// Compares what a reader extracts.
+fn extracted(shared: &Path, source: &Path, to: &Path, command: &mut std::process::Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    compare(shared, &["--no-xattrs"], source, to);
+    fs::remove_dir_all(to).unwrap();
+}
+
+#[test]
+fn content_may_be_on_a_device_of_its_own() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image, blob) = (path("tree"), path("image.erofs"), path("content.blob"));
+    make_parts(&source);
+    // where a file ends with a hole fsck.erofs 1.9.4 extracts a shorter one
+    for name in ["before", "none", "zeros", "behind"] {
+        fs::remove_file(source.join(name)).unwrap();
+    }
+    let named = format!("--blob-device={}", blob.display());
+    for flags in [
+        &["-Cnone", "--target-kernel=6.1"][..],
+        &["-Cnone", "--no-sparse"],
+        &["-Cnone", "--chunk-size=4k"],
+        &["-Czstd"],
+        &["-Clz4", "-b4k", "--target-kernel=6.1"],
+        &["-Clz4hc", "-b64k", "--target-kernel=6.6"],
+    ] {
+        let both = |jobs: &str| {
+            let image = build("erofs", &source, &image, &[flags, &[&named, jobs]].concat());
+            (image, fs::read(&blob).unwrap())
+        };
+        let (bytes, content) = both("-j7");
+        assert!((bytes.clone(), content.clone()) == both("-j1"), "{flags:?}");
+        assert!(bytes.len() < 100 << 10 && needs(&bytes).0 & 8 != 0);
+        {
+            let device = Loop::new(&blob);
+            let more = format!("device={}", device.0);
+            let mounted = KernelMount::with("erofs", &image, &path("mnt"), &more);
+            compare(&shared, &[], &source, &mounted.0);
+        }
+        // both in one file, without a device
+        let one = path("one");
+        fs::create_dir_all(&one).unwrap();
+        fs::write(one.join("i.erofs"), [bytes, content].concat()).unwrap();
+        check(&shared, &source, &one.join("i.erofs"), work.path(), &[]);
+        let to = path("extracted");
+        for more in [&[][..], &[OsStr::new("--device"), blob.as_os_str()]] {
+            let mut command = sinter();
+            command.args([
+                "extract".as_ref(),
+                image.as_os_str(),
+                "-o".as_ref(),
+                to.as_os_str(),
+            ]);
+            extracted(&shared, &source, &to, command.args(more));
+        }
+        // it does not look for shared addresses on devices
+        if let (Some(fsck), true) = (fsck(), flags[0] == "-Cnone") {
+            let mut command = std::process::Command::new(fsck);
+            command.arg(format!("--device={}", blob.display()));
+            command
+                .arg(format!("--extract={}", to.display()))
+                .arg(&image);
+            extracted(&shared, &source, &to, &mut command);
+        }
+    }
+}
+
+#[test]
+fn no_device_is_left_of_a_build_that_fails() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image, blob) = (path("tree"), path("image.erofs"), path("content.blob"));
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("file"), noise(1, 100_000)).unwrap();
+    let refused = |flags: &[&str], word: &str| {
+        let output = try_build("erofs", &source, &image, flags);
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && words.contains(word),
+            "{flags:?}: {words}"
+        );
+    };
+    let named = format!("--blob-device={}", blob.display());
+    let same = format!("--blob-device={}", path("./image.erofs").display());
+    let long = format!("--blob-device={}", path(&"n".repeat(65)).display());
+    refused(&[&named, "--target-kernel=5.15"], "only 5.16 and newer");
+    refused(&[&same], "would be one file");
+    refused(&[&long], "1 to 64 bytes");
+    let value = vec![0; 65_536];
+    let flags = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(source.join("file"), "user.long", &value, flags).is_ok() {
+        refused(&[&named, "--strict"], "--strict");
+    }
+    let there: Vec<_> = fs::read_dir(work.path()).unwrap().collect();
+    assert_eq!(there.len(), 1, "{there:?}");
+    fs::write(&blob, "theirs").unwrap();
+    let mut command = sinter();
+    command
+        .args(["build", "-f", "erofs", &named, "-o"])
+        .args([&image, &source]);
+    assert!(!command.output().unwrap().status.success());
+    assert_eq!(fs::read(&blob).unwrap(), b"theirs");
+    assert!(!image.exists());
 }

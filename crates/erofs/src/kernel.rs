@@ -28,6 +28,9 @@ const FIRST_BIG_CLUSTERS: Kernel = Kernel::new(5, 13);
 /// The first version with files made of chunks.
 const FIRST_CHUNKS: Kernel = Kernel::new(5, 15);
 
+/// The first version with further devices.
+const FIRST_DEVICES: Kernel = Kernel::new(5, 16);
+
 /// The first version with a packed inode.
 const FIRST_FRAGMENTS: Kernel = Kernel::new(6, 1);
 
@@ -41,7 +44,7 @@ const FIRST_SHORT_BLOCKS: Kernel = Kernel::new(6, 4);
 const FEATURES: [(u32, Kernel); 8] = [
     (incompat::COMPR_CFGS, FIRST_BIG_CLUSTERS),
     (incompat::CHUNKED_FILE, FIRST_CHUNKS),
-    (incompat::DEVICE_TABLE, Kernel::new(5, 16)),
+    (incompat::DEVICE_TABLE, FIRST_DEVICES),
     (incompat::ZTAILPACKING, Kernel::new(5, 17)),
     (incompat::FRAGMENTS, FIRST_FRAGMENTS),
     (incompat::XATTR_PREFIXES, Kernel::new(6, 4)),
@@ -99,6 +102,11 @@ impl Kernel {
     /// Tells whether the kernel reads files made of chunks, holes among them.
     pub(crate) fn knows_chunks(self) -> bool {
         self >= FIRST_CHUNKS
+    }
+
+    /// Tells whether the kernel finds content on further devices.
+    pub(crate) fn knows_devices(self) -> bool {
+        self >= FIRST_DEVICES
     }
 
     /// Tells whether the kernel reads files and ends of files in the packed inode.

@@ -13,6 +13,7 @@ mod encoder;
 mod extents;
 mod fit;
 pub(crate) mod inodes;
+mod metadata;
 mod options;
 mod out;
 pub(crate) mod places;
@@ -24,7 +25,7 @@ mod writer;
 pub(crate) mod xattrs;
 
 pub use compression::Compression;
-pub use options::{Label, Uuid, WriteOptions};
+pub use options::{DeviceName, Label, Uuid, WriteOptions};
 pub use writer::ErofsWriter;
 
 /// Bytes of a block of the file system, as a power of two.

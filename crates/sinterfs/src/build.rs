@@ -16,7 +16,7 @@ use crate::header::HeaderBytes;
 use crate::input::{self, Input, OpenInput};
 use crate::levels;
 use crate::output::Output;
-use crate::registry::{self, Asked, Format, FormerRuns};
+use crate::registry::{self, Asked, Blob, Format, FormerRuns};
 
 pub use crate::registry::{PerFileOptions, VolumeOptions};
 pub use ::build::Report as PipelineReport;
@@ -56,6 +56,8 @@ pub struct BuildRequest {
     pub input: Input,
     /// Where the image goes.
     pub destination: Destination,
+    /// A file for all content, apart from the image.
+    pub blob_device: Option<PathBuf>,
     /// A file whose content comes before the image.
     pub header: Option<PathBuf>,
     /// The format's name; `None` decides by the destination's extension.
@@ -131,6 +133,7 @@ impl BuildRequest {
         Self {
             input,
             destination: Destination::Stdout,
+            blob_device: None,
             header: None,
             format: None,
             level: levels::DEFAULT,
@@ -279,7 +282,8 @@ pub(crate) fn pack(
     if let Some(header) = &before.header {
         header.write(&mut out)?;
     }
-    let writer = format.create(Box::new(output.writer()), &create)?;
+    let (blob, blob_output) = blob(request)?.unzip();
+    let writer = format.create(Box::new(output.writer()), blob, &create)?;
     let packed = input.read(observer, |source, observer| {
         ::build::build(source, writer, &options, observer)
     });
@@ -299,8 +303,38 @@ pub(crate) fn pack(
     if request.strict {
         demand_all(&report)?;
     }
+    // no image names a device that is not there
+    blob_output.map_or(Ok(()), Output::commit)?;
     output.commit()?;
     Ok(report)
+}
+
+/// Opens the file for content that is apart from its image.
+fn blob(request: &BuildRequest) -> Result<Option<(Blob, Output)>> {
+    let Some(path) = &request.blob_device else {
+        return Ok(None);
+    };
+    let replace = matches!(request.destination, Destination::File { replace: true, .. });
+    if request.path().is_some_and(|image| is_same(image, path)) {
+        return Err(Error::invalid("the image and its device would be one file").path(path));
+    }
+    let output = Output::create(path, replace)?;
+    let name = path.file_name().unwrap_or_default().to_owned();
+    let sink = Box::new(output.writer());
+    Ok(Some((Blob { name, sink }, output)))
+}
+
+/// Tells whether two paths name one file, which may not be there yet.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| match path.canonicalize() {
+        Ok(found) => Some(found),
+        Err(_) => {
+            let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            let dir = dir.unwrap_or(Path::new(".")).canonicalize().ok()?;
+            Some(dir.join(path.file_name()?))
+        }
+    };
+    a == b || place(a).is_some_and(|place_of_a| Some(place_of_a) == place(b))
 }
 
 /// Counts the times that an image has and a format without them does not keep.
@@ -371,11 +405,13 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     Ok(directory::Options {
         exclude: Exclude::new(&patterns)?,
         one_file_system: request.one_file_system,
-        // an image must not hold the one that it replaces
-        skip: request
-            .path()
-            .and_then(|path| std::fs::metadata(path).ok())
-            .map(|found| (Rdev::from_dev_t(found.dev()), found.ino())),
+        // an image must not hold the one that it replaces, nor its device
+        skip: [request.path(), request.blob_device.as_deref()]
+            .into_iter()
+            .flatten()
+            .filter_map(|path| std::fs::metadata(path).ok())
+            .map(|found| (Rdev::from_dev_t(found.dev()), found.ino()))
+            .collect(),
         threads: request.threads,
     })
 }

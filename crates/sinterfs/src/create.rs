@@ -69,6 +69,7 @@ pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
         (per_file.tails.is_some(), Asked::Tails),
         (per_file.raw.is_some(), Asked::NoCompress),
         (per_file.chunk_size.is_some(), Asked::ChunkSize),
+        (request.blob_device.is_some(), Asked::BlobDevice),
         (per_file.no_holes, Asked::NoSparse),
         (per_file.no_xattrs, Asked::NoXattrs),
         (per_file.no_export, Asked::NoExports),

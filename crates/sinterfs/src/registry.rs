@@ -77,8 +77,28 @@ pub trait Format: Sync {
     fn knows(&self, option: Asked) -> bool;
     /// Tells whether the beginning of an image is written last.
     fn patches(&self) -> bool;
-    /// Creates an image.
-    fn create(&self, out: Box<dyn Sink>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>>;
+    /// Creates an image; `blob` takes its content if that was asked for, which `knows` says.
+    fn create(
+        &self,
+        out: Box<dyn Sink>,
+        blob: Option<Blob>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>>;
+}
+
+/// A device of its own for the content of an image.
+pub struct Blob {
+    /// What the image calls it.
+    pub name: std::ffi::OsString,
+    /// Where it goes.
+    pub sink: Box<dyn Sink>,
+}
+
+impl std::fmt::Debug for Blob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Blob");
+        shown.field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// How an image is created: what all formats have a use for, and what some have.

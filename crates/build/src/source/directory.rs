@@ -30,8 +30,8 @@ pub struct Options {
     pub exclude: Exclude,
     /// Whether other file systems are left out; their mount points stay as empty directories.
     pub one_file_system: bool,
-    /// A file that is left out, by device and inode number: the image that is to be replaced.
-    pub skip: Option<(Rdev, u64)>,
+    /// Files that are left out, by device and inode number: those that are to be replaced.
+    pub skip: Vec<(Rdev, u64)>,
     /// The number of threads that scan; 0 means as many as the machine runs at once.
     pub threads: usize,
 }

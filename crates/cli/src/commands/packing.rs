@@ -129,6 +129,11 @@ struct Volume {
     #[arg(long, visible_alias = "chunksize", value_name = "SIZE", value_parser = size)]
     chunk_size: Option<u64>,
 
+    /// Put all content into a file of its own, whose name the image tells; mount the image with
+    /// `-o device=FILE`, from Linux 5.16 on.
+    #[arg(long, visible_alias = "blobdev", value_name = "FILE")]
+    blob_device: Option<PathBuf>,
+
     /// The UUID of the volume (default: one that is made of its content).
     #[arg(long, value_name = "UUID")]
     uuid: Option<String>,
@@ -258,6 +263,7 @@ impl Packing {
     pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
         request.format = self.format;
         request.header = self.header;
+        request.blob_device = self.volume.blob_device;
         request.level = self.level;
         (request.compression, request.by_category) = compressions(self.compression)?;
         request.metadata_compression = self.metadata_compression;

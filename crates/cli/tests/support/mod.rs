@@ -144,10 +144,15 @@ pub struct KernelMount(pub PathBuf);
 impl KernelMount {
     /// Mounts an image of a format, by the kernel's name for it, on a directory.
     pub fn new(format: &str, image: &Path, dir: &Path) -> Self {
+        Self::with(format, image, dir, "ro")
+    }
+
+    /// Mounts with further options.
+    pub fn with(format: &str, image: &Path, dir: &Path, options: &str) -> Self {
         std::fs::create_dir_all(dir).expect("a mount point");
         let mut mount = Command::new("mount");
         mount
-            .args(["-t", format, "-o", "loop,ro"])
+            .args(["-t", format, "-o", &format!("loop,ro,{options}")])
             .args([image, dir]);
         let output = mount.output().expect("mount");
         assert!(output.status.success(), "{output:?}");

@@ -68,6 +68,8 @@ struct Extra {
     start: u64,
     len: u64,
     source: Option<Arc<dyn ReadAt>>,
+    /// Whether the image has it, where shared addresses say.
+    within: bool,
 }
 
 /// Reads the table of devices. Its length is bounded by the type of its count.
@@ -119,7 +121,15 @@ impl Devices {
                 start: bytes(slot.first_block)?,
                 len: bytes(slot.blocks)?,
                 source: given.get(index).cloned(),
+                within: false,
             });
+        }
+        // image and devices in one file, one after the other
+        if given.is_empty() {
+            for extra in &mut extra {
+                let end = extra.start.saturating_add(extra.len);
+                extra.within = extra.start > 0 && end <= image.len();
+            }
         }
         Ok(Self { image, extra })
     }
@@ -132,7 +142,8 @@ impl Devices {
     /// Tells the devices whose sources are missing.
     pub(crate) fn missing(&self) -> impl Iterator<Item = usize> + '_ {
         let extra = self.extra.iter().enumerate();
-        extra.filter_map(|(index, extra)| extra.source.is_none().then_some(index + 1))
+        let is_missing = |extra: &Extra| extra.source.is_none() && !extra.within;
+        extra.filter_map(move |(index, extra)| is_missing(extra).then_some(index + 1))
     }
 
     /// Tells the bits of a device's number that count: as many as all numbers need.
@@ -156,6 +167,7 @@ impl Devices {
             });
             return match home {
                 None => Ok((&*self.image, address.at)),
+                Some((_, extra)) if extra.within => Ok((&*self.image, address.at)),
                 Some((index, extra)) => Ok((extra.source(index)?, address.at - extra.start)),
             };
         }
@@ -164,7 +176,10 @@ impl Devices {
             Error::corrupt(format!("there is no device {}", address.device))
                 .at("content", address.at)
         })?;
-        Ok((extra.source(index)?, address.at))
+        match extra.within {
+            true => Ok((&*self.image, extra.start.saturating_add(address.at))),
+            false => Ok((extra.source(index)?, address.at)),
+        }
     }
 }
 

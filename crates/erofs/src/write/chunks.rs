@@ -4,9 +4,11 @@
 //! they can be, so that the map is as short. Format: `docs/formats/erofs.md`, "Where content is".
 
 use model::{Error, Result};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32};
 
 use super::{BLOCK, BLOCK_BITS};
-use crate::layout::chunk;
+use crate::layout::{ChunkIndex, chunk};
 
 /// The longest chunk as a power of two: kernels count in words of their machine.
 const BITS_MAX: u32 = 30;
@@ -17,8 +19,8 @@ const CHUNKS_MAX: u64 = 64 << 20;
 /// The address of a hole.
 const HOLE: u32 = u32::MAX;
 
-/// Bytes of an address.
-const ADDRESS: u64 = size_of::<u32>() as u64;
+/// The number of the device that has content, where the image does not.
+const DEVICE: u16 = 1;
 
 /// The chunks of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,17 +29,29 @@ pub(super) struct Chunks {
     bits: u32,
     /// The first block of each.
     blocks: Vec<u32>,
+    /// Whether they are on a further device.
+    apart: bool,
 }
 
 /// Pieces of a file as they come, one after the other; neighbours become one.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
+    /// Whether they are on a further device.
+    apart: bool,
     size: u64,
     /// Where each begins in the file, and where it is; `None` for a hole.
     found: Vec<(u64, Option<u64>)>,
 }
 
 impl Pieces {
+    /// Starts with none; `apart` says whether they are on a further device.
+    pub(super) fn new(apart: bool) -> Self {
+        Self {
+            apart,
+            ..Self::default()
+        }
+    }
+
     /// Adds a piece that is stored from a byte on, or a hole.
     pub(super) fn push(&mut self, len: u64, start: Option<u64>) {
         let goes_on = self.found.last().is_some_and(|&(from, place)| {
@@ -83,7 +97,12 @@ impl Pieces {
                 None => HOLE,
             });
         }
-        Ok(Chunks { bits, blocks })
+        let apart = self.apart;
+        Ok(Chunks {
+            bits,
+            blocks,
+            apart,
+        })
     }
 }
 
@@ -95,18 +114,37 @@ fn address(block: u64) -> Result<u32> {
 impl Chunks {
     /// Tells what the inode says of how they are kept.
     pub(super) fn format(&self) -> u64 {
-        u64::from((self.bits - u32::from(BLOCK_BITS)) as u16 & chunk::BITS_MASK)
+        let indexes = if self.apart { chunk::INDEXES } else { 0 };
+        u64::from((self.bits - u32::from(BLOCK_BITS)) as u16 & chunk::BITS_MASK | indexes)
     }
 
-    /// Tells the bytes of the map behind an inode, which ends at a multiple of 4.
-    pub(super) fn len(&self) -> u64 {
-        self.blocks.len() as u64 * ADDRESS
+    /// Tells the bytes of an entry of the map, which begins at a multiple of them.
+    fn entry(&self) -> u64 {
+        match self.apart {
+            true => size_of::<ChunkIndex>() as u64,
+            false => size_of::<u32>() as u64,
+        }
+    }
+
+    /// Tells the bytes from an inode's end on to that of the map.
+    pub(super) fn len(&self, from: u64) -> u64 {
+        from.next_multiple_of(self.entry()) - from + self.blocks.len() as u64 * self.entry()
     }
 
     /// Appends the map to an inode.
     pub(super) fn write(&self, to: &mut Vec<u8>) {
-        for block in &self.blocks {
-            to.extend_from_slice(&block.to_le_bytes());
+        to.resize(to.len().next_multiple_of(self.entry() as usize), 0);
+        for &block in &self.blocks {
+            if self.apart {
+                let index = ChunkIndex {
+                    start_high: U16::new(if block == HOLE { u16::MAX } else { 0 }),
+                    device: U16::new(if block == HOLE { 0 } else { DEVICE }),
+                    start: U32::new(block),
+                };
+                to.extend_from_slice(index.as_bytes());
+            } else {
+                to.extend_from_slice(&block.to_le_bytes());
+            }
         }
     }
 }

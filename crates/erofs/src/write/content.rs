@@ -51,7 +51,7 @@ impl Units {
         match self.form {
             _ if extents.is_empty() => true,
             Form::Plain => !has_holes(extents),
-            Form::Chunks => self.is_row(extents),
+            Form::Chunks => !self.apart && self.is_row(extents),
             Form::Extents => false,
             Form::Clusters => extents.iter().all(|extent| match *extent {
                 MapExtent::Data { block, len, .. } => {
@@ -76,12 +76,14 @@ impl Units {
 
     /// Tells the chunks of a content that is not in a row of blocks.
     fn chunks(&self, extents: &[MapExtent]) -> Result<Chunks> {
-        let mut pieces = Pieces::default();
+        let mut pieces = Pieces::new(self.apart);
+        // addresses on a device count from its own beginning
+        let before = if self.apart { BLOCK } else { 0 };
         for extent in extents {
             let start = match extent {
                 MapExtent::Hole { .. } => None,
                 // an end is kept back only of what is in a row
-                MapExtent::Data { .. } => Some(self.whole(extent)?.1.start),
+                MapExtent::Data { .. } => Some(self.whole(extent)?.1.start - before),
             };
             pieces.push(extent_len(extent), start);
         }
@@ -101,6 +103,7 @@ impl Units {
             .collect();
         blocks.sort_unstable();
         blocks.dedup();
+        self.packed.clear();
         let (mut extents, mut clusters) = (Vec::new(), self.no_clusters());
         let mut size = 0;
         for block in blocks {

@@ -242,7 +242,7 @@ impl<'a> Inode<'a> {
             Some(Body::Packed(_)) => end.next_multiple_of(header) + header - end,
             Some(Body::Extents(extents)) => extents::len(end, self.size, extents.len()),
             Some(Body::Clusters(_)) => self.map.len() as u64,
-            Some(Body::Chunks(chunks)) => chunks.len(),
+            Some(Body::Chunks(chunks)) => chunks.len(end),
             Some(Body::Flat(..)) | None => 0,
         };
         places::Extent {

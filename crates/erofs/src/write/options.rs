@@ -35,6 +35,8 @@ pub struct WriteOptions {
     /// Content is cut into chunks of so many bytes, a power of two from 4 KiB to 4 MiB, and equal ones are
     /// stored once; `None` cuts nothing.
     pub chunk_size: Option<u32>,
+    /// The name of the device of its own that all content is on; `None` means the image itself.
+    pub device: Option<DeviceName>,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
     /// When the image was made, in seconds since 1970; `None` means the latest time of its files.
@@ -53,6 +55,7 @@ impl Default for WriteOptions {
             kernel: Kernel::default(),
             holes: true,
             chunk_size: None,
+            device: None,
             xattrs: true,
             made: None,
             uuid: None,
@@ -72,6 +75,7 @@ impl WriteOptions {
             )));
         }
         self.check_chunks()?;
+        self.check_device()?;
         let Some(algorithm) = self.compression.algorithm() else {
             return Ok(());
         };
@@ -120,13 +124,23 @@ impl WriteOptions {
         }
     }
 
+    fn check_device(&self) -> Result<()> {
+        match self.device.is_none() || self.kernel.knows_devices() {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!(
+                "Linux {} does not know further devices, only 5.16 and newer do",
+                self.kernel
+            ))),
+        }
+    }
+
     /// Tells how content is stored.
     pub(super) fn form(&self) -> Form {
         let compressed = self.compression != Compression::None;
         match self.kernel.knows_extents() {
             true if compressed => Form::Extents,
             false if compressed => Form::Clusters,
-            _ if self.chunk_size.is_some() => Form::Chunks,
+            _ if self.chunk_size.is_some() || self.device.is_some() => Form::Chunks,
             false if self.holes && self.kernel.knows_chunks() => Form::Chunks,
             _ => Form::Plain,
         }
@@ -204,6 +218,28 @@ impl FromStr for Uuid {
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
             let value = pair.iter().fold(0, |value, digit| value << 4 | digit);
             *byte = u8::try_from(value).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// The name of a device besides the image: 1 to 64 bytes without a zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceName(pub(super) [u8; 64]);
+
+impl DeviceName {
+    /// Takes a name; `Invalid` for what is none.
+    pub fn new(name: &[u8]) -> Result<Self> {
+        let mut bytes = [0; 64];
+        let room = bytes.get_mut(..name.len());
+        match room.filter(|_| !name.is_empty() && !name.contains(&0)) {
+            Some(room) => room.copy_from_slice(name),
+            None => {
+                return Err(Error::invalid(format!(
+                    "`{}`: the name of a device has 1 to 64 bytes",
+                    String::from_utf8_lossy(name)
+                )));
+            }
         }
         Ok(Self(bytes))
     }

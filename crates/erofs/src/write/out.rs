@@ -12,21 +12,26 @@ const PIECE: usize = 1 << 20;
 /// What has been written.
 pub(super) struct Out {
     sink: Box<dyn Sink>,
-    /// Bytes so far, those that wait among them.
+    /// Where the next byte goes, behind those that wait.
     pub(super) offset: u64,
     hash: Xxh3,
     waiting: Vec<u8>,
 }
 
 impl Out {
-    /// Starts with a block of zeros, where the superblock will be.
-    pub(super) fn new(sink: Box<dyn Sink>) -> Result<Self> {
-        let mut out = Self {
+    /// Starts with nothing, as if so many bytes stood before.
+    pub(super) fn behind(sink: Box<dyn Sink>, offset: u64) -> Self {
+        Self {
             sink,
-            offset: 0,
+            offset,
             hash: Xxh3::default(),
             waiting: Vec::new(),
-        };
+        }
+    }
+
+    /// Starts with a block of zeros, where the superblock will be.
+    pub(super) fn new(sink: Box<dyn Sink>) -> Result<Self> {
+        let mut out = Self::behind(sink, 0);
         out.write(&[0; BLOCK as usize])?;
         Ok(out)
     }
@@ -72,10 +77,14 @@ impl Out {
     /// Replaces the first block, and ends the image.
     pub(super) fn end(&mut self, first: &[u8]) -> Result<()> {
         self.flush()?;
-        let patched = self.sink.patch(0, first);
-        patched
-            .and_then(|()| self.sink.flush())
-            .map_err(cannot_write)
+        self.sink.patch(0, first).map_err(cannot_write)?;
+        self.close()
+    }
+
+    /// Ends what has no superblock.
+    pub(super) fn close(&mut self) -> Result<()> {
+        self.flush()?;
+        self.sink.flush().map_err(cannot_write)
     }
 }
 

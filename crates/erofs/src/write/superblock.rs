@@ -11,7 +11,7 @@ use super::options::{Form, Uuid, WriteOptions};
 use super::times::Times;
 use super::{BLOCK, BLOCK_BITS};
 use crate::layout::compressed::CLUSTER_MAX;
-use crate::layout::{MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
+use crate::layout::{DeviceSlot, MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
 use crate::read::Algorithm;
 
 /// What there is to tell.
@@ -30,7 +30,21 @@ pub(super) struct Facts {
     pub(super) packed: Option<u64>,
     /// Whether content of a file is in chunks.
     pub(super) chunked: bool,
+    /// Where content is, if not in the image itself.
+    pub(super) device: Option<Device>,
     /// A hash of everything else.
+    pub(super) hash: u64,
+}
+
+/// A further device, with all content.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Device {
+    /// What it is called, filled up with zeros.
+    pub(super) tag: [u8; 64],
+    pub(super) blocks: u64,
+    /// Its first block in the addresses that it shares with the image.
+    pub(super) first_block: u64,
+    /// A hash of it.
     pub(super) hash: u64,
 }
 
@@ -78,19 +92,44 @@ pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u
         raw.algorithms = U16::new(1 << algorithm.number());
         features |= incompat::COMPR_CFGS;
     }
-    raw.feature_incompat = U32::new(features);
     let mut block = vec![0; BLOCK as usize];
     let len = Superblock::BASE + usize::from(raw.extensions) * Superblock::EXTENSION;
+    let mut hashes = facts.hash.to_le_bytes().to_vec();
+    if let Some(device) = &facts.device {
+        features |= incompat::DEVICE_TABLE;
+        let end = SUPERBLOCK_OFFSET as usize + len + size_of::<u16>() + config.len();
+        let slot = end.div_ceil(size_of::<DeviceSlot>());
+        raw.extra_devices = U16::new(1);
+        raw.device_slot = U16::new(slot as u16);
+        let at = slot * size_of::<DeviceSlot>();
+        let room = block.get_mut(at..at + size_of::<DeviceSlot>());
+        room.ok_or_else(too_large)?
+            .copy_from_slice(slot_of(device)?.as_bytes());
+        hashes.extend_from_slice(&device.hash.to_le_bytes());
+    }
+    raw.feature_incompat = U32::new(features);
     place(&mut block, &raw, len, &config)?;
     raw.uuid = match options.uuid {
         Some(Uuid(uuid)) => uuid,
-        None => made_of(&block, facts.hash),
+        None => made_of(&block, &hashes),
     };
     place(&mut block, &raw, len, &config)?;
     let checked = block.get(SUPERBLOCK_OFFSET as usize..).unwrap_or_default();
     raw.checksum = U32::new(crc32c(u32::MAX, checked));
     place(&mut block, &raw, len, &config)?;
     Ok(block)
+}
+
+/// Makes the slot of a device.
+fn slot_of(device: &Device) -> Result<DeviceSlot> {
+    let mut slot = DeviceSlot::new_zeroed();
+    slot.tag = device.tag;
+    let number = |value: u64| u32::try_from(value).map(U32::new).map_err(|_| too_large());
+    // addresses of inodes have 32 bits
+    number(device.first_block.saturating_add(device.blocks))?;
+    slot.blocks = number(device.blocks)?;
+    slot.first_block = number(device.first_block)?;
+    Ok(slot)
 }
 
 /// Makes the configuration of the codec; none for images that kernels without configurations read.
@@ -122,8 +161,8 @@ fn place(block: &mut [u8], raw: &Superblock, len: usize, config: &[u8]) -> Resul
 }
 
 /// Makes a UUID of the image's bytes: version 8 of RFC 9562.
-fn made_of(block: &[u8], hash: u64) -> [u8; 16] {
-    let digest = sha512_256(&[block, &hash.to_le_bytes()].concat());
+fn made_of(block: &[u8], hashes: &[u8]) -> [u8; 16] {
+    let digest = sha512_256(&[block, hashes].concat());
     let mut uuid = [0; 16];
     uuid.iter_mut()
         .zip(digest)

@@ -32,6 +32,8 @@ const _: () = assert!(size_of::<Placed>() == 16);
 pub(super) struct Units {
     pub(super) placed: Vec<Placed>,
     pub(super) form: Form,
+    /// Whether content is on a device of its own.
+    pub(super) apart: bool,
     /// What is in fragments.
     pub(super) tails: Tails,
     /// Bytes of a whole unit.
@@ -59,6 +61,7 @@ impl Units {
         Self {
             placed: Vec::new(),
             form: options.form(),
+            apart: options.device.is_some(),
             tails: options.tails(),
             unit: options.unit(),
             algorithm: options.compression.algorithm(),
@@ -121,6 +124,16 @@ impl Units {
             stored: (end - start) as u32,
             raw,
         });
+    }
+
+    /// Moves all that was placed by so many bytes.
+    pub(super) fn move_by(&mut self, bytes: u64) {
+        for placed in &mut self.placed {
+            placed.start = placed.start.saturating_add(bytes);
+        }
+        for place in self.late.values_mut() {
+            *place = place.saturating_add(bytes);
+        }
     }
 
     /// Tells the clusters of a unit; none if it was not cut.

@@ -33,6 +33,8 @@ pub enum Asked {
     NoCompress,
     /// Content in chunks that are stored once.
     ChunkSize,
+    /// Content on a device of its own.
+    BlobDevice,
     /// Zeros as data.
     NoSparse,
     /// No extended attributes.
@@ -73,6 +75,7 @@ impl Asked {
             Self::Tails => "--tailends or --no-fragments",
             Self::NoCompress => "--no-compress",
             Self::ChunkSize => "--chunk-size",
+            Self::BlobDevice => "--blob-device",
             Self::NoSparse => "--no-sparse",
             Self::NoXattrs => "--no-xattrs",
             Self::NoExports => "--no-exports",

@@ -12,7 +12,7 @@ use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own
 use model::{Image, ImageWriter, Loss, Observer, Result};
 
 use super::{
-    Asked, Bid, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten,
+    Asked, Bid, Blob, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten,
     VolumeOptions,
 };
 use crate::check::{CheckReport, Depth};
@@ -98,7 +98,12 @@ impl Format for DwarfsFormat {
         false
     }
 
-    fn create(&self, out: Box<dyn Sink>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
+    fn create(
+        &self,
+        out: Box<dyn Sink>,
+        _: Option<Blob>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>> {
         Ok(Box::new(DwarfsWriter::new(out, write_options(options)?)?))
     }
 }

@@ -1,6 +1,6 @@
 //! The row of EROFS: our options to its own, its findings to details that any program can show.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -11,10 +11,10 @@ use block::{FileSource, ReadAt, Sink};
 use erofs::Kernel;
 use erofs::composefs::{Composefs, Objects};
 use erofs::read::{Algorithm, Erofs, Slot};
-use erofs::write::{ErofsWriter, WriteOptions};
+use erofs::write::{DeviceName, ErofsWriter, WriteOptions};
 use model::{Error, Image, ImageWriter, Observer, Result};
 
-use super::{Asked, Bid, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
+use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
 use crate::levels::{self, Level};
@@ -99,7 +99,8 @@ impl Format for ErofsFormat {
     fn knows(&self, option: Asked) -> bool {
         matches!(
             option,
-            Asked::ChunkSize
+            Asked::BlobDevice
+                | Asked::ChunkSize
                 | Asked::NoSparse
                 | Asked::NoXattrs
                 | Asked::Uuid
@@ -112,8 +113,19 @@ impl Format for ErofsFormat {
         true
     }
 
-    fn create(&self, out: Box<dyn Sink>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
-        Ok(Box::new(ErofsWriter::new(out, write_options(options)?)?))
+    fn create(
+        &self,
+        out: Box<dyn Sink>,
+        blob: Option<Blob>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>> {
+        let (name, sink) = blob.map(|blob| (blob.name, blob.sink)).unzip();
+        let name = name.map(|name: OsString| DeviceName::new(name.as_bytes()));
+        let options = WriteOptions {
+            device: name.transpose()?,
+            ..write_options(options)?
+        };
+        Ok(Box::new(ErofsWriter::new(out, sink, options)?))
     }
 }
 
@@ -131,6 +143,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
         compression: options.compression.parse()?,
         kernel: kernel(volume)?,
+        device: None,
         chunk_size: (options.per_file.chunk_size)
             .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
         holes: !options.per_file.no_holes,
@@ -177,7 +190,7 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
     let Some(dir) = options.beside.as_deref() else {
         return Ok(image);
     };
-    if !own.devices.is_empty() || slots.is_empty() {
+    if !own.devices.is_empty() || image.missing_devices().is_empty() {
         return Ok(image);
     }
     for slot in slots {

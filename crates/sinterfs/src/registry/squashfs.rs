@@ -10,7 +10,7 @@ use squashfs::layout::Flags;
 use squashfs::read::{CompressorOptions, Offset, Order, Squashfs, locate, starts_with_magic};
 use squashfs::write::{Parts, SquashfsWriter, WriteOptions};
 
-use super::{Asked, Bid, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
+use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
 use crate::levels::{self, Level};
@@ -90,7 +90,12 @@ impl Format for SquashfsFormat {
         true
     }
 
-    fn create(&self, out: Box<dyn Sink>, options: &CreateOptions) -> Result<Box<dyn ImageWriter>> {
+    fn create(
+        &self,
+        out: Box<dyn Sink>,
+        _: Option<Blob>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>> {
         Ok(Box::new(SquashfsWriter::new(out, write_options(options)?)?))
     }
 }

@@ -209,7 +209,7 @@ impl Walk<'_> {
             return None;
         }
         let identity = (status.identity.device, status.identity.ino);
-        if self.dir.options.skip == Some(identity) {
+        if self.dir.options.skip.contains(&identity) {
             return None;
         }
         let mut target = Vec::new();

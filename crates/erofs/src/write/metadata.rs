@@ -1,0 +1,274 @@
+//! All that is not content: long targets, shared attributes, directories, inodes.
+//!
+//! In: the tree, the map of its content, and where that was put. Out: the rest of the image, and what its
+//! superblock tells. **Invariant:** lengths are known before places, and places before bytes: inodes are made
+//! twice, and nothing is kept of them but their numbers.
+
+use std::collections::BTreeMap;
+
+use model::{Content, ContentMap, Error, NodeId, Result, Tree};
+
+use super::inodes::{Inodes, tail_of};
+use super::options::{DeviceName, Form};
+use super::out::Out;
+use super::places::{Places, order};
+use super::superblock::{Device, Facts};
+use super::times::Times;
+use super::units::Units;
+use super::writer::ErofsWriter;
+use super::xattrs::{Dropped, Xattrs};
+use super::{BLOCK, INLINE_MAX, content, directories};
+use crate::layout::INODE_SLOT;
+
+/// What inodes are made of besides their content.
+struct Known<'a> {
+    tree: &'a Tree,
+    map: &'a ContentMap,
+    xattrs: &'a Xattrs<'a>,
+    times: Times,
+    targets: &'a BTreeMap<NodeId, u64>,
+}
+
+impl<'a> Known<'a> {
+    fn with(&self, units: &'a Units) -> Inodes<'a> {
+        Inodes {
+            tree: self.tree,
+            map: self.map,
+            units,
+            xattrs: self.xattrs,
+            times: self.times,
+            targets: self.targets,
+        }
+    }
+}
+
+/// Where everything will be.
+struct Layout {
+    /// The number of the inode of each node.
+    nids: Vec<u64>,
+    /// That of the packed inode.
+    packed: Option<u64>,
+    /// The block that numbers count from.
+    meta_block: u64,
+    /// Bytes of all inodes.
+    len: u64,
+    /// Whether content of a file is in chunks.
+    chunked: bool,
+}
+
+impl Layout {
+    /// Gives inodes their places, from the block of the first directory on.
+    fn new(
+        inodes: &Inodes<'_>,
+        packed: Option<content::Content<'_>>,
+        order: &[NodeId],
+        dir_block: u64,
+    ) -> Result<Self> {
+        let (mut places, mut nids) = (Places::default(), vec![0; inodes.tree.nodes().len()]);
+        let (mut meta_block, mut chunked) = (dir_block, false);
+        for &node in order {
+            let inode = inodes.inode(node, 0)?;
+            if let Some(nid) = nids.get_mut(node.index()) {
+                *nid = places.next(inode.extent()) / INODE_SLOT;
+            }
+            chunked |= inode.is_chunked();
+            if is_directory(inodes.tree, node) {
+                meta_block += inode.blocks();
+            }
+        }
+        let packed = packed.map(|content| inodes.packed(content).extent());
+        Ok(Self {
+            nids,
+            packed: packed.map(|extent| places.next(extent) / INODE_SLOT),
+            meta_block,
+            len: places.end,
+            chunked,
+        })
+    }
+
+    fn nid(&self, node: NodeId) -> u64 {
+        self.nids.get(node.index()).copied().unwrap_or(0)
+    }
+
+    /// Tells the blocks of the image.
+    fn end(&self) -> u64 {
+        self.meta_block + self.len.div_ceil(BLOCK)
+    }
+}
+
+impl ErofsWriter {
+    /// Writes what has no place behind inodes: ends of files that are not in rows of blocks, which are
+    /// content, and long targets of symlinks, whose blocks it tells.
+    fn write_late(&mut self, tree: &Tree, map: &ContentMap) -> Result<BTreeMap<NodeId, u64>> {
+        let mut late = BTreeMap::new();
+        let in_blocks = self.options.form() == Form::Clusters;
+        let out = match &mut self.blob {
+            Some(blob) => blob,
+            None => &mut self.out,
+        };
+        for (block, end) in self.units.homeless_ends(map)? {
+            if in_blocks {
+                out.fill_block()?;
+            }
+            late.insert(block, out.offset);
+            out.write(end)?;
+        }
+        self.units.late = late;
+        let mut targets = BTreeMap::new();
+        for (index, node) in tree.nodes().iter().enumerate() {
+            if let Content::Symlink(target) = node.content {
+                let target = tree.bytes(target);
+                if target.len() as u64 > INLINE_MAX {
+                    let node = NodeId(index as u32);
+                    check_target(target).map_err(|error| {
+                        error.path(String::from_utf8_lossy(&tree.path(node)).into_owned())
+                    })?;
+                    targets.insert(node, self.out.fill_block()?);
+                    self.out.write(target)?;
+                }
+            }
+        }
+        self.out.fill_block()?;
+        Ok(targets)
+    }
+
+    /// Writes all that is metadata, and tells what the superblock needs to know.
+    pub(super) fn metadata(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Facts, Dropped)> {
+        let packed = self.units.pack(map)?;
+        let targets = self.write_late(tree, map)?;
+        let xattrs = match self.options.xattrs {
+            true => Xattrs::new(tree)?,
+            false => Xattrs::none(),
+        };
+        let xattr_block = self.out.offset / BLOCK;
+        self.out.write(&xattrs.shared)?;
+        let dir_block = self.out.fill_block()?;
+        let wide = self.options.kernel.knows_extents();
+        let known = Known {
+            tree,
+            map,
+            xattrs: &xattrs,
+            times: Times::new(tree, self.options.made, wide),
+            targets: &targets,
+        };
+        let order = order(tree);
+        let layout = Layout::new(&known.with(&self.units), packed, &order, dir_block)?;
+        let device = self.device(layout.end())?;
+        // what is on a device has moved
+        let packed = self.units.pack(map)?;
+        let inodes = known.with(&self.units);
+        write_directories(&mut self.out, tree, &order, |node| layout.nid(node))?;
+        if self.out.fill_block()? != layout.meta_block {
+            return Err(Error::invalid(
+                "directories changed while they were written",
+            ));
+        }
+        write_inodes(&mut self.out, &inodes, packed, &order, &layout, dir_block)?;
+        let facts = Facts {
+            inodes: tree.nodes().len() as u64,
+            times: known.times,
+            blocks: self.out.fill_block()?,
+            meta_block: layout.meta_block,
+            xattr_block,
+            root: layout.nid(NodeId::ROOT),
+            packed: layout.packed,
+            chunked: layout.chunked,
+            device,
+            hash: self.out.hash()?,
+        };
+        Ok((facts, xattrs.dropped))
+    }
+
+    /// Ends the device that has the content, if there is one: its addresses follow those of the image, so
+    /// that both may also be one file.
+    fn device(&mut self, first_block: u64) -> Result<Option<Device>> {
+        let (Some(blob), Some(DeviceName(tag))) = (&mut self.blob, self.options.device) else {
+            return Ok(None);
+        };
+        let device = Device {
+            tag,
+            blocks: blob.fill_block()? - 1,
+            first_block,
+            hash: blob.hash()?,
+        };
+        // chunks name the device
+        if self.options.form() != Form::Chunks {
+            self.units.move_by((first_block - 1).saturating_mul(BLOCK));
+        }
+        Ok(Some(device))
+    }
+}
+
+fn is_directory(tree: &Tree, node: NodeId) -> bool {
+    matches!(tree.node(node).content, Content::Directory { .. })
+}
+
+/// Writes the blocks of directories that are not behind their inodes.
+fn write_directories(
+    out: &mut Out,
+    tree: &Tree,
+    order: &[NodeId],
+    nid: impl Fn(NodeId) -> u64,
+) -> Result<()> {
+    for &dir in order.iter().filter(|&&node| is_directory(tree, node)) {
+        if tail_of(directories::len(tree, dir)?) < directories::len(tree, dir)? {
+            let content = directories::content(tree, dir, &nid)?;
+            let body = content.len() - tail_of(content.len() as u64) as usize;
+            out.write(content.get(..body).unwrap_or_default())?;
+            out.fill_block()?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes all inodes; directories begin at `dir_block`.
+fn write_inodes(
+    out: &mut Out,
+    inodes: &Inodes<'_>,
+    packed: Option<content::Content<'_>>,
+    order: &[NodeId],
+    layout: &Layout,
+    dir_block: u64,
+) -> Result<()> {
+    let base = layout.meta_block * BLOCK;
+    let (mut bytes, mut next) = (Vec::new(), dir_block);
+    for &node in order {
+        let inode = inodes.inode(node, next)?;
+        let tail = tail(inodes.tree, node, |node| layout.nid(node))?;
+        if is_directory(inodes.tree, node) {
+            next += inode.blocks();
+        }
+        out.fill_to(base + layout.nid(node) * INODE_SLOT)?;
+        bytes.clear();
+        inode.write(&tail, &mut bytes)?;
+        out.write(&bytes)?;
+    }
+    if let (Some(content), Some(nid)) = (packed, layout.packed) {
+        out.fill_to(base + nid * INODE_SLOT)?;
+        bytes.clear();
+        inodes.packed(content).write(&[], &mut bytes)?;
+        out.write(&bytes)?;
+    }
+    Ok(())
+}
+
+/// Makes the end of what a directory or a symlink holds, for behind its inode.
+fn tail(tree: &Tree, node: NodeId, nid: impl Fn(NodeId) -> u64) -> Result<Vec<u8>> {
+    let mut content = match tree.node(node).content {
+        Content::Directory { .. } => directories::content(tree, node, nid)?,
+        Content::Symlink(target) => tree.bytes(target).to_vec(),
+        _ => return Ok(Vec::new()),
+    };
+    let tail = tail_of(content.len() as u64) as usize;
+    Ok(content.split_off(content.len() - tail))
+}
+
+fn check_target(target: &[u8]) -> Result<()> {
+    match target.len() as u64 <= BLOCK {
+        true => Ok(()),
+        false => Err(Error::limit(format!(
+            "a symlink's target of {} bytes",
+            target.len()
+        ))),
+    }
+}
