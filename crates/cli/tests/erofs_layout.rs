@@ -1,5 +1,5 @@
 //! How EROFS images are laid out that we write: content in chunks, or on a device of its
-//! own; read by the kernel and fsck.erofs.
+//! own, names of attributes by prefixes; read by the kernel and fsck.erofs.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -289,4 +289,97 @@ fn no_device_is_left_of_a_build_that_fails() {
     assert!(!command.output().unwrap().status.success());
     assert_eq!(fs::read(&blob).unwrap(), b"theirs");
     assert!(!image.exists());
+}
+
+/// Makes files whose attributes have names that begin alike. Every tmpfs keeps those of root.
+fn make_attributes(tree: &Path) {
+    fs::create_dir(tree).unwrap();
+    for n in 0..600 {
+        let path = tree.join(format!("file-{n}"));
+        fs::write(&path, format!("content {n}\n").repeat(n % 40)).unwrap();
+        let set = |name: &str, value: &str| {
+            let flags = rustix::fs::XattrFlags::empty();
+            rustix::fs::setxattr(&path, name, value.as_bytes(), flags).unwrap();
+        };
+        set(
+            &format!("trusted.company.project.n{}", n % 7),
+            &format!("{n}"),
+        );
+        set("security.label", &format!("of type {}", n % 300));
+        if n % 3 == 0 {
+            set("trusted.company.rare", &format!("value of {n}"));
+        }
+        if n % 5 == 0 {
+            set("trusted.shared", "by many");
+        }
+    }
+}
+
+#[test]
+fn names_of_attributes_are_short_and_absent_ones_are_absent() {
+    const PREFIXES: u32 = 0x40;
+    const FRAGMENTS: u32 = 0x20;
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image) = (path("tree"), path("image.erofs"));
+    make_attributes(&source);
+    let own = "--xattr-prefix=trusted.company.";
+    for (flags, features) in [
+        (&["-Cnone", "--target-kernel=6.1"][..], 0),
+        (&["-Cnone", "--target-kernel=6.6"], PREFIXES),
+        (
+            &["-Clz4", "-b4k", "--target-kernel=6.6"],
+            PREFIXES | FRAGMENTS,
+        ),
+        (
+            &["-Clz4", "-b64k", "--target-kernel=6.12"],
+            PREFIXES | FRAGMENTS,
+        ),
+        (&["-Czstd"], PREFIXES | FRAGMENTS),
+        (&["-Czstd", "--target-kernel=6.17"], PREFIXES | FRAGMENTS),
+        (&["-Cnone", "--target-kernel=6.18"], PREFIXES),
+        (
+            &["-Czstd", own, "--xattr-prefix=security.label"],
+            PREFIXES | FRAGMENTS,
+        ),
+    ] {
+        let bytes = build("erofs", &source, &image, flags);
+        assert_eq!(
+            needs(&bytes).0 & (PREFIXES | FRAGMENTS),
+            features,
+            "{flags:?}"
+        );
+        check(&shared, &source, &image, work.path(), &[]);
+        let mounted = KernelMount::new("erofs", &image, &path("mnt"));
+        let has = |n: usize, name: &str| {
+            let file = mounted.0.join(format!("file-{n}"));
+            rustix::fs::getxattr(file, name, &mut [0; 64][..]).is_ok()
+        };
+        for n in 0..600 {
+            assert!(has(n, "security.label") && !has(n, "security.labe"));
+            assert_eq!(has(n, "trusted.company.rare"), n % 3 == 0);
+            for kind in 0..8 {
+                let name = format!("trusted.company.project.n{kind}");
+                assert_eq!(has(n, &name), n % 7 == kind);
+            }
+            assert!(!has(n, "trusted.company.") && !has(n, "user.company.rare"));
+        }
+    }
+    let one = |image: &Path, flags: &[&str]| build("erofs", &source, image, flags).len();
+    let long = one(&image, &["-Cnone", "--target-kernel=6.1"]);
+    assert!(one(&image, &["-Cnone", "--target-kernel=6.6"]) < long - 8000);
+    for (flags, word) in [
+        (
+            &["-Clz4", own, "--target-kernel=6.1"][..],
+            "only 6.4 and newer",
+        ),
+        (&["--xattr-prefix=btrfs."], "a long prefix begins with"),
+    ] {
+        let output = try_build("erofs", &source, &image, flags);
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && words.contains(word), "{words}");
+    }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use model::{Error, Result};
 
-use crate::layout::incompat;
+use crate::layout::{compat, incompat};
 use crate::read::{Algorithm, Superblock};
 
 /// A version of Linux.
@@ -37,6 +37,12 @@ const FIRST_FRAGMENTS: Kernel = Kernel::new(6, 1);
 /// The first version that reads extents, and times of compact inodes.
 const FIRST_EXTENTS: Kernel = Kernel::new(6, 15);
 
+/// The first version with long prefixes of names.
+const FIRST_PREFIXES: Kernel = Kernel::new(6, 4);
+
+/// The first version that finds these in the image itself where there is a packed inode, too.
+const FIRST_PLAIN_PREFIXES: Kernel = Kernel::new(6, 17);
+
 /// The first version whose blocks may be shorter than pages.
 const FIRST_SHORT_BLOCKS: Kernel = Kernel::new(6, 4);
 
@@ -47,7 +53,7 @@ const FEATURES: [(u32, Kernel); 8] = [
     (incompat::DEVICE_TABLE, FIRST_DEVICES),
     (incompat::ZTAILPACKING, Kernel::new(5, 17)),
     (incompat::FRAGMENTS, FIRST_FRAGMENTS),
-    (incompat::XATTR_PREFIXES, Kernel::new(6, 4)),
+    (incompat::XATTR_PREFIXES, FIRST_PREFIXES),
     (incompat::BIT48, FIRST_EXTENTS),
     (incompat::METABOX, Kernel::new(6, 17)),
 ];
@@ -87,10 +93,14 @@ impl Kernel {
         let algorithms = Algorithm::ALL.into_iter();
         let algorithms = algorithms.filter(|&one| superblock.configs.has(one));
         let short = superblock.block_size() < 4096;
+        let plain = superblock.compat & compat::PLAIN_XATTR_PFX != 0
+            && superblock.has(incompat::XATTR_PREFIXES)
+            && superblock.packed.is_some();
         features
             .map(|(_, first)| *first)
             .chain(algorithms.map(Self::first_with))
             .chain(short.then_some(FIRST_SHORT_BLOCKS))
+            .chain(plain.then_some(FIRST_PLAIN_PREFIXES))
             .fold(FIRST, Self::max)
     }
 
@@ -107,6 +117,16 @@ impl Kernel {
     /// Tells whether the kernel finds content on further devices.
     pub(crate) fn knows_devices(self) -> bool {
         self >= FIRST_DEVICES
+    }
+
+    /// Tells whether the kernel reads long prefixes of names.
+    pub(crate) fn knows_prefixes(self) -> bool {
+        self >= FIRST_PREFIXES
+    }
+
+    /// Tells whether the kernel finds long prefixes in the image where there is a packed inode.
+    pub(crate) fn knows_plain_prefixes(self) -> bool {
+        self >= FIRST_PLAIN_PREFIXES
     }
 
     /// Tells whether the kernel reads files and ends of files in the packed inode.

@@ -17,6 +17,7 @@ mod metadata;
 mod options;
 mod out;
 pub(crate) mod places;
+mod prefixes;
 mod repeats;
 mod superblock;
 mod times;

@@ -72,6 +72,7 @@ pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
         (request.blob_device.is_some(), Asked::BlobDevice),
         (per_file.no_holes, Asked::NoSparse),
         (per_file.no_xattrs, Asked::NoXattrs),
+        (!per_file.xattr_prefixes.is_empty(), Asked::XattrPrefix),
         (per_file.no_export, Asked::NoExports),
         (per_file.no_padding, Asked::NoPad),
         (volume.uuid.is_some(), Asked::Uuid),

@@ -160,6 +160,8 @@ pub struct PerFileOptions {
     pub no_holes: bool,
     /// Whether extended attributes are left out.
     pub no_xattrs: bool,
+    /// What names of extended attributes begin with.
+    pub xattr_prefixes: Vec<String>,
     /// Whether the table of all inodes is left out.
     pub no_export: bool,
     /// Whether the image ends where its content ends.

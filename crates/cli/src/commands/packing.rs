@@ -134,6 +134,11 @@ struct Volume {
     #[arg(long, visible_alias = "blobdev", value_name = "FILE")]
     blob_device: Option<PathBuf>,
 
+    /// Store what names of extended attributes begin with once, as `user.name.`; may be given several times;
+    /// from Linux 6.4 on (default: what pays).
+    #[arg(long, value_name = "NAME", conflicts_with = "no_xattrs")]
+    xattr_prefix: Vec<String>,
+
     /// The UUID of the volume (default: one that is made of its content).
     #[arg(long, value_name = "UUID")]
     uuid: Option<String>,
@@ -271,6 +276,7 @@ impl Packing {
         self.cutting.ask(request);
         request.per_file = PerFileOptions {
             chunk_size: self.volume.chunk_size,
+            xattr_prefixes: self.volume.xattr_prefix,
             ..self.per_file.options()
         };
         request.volume = VolumeOptions {
@@ -304,6 +310,7 @@ impl PerFile {
         PerFileOptions {
             tails,
             chunk_size: None,
+            xattr_prefixes: Vec::new(),
             raw: self.raw.with(self.no_compress),
             no_holes: self.no_sparse,
             no_xattrs: self.no_xattrs,

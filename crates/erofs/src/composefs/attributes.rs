@@ -8,15 +8,15 @@
 
 use std::collections::HashMap;
 
-use block::checksum::{xxh3_64, xxh32};
+use block::checksum::xxh3_64;
 use model::{Error, FileType, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 
 use super::files::{Body, Files, Inode, ObjectPath};
 use super::{ESCAPED, METACOPY, TRUSTED, USER, object_path};
-use crate::layout::{XATTR_FILTER_SEED, XATTR_WORD, XattrHeader, xattr_prefix};
-use crate::write::xattrs::write_entry;
+use crate::layout::{XATTR_WORD, XattrHeader, xattr_prefix};
+use crate::write::xattrs::{filter_bit, write_entry};
 
 /// The most shared attributes that an inode refers to.
 const SHARED_MAX: usize = 128;
@@ -164,7 +164,7 @@ impl Shared {
         let (mut numbers, mut own, mut filter) = (Vec::new(), Vec::new(), 0);
         for pair in pairs {
             let (prefix, rest) = split(&pair.0);
-            filter |= 1 << (xxh32(rest, XATTR_FILTER_SEED + u32::from(prefix)) % 32);
+            filter |= filter_bit(prefix, rest);
             match self.places.get(pair) {
                 Some(place) if numbers.len() < SHARED_MAX => {
                     numbers.push(U32::new(first.saturating_add(*place)));

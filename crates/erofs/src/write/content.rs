@@ -117,6 +117,13 @@ impl Units {
                 }
             };
         }
+        if let Some(behind) = self.behind_packed.filter(|_| size > 0) {
+            match self.form {
+                Form::Clusters => clusters.push(behind.raw, behind.start / BLOCK, BLOCK as u32)?,
+                _ => extents.push(self.extent(size, &behind)),
+            }
+            size += u64::from(behind.raw);
+        }
         let body = match self.form {
             Form::Clusters => Body::Clusters(clusters),
             Form::Plain | Form::Chunks | Form::Extents => Body::Extents(extents),

@@ -12,13 +12,14 @@ use super::inodes::{Inodes, tail_of};
 use super::options::{DeviceName, Form};
 use super::out::Out;
 use super::places::{Places, order};
+use super::prefixes::Prefixes;
 use super::superblock::{Device, Facts};
 use super::times::Times;
-use super::units::Units;
+use super::units::{Placed, Units};
 use super::writer::ErofsWriter;
 use super::xattrs::{Dropped, Xattrs};
 use super::{BLOCK, INLINE_MAX, content, directories};
-use crate::layout::INODE_SLOT;
+use crate::layout::{INODE_SLOT, XATTR_WORD};
 
 /// What inodes are made of besides their content.
 struct Known<'a> {
@@ -102,6 +103,7 @@ impl ErofsWriter {
     fn write_late(&mut self, tree: &Tree, map: &ContentMap) -> Result<BTreeMap<NodeId, u64>> {
         let mut late = BTreeMap::new();
         let in_blocks = self.options.form() == Form::Clusters;
+        // borrows not all of the writer
         let out = match &mut self.blob {
             Some(blob) => blob,
             None => &mut self.out,
@@ -134,12 +136,17 @@ impl ErofsWriter {
 
     /// Writes all that is metadata, and tells what the superblock needs to know.
     pub(super) fn metadata(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Facts, Dropped)> {
-        let packed = self.units.pack(map)?;
-        let targets = self.write_late(tree, map)?;
         let xattrs = match self.options.xattrs {
-            true => Xattrs::new(tree)?,
+            true => Xattrs::new(tree, self.options.given_prefixes()?)?,
             false => Xattrs::none(),
         };
+        let packed = self.units.pack(map)?.map(|packed| packed.size);
+        let prefixes_packed_at = match packed.filter(|_| xattrs.prefixes.count() > 0) {
+            Some(size) => self.pack_prefixes(&xattrs.prefixes, size)?,
+            None => None,
+        };
+        let packed = self.units.pack(map)?;
+        let targets = self.write_late(tree, map)?;
         let xattr_block = self.out.offset / BLOCK;
         self.out.write(&xattrs.shared)?;
         let dir_block = self.out.fill_block()?;
@@ -174,9 +181,39 @@ impl ErofsWriter {
             packed: layout.packed,
             chunked: layout.chunked,
             device,
+            xattrs: xattrs.there_are,
+            prefixes: xattrs.prefixes.clone(),
+            prefixes_packed_at,
             hash: self.out.hash()?,
         };
         Ok((facts, xattrs.dropped))
+    }
+
+    /// Writes the long prefixes for the end of the packed inode, which has so many bytes, if kernels look for
+    /// them there, and tells where they are in it.
+    fn pack_prefixes(&mut self, prefixes: &Prefixes, size: u64) -> Result<Option<u64>> {
+        if self.options.kernel.knows_plain_prefixes() {
+            return Ok(None);
+        }
+        let at = size.next_multiple_of(XATTR_WORD);
+        let mut table = vec![0; (at - size) as usize];
+        table.extend_from_slice(&prefixes.table());
+        let in_blocks = self.options.form() == Form::Clusters;
+        let out = self.content();
+        if in_blocks {
+            out.fill_block()?;
+        }
+        let start = out.offset;
+        out.write(&table)?;
+        if in_blocks {
+            out.fill_block()?;
+        }
+        self.units.behind_packed = Some(Placed {
+            start,
+            stored: table.len() as u32,
+            raw: table.len() as u32,
+        });
+        Ok(Some(at))
     }
 
     /// Ends the device that has the content, if there is one: its addresses follow those of the image, so

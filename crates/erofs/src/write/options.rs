@@ -6,6 +6,7 @@ use model::{Error, Result, Tails};
 
 use super::BLOCK;
 use super::compression::Compression;
+use super::prefixes::Prefixes;
 use crate::Kernel;
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::read::Algorithm;
@@ -39,6 +40,8 @@ pub struct WriteOptions {
     pub device: Option<DeviceName>,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
+    /// Long prefixes of names of extended attributes; none means that those are chosen that pay.
+    pub xattr_prefixes: Vec<String>,
     /// When the image was made, in seconds since 1970; `None` means the latest time of its files.
     pub made: Option<u64>,
     /// The volume's UUID; `None` makes one of the image's bytes.
@@ -57,6 +60,7 @@ impl Default for WriteOptions {
             chunk_size: None,
             device: None,
             xattrs: true,
+            xattr_prefixes: Vec::new(),
             made: None,
             uuid: None,
             label: Label::default(),
@@ -76,6 +80,7 @@ impl WriteOptions {
         }
         self.check_chunks()?;
         self.check_device()?;
+        self.given_prefixes()?;
         let Some(algorithm) = self.compression.algorithm() else {
             return Ok(());
         };
@@ -121,6 +126,19 @@ impl WriteOptions {
                 "Linux {} does not read chunks, only 5.15 and newer do",
                 self.kernel
             ))),
+        }
+    }
+
+    /// Tells the long prefixes that hold; `None` if they are to be chosen.
+    pub(super) fn given_prefixes(&self) -> Result<Option<Prefixes>> {
+        let asked = Prefixes::asked(&self.xattr_prefixes)?;
+        match (self.kernel.knows_prefixes(), asked.count()) {
+            (true, 0) => Ok(None),
+            (false, 1..) => Err(Error::unsupported(format!(
+                "Linux {} does not know long prefixes of names, only 6.4 and newer do",
+                self.kernel
+            ))),
+            _ => Ok(Some(asked)),
         }
     }
 

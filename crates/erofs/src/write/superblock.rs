@@ -8,14 +8,17 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::options::{Form, Uuid, WriteOptions};
+use super::prefixes::Prefixes;
 use super::times::Times;
 use super::{BLOCK, BLOCK_BITS};
 use crate::layout::compressed::CLUSTER_MAX;
-use crate::layout::{DeviceSlot, MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
+use crate::layout::{
+    DeviceSlot, MAGIC, SUPERBLOCK_OFFSET, Superblock, XATTR_WORD, compat, incompat,
+};
 use crate::read::Algorithm;
 
 /// What there is to tell.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) inodes: u64,
     pub(super) times: Times,
@@ -32,6 +35,12 @@ pub(super) struct Facts {
     pub(super) chunked: bool,
     /// Where content is, if not in the image itself.
     pub(super) device: Option<Device>,
+    /// Whether there are extended attributes.
+    pub(super) xattrs: bool,
+    /// The long prefixes of their names.
+    pub(super) prefixes: Prefixes,
+    /// Where the table of these begins in the packed inode; `None` means that it is in the first block.
+    pub(super) prefixes_packed_at: Option<u64>,
     /// A hash of everything else.
     pub(super) hash: u64,
 }
@@ -50,39 +59,7 @@ pub(super) struct Device {
 
 /// Makes the first block.
 pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u8>> {
-    let wide = options.kernel.knows_extents();
-    let number = |value: u64| u32::try_from(value).map(U32::new).map_err(|_| too_large());
-    let mut raw = Superblock::new_zeroed();
-    raw.magic = U32::new(MAGIC);
-    raw.feature_compat = U32::new(compat::SB_CHKSUM | compat::MTIME);
-    raw.block_bits = BLOCK_BITS;
-    raw.inodes = U64::new(facts.inodes);
-    raw.epoch = U64::from_bytes(facts.times.epoch.to_le_bytes());
-    raw.fixed_nanos = U32::new(facts.times.nanos);
-    raw.blocks = number(facts.blocks)?;
-    raw.meta_block = number(facts.meta_block)?;
-    raw.xattr_block = number(facts.xattr_block)?;
-    raw.volume_name = options.label.0;
-    raw.build_time = U32::new(facts.times.made);
-    let mut features = 0;
-    if wide {
-        raw.extensions = 1;
-        raw.root_nid = U64::new(facts.root);
-        features |= incompat::BIT48 | incompat::ZERO_PADDING;
-    } else {
-        if options.form() == Form::Clusters {
-            features |= incompat::ZERO_PADDING;
-        }
-        let root = u16::try_from(facts.root).map_err(|_| too_large())?;
-        raw.root_nid_or_blocks_high = U16::new(root);
-    }
-    if let Some(packed) = facts.packed {
-        raw.packed_nid = U64::new(packed);
-        features |= incompat::FRAGMENTS;
-    }
-    if facts.chunked {
-        features |= incompat::CHUNKED_FILE;
-    }
+    let mut raw = described(options, facts)?;
     let config = config(options);
     if let Some(algorithm) = options
         .compression
@@ -90,24 +67,17 @@ pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u
         .filter(|_| !config.is_empty())
     {
         raw.algorithms = U16::new(1 << algorithm.number());
-        features |= incompat::COMPR_CFGS;
+        add(&mut raw.feature_incompat, incompat::COMPR_CFGS);
     }
     let mut block = vec![0; BLOCK as usize];
     let len = Superblock::BASE + usize::from(raw.extensions) * Superblock::EXTENSION;
     let mut hashes = facts.hash.to_le_bytes().to_vec();
+    let mut end = SUPERBLOCK_OFFSET as usize + len + size_of::<u16>() + config.len();
     if let Some(device) = &facts.device {
-        features |= incompat::DEVICE_TABLE;
-        let end = SUPERBLOCK_OFFSET as usize + len + size_of::<u16>() + config.len();
-        let slot = end.div_ceil(size_of::<DeviceSlot>());
-        raw.extra_devices = U16::new(1);
-        raw.device_slot = U16::new(slot as u16);
-        let at = slot * size_of::<DeviceSlot>();
-        let room = block.get_mut(at..at + size_of::<DeviceSlot>());
-        room.ok_or_else(too_large)?
-            .copy_from_slice(slot_of(device)?.as_bytes());
+        end = put_device(&mut block, &mut raw, device, end)?;
         hashes.extend_from_slice(&device.hash.to_le_bytes());
     }
-    raw.feature_incompat = U32::new(features);
+    put_prefixes(&mut block, &mut raw, options, facts, end)?;
     place(&mut block, &raw, len, &config)?;
     raw.uuid = match options.uuid {
         Some(Uuid(uuid)) => uuid,
@@ -118,6 +88,102 @@ pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u
     raw.checksum = U32::new(crc32c(u32::MAX, checked));
     place(&mut block, &raw, len, &config)?;
     Ok(block)
+}
+
+/// Makes a superblock that tells of what it alone has to tell of.
+fn described(options: &WriteOptions, facts: &Facts) -> Result<Superblock> {
+    let number = |value: u64| u32::try_from(value).map(U32::new).map_err(|_| too_large());
+    let mut raw = Superblock::new_zeroed();
+    raw.magic = U32::new(MAGIC);
+    raw.feature_compat = U32::new(compat::SB_CHKSUM | compat::MTIME);
+    if facts.xattrs {
+        add(&mut raw.feature_compat, compat::XATTR_FILTER);
+    }
+    raw.block_bits = BLOCK_BITS;
+    raw.inodes = U64::new(facts.inodes);
+    raw.epoch = U64::from_bytes(facts.times.epoch.to_le_bytes());
+    raw.fixed_nanos = U32::new(facts.times.nanos);
+    raw.blocks = number(facts.blocks)?;
+    raw.meta_block = number(facts.meta_block)?;
+    raw.xattr_block = number(facts.xattr_block)?;
+    raw.volume_name = options.label.0;
+    raw.build_time = U32::new(facts.times.made);
+    if options.kernel.knows_extents() {
+        raw.extensions = 1;
+        raw.root_nid = U64::new(facts.root);
+        add(
+            &mut raw.feature_incompat,
+            incompat::BIT48 | incompat::ZERO_PADDING,
+        );
+    } else {
+        if options.form() == Form::Clusters {
+            add(&mut raw.feature_incompat, incompat::ZERO_PADDING);
+        }
+        let root = u16::try_from(facts.root).map_err(|_| too_large())?;
+        raw.root_nid_or_blocks_high = U16::new(root);
+    }
+    if let Some(packed) = facts.packed {
+        raw.packed_nid = U64::new(packed);
+        add(&mut raw.feature_incompat, incompat::FRAGMENTS);
+    }
+    if facts.chunked {
+        add(&mut raw.feature_incompat, incompat::CHUNKED_FILE);
+    }
+    Ok(raw)
+}
+
+fn add(features: &mut U32, bits: u32) {
+    *features = U32::new(features.get() | bits);
+}
+
+/// Puts the table of devices behind what ends at `end`, and tells where it ends.
+fn put_device(
+    block: &mut [u8],
+    raw: &mut Superblock,
+    device: &Device,
+    end: usize,
+) -> Result<usize> {
+    const SLOT: usize = size_of::<DeviceSlot>();
+    let slot = end.div_ceil(SLOT);
+    add(&mut raw.feature_incompat, incompat::DEVICE_TABLE);
+    raw.extra_devices = U16::new(1);
+    raw.device_slot = U16::new(slot as u16);
+    put(block, slot * SLOT, slot_of(device)?.as_bytes())?;
+    Ok((slot + 1) * SLOT)
+}
+
+/// Tells of the long prefixes, and puts their table behind what ends at `end` if it is not in the packed
+/// inode.
+fn put_prefixes(
+    block: &mut [u8],
+    raw: &mut Superblock,
+    options: &WriteOptions,
+    facts: &Facts,
+    end: usize,
+) -> Result<()> {
+    raw.xattr_prefix_count = facts.prefixes.count();
+    if raw.xattr_prefix_count == 0 {
+        return Ok(());
+    }
+    add(&mut raw.feature_incompat, incompat::XATTR_PREFIXES);
+    let at = end.next_multiple_of(XATTR_WORD as usize) as u64;
+    let start = facts.prefixes_packed_at.unwrap_or(at);
+    let word = u32::try_from(start / XATTR_WORD).map_err(|_| too_large())?;
+    raw.xattr_prefix_start = U32::new(word);
+    if facts.prefixes_packed_at.is_none() {
+        put(block, at as usize, &facts.prefixes.table())?;
+        if options.kernel.knows_plain_prefixes() {
+            add(&mut raw.feature_compat, compat::PLAIN_XATTR_PFX);
+        }
+    }
+    Ok(())
+}
+
+/// Puts bytes into the first block.
+fn put(block: &mut [u8], at: usize, bytes: &[u8]) -> Result<()> {
+    let room = block.get_mut(at..at + bytes.len());
+    room.ok_or_else(too_large)?.copy_from_slice(bytes);
+    Ok(())
 }
 
 /// Makes the slot of a device.
@@ -154,10 +220,7 @@ fn place(block: &mut [u8], raw: &Superblock, len: usize, config: &[u8]) -> Resul
         bytes.extend_from_slice(&(config.len() as u16).to_le_bytes());
         bytes.extend_from_slice(config);
     }
-    let start = SUPERBLOCK_OFFSET as usize;
-    let room = block.get_mut(start..start + bytes.len());
-    room.ok_or_else(too_large)?.copy_from_slice(&bytes);
-    Ok(())
+    put(block, SUPERBLOCK_OFFSET as usize, &bytes)
 }
 
 /// Makes a UUID of the image's bytes: version 8 of RFC 9562.

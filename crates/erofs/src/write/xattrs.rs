@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 
+use block::checksum::xxh32;
 use model::{Error, Loss, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use crate::layout::{XATTR_WORD, XattrEntry, XattrHeader, xattr_prefix};
+use super::prefixes::{Names, Prefixes};
+use crate::layout::{XATTR_FILTER_SEED, XATTR_WORD, XattrEntry, XattrHeader, xattr_prefix};
 
 /// An attribute is shared if more inodes than these have it.
 const FEW: u32 = 2;
@@ -63,13 +65,7 @@ pub(crate) struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// Splits the prefix off; counts what the image does not keep.
     pub(crate) fn new(name: &'a [u8], value: &'a [u8], dropped: &mut Dropped) -> Option<Self> {
-        let split = SHOWN.iter().find_map(|&number| {
-            let prefix = xattr_prefix(number)?;
-            let rest = name.strip_prefix(prefix.as_bytes())?;
-            // a prefix with a dot wants more, the others are whole names
-            (prefix.ends_with('.') != rest.is_empty()).then_some((number, rest))
-        });
-        let Some((prefix, name)) = split else {
+        let Some((prefix, name)) = split_prefix(name) else {
             dropped.foreign += 1;
             return None;
         };
@@ -87,6 +83,31 @@ impl<'a> Pair<'a> {
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         write_entry(self.prefix, self.name, self.value, to);
     }
+
+    fn write_short(&self, prefixes: &Prefixes, to: &mut Vec<u8>) {
+        let (prefix, name) = prefixes.shorten(self.prefix, self.name);
+        write_entry(prefix, name, self.value, to);
+    }
+
+    /// Tells whether an attribute that so many inodes have is shared.
+    fn is_shared(&self, count: u32) -> bool {
+        count > FEW || self.value.len() > LONG
+    }
+}
+
+/// Splits the prefix off a name, by its number; `None` for names that kernels do not show.
+pub(super) fn split_prefix(name: &[u8]) -> Option<(u8, &[u8])> {
+    SHOWN.iter().find_map(|&number| {
+        let prefix = xattr_prefix(number)?;
+        let rest = name.strip_prefix(prefix.as_bytes())?;
+        // a prefix with a dot wants more, the others are whole names
+        (prefix.ends_with('.') != rest.is_empty()).then_some((number, rest))
+    })
+}
+
+/// Tells the bits of a filter that names without their prefix, which has a number, set.
+pub(crate) fn filter_bit(prefix: u8, name: &[u8]) -> u32 {
+    1 << (xxh32(name, XATTR_FILTER_SEED + u32::from(prefix)) % u32::BITS)
 }
 
 /// Appends an attribute, whose name is without its prefix, and fills up to a word.
@@ -111,6 +132,10 @@ pub(super) struct Xattrs<'a> {
     pub(super) shared: Vec<u8>,
     /// Where each of them is, in words.
     places: HashMap<Pair<'a>, u32>,
+    /// What names begin with.
+    pub(super) prefixes: Prefixes,
+    /// Whether any inode has one.
+    pub(super) there_are: bool,
     pub(super) dropped: Dropped,
 }
 
@@ -121,12 +146,14 @@ impl<'a> Xattrs<'a> {
             tree: None,
             shared: Vec::new(),
             places: HashMap::new(),
+            prefixes: Prefixes::default(),
+            there_are: false,
             dropped: Dropped::default(),
         }
     }
 
-    /// Collects what is shared.
-    pub(super) fn new(tree: &'a Tree) -> Result<Self> {
+    /// Collects what is shared; chooses long prefixes unless some are given.
+    pub(super) fn new(tree: &'a Tree, given: Option<Prefixes>) -> Result<Self> {
         let mut all = Self {
             tree: Some(tree),
             ..Self::none()
@@ -140,16 +167,18 @@ impl<'a> Xattrs<'a> {
                 }
             }
         }
+        all.there_are = !counts.is_empty();
+        all.prefixes = given.unwrap_or_else(|| Prefixes::chosen(names(&counts)));
         let mut ignored = Dropped::default();
         for node in tree.nodes() {
             for (name, value) in tree.xattrs().pairs(node.xattrs) {
                 let pair = Pair::new(name, value, &mut ignored);
                 if let Some((pair, count)) = pair.and_then(|pair| counts.remove_entry(&pair))
-                    && (count > FEW || pair.value.len() > LONG)
+                    && pair.is_shared(count)
                 {
                     let place = u32::try_from(all.shared.len() as u64 / XATTR_WORD);
                     let place = place.map_err(|_| Error::limit("16 GiB of shared attributes"))?;
-                    pair.write(&mut all.shared);
+                    pair.write_short(&all.prefixes, &mut all.shared);
                     all.places.insert(pair, place);
                 }
             }
@@ -163,26 +192,39 @@ impl<'a> Xattrs<'a> {
             return Vec::new();
         };
         let (mut shared, mut own) = (Vec::new(), Vec::new());
-        let mut ignored = Dropped::default();
+        let (mut ignored, mut filter) = (Dropped::default(), 0);
         for (name, value) in tree.xattrs().pairs(set) {
             let Some(pair) = Pair::new(name, value, &mut ignored) else {
                 continue;
             };
+            filter |= filter_bit(pair.prefix, pair.name);
             match self.places.get(&pair) {
                 Some(place) if shared.len() < SHARED_MAX => shared.push(U32::new(*place)),
-                _ => pair.write(&mut own),
+                _ => pair.write_short(&self.prefixes, &mut own),
             }
         }
         if shared.is_empty() && own.is_empty() {
             return Vec::new();
         }
         let header = XattrHeader {
-            name_filter: U32::new(0),
+            name_filter: U32::new(!filter),
             shared_count: shared.len() as u8,
             reserved: [0; 7],
         };
         [header.as_bytes(), shared.as_bytes(), &own].concat()
     }
+}
+
+/// Counts names by what storing them takes, each shared attribute once.
+fn names<'a>(counts: &HashMap<Pair<'a>, u32>) -> Names<'a> {
+    let mut names = Names::new();
+    for (pair, &count) in counts {
+        let beyond = (pair.value.len() as u64 % XATTR_WORD) as u8;
+        let times = if pair.is_shared(count) { 1 } else { count };
+        let known = names.entry((pair.prefix, pair.name, beyond)).or_default();
+        *known = u64::from(times).saturating_add(*known);
+    }
+    names
 }
 
 /// Tells the count in an inode for so many bytes of attributes.
@@ -234,7 +276,7 @@ mod tests {
         );
         add("f", &[("user.big", &vec![0; 65_536])]);
         let tree = builder.finish().unwrap();
-        let xattrs = Xattrs::new(&tree).unwrap();
+        let xattrs = Xattrs::new(&tree, None).unwrap();
         assert_eq!(
             xattrs.dropped,
             Dropped {
@@ -249,13 +291,17 @@ mod tests {
             .iter()
             .map(|node| xattrs.inline(node.xattrs))
             .collect();
-        let header = |count: u8| [0, 0, 0, 0, count, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(inline[1], [&header(1)[..], &[0; 4]].concat());
+        let header = |filter: u32| {
+            let shared = [1, 0, 0, 0, 0, 0, 0, 0];
+            [&(!filter).to_le_bytes()[..], &shared].concat()
+        };
+        let (acl, x, t) = (filter_bit(2, b""), filter_bit(1, b"x"), filter_bit(4, b"t"));
+        assert_eq!(inline[1], [&header(acl)[..], &[0; 4]].concat());
         assert_eq!(
             inline[4],
-            [&header(1)[..], &[0; 4], b"\x01\x01\x01\0xy\0\0"].concat()
+            [&header(acl | x)[..], &[0; 4], b"\x01\x01\x01\0xy\0\0"].concat()
         );
-        assert_eq!(inline[5], [&header(1)[..], &[2, 0, 0, 0]].concat());
+        assert_eq!(inline[5], [&header(t)[..], &[2, 0, 0, 0]].concat());
         assert!(inline[0].is_empty() && inline[6].is_empty());
         assert_eq!(
             (count(0).unwrap(), count(12).unwrap(), count(24).unwrap()),

@@ -39,6 +39,8 @@ pub enum Asked {
     NoSparse,
     /// No extended attributes.
     NoXattrs,
+    /// What names of extended attributes begin with.
+    XattrPrefix,
     /// No table of all inodes.
     NoExports,
     /// No padding.
@@ -78,6 +80,7 @@ impl Asked {
             Self::BlobDevice => "--blob-device",
             Self::NoSparse => "--no-sparse",
             Self::NoXattrs => "--no-xattrs",
+            Self::XattrPrefix => "--xattr-prefix",
             Self::NoExports => "--no-exports",
             Self::NoPad => "--no-pad",
             Self::Uuid => "--uuid",

@@ -103,6 +103,7 @@ impl Format for ErofsFormat {
                 | Asked::ChunkSize
                 | Asked::NoSparse
                 | Asked::NoXattrs
+                | Asked::XattrPrefix
                 | Asked::Uuid
                 | Asked::Label
                 | Asked::TargetKernel
@@ -148,6 +149,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
             .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
         holes: !options.per_file.no_holes,
         xattrs: !options.per_file.no_xattrs,
+        xattr_prefixes: options.per_file.xattr_prefixes.clone(),
         made: options.create_timestamp,
         uuid: volume.uuid.as_deref().map(str::parse).transpose()?,
         label: label.unwrap_or_default(),

@@ -1,0 +1,198 @@
+//! Long prefixes of names of extended attributes: what many names begin with is stored once.
+//!
+//! In: the names as they will be stored. Out: the prefixes, and the table that readers find them in.
+//! **Invariant:** what is chosen depends on the names alone. Format: `docs/formats/erofs.md`, "Attributes".
+
+use std::collections::BTreeMap;
+
+use model::{Error, Result};
+
+use super::BLOCK;
+use super::xattrs::split_prefix;
+use crate::layout::{XATTR_WORD, XattrEntry};
+
+/// The most prefixes that are chosen.
+const MOST: usize = 16;
+
+/// The most that can be asked for: a bit of their number says that it is one.
+const ASKED_MOST: usize = XattrEntry::LONG_PREFIX as usize;
+
+/// The most bytes of the table, so that the superblock's block has room for it.
+const TABLE_MAX: usize = 2048;
+
+/// The longest prefix behind a short one.
+const INFIX_MAX: usize = u8::MAX as usize - 1;
+
+/// A long prefix: that of a short one by its number, with more behind it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Prefix {
+    base: u8,
+    infix: Vec<u8>,
+}
+
+/// The long prefixes of an image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Prefixes(Vec<Prefix>);
+
+/// Names that take as many bytes with as without some of their end: the number of the short prefix, what is
+/// behind it, and the bytes of the value beyond a word.
+pub(super) type Names<'a> = BTreeMap<(u8, &'a [u8], u8), u64>;
+
+impl Prefixes {
+    /// Takes those that are asked for.
+    ///
+    /// # Errors
+    /// `Invalid` for what is no beginning of a name, `Limit` for too many.
+    pub(super) fn asked(names: &[String]) -> Result<Self> {
+        let prefixes = names.iter().map(|name| {
+            let split = split_prefix(name.as_bytes());
+            match split.filter(|(_, infix)| (1..=INFIX_MAX).contains(&infix.len())) {
+                Some((base, infix)) => Ok(Prefix {
+                    base,
+                    infix: infix.to_vec(),
+                }),
+                None => Err(Error::invalid(format!(
+                    "`{name}`: a long prefix begins with user., trusted. or security. and has at most \
+                     {INFIX_MAX} bytes more"
+                ))),
+            }
+        });
+        let mut prefixes = prefixes.collect::<Result<Vec<_>>>()?;
+        prefixes.sort();
+        prefixes.dedup();
+        let all = Self(prefixes);
+        match all.0.len() <= ASKED_MOST && all.table().len() <= TABLE_MAX {
+            true => Ok(all),
+            false => Err(Error::limit(format!(
+                "{} long prefixes: at most {ASKED_MOST}, in {TABLE_MAX} bytes",
+                all.0.len()
+            ))),
+        }
+    }
+
+    /// Chooses those that make the image smaller by a block at least; none if there are no such.
+    pub(super) fn chosen(mut names: Names<'_>) -> Self {
+        let (mut all, mut saved) = (Self::default(), 0);
+        while all.0.len() < MOST {
+            let Some((prefix, gain)) = best(&names) else {
+                break;
+            };
+            let cost = prefix.row().len() as u64;
+            if gain <= 2 * cost || all.table().len() as u64 + cost > TABLE_MAX as u64 {
+                break;
+            }
+            names.retain(|&(base, name, _), _| !prefix.begins(base, name));
+            saved += gain - cost;
+            all.0.push(prefix);
+        }
+        match saved >= BLOCK {
+            true => all,
+            false => Self::default(),
+        }
+    }
+
+    /// Tells how a name is stored: the number of its prefix, and the rest.
+    pub(super) fn shorten<'a>(&self, base: u8, name: &'a [u8]) -> (u8, &'a [u8]) {
+        let known = self.0.iter().zip(0..);
+        let fitting = known.filter(|(prefix, _)| prefix.begins(base, name));
+        let longest = fitting.max_by_key(|(prefix, _)| prefix.infix.len());
+        longest.map_or((base, name), |(prefix, number): (_, u8)| {
+            let rest = name.get(prefix.infix.len()..).unwrap_or_default();
+            (XattrEntry::LONG_PREFIX | number, rest)
+        })
+    }
+
+    /// Tells how many there are.
+    pub(super) fn count(&self) -> u8 {
+        self.0.len() as u8
+    }
+
+    /// Makes the table; empty if there are none.
+    pub(super) fn table(&self) -> Vec<u8> {
+        self.0.iter().flat_map(Prefix::row).collect()
+    }
+}
+
+impl Prefix {
+    fn begins(&self, base: u8, name: &[u8]) -> bool {
+        self.base == base && name.starts_with(&self.infix)
+    }
+
+    /// Makes its row of the table.
+    fn row(&self) -> Vec<u8> {
+        let mut row = (self.infix.len() as u16 + 1).to_le_bytes().to_vec();
+        row.push(self.base);
+        row.extend_from_slice(&self.infix);
+        row.resize(row.len().next_multiple_of(XATTR_WORD as usize), 0);
+        row
+    }
+}
+
+/// Finds the prefix that saves most, and how many bytes: whole names, and what of them ends with a dot.
+fn best(names: &Names<'_>) -> Option<(Prefix, u64)> {
+    let mut gains: BTreeMap<(u8, &[u8]), u64> = BTreeMap::new();
+    for (&(base, name, beyond), &count) in names {
+        let dots = name.iter().enumerate().filter(|(_, byte)| **byte == b'.');
+        let ends = dots.map(|(at, _)| at + 1).chain([name.len()]);
+        let len = |name: usize| (name + usize::from(beyond)).next_multiple_of(XATTR_WORD as usize);
+        let mut last = 0;
+        for end in ends.filter(|end| (1..=INFIX_MAX).contains(end)) {
+            if end == last {
+                continue;
+            }
+            last = end;
+            let gain = (len(name.len()) - len(name.len() - end)) as u64 * count;
+            let known = gains.entry((base, name.get(..end)?)).or_default();
+            *known = known.saturating_add(gain);
+        }
+    }
+    let best = gains.into_iter().max_by_key(|&(_, gain)| gain);
+    best.map(|((base, infix), gain)| {
+        let infix = infix.to_vec();
+        (Prefix { base, infix }, gain)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pays_is_chosen() {
+        let overlay: &[u8] = b"overlay.metacopy";
+        let mut names = Names::new();
+        names.insert((4, overlay, 0), 1000);
+        names.insert((4, b"overlay.redirect", 1), 900);
+        names.insert((1, b"rare.name", 2), 3);
+        names.insert((2, b"", 0), 5000);
+        let chosen = Prefixes::chosen(names.clone());
+        assert_eq!(chosen.shorten(4, overlay), (0x80, &b""[..]));
+        assert_eq!(chosen.shorten(4, b"overlay.redirect"), (0x81, &b""[..]));
+        assert_eq!(chosen.shorten(1, b"rare.name"), (1, &b"rare.name"[..]));
+        assert_eq!(chosen.shorten(1, overlay), (1, overlay));
+        assert_eq!(chosen.table()[..8], *b"\x11\0\x04overl");
+        assert_eq!(chosen.table().len(), 40);
+        names.values_mut().for_each(|count| *count /= 100);
+        assert_eq!(Prefixes::chosen(names), Prefixes::default());
+    }
+
+    #[test]
+    fn what_is_asked_for_is_taken() {
+        let asked = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            Prefixes::asked(&names)
+        };
+        let prefixes = asked(&["user.my.", "user.my.own.", "security.selinux", "user.my."]);
+        let prefixes = prefixes.unwrap();
+        assert_eq!(prefixes.count(), 3);
+        assert_eq!(prefixes.shorten(1, b"my.own.x"), (0x81, &b"x"[..]));
+        assert_eq!(prefixes.shorten(1, b"my.x"), (0x80, &b"x"[..]));
+        assert_eq!(prefixes.shorten(6, b"selinux"), (0x82, &b""[..]));
+        for wrong in ["", "user.", "btrfs.x", "system.posix_acl_access"] {
+            assert!(asked(&[wrong]).is_err(), "{wrong}");
+        }
+        assert!(asked(&[&format!("user.{}", "n".repeat(255))]).is_err());
+        let many: Vec<_> = (0..129).map(|n| format!("user.{n}")).collect();
+        assert!(Prefixes::asked(&many).is_err());
+    }
+}
