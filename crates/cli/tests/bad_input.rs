@@ -291,9 +291,19 @@ fn a_mount_survives_its_image_being_cut() {
     if !is_root() {
         return;
     }
+    let ways = ["--fuse", "--kernel"];
+    for way in ways
+        .into_iter()
+        .take(1 + usize::from(support::kernel_serves()))
+    {
+        survives_being_cut(way);
+    }
+}
+
+fn survives_being_cut(way: &str) {
     let work = scratch();
     let image = image(work.path());
-    let mounted = support::Mounted::new(&image, &work.path().join("mnt"), &[]);
+    let mounted = support::Mounted::new(&image, &work.path().join("mnt"), &[way]);
     fs::File::options()
         .write(true)
         .open(&image)

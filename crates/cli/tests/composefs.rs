@@ -116,12 +116,25 @@ fn fill_store(dump: &[u8], tree: &Path, store: &Path) -> usize {
     count
 }
 
+/// Tells the type of the mount on a directory.
+fn kind(dir: &Path) -> Option<String> {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").expect("a table");
+    let point = format!(" {} ", dir.to_str().expect("UTF-8"));
+    let line = table.lines().rfind(|line| line.contains(&point))?;
+    let words = line.split_once(" - ").expect("a separator").1;
+    words.split(' ').next().map(str::to_owned)
+}
+
 #[test]
 fn trees_with_a_store_equal_the_manifests() {
     let Some(shared) = vectors() else { return };
     if !is_root() {
         return;
     }
+    let ways = match support::kernel_overlays() {
+        true => &["--fuse", "--kernel"][..],
+        false => &["--fuse"],
+    };
     let work = scratch();
     let trees: HashMap<&str, PathBuf> = TREES
         .iter()
@@ -148,10 +161,15 @@ fn trees_with_a_store_equal_the_manifests() {
         compare(&shared, &options, &vector.manifest, &to);
         std::fs::remove_dir_all(&to).expect("the tree is removed");
 
-        let objects = ["--objects", store.to_str().expect("UTF-8")];
-        let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &objects);
-        compare(&shared, &options, &vector.manifest, &mounted.0);
-        drop(mounted);
+        let store_path = store.to_str().expect("UTF-8");
+        for way in ways.iter().copied() {
+            let words = ["--objects", store_path, way];
+            let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &words);
+            if way == "--kernel" {
+                assert_eq!(kind(&mounted.0).as_deref(), Some("overlay"));
+            }
+            compare(&shared, &options, &vector.manifest, &mounted.0);
+        }
         std::fs::remove_dir_all(&store).expect("the store is removed");
     }
 }

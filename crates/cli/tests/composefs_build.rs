@@ -223,6 +223,26 @@ fn objects_that_are_not_what_the_image_names_are_refused() {
     let mounted = Mounted::new(&path("image"), &path("mnt"), &verified);
     assert!(fs::read(mounted.0.join("bad")).is_err());
     assert!(fs::read(mounted.0.join("good")).is_ok());
+    drop(mounted);
+
+    if !support::kernel_overlays() {
+        return;
+    }
+    let kernel = [objects[0], objects[1], "--kernel"];
+    let mounted = Mounted::new(&path("image"), &path("mnt"), &kernel);
+    assert!(fs::read(mounted.0.join("bad")).unwrap() == other);
+    drop(mounted);
+    let mount = || words("mount").chain(["--kernel", "--verify"].map(PathBuf::from));
+    let refused = told(try_run(mount().chain([path("mnt")])));
+    assert!(refused.contains(name), "{refused}");
+    assert_eq!(fs::read_dir(path("mnt")).unwrap().count(), 0);
+    fs::write(&object, &bad).unwrap();
+    run(mount().chain([path("mnt")]));
+    let again = told(try_run(mount().chain([path("mnt")])));
+    assert!(again.contains("already mounted"), "{again}");
+    assert!(fs::read(path("mnt/bad")).unwrap() == bad);
+    run([PathBuf::from("umount"), path("mnt")]);
+    assert_eq!(fs::read_dir(path("mnt")).unwrap().count(), 0);
 }
 
 /// A mount of the kernel's.

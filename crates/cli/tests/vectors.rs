@@ -141,7 +141,22 @@ fn mounted_trees_equal_the_manifests() {
     }
     let work = scratch();
     for vector in all_vectors(&shared, work.path()) {
-        let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &vector.more());
+        let more = [vec!["--fuse"], vector.more()].concat();
+        let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &more);
+        compare(&shared, &vector.options(), &vector.manifest, &mounted.0);
+    }
+}
+
+#[test]
+fn trees_mounted_through_the_kernel_equal_the_manifests() {
+    let Some(shared) = vectors() else { return };
+    if !is_root() || !support::kernel_serves() {
+        return;
+    }
+    let work = scratch();
+    for vector in all_vectors(&shared, work.path()) {
+        let more = [vec!["--kernel"], vector.more()].concat();
+        let mounted = Mounted::new(&vector.image, &work.path().join("mnt"), &more);
         compare(&shared, &vector.options(), &vector.manifest, &mounted.0);
     }
 }
@@ -194,7 +209,8 @@ fn the_kernel_shows_the_same() {
                 continue;
             };
             let mnt = work.path().join("mnt");
-            let ours = Mounted::new(&vector.image, &mnt, &vector.more());
+            let more = [vec!["--fuse"], vector.more()].concat();
+            let ours = Mounted::new(&vector.image, &mnt, &more);
             compare(&shared, &[], &kernel.0, &ours.0);
             seen += 1;
         }

@@ -92,7 +92,7 @@ fn read_aheads() -> BTreeSet<String> {
 }
 
 /// Makes the name of the file, which `mount` and `df` show: it says whose it is, and of which image.
-fn name(options: &MountOptions) -> String {
+pub(crate) fn name(options: &MountOptions) -> String {
     let image = options.fsname.rsplit('/').next().unwrap_or_default();
     let clean: String = image.chars().filter(|c| !c.is_control()).collect();
     let mut end = clean.len().min(NAME_MAX);
@@ -109,11 +109,14 @@ pub(crate) fn is_ours(mount: &Mount) -> bool {
         name.is_some_and(|name| name.starts_with(PREFIX.as_bytes()))
     };
     let source = mount.source.as_path();
-    mount.kind == "erofs"
-        && match source.strip_prefix("/dev") {
+    match mount.kind.as_str() {
+        "overlay" => is_named(source),
+        "erofs" => match source.strip_prefix("/dev") {
             Ok(device) => backing_file(device).is_some_and(|file| is_named(&file)),
             Err(_) => source.starts_with("/proc/self/fd") && is_named(source),
-        }
+        },
+        _ => false,
+    }
 }
 
 /// Tells the file of a loop device.
@@ -163,18 +166,19 @@ fn erofs(source: &str, point: &Path, flags: MountFlags, data: &str) -> rustix::i
 
 /// Makes a loop device that vanishes with the mount.
 fn on_loop(file: &str, point: &Path, flags: MountFlags) -> Result<()> {
-    let device = losetup(&["--direct-io=on", "--show", "-f", "-r", file])?;
+    let device = losetup(&["--direct-io=on", "--show", "-f", "-r"], Path::new(file))?;
     let device = device.trim();
     let mounted = erofs(device, point, flags, "");
     // the kernel waits with that until nobody uses it
-    let freed = losetup(&["-d", device]);
+    let freed = losetup(&["-d"], Path::new(device));
     mounted.map_err(|errno| Error::io("mount failed", errno))?;
     freed.map(drop)
 }
 
-fn losetup(arguments: &[&str]) -> Result<String> {
+/// Runs losetup(8) for a file or a device, and tells what it prints.
+pub(crate) fn losetup(arguments: &[&str], path: &Path) -> Result<String> {
     let mut command = Command::new("losetup");
-    command.args(arguments).stdin(Stdio::null());
+    command.args(arguments).arg(path).stdin(Stdio::null());
     let output = command
         .output()
         .map_err(|error| Error::io("can't run losetup", error))?;

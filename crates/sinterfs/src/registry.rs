@@ -25,6 +25,7 @@ use crate::open::OpenOptions;
 
 pub use asked::Asked;
 pub use dwarfs::FormerRuns;
+pub(crate) use erofs::Store;
 
 /// How sure a format is that an image is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

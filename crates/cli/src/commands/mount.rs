@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-use sinterfs::{Error, MountOptions, Result, Session, Through, daemon};
+use sinterfs::{Error, Kind, MountOptions, Result, Session, Through, daemon};
 
 use super::image::ImageArgs;
 use crate::{size, text};
@@ -23,6 +23,8 @@ Examples:
   sinter mount image.dwarfs /mnt -o allow_other,cachesize=1g
   sinter mount --kernel image.dwarfs /mnt      as root: by the kernel's EROFS, or not at all
   sinter mount --fuse image.dwarfs /mnt        through FUSE, for root too
+  sinter mount --kernel image.cfs /mnt --objects /store
+                                               composefs: by EROFS and overlayfs; nothing is left running
 
 As root, and unless --fuse is given, the kernel's own EROFS shows the image: it knows all names and
 attributes, and asks for content only. What it needs is made when the image is mounted, a second and
@@ -30,6 +32,10 @@ attributes, and asks for content only. What it needs is made when the image is m
 that or anything else would be lost, where the image has more than 4 million files, or where the
 kernel cannot (Linux before 6.12 without loop devices), the mount goes through FUSE and says why.
 `sinter umount` and umount(8) end either kind.
+
+With --kernel and --objects the kernel reads image and objects itself, and compares the objects'
+fs-verity digests where the store's file system keeps them; where it does not, --verify hashes all
+objects before anything is mounted.
 
 Mount options: ro, allow_other, default_permissions, fsname=NAME, subtype=NAME, dev, suid, noexec,
 uid=N, gid=N, umask=MODE, and as other tools name them: offset=N, cachesize=SIZE, workers=N.")]
@@ -86,8 +92,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// Opens and mounts the image.
-fn attach(args: &Args) -> Result<Session> {
+/// Opens and mounts the image; `None` if no process is to serve it.
+fn attach(args: &Args) -> Result<Option<Session>> {
     let (mut image, mut options) = (args.image.options(), MountOptions::default());
     image.verify_objects = args.verify;
     options.threads = args.threads.map_or(0, usize::from);
@@ -95,6 +101,13 @@ fn attach(args: &Args) -> Result<Session> {
     options.catch_signals = true;
     for option in args.options.iter().filter(|option| !option.is_empty()) {
         apply(option, &mut image, &mut options)?;
+    }
+    if args.kernel && image.objects.is_some() {
+        match sinterfs::mount_objects(&args.image.image, &image, &args.directory, &options) {
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == Kind::Corrupt => return Err(error),
+            Err(error) => text::warn(&format!("mounted without overlayfs: {error}")),
+        }
     }
     let opened = sinterfs::open(&args.image.image, &image)?;
     let through = match (args.kernel, args.fuse) {
@@ -113,7 +126,7 @@ fn attach(args: &Args) -> Result<Session> {
             loss.count, loss.what
         ));
     }
-    Ok(mounted.session)
+    Ok(Some(mounted.session))
 }
 
 /// Tells what `mount` and `df` show as the source: the image's full path.
@@ -123,8 +136,10 @@ fn fsname(image: &Path) -> String {
 }
 
 /// Serves until the file system is unmounted or a signal asks to end.
-fn serve(mut session: Session) -> Result<ExitCode> {
-    session.serve()?;
+fn serve(session: Option<Session>) -> Result<ExitCode> {
+    if let Some(mut session) = session {
+        session.serve()?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

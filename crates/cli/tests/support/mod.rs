@@ -167,6 +167,38 @@ impl Drop for KernelMount {
     }
 }
 
+/// Tells whether images can be mounted through the kernel: by root, with EROFS, on a file or a loop device.
+pub fn kernel_serves() -> bool {
+    if !is_root() {
+        return false;
+    }
+    let work = scratch();
+    let (tree, image) = (work.path().join("tree"), work.path().join("image.dwarfs"));
+    std::fs::create_dir(&tree).expect("a directory");
+    build("dwarfs", &tree, &image, &[]);
+    let words = ["mount".as_ref(), "--kernel".as_ref(), image.as_os_str()];
+    let output = try_run(words.into_iter().chain([tree.as_os_str()]));
+    if output.status.success() {
+        run([OsStr::new("umount"), tree.as_os_str()]);
+        return true;
+    }
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    skip(&format!("no mounts through the kernel: {why}"));
+    false
+}
+
+/// Tells whether the kernel mounts composefs images itself: by EROFS and data-only layers, from Linux 6.6 on.
+pub fn kernel_overlays() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split('.').map(|word| word.parse().unwrap_or(0));
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < (6, 6) {
+        skip("overlayfs has no data-only layers before Linux 6.6");
+        return false;
+    }
+    kernel_mounts("erofs") && kernel_mounts("overlay")
+}
+
 /// Tells whether the kernel can mount images of a format from a file.
 pub fn kernel_mounts(format: &str) -> bool {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();

@@ -92,6 +92,13 @@ impl Composefs {
         Ok((inode, redirect(&xattrs).map(|path| Object { path, digest })))
     }
 
+    /// Tells the path of the object that holds a file's content, and the digest that the image names; `None`
+    /// for a file that has its own.
+    pub fn object_of(&self, ino: Ino) -> Result<Option<(Vec<u8>, Option<VerityDigest>)>> {
+        let (_, object) = self.object(ino)?;
+        Ok(object.map(|object| (object.path, object.digest)))
+    }
+
     /// Opens an object, and makes sure that it is what the image names.
     fn open(&self, inode: &Inode, object: &Object) -> Result<Arc<dyn ReadAt>> {
         let opened = self.objects.open(&object.path)?;

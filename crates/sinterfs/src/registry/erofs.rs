@@ -157,7 +157,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
 }
 
 /// A directory of composefs' objects.
-struct Store(PathBuf);
+pub(crate) struct Store(pub(crate) PathBuf);
 
 impl Objects for Store {
     fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>> {

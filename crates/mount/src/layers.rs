@@ -1,0 +1,117 @@
+//! Mounts an image of metadata and a directory of content as one tree, by EROFS and overlayfs: no process
+//! serves it.
+//!
+//! In: the image's file and the directory. Out: a mount. **Invariant:** only overlayfs is in the tree; it
+//! alone holds the mount of EROFS, so that unmounting ends both, and a failure leaves nothing.
+//!
+//! Source: "Documentation/filesystems/overlayfs.rst" of Linux, "Data-only lower layers", "fs-verity support".
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use model::{Error, Result};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, move_mount,
+};
+
+use crate::attach::mount_point;
+use crate::kernel::{losetup, name};
+use crate::options::MountOptions;
+
+/// What is mounted.
+#[derive(Debug, Clone, Copy)]
+pub struct Layers<'a> {
+    /// An EROFS image whose files overlayfs is told where to find.
+    pub metadata: &'a Path,
+    /// The directory of their content.
+    pub content: &'a Path,
+    /// Whether content without the fs-verity digest that the image names is an error.
+    pub verity: bool,
+}
+
+/// Mounts layers on a directory.
+///
+/// Of the options those count that say what is allowed in the mount, and its name. `Io` where the kernel
+/// cannot do it; nothing is mounted then. Needs Linux 6.6.
+pub fn mount_layers(layers: &Layers<'_>, dir: &Path, options: &MountOptions) -> Result<()> {
+    let point = mount_point(dir, &options.subtype)?;
+    let content = rustix::fs::open(
+        layers.content,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    );
+    let content = content
+        .map_err(|errno| Error::io("can't open the directory", errno).path(layers.content))?;
+    let metadata = erofs(layers.metadata)?;
+    let tree = overlay(&metadata, &content, layers.verity, options)
+        .map_err(|errno| Error::io("overlayfs does not mount it", errno))?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    move_mount(&tree, "", CWD, &point, flags)
+        .map_err(|errno| Error::io("can't mount there", errno).path(dir))
+}
+
+/// Tells what a mount does not allow.
+fn attributes(options: &MountOptions) -> MountAttrFlags {
+    let mut flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
+    flags.set(MountAttrFlags::MOUNT_ATTR_NODEV, !options.dev);
+    flags.set(MountAttrFlags::MOUNT_ATTR_NOSUID, !options.suid);
+    flags.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, !options.exec);
+    flags
+}
+
+fn overlay(
+    metadata: &OwnedFd,
+    content: &OwnedFd,
+    verity: bool,
+    options: &MountOptions,
+) -> rustix::io::Result<OwnedFd> {
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let set = |key: &str, value: &str| fsconfig_set_string(&context, key, value);
+    let path = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd());
+    set("source", &name(options))?;
+    set("metacopy", "on")?;
+    set("redirect_dir", "on")?;
+    if verity {
+        set("verity", "require")?;
+    }
+    // two colons: what is behind them is never listed
+    set(
+        "lowerdir",
+        &format!("{}::{}", path(metadata), path(content)),
+    )?;
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes(options))
+}
+
+/// Mounts EROFS on an image's file, nowhere in the tree.
+fn erofs(image: &Path) -> Result<OwnedFd> {
+    let file = File::open(image).map_err(|error| Error::io("can't open it", error).path(image))?;
+    let errno = match erofs_on(&format!("/proc/self/fd/{}", file.as_raw_fd())) {
+        Ok(tree) => return Ok(tree),
+        Err(errno) => errno,
+    };
+    if matches!(errno, Errno::NODEV | Errno::PERM | Errno::ACCESS) {
+        return Err(Error::io("the kernel's EROFS can't be used", errno));
+    }
+    let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
+    let device = losetup(&["--show", "-f", "-r", "--"], &full)?;
+    let device = device.trim();
+    let tree = erofs_on(device);
+    // it vanishes with the mount
+    let freed = losetup(&["-d"], Path::new(device));
+    let tree = tree.map_err(|errno| Error::io("EROFS does not mount it", errno).path(image))?;
+    freed.map(|_| tree)
+}
+
+fn erofs_on(source: &str) -> rustix::io::Result<OwnedFd> {
+    let context = fsopen("erofs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&context, "source", source)?;
+    fsconfig_set_flag(&context, "ro")?;
+    fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}

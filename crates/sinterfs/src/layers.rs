@@ -1,0 +1,108 @@
+//! Mounting a composefs image with its store of objects through overlayfs.
+//!
+//! In: an image's file, the directory of the store. Out: a mount that no process serves.
+//! **Invariant:** what is not trusted is not mounted: either the kernel compares each object's fs-verity digest
+//! when it is opened, or, if it is asked for, all are hashed before.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::erofs::composefs::Composefs;
+use ::erofs::read::Erofs;
+use block::FileSource;
+use model::{Error, FileType, Image, Ino, Result};
+use mount::{Layers, MountOptions};
+use ops::{Step, Visit, walk};
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags};
+
+use crate::open::OpenOptions;
+use crate::registry::Store;
+
+/// Says who compares objects with the digests that the image names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// The kernel, each time an object is opened, by fs-verity.
+    ByKernel,
+    /// We did, before it was mounted.
+    Before,
+    /// Nobody.
+    Not,
+}
+
+/// Mounts a composefs image on a directory, with content from the store that the options name.
+///
+/// `Invalid` for options that overlayfs has nothing for, `Corrupt` for an object that is not what the image
+/// names, `Io` where the kernel cannot do it.
+pub fn mount_objects(
+    image: &Path,
+    open: &OpenOptions,
+    dir: &Path,
+    options: &MountOptions,
+) -> Result<Compared> {
+    let Some(store) = &open.objects else {
+        return Err(Error::invalid("there is no store of objects"));
+    };
+    let replaced = options.uid.is_some() || options.gid.is_some() || options.umask != 0;
+    if replaced || open.offset.is_some_and(|offset| offset != 0) || !open.devices.is_empty() {
+        let what = "overlayfs has no owners, permissions, offsets and devices to be given";
+        return Err(Error::invalid(what));
+    }
+    let source = Arc::new(FileSource::open(image)?);
+    let erofs = Erofs::open(source, &::erofs::read::OpenOptions::default())?;
+    let objects = Arc::new(Store(store.clone()));
+    let tree = Composefs::new(Arc::new(erofs), objects, open.verify_objects);
+    let by_kernel = all_have_verity(&tree, store)?;
+    if open.verify_objects && !by_kernel {
+        hash_all(&tree)?;
+    }
+    let layers = Layers {
+        metadata: image,
+        content: store,
+        verity: by_kernel,
+    };
+    mount::mount_layers(&layers, dir, options)?;
+    Ok(match (by_kernel, open.verify_objects) {
+        (true, _) => Compared::ByKernel,
+        (false, true) => Compared::Before,
+        (false, false) => Compared::Not,
+    })
+}
+
+/// Calls for each file until that says no.
+fn each_file(image: &dyn Image, mut call: impl FnMut(Ino) -> Result<bool>) -> Result<()> {
+    walk(image, image.info().root, &mut |visit| match visit {
+        Visit::Enter(entry) if entry.kind == FileType::File => match call(entry.ino)? {
+            true => Ok(Step::On),
+            false => Ok(Step::Stop),
+        },
+        Visit::Broken(_, error) => Err(error),
+        Visit::Enter(_) | Visit::Leave(_) => Ok(Step::On),
+    })
+}
+
+/// Tells whether the image names a digest for each object, and the store's file system keeps one.
+fn all_have_verity(tree: &Composefs, store: &Path) -> Result<bool> {
+    let (mut all, mut some) = (true, false);
+    each_file(tree, |ino| {
+        if let Some((path, digest)) = tree.object_of(ino)? {
+            let path = store.join(OsStr::from_bytes(&path));
+            let stat = rustix::fs::statx(CWD, &path, AtFlags::empty(), StatxFlags::TYPE);
+            let kept = stat.is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::VERITY));
+            all = kept && digest.is_some();
+            some = true;
+        }
+        Ok(all)
+    })?;
+    Ok(all && some)
+}
+
+/// Reads one byte of each file: its object is hashed for that.
+fn hash_all(tree: &Composefs) -> Result<()> {
+    each_file(tree, |ino| {
+        tree.read_at(ino, 0, &mut [0])
+            .map_err(|error| error.path(format!("inode {}", ino.0)))?;
+        Ok(true)
+    })
+}
