@@ -1,10 +1,10 @@
 //! Divides the memory that a build may take among its stages.
 //!
-//! Enters the bound and what the stages need; leaves how many workers encode, how many segments
-//! wait for them, and how many full blocks stay in memory to be compared with.
+//! Enters the bound and what the stages need; leaves how many workers encode, in how many rooms, how
+//! many segments wait for them, and how many full blocks stay in memory to be compared with.
 //! **Invariant:** the image does not depend on any of it.
 
-use model::{Error, Result};
+use model::{Error, Result, RoomNeeds};
 
 use crate::readahead;
 
@@ -31,8 +31,10 @@ pub(crate) struct Needs {
     pub waiting: u64,
     /// Whether full blocks are compared with.
     pub compared: bool,
-    /// Bytes that encoding a block takes besides it.
+    /// Bytes that encoding a block takes besides it, and what is done in a room.
     pub encoder: u64,
+    /// What encoding a block needs in a room.
+    pub room: Option<RoomNeeds>,
     /// Bytes of content.
     pub content: u64,
     /// Names in the tree.
@@ -46,6 +48,8 @@ pub(crate) struct Budget {
     pub threads: usize,
     /// Threads that encode blocks of their own.
     pub workers: usize,
+    /// Rooms for what takes much memory ([`model::Spare::room`]).
+    pub rooms: usize,
     /// Segments between the segment stage and the image.
     pub in_flight: usize,
     /// Full blocks that stay in memory.
@@ -56,7 +60,8 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// Divides `memory` bytes; by default so many as a worker for each thread is likely to need,
-    /// and as many as one worker needs in any case.
+    /// and as many as one worker needs in any case. A room is as good as a worker: as many threads as
+    /// fill it share what is done in it.
     ///
     /// # Errors
     /// `Invalid` if an explicit bound is below what one worker needs.
@@ -67,7 +72,8 @@ impl Budget {
         let fixed = readahead::BUDGET + needs.cutting + needs.nodes * PER_NODE;
         // a block may be encoded to as many bytes, which wait for the image
         let worker = needs.encoder + block * 2;
-        let least = fixed + worker;
+        let room = needs.room.map_or(0, |room| room.bytes);
+        let least = fixed + room + worker;
         let bound = match memory {
             Some(bound) if bound < least => {
                 return Err(Error::invalid(format!(
@@ -80,11 +86,16 @@ impl Budget {
             Some(bound) => bound,
             None => least.max(BASE + PER_THREAD * threads as u64),
         };
-        let workers = ((bound - fixed) / worker)
-            .min(threads as u64)
-            .min(blocks)
-            .max(1);
-        let rest = bound - fixed - workers * worker;
+        let most = blocks.min(threads as u64);
+        let workers = ((bound - fixed - room) / worker).clamp(1, most);
+        let rest = bound - fixed - room - workers * worker;
+        let filled = needs.room.map_or(1, |room| room.rooms(threads)) as u64;
+        let more_rooms = match room {
+            0 => 0,
+            room => (rest / room).min(filled.min(workers) - 1),
+        };
+        let rooms = 1 + more_rooms;
+        let rest = rest - more_rooms * room;
         let waiting = (rest / (block * 2)).min(needs.waiting).min(blocks);
         let kept = match needs.compared {
             true => ((rest - waiting * block * 2) / block).min(blocks),
@@ -93,9 +104,10 @@ impl Budget {
         Ok(Self {
             threads,
             workers: workers as usize,
+            rooms: rooms as usize,
             in_flight: (workers + waiting) as usize,
             kept: kept as usize,
-            memory: fixed + workers * worker + waiting * block * 2 + kept * block,
+            memory: fixed + rooms * room + workers * worker + waiting * block * 2 + kept * block,
         })
     }
 }
@@ -114,6 +126,7 @@ mod tests {
             waiting: 1,
             compared: true,
             encoder: 300 * MIB,
+            room: None,
             content: 4 << 30,
             nodes: 100_000,
         }
@@ -131,6 +144,29 @@ mod tests {
             assert!(budget(memory).memory <= memory * MIB);
         }
         assert_eq!(Budget::new(needs(), None).unwrap().workers, 2);
+    }
+
+    #[test]
+    fn rooms_are_made_after_workers_and_before_kept_blocks() {
+        let budget = |threads, share, memory: u64| {
+            let needs = Needs {
+                threads,
+                encoder: 0,
+                room: Some(RoomNeeds {
+                    bytes: 300 * MIB,
+                    threads: share,
+                }),
+                ..needs()
+            };
+            let budget = Budget::new(needs, Some(memory * MIB)).unwrap();
+            assert!(budget.memory <= memory * MIB);
+            (budget.workers, budget.rooms)
+        };
+        assert_eq!(budget(2, 4, 3000), (2, 1));
+        assert_eq!(budget(2, 1, 3000), (2, 2));
+        assert_eq!(budget(2, 1, 1200), (2, 1));
+        assert_eq!(budget(2, 1, 900), (1, 1));
+        assert_eq!(budget(8, 4, 9000), (8, 2));
     }
 
     #[test]

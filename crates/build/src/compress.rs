@@ -33,6 +33,7 @@ pub(crate) fn encode(
             return;
         }
     }
+    spare.end();
 }
 
 fn encode_one(

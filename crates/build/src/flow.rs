@@ -1,6 +1,7 @@
 //! The second half of the pipeline, which runs as a whole: read -> segment -> compress -> commit.
 //!
-//! Enters the contents in order; leaves what the segment stage knows. Threads: readers, one that segments, workers that encode, and the caller, who commits.
+//! Enters the contents in order; leaves what the segment stage knows. Threads: readers, one that
+//! segments, workers that encode, and the caller, who commits.
 //! **Invariant:** every wait ends when the other side is gone, so an error anywhere ends all
 //! threads; at most `Budget::in_flight` segments are between segment and commit.
 
@@ -54,7 +55,7 @@ pub(crate) fn store(
     let ahead = Readahead::new();
     let stop = AtomicBool::new(false);
     let (workers, in_flight) = (budget.workers, budget.in_flight);
-    let spare = Spare::new(budget.threads.saturating_sub(workers));
+    let spare = Spare::new(budget.threads.saturating_sub(workers), budget.rooms);
     std::thread::scope(|scope| {
         let (ahead, stop, spare) = (&ahead, &stop, &spare);
         let _ends_with_us = OnDrop(|| {

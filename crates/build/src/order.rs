@@ -1,12 +1,12 @@
 //! Puts the distinct contents into the order in which they are stored.
 //!
-//! Enters contents in path order; leaves a permutation of them, higher priorities first. By similarity, a greedy chain for
-//! each category: after a content comes the one not yet placed that
-//! agrees with it in most places of its sketch; where none agrees, the next one by extension, name
-//! and path. Candidates come from lists
-//! of the contents that share a value in a place, of which at most `LOOKS` are looked at, so the
-//! time grows as n log n; above `IN_MEMORY` contents of a category, runs of so many by extension and
-//! name are ordered one after the other. The category with most bytes comes first. Contents that are already compressed come last, by path.
+//! Enters contents in path order; leaves a permutation of them, higher priorities first. By similarity, a
+//! greedy chain for each category: after a content comes the one not yet placed that agrees with it in
+//! most places of its sketch; where none agrees, the next one by extension, name and path. Candidates
+//! come from lists of the contents that share a value in a place, of which at most `LOOKS` are looked
+//! at, so the time grows as n log n; above `IN_MEMORY` contents of a category, runs of so many by
+//! extension and name are ordered one after the other. The category with most bytes comes first.
+//! Contents that are already compressed come last, by path.
 //! **Invariant:** depends on the tree and the sketches alone; ties go by path.
 
 use std::fmt;

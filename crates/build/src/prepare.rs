@@ -95,6 +95,7 @@ impl Shape {
             waiting: 1,
             compared: true,
             encoder: encoder.memory(most(size)),
+            room: encoder.room(most(size)),
             content,
             nodes: tree.nodes().len() as u64,
         };

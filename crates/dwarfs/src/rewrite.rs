@@ -16,7 +16,7 @@ use std::io::Write;
 
 use block::Bytes;
 use block::codec::Encoding;
-use model::{ContentMap, Error, ImageWriter, Observer, Result, Stage, Summary, Tally, Tree};
+use model::{ContentMap, Error, ImageWriter, Observer, Result, Spare, Stage, Summary, Tally, Tree};
 
 use crate::check::needed_of_blocks;
 use crate::layout::{Compression, MINOR_WRITTEN, SectionType};
@@ -184,13 +184,19 @@ fn put_blocks(
         bytes: u64::from(done.raw_len),
         stored: done.bytes.len() as u64,
     };
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let spare = Spare::new(threads.saturating_sub(needed.len()), recoder.rooms(threads));
     let mut recoded = 0;
     let work = |number| {
-        let done = recoder.block(number, needed.get(number as usize).copied().unwrap_or(0))?;
+        let needed = needed.get(number as usize).copied().unwrap_or(0);
+        let done = recoder.block(number, needed, &spare)?;
         observer.advance(Stage::Compress, tally(&done));
         Ok(done)
     };
-    flow::in_order(count, threads, observer, work, |done: Done| {
+    flow::in_order(count, threads, &spare, observer, work, |done: Done| {
         let told = tally(&done);
         writer.put_section(done.category, done.raw_len, done.bytes)?;
         recoded += u64::from(done.recoded);

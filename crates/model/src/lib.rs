@@ -29,7 +29,7 @@ pub use media::{ByteOrder, Padding, RawImage, Waveform};
 pub use meta::{FileType, Meta, Rdev, Time, Times};
 pub use observer::{Observer, Quiet, Stage, Tally};
 pub use source::{FileContent, Source};
-pub use spare::{Lease, Spare};
+pub use spare::{Lease, Room, RoomNeeds, Spare};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{
     Block, BlockId, Category, ContentMap, Geometry, ImageWriter, Loss, MapExtent, Piece, Segment,

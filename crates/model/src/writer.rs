@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::{Error, Machine, NodeId, RawImage, Result, Spare, Tree, Waveform};
+use crate::{Error, Machine, NodeId, RawImage, Result, RoomNeeds, Spare, Tree, Waveform};
 
 /// Names a block by the `sequence` of the segment it was made from, so it can be used before the
 /// block exists.
@@ -237,8 +237,14 @@ pub trait SegmentEncoder: Send + Sync {
     fn encode(&self, segment: &Segment, spare: &Spare) -> Result<Block>;
 
     /// Tells how many bytes of memory encoding a segment of `len` bytes takes at most, without
-    /// the segment and its stored form.
+    /// the segment, its stored form, and what is done in a room.
     fn memory(&self, len: u32) -> u64;
+
+    /// Tells what encoding a segment of `len` bytes needs in a room ([`Spare::room`]); `None` if it
+    /// takes none.
+    fn room(&self, _len: u32) -> Option<RoomNeeds> {
+        None
+    }
 
     /// Tells how many bytes back in a segment the codec sees repeats.
     fn window(&self) -> u64;

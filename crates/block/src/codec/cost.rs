@@ -4,7 +4,10 @@
 //! of memory are upper bounds for the versions of the libraries that are linked; the tests of
 //! zstd's hold them against the contexts themselves.
 
+use model::RoomNeeds;
+
 use super::Encoding;
+use super::lzma2;
 
 /// The tables of zstd's levels from 1 to 22, as powers of two of 4-byte entries: chain (or tree)
 /// and hash. From zstd's manual of compression parameters for large input.
@@ -46,7 +49,7 @@ const BASE: u64 = 8 << 20;
 
 impl Encoding {
     /// Tells how many bytes of memory encoding a block of `len` bytes takes at most, without the
-    /// block and its encoded form.
+    /// block, its encoded form, and what is done in a room.
     pub fn memory(&self, len: u32) -> u64 {
         let log = u64::from(len).next_power_of_two().trailing_zeros().max(10);
         let power = |bits: u32| 1u64 << bits;
@@ -71,20 +74,28 @@ impl Encoding {
                 let dict = dict.unwrap_or(Self::lzma_dict(level)).min(log);
                 power(dict) * 23 / 2
             }
-            // a word a position and what the groups are dealt in, of what the table covers at a time, and
-            // the tools of a thread for each slice
-            Self::Lzma2 { binary, .. } => {
-                let slice = u64::from(len).min(power(LZMA2_REACH));
-                // a converted copy; what the trial makes of it is gone before the stream is there
-                let trial = u64::from(len) + slice / 16;
-                7 * slice + binary.map_or(0, |_| trial)
-            }
-            Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
+            Self::Lzma2 { .. } | Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
             Self::Brotli { lgwin, .. } => power(lgwin.min(log)) * 16 + u64::from(len) * 3,
             // a run of samples; the best of several streams
             Self::Flac { .. } => 0,
             Self::Ricepp { .. } => u64::from(len) * 2,
         }
+    }
+
+    /// Tells what encoding a block of `len` bytes needs in a room ([`model::Spare::room`]).
+    pub fn room(&self, len: u32) -> Option<RoomNeeds> {
+        let Self::Lzma2 { binary, .. } = *self else {
+            return None;
+        };
+        // a word a position and what the groups are dealt in, of what the table covers at a time, and
+        // the tools of a thread for each slice
+        let covered = u64::from(len).min(1 << LZMA2_REACH);
+        // a converted copy; what the trial makes of it is gone before the stream is there
+        let trial = u64::from(len) + covered / 16;
+        Some(RoomNeeds {
+            bytes: 7 * covered + binary.map_or(0, |_| trial),
+            threads: lzma2::threads(len as usize),
+        })
     }
 
     /// Tells how many bytes back in a block the codec sees repeats.

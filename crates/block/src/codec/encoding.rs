@@ -3,7 +3,8 @@
 //! In: text like `zstd:level=19:long` (the spelling of mkdwarfs' `-C`), then raw bytes. Out: the
 //! codec's own stream.
 //!
-//! **Invariant:** the result depends on the bytes and the options alone; one thread is used, and idle ones where they are given.
+//! **Invariant:** the result depends on the bytes and the options alone, not on the idle
+//! threads that share the work.
 
 use std::fmt;
 use std::ops::RangeInclusive;

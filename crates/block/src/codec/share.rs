@@ -9,10 +9,18 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use model::{Lease, Spare};
 
+/// Who helps.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Helped<'a> {
+    pub(super) spare: &'a Spare,
+    /// The most helpers at a time, since each takes memory.
+    pub(super) helpers: usize,
+}
+
 /// Calls `work` with each part from 0 on, in the caller and in the places of idle threads; each has
 /// tools of its own.
 pub(super) fn share<T, R: Send>(
-    spare: &Spare,
+    helped: Helped<'_>,
     parts: usize,
     tools: &mut T,
     new_tools: impl Fn() -> T + Sync,
@@ -37,13 +45,9 @@ pub(super) fn share<T, R: Send>(
     std::thread::scope(|scope| {
         let mut helpers = Vec::new();
         while let Some(part) = take() {
-            let left = parts - 1 - part;
-            helpers.extend(call(
-                scope,
-                spare,
-                left.saturating_sub(helpers.len()),
-                &help,
-            ));
+            let busy = helpers.iter().filter(|helper| !is_done(helper)).count();
+            let most = helped.helpers.min(parts - 1 - part).saturating_sub(busy);
+            helpers.extend(call(scope, helped.spare, most, &help));
             done.push((part, work(tools, part)));
         }
         for helper in helpers {
@@ -52,6 +56,10 @@ pub(super) fn share<T, R: Send>(
     });
     done.sort_unstable_by_key(|&(part, _)| part);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn is_done<R>(helper: &ScopedJoinHandle<'_, R>) -> bool {
+    helper.is_finished()
 }
 
 /// Starts threads in the places of idle ones, `most` at most.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use block::codec::Encoding;
-use model::{Category, Error, Result, Segment, SegmentEncoder, Spare, Standing};
+use model::{Category, Error, Result, RoomNeeds, Segment, SegmentEncoder, Spare, Standing};
 
 use super::{carry, samples};
 use crate::framing;
@@ -107,15 +107,24 @@ impl<'a> Recoder<'a> {
         })
     }
 
+    /// Tells how many rooms so many threads can fill.
+    pub(super) fn rooms(&self, threads: usize) -> usize {
+        let len = u32::try_from(self.image.block_size()).unwrap_or(u32::MAX);
+        let encodings = self.categories.iter().filter_map(|rule| rule.encoding);
+        let needs = encodings.filter_map(|encoding: Encoding| encoding.room(len));
+        let rooms = needs.map(|needs: RoomNeeds| needs.rooms(threads));
+        rooms.max().unwrap_or(1)
+    }
+
     /// Makes a block of the new image; files need so many bytes of it.
-    pub(super) fn block(&self, number: u32, needed: u64) -> Result<Done> {
+    pub(super) fn block(&self, number: u32, needed: u64, spare: &Spare) -> Result<Done> {
         self.image.with_block(number, |extent, header| {
             if self.image.reader.sha512_256_matches(extent, header)? == Some(false) {
                 return Err(Error::corrupt("SHA-512/256 does not match"));
             }
             let rule = self.rule(number)?;
             let done = match self.encoding(rule, header.compression) {
-                Some(encoding) => self.recode(number, rule, encoding, extent, header),
+                Some(encoding) => self.recode(number, rule, encoding, (extent, header), spare),
                 None => self.copy(number, rule, extent, header),
             }?;
             let len = done.raw_len;
@@ -149,8 +158,8 @@ impl<'a> Recoder<'a> {
         number: u32,
         rule: &Rule,
         encoding: &Encoding,
-        extent: Extent,
-        header: &Header,
+        (extent, header): (Extent, &Header),
+        spare: &Spare,
     ) -> Result<Done> {
         let block_size = self.image.block_size();
         let raw = self.image.reader.decode(extent, header, block_size)?;
@@ -170,7 +179,7 @@ impl<'a> Recoder<'a> {
             standing: Standing::First,
             data: Arc::new(raw),
         };
-        let block = encoder.encode(&segment, &Spare::default())?;
+        let block = encoder.encode(&segment, spare)?;
         let before = extent.len.saturating_sub(header.size());
         let after = (block.bytes.len() as u64).saturating_sub(SECTION_HEADER);
         if self.keep_smaller && after >= before {

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use model::{Error, Kind, Observer, Result};
+use model::{Error, Kind, Observer, Result, Spare};
 
 /// Numbers beyond one for each thread that may wait to be taken, so that no thread waits.
 const SPARE: u32 = 2;
@@ -39,7 +39,7 @@ impl<T> Shared<T> {
     }
 
     /// Begins the next number; `None` if there is nothing more to do.
-    fn begin(&self, count: u32, ahead: u32) -> Option<u32> {
+    fn begin(&self, count: u32, ahead: u32, spare: &Spare) -> Option<u32> {
         let mut state = self.lock();
         loop {
             if state.stopped || state.next >= count {
@@ -50,10 +50,8 @@ impl<T> Shared<T> {
                 state.next = number.saturating_add(1);
                 return Some(number);
             }
-            state = self
-                .room
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            let wait = || self.room.wait(state);
+            state = spare.during(wait).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -91,19 +89,16 @@ impl<T> Drop for Stop<'_, T> {
     }
 }
 
-/// Does the work for the numbers below `count` on so many threads (0: one for each processor) and
-/// gives each result to `take`, in order and on the caller's thread.
+/// Does the work for the numbers below `count` on so many threads (above 0) and gives each result to
+/// `take`, in order and on the caller's thread. Threads that wait are counted in `spare`.
 pub(super) fn in_order<T: Send>(
     count: u32,
     threads: usize,
+    spare: &Spare,
     observer: &dyn Observer,
     work: impl Fn(u32) -> Result<T> + Sync,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    };
     let threads = u32::try_from(threads).unwrap_or(u32::MAX).min(count);
     let ahead = threads.saturating_add(SPARE);
     let shared = Shared {
@@ -121,10 +116,11 @@ pub(super) fn in_order<T: Send>(
         let _stop = Stop(shared);
         for started in 0..threads {
             let body = move || {
-                while let Some(number) = shared.begin(count, ahead) {
+                while let Some(number) = shared.begin(count, ahead, spare) {
                     let result = catch_unwind(AssertUnwindSafe(|| work(number)));
                     shared.end(number, result.unwrap_or_else(|_| Err(panicked())));
                 }
+                spare.end();
             };
             match std::thread::Builder::new().spawn_scoped(scope, body) {
                 Ok(_) => {}
@@ -161,7 +157,7 @@ mod tests {
             std::thread::sleep(Duration::from_micros(u64::from(number * 7919 % 300)));
             Ok(number)
         };
-        in_order(200, 3, &Quiet, work, |number| {
+        in_order(200, 3, &Spare::default(), &Quiet, work, |number| {
             assert!(begun.load(Ordering::SeqCst) <= number + 1 + 3 + SPARE);
             taken.push(number);
             Ok(())
@@ -181,7 +177,7 @@ mod tests {
             9 => panic!("nine"),
             _ => Ok(number),
         };
-        let error = in_order(100, 4, &Quiet, work, |_| Ok(())).unwrap_err();
+        let error = in_order(100, 4, &Spare::default(), &Quiet, work, |_| Ok(())).unwrap_err();
         assert_eq!(error.what(), "five");
         let fails = |number| {
             if number == 3 {
@@ -190,15 +186,24 @@ mod tests {
                 Ok(())
             }
         };
-        assert!(in_order(1000, 2, &Quiet, Ok, fails).is_err());
+        assert!(in_order(1000, 2, &Spare::default(), &Quiet, Ok, fails).is_err());
         let error = in_order(
             1,
             2,
+            &Spare::default(),
             &Quiet,
             |_| -> Result<u8> { panic!("boom") },
             |_| Ok(()),
         );
         assert!(error.unwrap_err().what().contains("panicked"));
-        in_order(0, 2, &Quiet, |_| Ok(()), |()| Err(Error::limit("x"))).unwrap();
+        in_order(
+            0,
+            2,
+            &Spare::default(),
+            &Quiet,
+            |_| Ok(()),
+            |()| Err(Error::limit("x")),
+        )
+        .unwrap();
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use block::codec::Encoding;
 use model::{
-    Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, Segment,
+    Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, RoomNeeds, Segment,
     SegmentEncoder, Spare, Summary, Tree,
 };
 
@@ -254,6 +254,16 @@ impl SegmentEncoder for BlockEncoder {
         let own = self.by_category.iter().map(|(_, encoding)| encoding);
         let all = own.chain([&self.encoding]);
         all.map(|encoding| encoding.memory(len)).max().unwrap_or(0)
+    }
+
+    fn room(&self, len: u32) -> Option<RoomNeeds> {
+        let own = self.by_category.iter().map(|(_, encoding)| encoding);
+        let all = own.chain([&self.encoding]);
+        let needs = all.filter_map(|encoding| encoding.room(len));
+        needs.reduce(|one, other| RoomNeeds {
+            bytes: one.bytes.max(other.bytes),
+            threads: one.threads.min(other.threads),
+        })
     }
 
     fn window(&self) -> u64 {

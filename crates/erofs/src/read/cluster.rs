@@ -3,7 +3,8 @@
 //! In: a cluster and a range of its content. Out: these bytes, from the cache or decoded.
 //!
 //! **Invariant:** a cluster of a file that is read whole is decoded straight into the reader's memory;
-//! only those that are read in part, and directories, are kept. Stored and decoded lengths are within the format's bounds.
+//! only those that are read in part, and directories, are kept. Stored and decoded lengths are within
+//! the format's bounds.
 
 use block::cache::Opened;
 use block::codec::unit::UnitCodec;

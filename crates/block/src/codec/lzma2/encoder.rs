@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use model::{Error, Result, Spare};
 
 use crate::codec::Bcj;
-use crate::codec::share::share;
+use crate::codec::share::{Helped, share};
 
 use super::bcj;
 use super::container;
@@ -23,6 +23,18 @@ const OVERLAP: usize = 4;
 /// Bytes that are coded without the probabilities of what is before them: so much of a block is a
 /// thread's share.
 const SLICE: usize = 8 << 20;
+
+/// Slices for each of the threads that share a block, so that none waits long for the last slice.
+const SLICES_PER_THREAD: usize = 2;
+
+/// The longest table that a thread keeps for its next block; longer ones are little work beside what
+/// they are used for.
+const KEPT: usize = 4 << 20;
+
+/// Tells how many threads share a block of so many bytes well.
+pub(in super::super) fn threads(len: usize) -> usize {
+    (len / SLICE / SLICES_PER_THREAD).max(1)
+}
 
 /// Says how to encode.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +59,7 @@ impl Options {
 }
 
 thread_local! {
-    /// Tables are dear to make, so each thread keeps its own.
+    /// Small tables are dear to make for what they are used for, so each thread keeps its own.
     static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new(MAX_COVER, SLICE));
 }
 
@@ -65,6 +77,7 @@ pub(in super::super) fn encode(
             block.len()
         )));
     }
+    let _room = spare.room();
     match trial::best(block, candidates)? {
         Some((bcj, converted)) => Ok(stream(block, &converted, options, Some(bcj), spare)),
         None => Ok(stream(block, block, options, None, spare)),
@@ -104,7 +117,10 @@ pub(super) fn stream(
         reach: dict.bytes(),
     };
     let mut out = container::start(dict, bcj.map(bcj::id));
-    ENCODER.with_borrow_mut(|encoder| encoder.encode(converted, settings, spare, &mut out));
+    ENCODER.with_borrow_mut(|encoder| {
+        encoder.encode(converted, settings, spare, &mut out);
+        encoder.table.shrink(KEPT);
+    });
     container::finish(&mut out, block);
     out.shrink_to_fit();
     out
@@ -145,11 +161,14 @@ impl Encoder {
             let base = position.saturating_sub(self.cover / OVERLAP);
             let end = block.len().min(base + self.cover);
             let (depth, reach) = (settings.effort.depth, settings.reach as usize);
-            self.table.fill(&block[base..end], depth, reach, spare);
-            let (table, slice) = (&self.table, self.slice);
+            let slice = self.slice;
+            let helpers = (end - base).div_ceil(slice) - 1;
+            let helped = Helped { spare, helpers };
+            self.table.fill(&block[base..end], depth, reach, helped);
+            let table = &self.table;
             let count = (end - position).div_ceil(slice);
             let chunks = share(
-                spare,
+                helped,
                 count,
                 &mut self.slices,
                 SliceEncoder::new,
@@ -168,10 +187,15 @@ impl Encoder {
             position = end;
         }
     }
+
     /// Encodes as much of a block as there is room for.
     fn fill(&mut self, block: &[u8], settings: Settings<'_>, room: usize) -> (usize, Vec<u8>) {
         let (depth, reach) = (settings.effort.depth, settings.reach as usize);
-        self.table.fill(block, depth, reach, &Spare::default());
+        let helped = Helped {
+            spare: &Spare::default(),
+            helpers: 0,
+        };
+        self.table.fill(block, depth, reach, helped);
         let slice = Slice {
             block,
             begin: 0,

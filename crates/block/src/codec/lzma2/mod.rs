@@ -4,7 +4,8 @@
 //!
 //! **Invariants:** the result depends on the block and the options alone. Besides the block and the
 //! stream, 5 bytes for each byte of the block (6 at worst; for 64 MiB of it at most) and some 8 MiB are
-//! held; a thread keeps them for its next block, and each thread that shares the block has some 7 MiB. A trial of branch converters takes three blocks more.
+//! held, and each thread that shares the block has some 7 MiB; all in a room ([`::model::Spare::room`]). A
+//! trial of branch converters takes three blocks more.
 
 mod bcj;
 mod chunk;
@@ -30,7 +31,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub(super) use encoder::{Options, encode, fill};
+pub(super) use encoder::{Options, encode, fill, threads};
 
 /// Tells whether a branch converter changes anything in a block.
 pub(super) fn changes(bcj: super::Bcj, block: &[u8]) -> bool {

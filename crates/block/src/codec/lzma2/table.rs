@@ -1,4 +1,4 @@
-//! The match table: for each position of some bytes the nearest earlier position with the longest match.
+//! The match table: for each position in a block, the nearest earlier one with the longest match.
 //!
 //! In: bytes. Out: a word for each position: 26 bits of an earlier position and 6 bits of length.
 //!
@@ -11,9 +11,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::Spare;
-
-use crate::codec::share::share;
+use crate::codec::share::{Helped, share};
 
 use super::groups::Groups;
 use super::refine::{Refiner, Suffix};
@@ -96,8 +94,8 @@ impl MatchTable {
     }
 
     /// Fills the table with matches of up to `depth` bytes (at most [`MAX_DEPTH`]) over at most
-    /// `reach` bytes. The bytes has at most [`MAX_COVER`] bytes.
-    pub(super) fn fill(&mut self, bytes: &[u8], depth: usize, reach: usize, spare: &Spare) {
+    /// `reach` bytes. There are at most [`MAX_COVER`] bytes.
+    pub(super) fn fill(&mut self, bytes: &[u8], depth: usize, reach: usize, helped: Helped<'_>) {
         let bytes = &bytes[..bytes.len().min(MAX_COVER)];
         let depth = depth.clamp(2, MAX_DEPTH);
         self.links.clear();
@@ -119,9 +117,22 @@ impl MatchTable {
                 reach,
             };
             let count = round.len();
-            share(spare, count, &mut self.tools, Tools::new, |tools, index| {
-                tools.group(filling, round.start + index);
-            });
+            share(
+                helped,
+                count,
+                &mut self.tools,
+                Tools::new,
+                |tools, index| {
+                    tools.group(filling, round.start + index);
+                },
+            );
+        }
+    }
+
+    /// Gives the room of more than `most` positions back.
+    pub(super) fn shrink(&mut self, most: usize) {
+        if self.links.capacity() > most {
+            self.links = Vec::new();
         }
     }
 
