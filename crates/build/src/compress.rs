@@ -22,7 +22,7 @@ pub(crate) fn encode(
 ) {
     while let Ok(segment) = spare.during(|| segments.recv()) {
         if stop.load(Ordering::Relaxed) {
-            return;
+            return encoder.abandon();
         }
         let result = threads::guard("compress", || {
             encode_one(encoder, &segment, spare, observer)
@@ -30,7 +30,7 @@ pub(crate) fn encode(
         let failed = result.is_err();
         drop(segment);
         if blocks.send(result).is_err() || failed {
-            return;
+            return encoder.abandon();
         }
     }
     spare.end();

@@ -21,6 +21,8 @@ use crate::scratch::Scratch;
 pub(crate) struct Retention {
     /// How many stay in memory.
     pub kept: usize,
+    /// How many bytes they have together there.
+    pub room: u64,
     /// How many can be compared with at all; the rest is forgotten.
     pub lookback: usize,
     /// Where those go that are neither.
@@ -41,6 +43,7 @@ pub(crate) struct Past {
     blocks: Vec<Body>,
     /// Full blocks in memory and in the scratch file, oldest first.
     full: VecDeque<u32>,
+    full_bytes: u64,
     stowed: VecDeque<u32>,
     file: Option<File>,
     file_end: u64,
@@ -67,6 +70,7 @@ impl Past {
             retention,
             blocks: Vec::new(),
             full: VecDeque::new(),
+            full_bytes: 0,
             stowed: VecDeque::new(),
             file: None,
             file_end: 0,
@@ -104,15 +108,30 @@ impl Past {
             return Err(Error::invalid("a block was closed twice"));
         };
         let bytes = Arc::new(bytes);
-        self.blocks[block as usize] = Body::Full(Arc::clone(&bytes));
+        self.fill(block, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// Takes a block that is full already and tells its number.
+    pub fn keep(&mut self, bytes: &Arc<Vec<u8>>) -> Result<u32> {
+        let block = self.blocks.len() as u32;
+        self.blocks.push(Body::Forgotten);
+        self.fill(block, bytes)?;
+        Ok(block)
+    }
+
+    fn fill(&mut self, block: u32, bytes: &Arc<Vec<u8>>) -> Result<()> {
+        self.blocks[block as usize] = Body::Full(Arc::clone(bytes));
         self.full.push_back(block);
-        while self.full.len() > self.retention.kept.min(self.retention.lookback) {
+        self.full_bytes += bytes.len() as u64;
+        let Retention { kept, lookback, .. } = self.retention;
+        while self.full.len() > kept.min(lookback) || self.full_bytes > self.retention.room {
             let Some(oldest) = self.full.pop_front() else {
                 break;
             };
             self.stow(oldest)?;
         }
-        Ok(bytes)
+        Ok(())
     }
 
     /// Moves a full block from memory to the scratch file.
@@ -121,6 +140,7 @@ impl Past {
         let Body::Full(bytes) = body else {
             return Ok(());
         };
+        self.full_bytes -= bytes.len() as u64;
         if self.full.len() >= self.retention.lookback {
             return Ok(());
         }
@@ -299,6 +319,7 @@ mod tests {
         for kept in [0, 1] {
             let mut past = Past::new(Retention {
                 kept,
+                room: u64::MAX,
                 lookback: 10,
                 scratch: scratch.clone(),
             });
@@ -337,6 +358,7 @@ mod tests {
     fn what_is_too_far_back_is_forgotten() {
         let mut past = Past::new(Retention {
             kept: 1,
+            room: u64::MAX,
             lookback: 2,
             scratch: Scratch::new(std::env::temp_dir()),
         });

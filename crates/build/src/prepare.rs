@@ -11,7 +11,7 @@ use crate::budget::{Budget, Needs};
 use crate::classify::Categorizers;
 use crate::past::Retention;
 use crate::scratch::Scratch;
-use crate::segment::{Cut, per_file, solid};
+use crate::segment::{Cut, per_file, repeats, solid};
 use crate::{Options, Order};
 
 /// Bytes of units that wait for each worker, so that it does not: many where they are small.
@@ -44,6 +44,7 @@ impl Shape {
             Geometry::PerFile { tails, unit, .. } => match tails {
                 Tails::Alone => 0,
                 Tails::Small => u64::from(unit),
+                Tails::SmallBelow(most) => u64::from(most),
                 Tails::Shared | Tails::Below(_) => u64::MAX,
             },
             _ => u64::MAX,
@@ -74,7 +75,11 @@ impl Shape {
     /// Tells how far anchors are apart, for so many bytes of content; `None` if nobody looks for
     /// repeats.
     pub fn spacing(self, content: u64) -> Option<Spacing> {
-        matches!(self.geometry, Geometry::Solid { .. }).then(|| Spacing::for_content(content))
+        let is_wanted = match self.geometry {
+            Geometry::PerFile { repeats, .. } => repeats.is_some(),
+            _ => true,
+        };
+        is_wanted.then(|| Spacing::for_content(content))
     }
 
     /// Decides how content is cut and how much memory each stage gets.
@@ -99,17 +104,44 @@ impl Shape {
             content,
             nodes: tree.nodes().len() as u64,
         };
+        let retention = |kept, room| Retention {
+            kept,
+            room,
+            lookback: options
+                .lookback
+                .map_or(usize::MAX, |blocks| blocks as usize),
+            scratch: Scratch::new(options.scratch.clone()),
+        };
         match self.geometry {
-            Geometry::PerFile { unit, tails, holes } => {
+            Geometry::PerFile {
+                unit,
+                tails,
+                holes,
+                repeats,
+            } => {
                 let per_worker = u64::from((WAITING / unit.max(1)).clamp(4, 256));
+                let table = repeats.map_or(0, |_| Anchors::memory(content));
                 let needs = Needs {
-                    cutting: u64::from(unit) * per_file::OPEN_UNITS as u64,
+                    cutting: u64::from(unit) * per_file::OPEN_UNITS as u64 + table,
                     waiting: per_worker * threads as u64,
-                    compared: false,
+                    compared: repeats.is_some(),
                     ..needs(unit)
                 };
-                let cut = per_file::Cut { unit, tails, holes };
-                Ok((Cut::PerFile(cut), Budget::new(needs, options.memory)?))
+                let budget = Budget::new(needs, options.memory)?;
+                let search = |shortest| repeats::Search {
+                    shortest,
+                    unit,
+                    codec_window: encoder.window(),
+                    total: content,
+                    retention: retention(usize::MAX, u64::from(unit) * budget.kept as u64),
+                };
+                let cut = per_file::Cut {
+                    unit,
+                    tails,
+                    holes,
+                    repeats: repeats.map(search),
+                };
+                Ok((Cut::PerFile(cut), budget))
             }
             Geometry::Solid { block_size } => {
                 let open = u64::from(most(block_size)) * solid::OPEN_BLOCKS as u64;
@@ -118,16 +150,11 @@ impl Shape {
                     ..needs(block_size)
                 };
                 let budget = Budget::new(needs, options.memory)?;
-                let lookback = options.lookback;
                 let cut = solid::Cut {
                     block_size,
                     codec_window: encoder.window(),
                     total: content,
-                    retention: Retention {
-                        kept: budget.kept,
-                        lookback: lookback.map_or(usize::MAX, |blocks| blocks as usize),
-                        scratch: Scratch::new(options.scratch.clone()),
-                    },
+                    retention: retention(budget.kept, u64::MAX),
                 };
                 Ok((Cut::Solid(cut), budget))
             }

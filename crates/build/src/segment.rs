@@ -6,6 +6,7 @@
 //! depends on the contents and their order alone.
 
 pub(crate) mod per_file;
+pub(crate) mod repeats;
 pub(crate) mod solid;
 
 use model::{Category, Error, MapExtent, Result, Segment};
@@ -60,7 +61,7 @@ pub(crate) enum Cut {
 /// Cuts content; `emit` takes each segment.
 pub(crate) enum Segmenter<E> {
     Solid(Box<Solid<E>>),
-    PerFile(PerFile<E>),
+    PerFile(Box<PerFile<E>>),
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
@@ -68,7 +69,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     pub fn new(cut: Cut, emit: E) -> Result<Self> {
         Ok(match cut {
             Cut::Solid(cut) => Self::Solid(Box::new(Solid::new(cut, emit)?)),
-            Cut::PerFile(cut) => Self::PerFile(PerFile::new(cut, emit)?),
+            Cut::PerFile(cut) => Self::PerFile(Box::new(PerFile::new(cut, emit)?)),
         })
     }
 
@@ -76,7 +77,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     pub fn data(&mut self, bytes: &[u8], anchors: &[Anchor], category: Category) -> Result<()> {
         match self {
             Self::Solid(solid) => solid.data(bytes, anchors, category),
-            Self::PerFile(per_file) => per_file.data(bytes, category),
+            Self::PerFile(per_file) => per_file.data(bytes, anchors, category),
         }
     }
 

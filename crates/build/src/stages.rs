@@ -37,6 +37,7 @@ pub fn segment(contents: &[&[u8]]) -> Result<u64> {
         total,
         retention: Retention {
             kept: 64,
+            room: u64::MAX,
             lookback: 64,
             scratch: Scratch::new(std::env::temp_dir()),
         },

@@ -51,6 +51,7 @@ impl ImageWriter for Nothing {
             unit: self.unit,
             tails: Tails::Small,
             holes: false,
+            repeats: None,
         }
     }
 

@@ -12,16 +12,22 @@ use sinterfs_build::{Options, Order, Priorities, Report, build};
 use support::{Faults, File, Image, Memory, MemoryWriter, Mock, Part, data, noise, text};
 
 const UNIT: usize = 4 << 10;
-const TAILS: [Tails; 4] = [
+const TAILS: [Tails; 5] = [
     Tails::Alone,
     Tails::Small,
     Tails::Shared,
     Tails::Below(UNIT as u32 / 3),
+    Tails::SmallBelow(UNIT as u32 / 3),
 ];
 
 fn geometry(tails: Tails, holes: bool) -> Geometry {
     let unit = UNIT as u32;
-    Geometry::PerFile { unit, tails, holes }
+    Geometry::PerFile {
+        unit,
+        tails,
+        holes,
+        repeats: None,
+    }
 }
 
 fn options(threads: usize) -> Options {
@@ -49,7 +55,10 @@ struct Use {
 
 /// Checks everything that a writer may rely on.
 fn check(image: &Image, geometry: Geometry) {
-    let Geometry::PerFile { unit, tails, holes } = geometry else {
+    let Geometry::PerFile {
+        unit, tails, holes, ..
+    } = geometry
+    else {
         panic!("not per file")
     };
     let mut uses: BTreeMap<u32, Use> = BTreeMap::new();
@@ -109,6 +118,7 @@ fn check_list(
                         Tails::Small => has_units,
                         Tails::Shared => false,
                         Tails::Below(most) => len >= most,
+                        Tails::SmallBelow(most) => has_units || len >= most,
                     };
                 if alone {
                     assert_eq!(offset, 0);
@@ -535,7 +545,7 @@ mod random {
             duplicates: bool,
         ) {
             // units of a few bytes make blocks by the ten thousand
-            let geometry = Geometry::PerFile { unit: unit.max(40), tails, holes };
+            let geometry = Geometry::PerFile { unit: unit.max(40), tails, holes, repeats: None };
             let source = Mock::new(files);
             let mut dumps = Vec::new();
             for threads in [1, 3] {

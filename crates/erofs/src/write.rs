@@ -4,6 +4,7 @@
 //! **Invariant:** the image depends on what is put and on the options alone, not on the number of
 //! threads. Format: `docs/formats/erofs.md`.
 
+mod around;
 mod chunks;
 mod clusters;
 mod compression;
@@ -16,6 +17,7 @@ pub(crate) mod inodes;
 mod metadata;
 mod options;
 mod out;
+mod parts;
 pub(crate) mod places;
 mod prefixes;
 mod repeats;
@@ -26,7 +28,7 @@ mod writer;
 pub(crate) mod xattrs;
 
 pub use compression::Compression;
-pub use options::{DeviceName, Label, Uuid, WriteOptions};
+pub use options::{DeviceName, Extended, Label, Uuid, WriteOptions};
 pub use writer::ErofsWriter;
 
 /// Bytes of a block of the file system, as a power of two.

@@ -111,6 +111,8 @@ pub enum Geometry {
         tails: Tails,
         /// Whether units of zeros are holes; else holes are data.
         holes: bool,
+        /// The shortest repeat that segments tell of; `None` if nobody wants to know.
+        repeats: Option<u32>,
     },
 }
 
@@ -125,6 +127,9 @@ pub enum Tails {
     Shared,
     /// Into a fragment if it has fewer bytes than these, else into a block of its own.
     Below(u32),
+    /// Into a fragment if it has fewer bytes than these and the file has no whole unit, else into a
+    /// block of its own.
+    SmallBelow(u32),
 }
 
 impl Tails {
@@ -135,6 +140,7 @@ impl Tails {
             Self::Small => !has_units,
             Self::Shared => true,
             Self::Below(most) => len < u64::from(most),
+            Self::SmallBelow(most) => !has_units && len < u64::from(most),
         }
     }
 }
@@ -164,6 +170,22 @@ pub struct Segment {
     pub standing: Standing,
     /// The bytes; shared, because the segment stage still matches against them.
     pub data: Arc<Vec<u8>>,
+    /// Which of the bytes stand in front, too, where the geometry asks for it; in order, none over
+    /// another.
+    pub repeats: Vec<Repeat>,
+}
+
+/// Bytes of a segment that stand in one before it, too, or before them in the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeat {
+    /// Where they begin.
+    pub start: u32,
+    /// Their number, above zero.
+    pub len: u32,
+    /// The segment that has them already.
+    pub block: BlockId,
+    /// Where they begin in it.
+    pub offset: u32,
 }
 
 /// The stored form of one whole segment, ready for the image.
@@ -231,9 +253,10 @@ impl Block {
 
 /// Turns segments into stored blocks; called from many threads at once, in any order.
 pub trait SegmentEncoder: Send + Sync {
-    /// Encodes one segment; the result depends on the segment alone. A format whose stored unit
-    /// is smaller than a segment (clusters of a fixed encoded size) cuts it further in here. What
-    /// takes long may be shared with the threads that have nothing to do.
+    /// Encodes one segment; the result depends on the segment alone, and on those that its repeats are
+    /// in: segments are begun in sequence, so that one may wait for those before it. A format whose
+    /// stored unit is smaller than a segment (clusters of a fixed encoded size) cuts it further in
+    /// here. What takes long may be shared with the threads that have nothing to do.
     fn encode(&self, segment: &Segment, spare: &Spare) -> Result<Block>;
 
     /// Tells how many bytes of memory encoding a segment of `len` bytes takes at most, without
@@ -248,6 +271,9 @@ pub trait SegmentEncoder: Send + Sync {
 
     /// Tells how many bytes back in a segment the codec sees repeats.
     fn window(&self) -> u64;
+
+    /// Says that segments which were cut will not be encoded: whoever waits for one has to fail.
+    fn abandon(&self) {}
 }
 
 /// A range of a file in decoded terms; the writer finds the stored bytes when it finishes.
@@ -430,6 +456,7 @@ mod tests {
             fragment: false,
             standing: Standing::First,
             data: Arc::new(vec![1; 300]),
+            repeats: Vec::new(),
         };
         let block = Block::new(&segment, vec![2; 9]).unwrap();
         assert_eq!(

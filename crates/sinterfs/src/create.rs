@@ -78,6 +78,7 @@ pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
         (volume.uuid.is_some(), Asked::Uuid),
         (volume.label.is_some(), Asked::Label),
         (volume.target_kernel.is_some(), Asked::TargetKernel),
+        (volume.extended.is_some(), Asked::Extended),
         (composefs.digest_store.is_some(), Asked::DigestStore),
         (
             composefs.min_version.is_some() || composefs.max_version.is_some(),

@@ -178,6 +178,8 @@ pub struct VolumeOptions {
     pub label: Option<String>,
     /// The oldest version of Linux that is to mount it.
     pub target_kernel: Option<String>,
+    /// What more the format can do, in its words.
+    pub extended: Option<String>,
 }
 
 /// What a format can do with an opened image besides reading it.

@@ -5,15 +5,20 @@
 //! of its category. A fragment becomes a segment between two contents, when the next end does not
 //! fit: with several open ones and the best fit fragments were fuller, but what is alike was torn
 //! apart (docs/pipeline.md).
-//! Units of zeros, read or skipped, are holes where the format has them. No part of a content is
-//! looked for in what was stored before: only whole contents are shared (see `dedupe`).
+//! Units of zeros, read or skipped, are holes where the format has them. What stood in front of a
+//! segment is told with it where the format asks for it (see `repeats`); it is stored all the same
+//! unless the encoder decides otherwise.
 //! **Invariant:** see `Geometry::PerFile`; the segments of a content have consecutive numbers.
 //! Memory: 16 bytes a unit of data, one unit, and one fragment for each category.
 
 use std::sync::Arc;
 
-use model::{BlockId, Category, Error, Machine, MapExtent, Result, Segment, Standing, Tails};
+use model::{
+    BlockId, Category, Error, Machine, MapExtent, Repeat, Result, Segment, Standing, Tails,
+};
 
+use crate::anchors::Anchor;
+use crate::segment::repeats::{Repeats, Search};
 use crate::segment::{List, Segmented};
 
 /// The most units that are held in memory: the open fragment of each category, and the unit that is
@@ -21,7 +26,7 @@ use crate::segment::{List, Segmented};
 pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
 
 /// How content is cut.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Cut {
     /// Bytes of a unit.
     pub unit: u32,
@@ -29,6 +34,8 @@ pub(crate) struct Cut {
     pub tails: Tails,
     /// Whether units of zeros are holes.
     pub holes: bool,
+    /// How repeats are looked for, if they are.
+    pub repeats: Option<Search>,
 }
 
 /// Cuts content; `emit` takes each segment.
@@ -37,8 +44,9 @@ pub(crate) struct PerFile<E> {
     tails: Tails,
     holes: bool,
     emit: E,
-    /// A unit of zeros, for holes that are data.
-    zeros: Option<Arc<Vec<u8>>>,
+    repeats: Option<Repeats>,
+    /// A unit of zeros, for holes that are data, and its first segment.
+    zeros: Option<(Arc<Vec<u8>>, BlockId)>,
     /// The open fragments, one of a category at most.
     open: Vec<Fragment>,
     result: Segmented,
@@ -56,6 +64,8 @@ struct Current {
     has_hole: bool,
     /// Bytes of a unit that is not whole yet.
     rest: Vec<u8>,
+    /// The anchors in `rest`.
+    anchors: Vec<Anchor>,
     /// What the first bytes of `rest` are that are no hole.
     category: Option<Category>,
 }
@@ -64,6 +74,7 @@ struct Current {
 struct Fragment {
     category: Category,
     bytes: Vec<u8>,
+    anchors: Vec<Anchor>,
     /// The extents that lie in it, which learn its number.
     extents: Vec<usize>,
 }
@@ -79,6 +90,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             tails: cut.tails,
             holes: cut.holes,
             emit,
+            repeats: cut.repeats.map(Repeats::new),
             zeros: None,
             open: Vec::new(),
             result: Segmented::default(),
@@ -86,13 +98,22 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         })
     }
 
-    /// Takes the next bytes of the current content.
-    pub fn data(&mut self, mut bytes: &[u8], category: Category) -> Result<()> {
+    /// Takes the next bytes of the current content, and where their anchors are.
+    pub fn data(&mut self, bytes: &[u8], mut anchors: &[Anchor], category: Category) -> Result<()> {
         self.content.size += bytes.len() as u64;
-        while !bytes.is_empty() {
+        let mut done = 0;
+        while done < bytes.len() {
             let filled = self.content.rest.len();
-            let (part, after) = bytes.split_at(bytes.len().min(self.unit - filled));
-            bytes = after;
+            let end = bytes.len().min(done + self.unit - filled);
+            let part = &bytes[done..end];
+            let count = anchors.partition_point(|anchor| anchor.end as usize <= end);
+            let (within, after) = anchors.split_at(count);
+            let moved = |anchor: &Anchor| Anchor {
+                end: (anchor.end as usize - done + filled) as u32,
+                ..*anchor
+            };
+            self.content.anchors.extend(within.iter().map(moved));
+            (done, anchors) = (end, after);
             if part.len() == self.unit {
                 self.whole(category, part)?;
                 continue;
@@ -133,6 +154,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     /// Ends the current content and starts the next.
     pub fn end(&mut self) -> Result<()> {
         let mut rest = std::mem::take(&mut self.content.rest);
+        let mut anchors = std::mem::take(&mut self.content.anchors);
         let category = self.content.category.unwrap_or_default();
         if !rest.is_empty() {
             let shared = self.tails.shares(rest.len() as u64, self.content.has_units);
@@ -140,10 +162,10 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 self.skip(rest.len() as u64);
             } else if !shared {
                 rest.shrink_to_fit();
-                self.store(category, Arc::new(rest))?;
+                self.store(category, Arc::new(rest), &anchors)?;
                 rest = Vec::new();
             } else {
-                self.share(category, &rest)?;
+                self.share(category, &rest, &anchors)?;
             }
         }
         self.result.lists.push(List {
@@ -151,9 +173,11 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             size: self.content.size,
         });
         rest.clear();
+        anchors.clear();
         self.content = Current {
             first_extent: self.result.extents.len(),
             rest,
+            anchors,
             ..Current::default()
         };
         Ok(())
@@ -195,8 +219,12 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     /// Stores a whole unit.
     fn whole(&mut self, category: Category, bytes: &[u8]) -> Result<()> {
         self.content.has_units = true;
+        let mut anchors = std::mem::take(&mut self.content.anchors);
         if !is_zero(bytes) {
-            return self.store(category, Arc::new(bytes.to_vec()));
+            self.store(category, Arc::new(bytes.to_vec()), &anchors)?;
+            anchors.clear();
+            self.content.anchors = anchors;
+            return Ok(());
         }
         if self.holes {
             self.skip(bytes.len() as u64);
@@ -207,14 +235,39 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
 
     /// Stores a unit of zeros; all of these are the same bytes in memory.
     fn zeros(&mut self) -> Result<()> {
-        let unit = self.unit;
-        let zeros = self.zeros.get_or_insert_with(|| Arc::new(vec![0; unit]));
-        let zeros = Arc::clone(zeros);
-        self.store(Category::Default, zeros)
+        let next = BlockId(self.result.segments);
+        let (zeros, first) = match &self.zeros {
+            Some((zeros, first)) => (Arc::clone(zeros), *first),
+            None => (Arc::new(vec![0; self.unit]), next),
+        };
+        self.zeros = Some((Arc::clone(&zeros), first));
+        let mut repeats = self.repeats(&zeros, &[])?;
+        if self.repeats.is_some() && first != next {
+            repeats.push(Repeat {
+                start: 0,
+                len: zeros.len() as u32,
+                block: first,
+                offset: 0,
+            });
+        }
+        self.emit(Category::Default, zeros, repeats)
     }
 
     /// Makes a segment of bytes of the current content.
-    fn store(&mut self, category: Category, data: Arc<Vec<u8>>) -> Result<()> {
+    fn store(&mut self, category: Category, data: Arc<Vec<u8>>, anchors: &[Anchor]) -> Result<()> {
+        let repeats = self.repeats(&data, anchors)?;
+        self.emit(category, data, repeats)
+    }
+
+    /// Tells what of the next segment stood in front, if anybody wants to know.
+    fn repeats(&mut self, data: &Arc<Vec<u8>>, anchors: &[Anchor]) -> Result<Vec<Repeat>> {
+        match &mut self.repeats {
+            Some(search) => search.find(data, anchors),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn emit(&mut self, category: Category, data: Arc<Vec<u8>>, repeats: Vec<Repeat>) -> Result<()> {
         let sequence = self.result.number()?;
         let is_first = self.result.extents.len() == self.content.first_extent;
         let standing = match self.content.has_hole {
@@ -233,6 +286,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             fragment: false,
             standing,
             data,
+            repeats,
         })
     }
 
@@ -248,7 +302,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     }
 
     /// Puts the end of the current content into the fragment of its category.
-    fn share(&mut self, category: Category, bytes: &[u8]) -> Result<()> {
+    fn share(&mut self, category: Category, bytes: &[u8], anchors: &[Anchor]) -> Result<()> {
         let of_category = |open: &Fragment| open.category == category;
         if let Some(index) = self.open.iter().position(of_category)
             && self.open[index].bytes.len() + bytes.len() > self.unit
@@ -261,6 +315,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 self.open.push(Fragment {
                     category,
                     bytes: Vec::new(),
+                    anchors: Vec::new(),
                     extents: Vec::new(),
                 });
                 self.open.len() - 1
@@ -269,6 +324,11 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         let fragment = &mut self.open[index];
         let offset = fragment.bytes.len() as u32;
         fragment.bytes.extend_from_slice(bytes);
+        let moved = |anchor: &Anchor| Anchor {
+            end: anchor.end + offset,
+            ..*anchor
+        };
+        fragment.anchors.extend(anchors.iter().map(moved));
         fragment.extents.push(self.result.extents.len());
         let full = fragment.bytes.len() == self.unit;
         self.result.extents.push(MapExtent::Data {
@@ -289,12 +349,15 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 *block = BlockId(sequence);
             }
         }
+        let data = Arc::new(fragment.bytes);
+        let repeats = self.repeats(&data, &fragment.anchors)?;
         (self.emit)(Segment {
             sequence,
             category: fragment.category,
             fragment: true,
             standing: Standing::First,
-            data: Arc::new(fragment.bytes),
+            data,
+            repeats,
         })
     }
 }

@@ -311,6 +311,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             fragment: false,
             standing: Standing::First,
             data,
+            repeats: Vec::new(),
         })
     }
 
@@ -398,6 +399,7 @@ mod tests {
             total,
             retention: Retention {
                 kept: 2,
+                room: u64::MAX,
                 lookback: 0,
                 scratch: Scratch::new(std::env::temp_dir()),
             },
@@ -445,6 +447,7 @@ mod tests {
             total,
             retention: Retention {
                 kept: 2,
+                room: u64::MAX,
                 lookback: 8,
                 scratch: Scratch::new(std::env::temp_dir()),
             },

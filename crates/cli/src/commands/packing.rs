@@ -139,6 +139,11 @@ struct Volume {
     #[arg(long, value_name = "NAME", conflicts_with = "no_xattrs")]
     xattr_prefix: Vec<String>,
 
+    /// What more the image may have, as mkfs.erofs' -E: dedupe (files refer to what earlier ones have in
+    /// common with them; from Linux 6.1 on).
+    #[arg(short = 'E', long, value_name = "OPTION,..")]
+    extended: Option<String>,
+
     /// The UUID of the volume (default: one that is made of its content).
     #[arg(long, value_name = "UUID")]
     uuid: Option<String>,
@@ -283,6 +288,7 @@ impl Packing {
             uuid: self.volume.uuid,
             label: self.volume.label,
             target_kernel: self.volume.target_kernel,
+            extended: self.volume.extended,
         };
         request.composefs = ComposefsOptions {
             digest_store: self.composefs.digest_store,

@@ -1,5 +1,6 @@
 //! What tests of EROFS images share: who judges them, and what their superblocks say.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -39,4 +40,17 @@ pub fn needs(image: &[u8]) -> (u32, u16) {
     let [low, high] = [word(80), word(82)].map(|[a, b]| a | b << 8);
     let [a, b] = word(84);
     (low | high << 16, (a | b << 8) as u16)
+}
+
+/// Extracts an image by fsck.erofs, if it is there, and compares that with the source.
+pub fn compare_extracted(shared: &Path, source: &Path, image: &Path, to: &Path) {
+    let Some(fsck) = fsck() else { return };
+    let mut command = Command::new(fsck);
+    command
+        .arg(format!("--extract={}", to.display()))
+        .arg(image);
+    let output = command.output().expect("fsck.erofs");
+    assert!(output.status.success(), "{output:?}");
+    compare(shared, &["--no-xattrs"], source, to);
+    fs::remove_dir_all(to).expect("what was extracted");
 }

@@ -178,6 +178,7 @@ impl<'a> Recoder<'a> {
             fragment: false,
             standing: Standing::First,
             data: Arc::new(raw),
+            repeats: Vec::new(),
         };
         let block = encoder.encode(&segment, spare)?;
         let before = extent.len.saturating_sub(header.size());

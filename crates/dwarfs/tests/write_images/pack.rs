@@ -53,6 +53,7 @@ impl Filler {
                 fragment: false,
                 standing: Standing::First,
                 data,
+                repeats: Vec::new(),
             });
         }
     }

@@ -23,6 +23,7 @@ fn segment(sequence: u32, len: usize) -> Segment {
         fragment: false,
         standing: Standing::First,
         data: Arc::new(vec![7; len]),
+        repeats: Vec::new(),
     }
 }
 

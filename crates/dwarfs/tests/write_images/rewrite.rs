@@ -40,6 +40,7 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
             fragment: false,
             standing: Standing::First,
             data,
+            repeats: Vec::new(),
         };
         writer
             .put(encoder.encode(&segment, &model::Spare::default()).unwrap())

@@ -8,6 +8,7 @@ use model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
+use super::parts::Part;
 use super::{BLOCK, BLOCK_BITS};
 use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
 
@@ -37,6 +38,8 @@ struct Head {
     block: u32,
     blocks: u16,
     kind: ClusterType,
+    /// Whether there is more content in it.
+    partial: bool,
 }
 
 /// What the index of a logical cluster tells.
@@ -84,8 +87,24 @@ impl Clusters {
                 block,
                 blocks,
                 kind,
+                partial: false,
             },
         )
+    }
+
+    /// Adds content that is the first part of what is stored in blocks.
+    pub(super) fn push_part(&mut self, part: &Part, block: u64) -> Result<()> {
+        self.push(part.whole, block, part.stored)?;
+        self.size -= u64::from(part.whole - part.raw);
+        if let Some(head) = self.heads.last_mut() {
+            head.partial = part.is_partial();
+        }
+        Ok(())
+    }
+
+    /// Tells whether clusters are referred to of which there is more.
+    pub(super) fn has_parts(&self) -> bool {
+        self.heads.iter().any(|head| head.partial)
     }
 
     /// Adds the end of the content, which is in the packed inode.
@@ -100,6 +119,7 @@ impl Clusters {
                 block,
                 blocks: 0,
                 kind: ClusterType::Head1,
+                partial: false,
             },
         )
     }
@@ -163,6 +183,7 @@ impl Clusters {
             block: 0,
             blocks: 0,
             kind: ClusterType::Plain,
+            partial: false,
         })
     }
 
@@ -200,16 +221,24 @@ impl Clusters {
         let mut bytes = vec![0; MapHeader::FULL_PADDING as usize];
         for index in self.indexes() {
             let distances = |back: u16, forth: u16| u32::from(back) | u32::from(forth) << 16;
-            let (kind, offset, block) = match index {
-                Index::Head { offset, head } => (head.kind, offset, head.block),
-                Index::Behind { back, forth } => (ClusterType::NonHead, 0, distances(back, forth)),
+            let non_head = ClusterType::NonHead.bits();
+            let (advise, offset, block) = match index {
+                Index::Head { offset, head } => {
+                    let partial = if head.partial {
+                        ClusterIndex::PARTIAL
+                    } else {
+                        0
+                    };
+                    (head.kind.bits() | partial, offset, head.block)
+                }
+                Index::Behind { back, forth } => (non_head, 0, distances(back, forth)),
                 Index::Blocks { blocks, forth } => {
                     let back = blocks | ClusterIndex::BLOCK_COUNT;
-                    (ClusterType::NonHead, 0, distances(back, forth))
+                    (non_head, 0, distances(back, forth))
                 }
             };
             let raw = ClusterIndex {
-                advise: U16::new(kind.bits()),
+                advise: U16::new(advise),
                 offset: U16::new(offset),
                 block: U32::new(block),
             };

@@ -13,6 +13,7 @@ use super::chunks::{Chunks, Pieces};
 use super::clusters::Clusters;
 use super::extents::Extent;
 use super::options::Form;
+use super::parts::Part;
 use super::units::{Placed, Units};
 use crate::layout::compressed::MapHeader;
 use crate::read::Algorithm;
@@ -55,7 +56,7 @@ impl Units {
             Form::Extents => false,
             Form::Clusters => extents.iter().all(|extent| match *extent {
                 MapExtent::Data { block, len, .. } => {
-                    !self.is_shared(len, extents.len()) && self.pieces(block.0).is_empty()
+                    !self.is_shared(len, extents.len()) && self.is_as_it_is(block.0)
                 }
                 MapExtent::Hole { .. } => false,
             }),
@@ -90,6 +91,14 @@ impl Units {
         pieces.chunks()
     }
 
+    /// Tells whether a unit was not cut.
+    fn is_as_it_is(&self, block: u32) -> bool {
+        match &self.parts {
+            Some(parts) => parts.get(block).is_some_and(|encoded| encoded.is_flat),
+            None => self.pieces(block).is_empty(),
+        }
+    }
+
     /// Lays out the packed inode and tells its content; `None` if there are no fragments.
     pub(super) fn pack(&mut self, map: &ContentMap) -> Result<Option<Content<'static>>> {
         let lists = (0..map.list_count()).map(|list| map.list(list));
@@ -112,7 +121,7 @@ impl Units {
             size += match self.form {
                 Form::Clusters => self.unit_clusters(block, &placed, &mut clusters)?,
                 Form::Plain | Form::Chunks | Form::Extents => {
-                    extents.push(self.extent(size, &placed));
+                    self.unit_extents(block, &placed, size, &mut extents)?;
                     u64::from(placed.raw)
                 }
             };
@@ -207,6 +216,9 @@ impl Units {
 
     /// Adds the clusters of one unit, and tells the bytes of content that they have.
     fn unit_clusters(&self, block: u32, placed: &Placed, to: &mut Clusters) -> Result<u64> {
+        if let Some(parts) = &self.parts {
+            return self.unit_parts(&parts.get(block).ok_or_else(wrong)?.parts, to);
+        }
         let pieces = self.pieces(block);
         let (mut number, mut len) = (placed.start / BLOCK, 0);
         for piece in pieces {
@@ -228,6 +240,20 @@ impl Units {
         Ok(len + u64::from(end))
     }
 
+    /// Adds the parts of one unit, and tells the bytes of content that they have.
+    fn unit_parts(&self, parts: &[Part], to: &mut Clusters) -> Result<u64> {
+        for part in parts {
+            let number = self.place_of(part)? / BLOCK;
+            to.push_part(part, number)?;
+        }
+        Ok(parts.last().map_or(0, |part| u64::from(part.end())))
+    }
+
+    /// Tells where a part is stored.
+    fn place_of(&self, part: &Part) -> Result<u64> {
+        Ok(self.placed(part.unit)?.start + u64::from(part.at))
+    }
+
     fn extents(&self, extents: &[MapExtent]) -> Result<Vec<Extent>> {
         let (mut found, mut logical) = (Vec::with_capacity(extents.len()), 0);
         for extent in extents {
@@ -237,6 +263,7 @@ impl Units {
                     start: 0,
                     stored: 0,
                     format: 0,
+                    partial: false,
                 }),
                 MapExtent::Data { .. } => {
                     let (block, placed) = self.whole(extent)?;
@@ -256,6 +283,20 @@ impl Units {
         logical: u64,
         found: &mut Vec<Extent>,
     ) -> Result<()> {
+        if let Some(parts) = &self.parts {
+            for part in parts.get(block).ok_or_else(wrong)?.parts.iter() {
+                let whole = Placed {
+                    start: self.place_of(part)?,
+                    stored: part.stored,
+                    raw: part.whole,
+                };
+                found.push(Extent {
+                    partial: part.is_partial(),
+                    ..self.extent(logical + u64::from(part.start), &whole)
+                });
+            }
+            return Ok(());
+        }
         let end = self.end(block)?.len() as u32;
         if end < placed.raw {
             let body = Placed {
@@ -285,6 +326,7 @@ impl Units {
             start: placed.start,
             stored: placed.stored.min(placed.raw),
             format: self.algorithm.filter(|_| !is_raw).map_or(0, format),
+            partial: false,
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Extent {
     pub(super) stored: u32,
     /// The algorithm's number plus one; 0 if not compressed.
     pub(super) format: u32,
+    /// Whether there is more content in what is stored.
+    pub(super) partial: bool,
 }
 
 /// Tells the bytes from an inode's end on, which lies at a multiple of 4, to the end of the map of
@@ -59,7 +61,13 @@ pub(super) fn write(size: u64, extents: &[Extent], to: &mut Vec<u8>) {
             true => U32::new((value >> 32) as u32),
         };
         let mut raw = ExtentRecord::new_zeroed();
-        raw.stored = U32::new(extent.stored | extent.format << ExtentRecord::FORMAT_SHIFT);
+        let partial = if extent.partial {
+            ExtentRecord::PARTIAL
+        } else {
+            0
+        };
+        raw.stored =
+            U32::new(extent.stored | partial | extent.format << ExtentRecord::FORMAT_SHIFT);
         raw.start = word(extent.start, false);
         raw.start_high = word(extent.start, true);
         raw.logical = word(extent.logical, false);

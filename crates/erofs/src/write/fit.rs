@@ -66,7 +66,7 @@ fn piece(raw: usize, stored: usize) -> Piece {
 
 /// The search for how much content fills a cluster, which begins where the last one ended.
 #[derive(Debug, Default)]
-struct Search {
+pub(super) struct Search {
     /// Bytes of content for 256 stored ones of the last cluster; 0 if there is none.
     ratio: usize,
 }
@@ -79,7 +79,7 @@ struct Trial {
 
 impl Search {
     /// Finds how much of `rest` fills at most `room` bytes, and encodes it; nothing if nothing does.
-    fn next(
+    pub(super) fn next(
         &mut self,
         compression: &Compression,
         rest: &[u8],

@@ -18,6 +18,9 @@ const UNIT_MIN: u32 = 1 << 20;
 /// The longest one, a bound on memory.
 pub(super) const UNIT_MAX: u32 = 4 << 20;
 
+/// The shortest repeat that is referred to where clusters need no whole blocks.
+const REPEAT_MIN: u32 = 1 << 10;
+
 /// Ends of files that are shorter than this share units, and those that are shorter than a cluster.
 const SHARED_MIN: u32 = 128 << 10;
 
@@ -38,6 +41,8 @@ pub struct WriteOptions {
     pub chunk_size: Option<u32>,
     /// The name of the device of its own that all content is on; `None` means the image itself.
     pub device: Option<DeviceName>,
+    /// What more the image may have.
+    pub extended: Extended,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
     /// Long prefixes of names of extended attributes; none means that those are chosen that pay.
@@ -59,6 +64,7 @@ impl Default for WriteOptions {
             holes: true,
             chunk_size: None,
             device: None,
+            extended: Extended::default(),
             xattrs: true,
             xattr_prefixes: Vec::new(),
             made: None,
@@ -81,10 +87,20 @@ impl WriteOptions {
         self.check_chunks()?;
         self.check_device()?;
         self.given_prefixes()?;
-        let Some(algorithm) = self.compression.algorithm() else {
-            return Ok(());
-        };
         let kernel = self.kernel;
+        if self.extended.dedupe && !kernel.knows_fragments() {
+            return Err(Error::unsupported(format!(
+                "dedupe: Linux {kernel} does not read parts of clusters, 6.1 and newer do"
+            )));
+        }
+        let Some(algorithm) = self.compression.algorithm() else {
+            return match self.extended.dedupe {
+                true => Err(Error::invalid(
+                    "dedupe: files can refer to parts of each other only where they are compressed",
+                )),
+                false => Ok(()),
+            };
+        };
         let first = Kernel::first_with(algorithm);
         if kernel < first {
             let all = Algorithm::ALL.into_iter();
@@ -169,6 +185,8 @@ impl WriteOptions {
         match self.form() {
             // nothing tells how content without holes was cut
             Form::Plain if !self.kernel.knows_extents() => UNIT_MIN,
+            // a reference ends with its unit
+            Form::Extents | Form::Clusters if self.extended.dedupe => UNIT_MAX,
             Form::Plain | Form::Extents => self.block_size,
             Form::Chunks => self.chunk_size.unwrap_or(self.block_size),
             Form::Clusters => self.block_size.saturating_mul(16).clamp(UNIT_MIN, UNIT_MAX),
@@ -180,10 +198,21 @@ impl WriteOptions {
         self.holes && (self.kernel.knows_extents() || self.form() == Form::Chunks)
     }
 
+    /// Tells the shortest repeat that is looked for, if any is.
+    pub(super) fn repeats(&self) -> Option<u32> {
+        let shortest = match self.form() {
+            // a part of a cluster of one block saves nothing, and all begin in different blocks
+            Form::Clusters => BLOCK as u32,
+            Form::Plain | Form::Chunks | Form::Extents => REPEAT_MIN,
+        };
+        self.extended.dedupe.then_some(shortest)
+    }
+
     /// Tells what becomes of the ends of files.
     pub(super) fn tails(&self) -> Tails {
         match self.form() {
             Form::Plain | Form::Chunks => Tails::Alone,
+            Form::Extents if self.extended.dedupe => Tails::SmallBelow(self.block_size),
             Form::Extents => Tails::Small,
             // longer ends are read faster alone, and what their last clusters waste is little
             Form::Clusters if self.kernel.knows_fragments() => {
@@ -191,6 +220,33 @@ impl WriteOptions {
             }
             Form::Clusters => Tails::Alone,
         }
+    }
+}
+
+/// What an image may have that takes more time, or that not every kernel reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extended {
+    /// Whether files refer to what earlier ones have in common with them.
+    pub dedupe: bool,
+}
+
+impl FromStr for Extended {
+    type Err = Error;
+
+    /// Reads `dedupe`, names with commas between them.
+    fn from_str(text: &str) -> Result<Self> {
+        let mut extended = Self::default();
+        for name in text.split(',') {
+            match name {
+                "dedupe" => extended.dedupe = true,
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "extended option `{name}`: there is dedupe"
+                    )));
+                }
+            }
+        }
+        Ok(extended)
     }
 }
 

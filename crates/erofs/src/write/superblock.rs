@@ -124,6 +124,8 @@ fn described(options: &WriteOptions, facts: &Facts) -> Result<Superblock> {
     }
     if let Some(packed) = facts.packed {
         raw.packed_nid = U64::new(packed);
+    }
+    if facts.packed.is_some() || options.extended.dedupe {
         add(&mut raw.feature_incompat, incompat::FRAGMENTS);
     }
     if facts.chunked {
@@ -209,7 +211,7 @@ fn config(options: &WriteOptions) -> Vec<u8> {
             .config(options.unit(), options.block_size),
         Form::Plain | Form::Chunks | Form::Extents => options
             .compression
-            .config(options.unit(), CLUSTER_MAX as u32),
+            .config(options.block_size, CLUSTER_MAX as u32),
     }
 }
 

@@ -4,10 +4,12 @@
 //! once; memory is 16 bytes for each, 8 for each cluster, and `ENDS_MAX`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::{Block, Error, Piece, Result, Tails};
 
 use super::options::{Form, WriteOptions};
+use super::parts::{Part, Parts};
 use super::{BLOCK, INLINE_MAX};
 use crate::read::Algorithm;
 
@@ -41,6 +43,8 @@ pub(super) struct Units {
     pub(super) algorithm: Option<Algorithm>,
     /// Whether clusters may have several blocks.
     pub(super) big: bool,
+    /// What units became, where they refer to each other.
+    pub(super) parts: Option<Arc<Parts>>,
     /// The clusters of all units that were cut.
     pieces: Vec<Piece>,
     /// The units that were cut, and where their clusters begin in `pieces`.
@@ -68,6 +72,7 @@ impl Units {
             unit: options.unit(),
             algorithm: options.compression.algorithm(),
             big: u64::from(options.block_size) > BLOCK,
+            parts: options.extended.dedupe.then(Arc::default),
             pieces: Vec::new(),
             piece_starts: Vec::new(),
             ends: Vec::new(),
@@ -88,11 +93,22 @@ impl Units {
             )));
         }
         let stored = block.bytes.len();
-        if block.raw_len > self.unit || stored == 0 || !is_whole(block) {
+        let parts = match &self.parts {
+            Some(parts) => Some(parts.get(number).ok_or_else(super::content::wrong)?),
+            None => None,
+        };
+        let is_whole = match &parts {
+            Some(encoded) => encoded.is_flat || has_all(block, &encoded.parts),
+            None => stored > 0 && is_whole(block),
+        };
+        if block.raw_len > self.unit || !is_whole {
             return Err(Error::invalid(format!(
                 "block {number}: {stored} bytes for {}, in an image with units of {}",
                 block.raw_len, self.unit
             )));
+        }
+        if parts.is_some() {
+            return Ok(stored);
         }
         if !block.pieces.is_empty() {
             let start = u32::try_from(self.pieces.len());
@@ -103,7 +119,11 @@ impl Units {
         }
         Ok(match self.tails {
             Tails::Alone if in_row => stored - self.keep_end(number, &block.bytes),
-            Tails::Alone | Tails::Small | Tails::Shared | Tails::Below(_) => stored,
+            Tails::Alone
+            | Tails::Small
+            | Tails::Shared
+            | Tails::Below(_)
+            | Tails::SmallBelow(_) => stored,
         })
     }
 
@@ -173,6 +193,20 @@ impl Units {
         let placed = self.placed.get(block as usize);
         placed.ok_or_else(|| Error::invalid(format!("the map has block {block}, never put")))
     }
+}
+
+/// Tells whether parts are all of a block, and those that are its own all that is stored of it.
+fn has_all(block: &Block, parts: &[Part]) -> bool {
+    let (mut end, mut stored) = (0, 0);
+    let follow = parts.iter().all(|part| {
+        let follows = part.start == end && part.raw > 0;
+        end = part.end();
+        if part.unit == block.sequence && part.at as usize == stored {
+            stored += part.stored as usize;
+        }
+        follows
+    });
+    follow && end >= block.raw_len && stored == block.bytes.len()
 }
 
 /// Tells whether a block's pieces are all of it, what fills it up among them; or, if it has none, whether

@@ -89,16 +89,18 @@ impl ImageWriter for ErofsWriter {
             unit: self.options.unit(),
             tails: self.options.tails(),
             holes: self.options.keeps_holes(),
+            repeats: self.options.repeats(),
         }
     }
 
     fn encoder(&self) -> Arc<dyn SegmentEncoder> {
-        let is_cut = self.options.form() == Form::Clusters;
         Arc::new(UnitEncoder {
             compression: self.options.compression.clone(),
             unit: self.options.unit(),
-            cluster: is_cut.then_some(self.options.block_size),
             digests: self.options.chunk_size.is_some(),
+            size: self.options.block_size,
+            in_blocks: self.options.form() == Form::Clusters,
+            parts: self.units.parts.clone(),
         })
     }
 
@@ -177,6 +179,7 @@ mod tests {
                 fragment: false,
                 standing: Standing::First,
                 data: Arc::new(vec![7; len]),
+                repeats: Vec::new(),
             };
             writer
                 .put(encoder.encode(&segment, &model::Spare::default()).unwrap())

@@ -51,6 +51,8 @@ pub enum Asked {
     Label,
     /// The oldest kernel that is to mount the image.
     TargetKernel,
+    /// What the format can do besides.
+    Extended,
     /// A store for the content of files.
     DigestStore,
     /// The versions that the format may have.
@@ -86,6 +88,7 @@ impl Asked {
             Self::Uuid => "--uuid",
             Self::Label => "--label",
             Self::TargetKernel => "--target-kernel",
+            Self::Extended => "--extended",
             Self::DigestStore => "--digest-store",
             Self::FormatVersion => "--min-version or --max-version",
             Self::SkipDevices => "--skip-devices",

@@ -107,6 +107,7 @@ impl Format for ErofsFormat {
                 | Asked::Uuid
                 | Asked::Label
                 | Asked::TargetKernel
+                | Asked::Extended
         )
     }
 
@@ -139,6 +140,7 @@ fn kernel(volume: &VolumeOptions) -> Result<Kernel> {
 fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
     let volume = &options.volume;
     let label = volume.label.as_deref().map(str::parse).transpose()?;
+    let extended = volume.extended.as_deref().map(str::parse).transpose()?;
     Ok(WriteOptions {
         // one that is too large is refused as such
         block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
@@ -147,6 +149,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         device: None,
         chunk_size: (options.per_file.chunk_size)
             .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
+        extended: extended.unwrap_or_default(),
         holes: !options.per_file.no_holes,
         xattrs: !options.per_file.no_xattrs,
         xattr_prefixes: options.per_file.xattr_prefixes.clone(),

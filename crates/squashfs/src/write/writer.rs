@@ -331,6 +331,7 @@ impl ImageWriter for SquashfsWriter {
             unit: self.options.block_size,
             tails: self.options.tails,
             holes: self.options.holes,
+            repeats: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Packed indexes: 2 in 8 bytes, or 16 in 32, with one block for all.
 //!
 //! In: clusters of a file. Out: packs; nothing where they cannot tell the blocks, which have to follow each
-//! other in a pack, or an offset in the packed inode of 4 GiB and more.
+//! other in a pack, parts of clusters, or an offset in the packed inode of 4 GiB and more.
 
 use super::{Clusters, Index};
 use crate::layout::compressed::{ClusterIndex, ClusterType, advise};
@@ -21,6 +21,9 @@ const LOW_BITS: u32 = 12;
 /// Makes the packs of a table that begins at a multiple of 8, the shortest that can tell all, and what
 /// the header says of them.
 pub(super) fn of(clusters: &Clusters, table: u64) -> Option<(u16, Vec<u8>)> {
+    if clusters.has_parts() {
+        return None;
+    }
     if clusters
         .fragment
         .is_some_and(|at| u32::try_from(at).is_err())

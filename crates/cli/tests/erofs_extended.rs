@@ -1,0 +1,149 @@
+//! EROFS images with what has to be asked for (`-E`), read by what we did not write: the kernel and
+//! fsck.erofs.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::erofs::{check, compare_extracted};
+use support::{kernel_mounts, scratch, try_build, vectors};
+use testkit::noise;
+
+fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
+    support::build("erofs", tree, image, flags)
+}
+
+/// Makes text that gains from every codec, other text for other seeds.
+fn text(seed: u64, len: usize) -> Vec<u8> {
+    let words = noise(seed, len / 6 + 1);
+    let word = |byte: &u8| format!("{:05x} ", u32::from(*byte) * 7919);
+    words
+        .iter()
+        .flat_map(|byte| word(byte).into_bytes())
+        .take(len)
+        .collect()
+}
+
+/// Makes files that have parts in common: at all distances from blocks, of all lengths, of text and of what
+/// no codec makes shorter, within files and among them, in large and in small ones.
+fn make_alike(tree: &Path) {
+    fs::create_dir(tree).unwrap();
+    let write = |name: &str, parts: &[&[u8]]| fs::write(tree.join(name), parts.concat()).unwrap();
+    let (a, b, dull) = (text(1, 3 << 20), text(2, 300_000), noise(3, 400_000));
+    write("a", &[&a]);
+    write("b in a", &[&a[..1_000_001], &b, &a[1_000_001..]]);
+    write("shifted", &[&b[..77], &a]);
+    write(
+        "edited",
+        &[
+            &a[..500_000],
+            b"!",
+            &a[500_001..501_000],
+            b"!",
+            &a[501_001..],
+        ],
+    );
+    write("twice", &[&a[70_000..5 << 18], &dull, &a[70_000..5 << 18]]);
+    write("dull", &[&dull]);
+    write("dull shifted", &[&dull[..4099], &b[..5000], &dull[4096..]]);
+    write("dull in blocks", &[&b[..8192], &dull, &dull[..40_960]]);
+    write("zeros", &[&vec![0; 9 << 20], &a[..100_000]]);
+    write("zeros again", &[&vec![0; 5 << 20], &a[4096..104_096]]);
+    // over the end of what is cut at a time
+    let long = [&a[..], &b, &a, &dull, &a[9999..]].concat();
+    write("long", &[&long]);
+    write("long shifted", &[b"x", &long]);
+    for n in 0..60 {
+        let (from, len) = (n * 31_337 % 900_000, n * n * 40 % 150_000);
+        write(&format!("part {n}"), &[&a[from..from + len]]);
+        let own = n.to_string().into_bytes();
+        write(&format!("end {n}"), &[&own, &b[n * 500..][..5000 + n * 7]]);
+        write(&format!("begin {n}"), &[&b[..5000 + n * 997], &own]);
+    }
+}
+
+#[test]
+fn files_refer_to_what_they_have_in_common() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
+    make_alike(&source);
+    for (kernel, compression, size) in [
+        ("6.1", "lz4", "4k"),
+        ("6.1", "lz4hc:level=9", "16k"),
+        ("6.1", "lz4hc:level=12", "64k"),
+        ("6.1", "lzma:level=1", "4k"),
+        ("6.1", "lzma:level=2", "64k"),
+        ("6.6", "deflate:level=3", "8k"),
+        ("6.6", "deflate:level=6", "1m"),
+        ("6.10", "zstd:level=1", "4k"),
+        ("6.12", "zstd:level=5", "64k"),
+        ("6.15", "lz4", "4k"),
+        ("6.15", "lzma:level=2", "64k"),
+        ("6.15", "deflate:level=6", "32k"),
+        ("6.17", "zstd:level=3", "128k"),
+        ("6.17", "zstd:level=3", "1m"),
+    ] {
+        let flags = ["-C", compression, "-b", size, "--target-kernel", kernel];
+        let whole = build(&source, &image, &flags).len();
+        let deduped = build(&source, &image, &[&flags[..], &["-Ededupe"]].concat()).len();
+        assert!(deduped < whole * 2 / 3, "{flags:?}: {deduped} {whole}");
+        check(&shared, &source, &image, work.path(), &[]);
+        compare_extracted(&shared, &source, &image, &extracted);
+    }
+}
+
+#[test]
+fn the_number_of_threads_and_memory_change_nothing() {
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
+    make_alike(&source);
+    for (flags, least) in [
+        (
+            &["-Clz4hc:level=5", "-b4k", "--target-kernel=6.1"][..],
+            "180m",
+        ),
+        (&["-Czstd:level=3", "--target-kernel=6.12"], "180m"),
+        (&["-Czstd:level=3"], "180m"),
+    ] {
+        let flags = [flags, &["-Ededupe"]].concat();
+        let one = build(&source, &image, &[&flags[..], &["-j1"]].concat());
+        for more in [&["-j2"][..], &["-j9"], &["-j3", "--memory", least]] {
+            let other = build(&source, &image, &[&flags[..], more].concat());
+            assert!(one == other, "{flags:?} {more:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let work = scratch();
+    let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
+    fs::create_dir(&source).unwrap();
+    for (flags, word) in [
+        (&["-Ededupe", "--target-kernel=5.15"][..], "6.1 and newer"),
+        (&["-Ededupe", "-Cnone"], "where they are compressed"),
+        (&["-Edup"], "extended option `dup`"),
+        (&["-E", "dedupe,"], "extended option ``"),
+    ] {
+        let output = try_build("erofs", &source, &image, flags);
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && words.contains(word),
+            "{flags:?}: {words}"
+        );
+        assert!(!image.exists());
+    }
+    let output = try_build("squashfs", &source, &image, &["-Ededupe"]);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        words.contains("--extended means nothing for squashfs"),
+        "{words}"
+    );
+}
