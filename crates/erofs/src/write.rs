@@ -40,3 +40,7 @@ pub(crate) const BLOCK: u64 = 1 << BLOCK_BITS;
 /// The longest end of content that is kept behind its inode, so that one place or another in a block has
 /// room for it.
 pub(crate) const INLINE_MAX: u64 = BLOCK - 64;
+
+/// The longest end of a file there. Two longer ones do not share a block, so they gain little, and who reads all
+/// inodes reads them, too.
+const END_MAX: u64 = BLOCK / 2;

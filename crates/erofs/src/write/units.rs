@@ -10,7 +10,7 @@ use model::{Block, Error, Piece, Result, Tails};
 
 use super::options::{Form, WriteOptions};
 use super::parts::{Part, Parts};
-use super::{BLOCK, INLINE_MAX};
+use super::{BLOCK, END_MAX};
 use crate::read::Algorithm;
 
 /// The most bytes of ends of files that wait for their inodes in memory.
@@ -131,7 +131,7 @@ impl Units {
     fn keep_end(&mut self, number: u32, bytes: &[u8]) -> usize {
         let tail = bytes.len() % BLOCK as usize;
         let room = ENDS_MAX.saturating_sub(self.ends.len());
-        if tail == 0 || tail as u64 > INLINE_MAX || tail > room {
+        if tail == 0 || tail as u64 > END_MAX || tail > room {
             return 0;
         }
         let (_, end) = bytes.split_at(bytes.len() - tail);
