@@ -8,6 +8,7 @@ mod ablate;
 mod claims;
 mod compare;
 mod comparison;
+mod erofs;
 mod interrupt;
 mod machine;
 mod measure;
@@ -39,6 +40,11 @@ use tools::Tools;
 
 /// Measures what is asked for, then shows all results so far.
 pub fn bench(words: &[String]) -> Outcome {
+    if let Some((first, words)) = words.split_first()
+        && first == "erofs"
+    {
+        return erofs::bench(words);
+    }
     if words.iter().any(|word| word == "--help" || word == "-h") {
         print!("{}", options::USAGE);
         return Ok(());

@@ -116,6 +116,7 @@ impl Default for Options {
 /// Says how `bench` is called.
 pub const USAGE: &str = "\
 usage: cargo xtask bench [SET...] [OPTIONS]
+       cargo xtask bench erofs ...      EROFS by the kernel's drivers (bench erofs --help)
 
 SET is a directory, or the name of one below --data. Without SETs: all known ones below --data.
 

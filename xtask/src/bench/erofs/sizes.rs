@@ -1,0 +1,69 @@
+//! Sizes of images by codec and size of clusters.
+
+use super::Context;
+use super::images::{self, Recipe};
+use crate::bench::sets::Set;
+use crate::bench::table::{megabytes, ratio, table as lay_out};
+
+/// How one codec is asked for, of ours and of mkfs.erofs.
+const CODECS: [(&str, [&str; 2]); 2] = [
+    ("lz4", ["lz4", "lz4"]),
+    ("lz4hc 12", ["lz4hc:level=12", "lz4hc,12"]),
+];
+
+/// Sizes of clusters in KiB.
+const CLUSTERS: [u32; 4] = [4, 16, 64, 128];
+
+/// Who makes an image, with places for codec and size.
+const MAKERS: [(&str, &str); 3] = [
+    (
+        "sinter, for 6.1",
+        "sinter build -q --force -f erofs -C {ours} -b {kib}k --target-kernel 6.1 {dir} -o {image}",
+    ),
+    (
+        "sinter, for 6.15",
+        "sinter build -q --force -f erofs -C {ours} -b {kib}k {dir} -o {image}",
+    ),
+    (
+        "mkfs.erofs -Efragments",
+        "mkfs.erofs --quiet -z{theirs} -C{bytes} -Efragments {image} {dir}",
+    ),
+];
+
+/// Makes all images of a set and tells their sizes.
+pub fn table(context: &Context<'_>, set: &Set) -> Result<String, String> {
+    let mut rows = Vec::new();
+    for (codec, [ours, theirs]) in CODECS {
+        for kib in CLUSTERS {
+            let mut row = vec![codec.to_owned(), format!("{kib}K")];
+            let mut sizes = Vec::new();
+            for (name, command) in MAKERS {
+                let size = kib.to_string();
+                let bytes = (kib << 10).to_string();
+                let command = command
+                    .replace("{ours}", ours)
+                    .replace("{theirs}", theirs)
+                    .replace("{kib}", &size)
+                    .replace("{bytes}", &bytes);
+                let recipe = Recipe {
+                    name,
+                    driver: "erofs",
+                    command: &command,
+                };
+                let image = recipe.make(context, set)?;
+                sizes.push(image.map(|image| images::len(&image)).transpose()?);
+            }
+            row.extend(sizes.iter().map(|size| megabytes(*size)));
+            let [first, .., last] = &*sizes else {
+                continue;
+            };
+            row.push(ratio(*first, *last));
+            rows.push(row);
+        }
+    }
+    let mut header = vec!["codec", "cluster"];
+    header.extend(MAKERS.map(|(name, _)| name));
+    header.push("6.1 / mkfs.erofs");
+    let title = format!("\n## {}: sizes in MB\n\n", set.name);
+    Ok(title + &lay_out(&header, &rows))
+}
