@@ -100,10 +100,7 @@ impl Erofs {
     /// `Invalid` if there is no image, `Unsupported` for unknown features, `Corrupt` if the
     /// superblock or the special inodes contradict themselves.
     pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        let source: Arc<dyn ReadAt> = match options.offset {
-            0 => source,
-            offset => Arc::new(Window::from(source, offset)?),
-        };
+        let source = window(source, options.offset)?;
         let superblock = Superblock::read(&*source)?;
         let info = image_info(&superblock, source.len());
         let composefs = composefs::version(&*source)?;
@@ -158,6 +155,26 @@ impl Erofs {
             .filter_map(|(name, node)| node.as_ref().map(|node| (name, node.nid, node.size)))
             .collect()
     }
+}
+
+/// Lists the devices that an image needs to be read; none if it has what is on them itself. Nothing but the
+/// superblock is read.
+pub fn needed_devices(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Slot>> {
+    let source = window(Arc::clone(source), offset)?;
+    let superblock = Superblock::read(&*source)?;
+    let slots = superblock.devices;
+    let devices = Devices::new(source, &slots, &[], superblock.block_bits)?;
+    Ok(match devices.missing().next() {
+        Some(_) => slots,
+        None => Vec::new(),
+    })
+}
+
+fn window(source: Arc<dyn ReadAt>, offset: u64) -> Result<Arc<dyn ReadAt>> {
+    Ok(match offset {
+        0 => source,
+        offset => Arc::new(Window::from(source, offset)?),
+    })
 }
 
 /// Tells whether an EROFS image begins at a byte of a source.

@@ -199,7 +199,8 @@ impl ErofsWriter {
         let mut table = vec![0; (at - size) as usize];
         table.extend_from_slice(&prefixes.table());
         let in_blocks = self.options.form() == Form::Clusters;
-        let out = self.content();
+        // in the image, as all metadata, wherever content is
+        let out = &mut self.out;
         if in_blocks {
             out.fill_block()?;
         }

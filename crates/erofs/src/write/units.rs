@@ -55,7 +55,7 @@ pub(super) struct Units {
     end_starts: Vec<(u32, u64)>,
     /// Where ends were written after all that have no place behind an inode.
     pub(super) late: BTreeMap<u32, u64>,
-    /// What stands at the end of the packed inode besides fragments.
+    /// What stands at the end of the packed inode besides fragments; always in the image itself.
     pub(super) behind_packed: Option<Placed>,
     /// The units that are fragments, and where they are in the packed inode.
     pub(super) packed: Vec<(u32, u64)>,
@@ -149,9 +149,9 @@ impl Units {
         });
     }
 
-    /// Moves all that was placed by so many bytes.
+    /// Moves all content that was placed by so many bytes.
     pub(super) fn move_by(&mut self, bytes: u64) {
-        for placed in self.placed.iter_mut().chain(&mut self.behind_packed) {
+        for placed in &mut self.placed {
             placed.start = placed.start.saturating_add(bytes);
         }
         for place in self.late.values_mut() {

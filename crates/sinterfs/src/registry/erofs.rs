@@ -190,19 +190,11 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
     for path in &options.devices {
         own.devices.push(Arc::new(FileSource::open(path)?));
     }
-    let image = Erofs::open(Arc::clone(&source), &own)?;
-    let slots = &image.superblock().devices;
-    let Some(dir) = options.beside.as_deref() else {
-        return Ok(image);
-    };
-    if !own.devices.is_empty() || image.missing_devices().is_empty() {
-        return Ok(image);
-    }
-    for slot in slots {
-        match named(dir, slot)? {
-            Some(device) => own.devices.push(device),
-            None => return Ok(image),
-        }
+    if let (true, Some(dir)) = (own.devices.is_empty(), options.beside.as_deref()) {
+        let slots = erofs::read::needed_devices(&source, own.offset)?;
+        let found = slots.iter().map(|slot| named(dir, slot));
+        let found = found.collect::<Result<Option<Vec<_>>>>()?;
+        own.devices = found.unwrap_or_default();
     }
     Erofs::open(source, &own)
 }
