@@ -1,5 +1,5 @@
 //! Build, then mount and extract, and compare with the source by the vectors' own program: nothing
-//! may differ but what DwarFS can't keep (xattrs, hard links of symlinks and special files).
+//! may differ but what DwarFS can't keep (hard links of symlinks and special files).
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use support::{Mounted, compare, is_root, make_tree, run, scratch, vectors};
 
 /// What DwarFS can't keep.
-const LOST: &[&str] = &["--no-xattrs", "--drop", "link,nlink:lp"];
+const LOST: &[&str] = &["--drop", "link,nlink:lp"];
 
 fn check(shared: &Path, source: &Path, work: &Path, flags: &[&str], compared: &[&str]) {
     let image = work.join("image.dwarfs");
@@ -122,43 +122,203 @@ fn the_full_tree_with_a_huge_sparse_file() {
     );
 }
 
-#[test]
-fn extended_attributes_are_told_counted_and_refused_if_strict() {
-    let work = scratch();
-    let source = work.path().join("tree");
-    std::fs::create_dir(&source).expect("a directory");
+/// Sets attributes on files of a new directory; `false` if its file system has none.
+fn with_attributes(source: &Path) -> bool {
+    std::fs::create_dir(source).expect("a directory");
     for name in ["a", "b", "plain"] {
         std::fs::write(source.join(name), name).expect("a file");
     }
     std::fs::hard_link(source.join("a"), source.join("again")).expect("a hard link");
-    for name in ["a", "b"] {
+    let set = |name: &str, attribute: &str, value: &[u8]| {
         let flags = rustix::fs::XattrFlags::empty();
-        if rustix::fs::setxattr(source.join(name), "user.x", b"value", flags).is_err() {
-            support::skip("the temporary directory has no extended attributes");
-            return;
-        }
-    }
-    let image = work.path().join("image.dwarfs");
-    let build = |flag: &str| {
-        let mut command = support::sinter();
-        command.args(["build", "--time-resolution", "1ns", flag]);
-        command
-            .arg(&source)
-            .arg("-o")
-            .arg(&image)
-            .output()
-            .expect("sinter starts")
+        rustix::fs::setxattr(source.join(name), attribute, value, flags).is_ok()
     };
-    let strict = build("--strict");
-    assert_eq!(strict.status.code(), Some(4), "{strict:?}");
-    assert!(!image.exists());
-    let told = build("-l1");
-    assert!(told.status.success(), "{told:?}");
-    let words = String::from_utf8_lossy(&told.stderr);
-    assert!(
-        words.contains("2 files with extended attributes"),
-        "{words}"
-    );
+    let done = set("a", "user.x", b"value")
+        && set("b", "user.x", b"value")
+        && set("b", "user.y", &[0; 3000])
+        && set(".", "user.root", b"");
+    if !done {
+        support::skip("the temporary directory has no extended attributes");
+    }
+    done
+}
+
+fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
+    let mut value = [0; 4096];
+    let len = rustix::fs::getxattr(path, name, &mut value[..]).ok()?;
+    Some(value[..len].to_vec())
+}
+
+#[test]
+fn extended_attributes_are_kept() {
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    if !with_attributes(&path("tree")) {
+        return;
+    }
+    let build = |image: &str, flags: &[&str]| {
+        let mut command = support::sinter();
+        let command = command.args(["build", "--time-resolution=1ns", "--force", "--json"]);
+        let output = command
+            .args(flags)
+            .arg(path("tree"))
+            .arg("-o")
+            .arg(path(image))
+            .output();
+        let output = output.expect("sinter starts");
+        assert!(output.status.success(), "{output:?}");
+        let report = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(!report.contains("attributes"), "{report}");
+    };
+    build("with.dwarfs", &["--strict"]);
+    build("without.dwarfs", &["--no-xattrs"]);
+    run([
+        Path::new("check"),
+        Path::new("--deep"),
+        &path("with.dwarfs"),
+    ]);
+    let extract = |image: &str| {
+        let _ = std::fs::remove_dir_all(path("out"));
+        run([
+            Path::new("extract"),
+            &path(image),
+            Path::new("-o"),
+            &path("out"),
+        ]);
+    };
+    for image in [
+        "with.dwarfs",
+        "recompressed.dwarfs",
+        "rebuilt.dwarfs",
+        "convert.erofs",
+    ] {
+        match image {
+            "recompressed.dwarfs" => run([
+                Path::new("recompress"),
+                Path::new("-l3"),
+                &path("with.dwarfs"),
+                Path::new("-o"),
+                &path(image),
+            ]),
+            "rebuilt.dwarfs" => run([
+                Path::new("recompress"),
+                Path::new("--all-root"),
+                &path("recompressed.dwarfs"),
+                Path::new("-o"),
+                &path(image),
+            ]),
+            "convert.erofs" => run([
+                Path::new("convert"),
+                &path("rebuilt.dwarfs"),
+                Path::new("-o"),
+                &path(image),
+            ]),
+            _ => continue,
+        };
+        extract(image);
+        let of =
+            |name: &str, attribute_name: &str| attribute(&path("out").join(name), attribute_name);
+        for name in ["a", "again", "b"] {
+            assert_eq!(
+                of(name, "user.x").as_deref(),
+                Some(&b"value"[..]),
+                "{image}"
+            );
+        }
+        assert_eq!(of("b", "user.y").as_deref(), Some(&[0; 3000][..]));
+        assert_eq!(of(".", "user.root").as_deref(), Some(&b""[..]));
+        assert_eq!(of("plain", "user.x"), None);
+    }
+    extract("without.dwarfs");
+    assert_eq!(attribute(&path("out/a"), "user.x"), None);
+}
+
+/// Where a section of a type lies, header included.
+fn section(image: &[u8], kind: u16) -> std::ops::Range<usize> {
+    let mut at = 0;
+    loop {
+        let header = &image[at..at + 64];
+        let len = u64::from_le_bytes(header[56..64].try_into().expect("8 bytes"));
+        let end = at + 64 + usize::try_from(len).expect("a length");
+        if header[52..54] == kind.to_le_bytes() {
+            return at..end;
+        }
+        at = end;
+    }
+}
+
+#[test]
+fn attributes_of_other_metadata_are_told_and_left_out() {
+    const XATTRS: u16 = 0x5801;
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    if !with_attributes(&path("tree")) {
+        return;
+    }
+    let build = |time: &str| {
+        let time = format!("--set-time={time}");
+        let flags = [
+            "build",
+            "--force",
+            "-q",
+            "--metadata-compression=none",
+            &time,
+        ];
+        let mut command = support::sinter();
+        let command = command
+            .args(flags)
+            .arg(path("tree"))
+            .arg("-o")
+            .arg(path("image.dwarfs"));
+        assert!(command.status().expect("sinter starts").success());
+        std::fs::read(path("image.dwarfs")).expect("an image")
+    };
+    let (old, new) = (build("1000000"), build("2000000"));
+    let (from, to) = (section(&old, XATTRS), section(&new, XATTRS));
+    assert_eq!(from, to);
+    let mut stale = new.clone();
+    stale[to.clone()].copy_from_slice(&old[from]);
+    let mut damaged = new;
+    damaged[to.end - 5] ^= 1;
+    for (image, why) in [
+        (stale, "belong to other metadata"),
+        (damaged, "cannot be used"),
+    ] {
+        std::fs::write(path("image.dwarfs"), image).expect("an image");
+        let _ = std::fs::remove_dir_all(path("out"));
+        let sinter = |args: &[&str]| {
+            let mut command = support::sinter();
+            let output = command.current_dir(work.path()).args(args).output();
+            let output = output.expect("sinter starts");
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            (
+                output.status.code(),
+                told + &String::from_utf8_lossy(&output.stdout),
+            )
+        };
+        let (code, told) = sinter(&["extract", "image.dwarfs", "-o", "out"]);
+        assert_eq!(code, Some(1), "{told}");
+        assert!(told.contains(why), "{told}");
+        assert_eq!(std::fs::read(path("out/b")).expect("a file"), b"b");
+        assert_eq!(attribute(&path("out/b"), "user.x"), None);
+        let (code, told) = sinter(&["check", "image.dwarfs"]);
+        assert_eq!(code, Some(1), "{told}");
+        assert!(told.contains(why), "{told}");
+        let convert = [
+            "convert",
+            "image.dwarfs",
+            "-f",
+            "erofs",
+            "--force",
+            "-o",
+            "new.erofs",
+        ];
+        let (code, told) = sinter(&convert);
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains("attributes that cannot be used"), "{told}");
+        let (code, told) = sinter(&[&convert[..], &["--strict"]].concat());
+        assert_eq!(code, Some(4), "{told}");
+    }
 }
 
 #[test]

@@ -427,7 +427,7 @@ fn what_means_nothing_or_cannot_be_kept_is_told() {
         ("squashfs", &["-b2m"], "block size"),
         ("squashfs", &["-Cbrotli"], "SquashFS has no"),
         ("dwarfs", &["--no-fragments"], "--no-fragments"),
-        ("dwarfs", &["--no-xattrs"], "--no-xattrs"),
+        ("dwarfs", &["--no-exports"], "--no-exports"),
     ];
     for (format, flags, words) in refused {
         let mut command = sinter();

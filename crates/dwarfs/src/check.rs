@@ -82,6 +82,9 @@ pub fn check(
     };
     job.run(&mut report)?;
     if let Some(image) = &image {
+        if let Some(trouble) = image.xattrs_trouble() {
+            report.findings.problem(trouble);
+        }
         tables::check(image, &mut report);
     }
     Ok(report)

@@ -6,6 +6,7 @@
 //! Format: `docs/formats/dwarfs.md`, "FILE STRUCTURE" of upstream's dwarfs-format(5).
 
 pub mod metadata;
+pub mod xattrs;
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -118,8 +119,10 @@ impl SectionType {
     pub const SECTION_INDEX: Self = Self(U16::new(9));
     /// How the image came to be, in thrift compact encoding; informational.
     pub const HISTORY: Self = Self(U16::new(10));
+    /// Extended attributes; not of upstream, whose readers skip it.
+    pub const XATTRS: Self = Self(U16::new(0x5801));
 
-    /// Tells upstream's name of the type; `None` for an unknown one.
+    /// Tells the name of the type, upstream's where it has one; `None` for an unknown one.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::BLOCK => "BLOCK",
@@ -127,6 +130,7 @@ impl SectionType {
             Self::METADATA_V2 => "METADATA_V2",
             Self::SECTION_INDEX => "SECTION_INDEX",
             Self::HISTORY => "HISTORY",
+            Self::XATTRS => "XATTRS",
             _ => return None,
         })
     }

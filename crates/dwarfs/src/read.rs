@@ -17,6 +17,7 @@ pub(crate) mod section;
 pub(crate) mod strings;
 mod table;
 mod validate;
+mod xattrs;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use block::cache::{self, BlockCache};
 use block::{ReadAt, Window};
 use model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 
+use crate::layout::xattrs::Header;
 use crate::layout::{MAJOR, SectionType};
 use metadata::Metadata;
 use section::{SectionReader, Sections};
@@ -81,6 +83,7 @@ pub struct Dwarfs {
     pub(crate) sections: Sections,
     pub(crate) metadata: Metadata,
     pub(crate) derived: Derived,
+    xattrs: xattrs::State,
     info: ImageInfo,
     cache: Arc<BlockCache>,
     /// What tells this image's blocks from those of others in a shared cache.
@@ -114,7 +117,16 @@ impl Dwarfs {
         let tables = reader.load(tables, SectionType::METADATA_V2, limit)?;
         let metadata = Metadata::open(&schema, &tables, &options.limits)?;
         let derived = validate::validate(&metadata, sections.blocks.len() as u64)?;
-        let info = image_info(&reader, &metadata, &derived);
+        let xattrs = match sections.xattrs {
+            Some(extent) => {
+                let content = reader.load(extent, SectionType::XATTRS, limit);
+                let hash = Header::hash(&schema, &tables);
+                xattrs::State::of(content, hash, metadata.inodes.len())?
+            }
+            None => xattrs::State::Absent,
+        };
+        let has_xattrs = xattrs.table().is_some();
+        let info = image_info(&reader, &metadata, &derived, has_xattrs);
         let cache = options.cache.clone().unwrap_or_else(|| {
             // an image that claims tiny blocks must not make the cache prepare for millions
             let blocks = (sections.blocks.len() as u64).max(1024);
@@ -127,10 +139,25 @@ impl Dwarfs {
             sections,
             metadata,
             derived,
+            xattrs,
             info,
             cache,
             cache_key,
         })
+    }
+
+    /// Tells how many inodes have extended attributes.
+    pub fn with_xattrs(&self) -> u64 {
+        self.xattrs.table().map_or(0, |table| table.len() as u64)
+    }
+
+    /// Tells why the extended attributes that the image has cannot be used; `None` if they can, or if
+    /// it has none.
+    pub fn xattrs_trouble(&self) -> Option<Error> {
+        let extent = self.sections.xattrs?;
+        let offset = self.reader.file_offset(extent.offset);
+        let why = self.xattrs.trouble()?;
+        Some(why.at(SectionType::XATTRS.to_string(), offset))
     }
 
     /// Finds the image in its file and checks that its version is known.
@@ -160,7 +187,12 @@ impl Dwarfs {
     }
 }
 
-fn image_info(reader: &SectionReader, metadata: &Metadata, derived: &Derived) -> ImageInfo {
+fn image_info(
+    reader: &SectionReader,
+    metadata: &Metadata,
+    derived: &Derived,
+    xattrs: bool,
+) -> ImageInfo {
     ImageInfo {
         format: "dwarfs",
         version: format!("{MAJOR}.{}", reader.minor),
@@ -172,7 +204,7 @@ fn image_info(reader: &SectionReader, metadata: &Metadata, derived: &Derived) ->
             block_size: metadata.block_size,
         },
         capability: Capability {
-            xattrs: false,
+            xattrs,
             special_hard_links: false,
             holes: metadata.chunks.hole_block.is_some(),
             all_times: !metadata.options.mtime_only,

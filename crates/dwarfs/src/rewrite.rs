@@ -106,13 +106,13 @@ pub fn rewrite(
     let summary = match &options.metadata {
         MetadataRule::Rebuild(rebuild) => {
             writer.carry(carry::categories(image)?);
-            carry_unknown(image, &mut writer)?;
+            carry_unknown(image, &mut writer, false)?;
             writer.finish(rebuild.tree, rebuild.map)?
         }
         MetadataRule::Keep | MetadataRule::Encode => {
             let encode = matches!(options.metadata, MetadataRule::Encode);
             add_tables(image, &mut writer, encode)?;
-            carry_unknown(image, &mut writer)?;
+            carry_unknown(image, &mut writer, true)?;
             writer.end()?
         }
     };
@@ -227,9 +227,15 @@ fn add_tables(image: &Dwarfs, writer: &mut DwarfsWriter, encode: bool) -> Result
     Ok(())
 }
 
-/// Keeps the sections of types that are not known here.
-fn carry_unknown(image: &Dwarfs, writer: &mut DwarfsWriter) -> Result<()> {
-    for &(kind, extent) in &image.sections.others {
+/// Keeps the sections of types that are not known here, and extended attributes if they still belong
+/// to the metadata.
+fn carry_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool) -> Result<()> {
+    let xattrs = image.sections.xattrs.filter(|_| xattrs);
+    let xattrs = xattrs.map(|extent| (SectionType::XATTRS, extent));
+    for (kind, extent) in xattrs
+        .into_iter()
+        .chain(image.sections.others.iter().copied())
+    {
         if kind != SectionType::SECTION_INDEX {
             let (compression, stored) = stored(image, kind, extent)?;
             writer.carry_unknown(kind, compression, stored.to_vec());

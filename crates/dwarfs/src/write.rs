@@ -18,6 +18,7 @@ mod section;
 mod strings;
 mod times;
 mod writer;
+pub(crate) mod xattrs;
 
 pub use options::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions, own_codecs};
 pub use writer::DwarfsWriter;

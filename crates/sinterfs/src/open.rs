@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use block::cache::BlockCache;
 use block::{FileSource, ReadAt};
-use model::{Image, Limits, Result};
+use model::{Error, Image, Limits, Result};
 
 use crate::details::Details;
 use crate::registry::{self, Format, Handle};
@@ -86,6 +86,11 @@ impl Opened {
     /// Gives what the format can do with the image.
     pub(crate) fn handle(&self) -> &dyn Handle {
         &*self.handle
+    }
+
+    /// Tells what is wrong with parts of the image without which it can be read, too.
+    pub fn warnings(&self) -> Vec<Error> {
+        self.handle.warnings()
     }
 
     /// Tells what is known of the image.

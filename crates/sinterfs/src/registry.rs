@@ -197,6 +197,10 @@ pub trait Handle: Send + Sync {
     fn untold(&self) -> Result<Vec<Loss>> {
         Ok(Vec::new())
     }
+    /// Tells what is wrong with parts of the image without which it can be read, too.
+    fn warnings(&self) -> Vec<Error> {
+        Vec::new()
+    }
     /// Tells how many bytes all decoded blocks may take.
     fn decoded_bytes(&self) -> u64;
     /// Tells the runs that made the image.

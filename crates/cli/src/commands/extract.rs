@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else if !args.words.quiet {
         eprintln!("{}", summary(&report, seconds));
     }
-    let complete = report.failed == 0 && report.imperfect == 0;
+    let complete = report.failed == 0 && report.imperfect == 0 && opened.warnings().is_empty();
     Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
 }
 

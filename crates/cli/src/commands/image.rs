@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use sinterfs::{OpenOptions, Opened, Result};
 
-use crate::size;
+use crate::{size, text};
 
 /// Names the image and how to open it.
 #[derive(Debug, clap::Args)]
@@ -46,9 +46,13 @@ fn offset(text: &str) -> std::result::Result<Offset, String> {
 }
 
 impl ImageArgs {
-    /// Opens the image.
+    /// Opens the image, and warns of what is wrong with it.
     pub fn open(&self) -> Result<Opened> {
-        sinterfs::open(&self.image, &self.options())
+        let opened = sinterfs::open(&self.image, &self.options())?;
+        for warning in opened.warnings() {
+            text::warn(&warning.path(&self.image).to_string());
+        }
+        Ok(opened)
     }
 
     /// Tells the options that the flags ask for.

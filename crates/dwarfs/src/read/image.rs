@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 
 use model::{
     Cursor, Dirent, Error, Extent, FileType, Image, ImageInfo, Ino, Inode, Meta, Rdev, Result,
+    Xattrs,
 };
 
 use super::Dwarfs;
@@ -219,6 +220,12 @@ impl Image for Dwarfs {
         self.expect(ino, FileType::File, "file")?;
         self.extents_of(&self.chunks_of(ino.0), from, visit);
         Ok(())
+    }
+
+    fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
+        self.kind_of(ino)?;
+        let table = self.xattrs.table();
+        Ok(table.map_or_else(Xattrs::new, |table| table.of_inode(ino.0)))
     }
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {

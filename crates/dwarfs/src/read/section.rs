@@ -53,6 +53,8 @@ pub(crate) struct Sections {
     pub(crate) schema: Option<Extent>,
     pub(crate) metadata: Option<Extent>,
     pub(crate) histories: Vec<Extent>,
+    /// The first section of extended attributes.
+    pub(crate) xattrs: Option<Extent>,
     /// Sections that are not needed to read files, of known and unknown types.
     pub(crate) others: Vec<(SectionType, Extent)>,
     /// Whether the section index told all this.
@@ -132,6 +134,10 @@ impl SectionReader {
             }
             SectionType::HISTORY => {
                 sections.histories.push(extent);
+                return Ok(());
+            }
+            SectionType::XATTRS if sections.xattrs.is_none() => {
+                sections.xattrs = Some(extent);
                 return Ok(());
             }
             SectionType::METADATA_V2_SCHEMA => &mut sections.schema,

@@ -11,7 +11,7 @@ mod totals;
 
 use std::borrow::Cow;
 
-use model::{Category, Content, ContentMap, NodeId, Result, Tree};
+use model::{Category, Content, ContentMap, NodeId, Result, Tree, XattrSet};
 
 use super::chunks::{CACHED_CHUNKS, Chunks};
 use super::freeze::{Column, Frozen, Items, Value, freeze};
@@ -32,8 +32,8 @@ pub(super) struct Metadata {
     pub(super) frozen: Frozen,
     /// Hard links of symlinks and special files that became inodes.
     pub(super) split_links: u64,
-    /// Inodes whose extended attributes are not kept.
-    pub(super) without_xattrs: u64,
+    /// The inodes with extended attributes, ascending.
+    pub(super) xattrs: Vec<(u32, XattrSet)>,
     /// Inodes with a time that was rounded.
     pub(super) rounded_times: u64,
 }
@@ -65,9 +65,15 @@ pub(super) fn metadata(
     Ok(Metadata {
         frozen: freeze(&Value::Struct(fields.0))?,
         split_links: tables.numbering.split_links,
-        without_xattrs: tree.with_xattrs(),
+        xattrs: with_xattrs(tree, &tables.numbering.nodes),
         rounded_times: tables.inodes.times.rounded,
     })
+}
+
+/// Lists the inodes with extended attributes, of the nodes of all.
+fn with_xattrs(tree: &Tree, nodes: &[NodeId]) -> Vec<(u32, XattrSet)> {
+    let sets = nodes.iter().map(|&node| tree.node(node).xattrs);
+    (0..).zip(sets).filter(|(_, set)| !set.is_none()).collect()
 }
 
 /// All tables as columns.

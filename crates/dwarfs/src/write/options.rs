@@ -32,6 +32,8 @@ pub struct WriteOptions {
     pub history: Option<HistoryInfo>,
     /// Whether the image ends with a table of its sections, so that it opens without a walk.
     pub section_index: bool,
+    /// Whether extended attributes are written, in a section that upstream's readers skip.
+    pub xattrs: bool,
     /// Which tables of the metadata are packed.
     pub packing: Packing,
     /// The name and version of the program that writes; metadata and history tell it.
@@ -57,6 +59,7 @@ impl Default for WriteOptions {
             create_timestamp: None,
             history: None,
             section_index: true,
+            xattrs: true,
             packing: Packing::default(),
             version_string: concat!("sinterfs ", env!("CARGO_PKG_VERSION")).to_owned(),
         }

@@ -17,7 +17,9 @@ use super::history;
 use super::metadata::{Blocks, Metadata, metadata};
 use super::options::WriteOptions;
 use super::section::{Index, assemble, section};
+use super::xattrs;
 use crate::framing;
+use crate::layout::xattrs::Header;
 use crate::layout::{Compression, FileHeader, MINOR_WRITTEN, SectionHeaderV2, SectionType};
 
 /// Writes an image to a sink from front to back, so that the sink may be a pipe.
@@ -115,6 +117,18 @@ impl DwarfsWriter {
         Ok(())
     }
 
+    fn append_xattrs(&mut self, tree: &Tree, metadata: &Metadata) -> Result<()> {
+        if metadata.xattrs.is_empty() || !self.options.xattrs {
+            return Ok(());
+        }
+        let hash = Header::hash(&metadata.frozen.schema, &metadata.frozen.data);
+        let raw = xattrs::encode(&metadata.xattrs, tree.xattrs(), hash)?;
+        let start = self.offset;
+        self.append_encoded(SectionType::XATTRS, &raw)?;
+        self.summary.metadata_bytes += self.offset - start;
+        Ok(())
+    }
+
     /// Appends what follows the metadata, and tells what the image is like.
     pub(crate) fn end(mut self: Box<Self>) -> Result<Summary> {
         for (kind, compression, stored) in std::mem::take(&mut self.unknown) {
@@ -190,6 +204,7 @@ impl ImageWriter for DwarfsWriter {
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         let metadata = metadata(tree, map, &self.blocks, &self.options)?;
         self.append_metadata(&metadata)?;
+        self.append_xattrs(tree, &metadata)?;
         self.summary.losses = losses(&metadata);
         self.end()
     }
@@ -200,10 +215,6 @@ fn losses(metadata: &Metadata) -> Vec<Loss> {
         (
             "hard links of symlinks, devices, fifos and sockets (each became a file of its own)",
             metadata.split_links,
-        ),
-        (
-            "files with extended attributes (ACLs and capabilities are among them)",
-            metadata.without_xattrs,
         ),
         (
             "times finer than the time resolution (rounded down)",

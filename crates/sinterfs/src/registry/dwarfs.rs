@@ -9,7 +9,7 @@ use dwarfs::dump::Parts;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
 use dwarfs::rewrite::{self, BlockRules, MetadataRule, Rebuild, Selection};
 use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
-use model::{Image, ImageWriter, Loss, Observer, Result};
+use model::{Error, Image, ImageWriter, Loss, Observer, Result};
 
 use super::{
     Asked, Bid, Blob, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten,
@@ -91,6 +91,7 @@ impl Format for DwarfsFormat {
                 | Asked::PackMetadata
                 | Asked::NoHistory
                 | Asked::NoSectionIndex
+                | Asked::NoXattrs
         )
     }
 
@@ -126,6 +127,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         create_timestamp: options.create_timestamp,
         history: history(options),
         section_index: solid.section_index,
+        xattrs: !options.per_file.no_xattrs,
         packing: packing.unwrap_or_default(),
         ..WriteOptions::default()
     })
@@ -208,12 +210,18 @@ impl Handle for Opened {
             false => 0,
         };
         let layouts = self.concrete.metadata_history()?.len() as u64;
+        let unusable = self.concrete.xattrs_trouble().is_some();
         let losses = [
+            ("extended attributes that cannot be used", unusable.into()),
             ("times of birth", births),
             ("notes on former versions of the metadata", layouts),
         ];
         let some = losses.into_iter().filter(|(_, count)| *count > 0);
         Ok(some.map(|(what, count)| Loss { what, count }).collect())
+    }
+
+    fn warnings(&self) -> Vec<Error> {
+        self.concrete.xattrs_trouble().into_iter().collect()
     }
 
     fn decoded_bytes(&self) -> u64 {
@@ -284,6 +292,10 @@ fn details(image: &Dwarfs) -> Result<Details> {
             sizes.metadata_decoded.into(),
         ),
         ("section index".to_owned(), image.has_index().into()),
+        (
+            "inodes with extended attributes".to_owned(),
+            image.with_xattrs().into(),
+        ),
         (
             "time resolution ns".to_owned(),
             info.capability.time_unit.into(),

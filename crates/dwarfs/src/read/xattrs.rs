@@ -1,0 +1,270 @@
+//! The extended attributes of an image, if a section has some.
+//!
+//! In: the section's content and what the metadata is. Out: the attributes of an inode.
+//!
+//! **Invariant:** attributes are given out only if they were made for this very metadata and all of
+//! the section makes sense; if not, the image is one without attributes, and [`State`] says why: other
+//! tools change metadata and leave the section as it was.
+//! Spec: `docs/formats/dwarfs-extensions.md`.
+
+use std::ops::Range;
+
+use block::Bytes;
+use model::{Error, Result, Xattrs};
+use zerocopy::FromBytes;
+use zerocopy::little_endian::U32;
+
+use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION};
+
+/// The longest name that any system knows.
+const MAX_NAME: usize = 255;
+
+/// Whether an image has extended attributes.
+#[derive(Debug, Default)]
+pub(crate) enum State {
+    /// There is no such section.
+    #[default]
+    Absent,
+    /// There are some.
+    Sound(Table),
+    /// There are some, but not for this metadata.
+    Stale,
+    /// There should be some, but they are damaged or of a later version.
+    Unusable(Error),
+}
+
+/// The attributes of all inodes.
+#[derive(Debug)]
+pub(crate) struct Table {
+    bytes: Bytes,
+    rows: Range<usize>,
+    starts: Range<usize>,
+}
+
+impl State {
+    /// Looks at a section's content; `metadata` is the hash of the metadata, which has so many
+    /// `inodes`.
+    pub(super) fn of(content: Result<Bytes>, metadata: u64, inodes: u64) -> Result<Self> {
+        match content.and_then(|bytes| Table::open(bytes, metadata, inodes)) {
+            Ok(Some(table)) => Ok(Self::Sound(table)),
+            Ok(None) => Ok(Self::Stale),
+            Err(error) if error.kind() == model::Kind::Io => Err(error),
+            Err(error) => Ok(Self::Unusable(error)),
+        }
+    }
+
+    /// Tells why there are attributes that cannot be used.
+    pub(super) fn trouble(&self) -> Option<Error> {
+        match self {
+            Self::Absent | Self::Sound(_) => None,
+            Self::Stale => Some(Error::corrupt(
+                "the extended attributes belong to other metadata: another tool changed the \
+                 image; it is read as one without",
+            )),
+            Self::Unusable(why) => Some(Error::corrupt(format!(
+                "the extended attributes cannot be used, the image is read as one without: {}",
+                why.what()
+            ))),
+        }
+    }
+
+    /// Gives the attributes, if they can be used.
+    pub(crate) fn table(&self) -> Option<&Table> {
+        match self {
+            Self::Sound(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
+impl Table {
+    /// Validates all of a section; `None` if it is not of this metadata.
+    fn open(bytes: Bytes, metadata: u64, inodes: u64) -> Result<Option<Self>> {
+        let (header, rest) =
+            Header::ref_from_prefix(&bytes).map_err(|_| Error::corrupt("no header"))?;
+        if header.magic != MAGIC {
+            return Err(Error::corrupt("no magic of extended attributes"));
+        }
+        if header.version.get() != VERSION {
+            let version = header.version.get();
+            return Err(Error::unsupported(format!("version {version}")));
+        }
+        if header.metadata.get() != metadata {
+            return Ok(None);
+        }
+        let cut = || Error::corrupt("the tables end after the section");
+        let (rows, rest) = <[Row]>::ref_from_prefix_with_elems(rest, header.inodes.get() as usize)
+            .map_err(|_| cut())?;
+        let count = header.sets.get() as usize;
+        let (starts, sets) = <[U32]>::ref_from_prefix_with_elems(rest, count.saturating_add(1))
+            .map_err(|_| cut())?;
+        let ascends = rows.is_sorted_by(|one, next| one.inode.get() < next.inode.get());
+        let known =
+            |row: &Row| u64::from(row.inode.get()) < inodes && (row.set.get() as usize) < count;
+        if !ascends || !rows.iter().all(known) {
+            return Err(Error::corrupt("inodes or sets that do not exist"));
+        }
+        let end = starts.last().map_or(0, |end| end.get() as usize);
+        if starts.first().is_some_and(|start| start.get() != 0) || end != sets.len() {
+            return Err(Error::corrupt("sets that do not fill the section"));
+        }
+        for bounds in starts.windows(2) {
+            let set = sets.get(bounds[0].get() as usize..bounds[1].get() as usize);
+            check_set(set.ok_or_else(|| Error::corrupt("a set that ends before it starts"))?)?;
+        }
+        let rows_at = size_of::<Header>();
+        let starts_at = rows_at + size_of_val(rows);
+        let sets_at = starts_at + size_of_val(starts);
+        Ok(Some(Self {
+            rows: rows_at..starts_at,
+            starts: starts_at..sets_at,
+            bytes,
+        }))
+    }
+
+    /// Tells how many inodes have attributes.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len() / size_of::<Row>()
+    }
+
+    /// Gives the attributes of an inode.
+    pub(super) fn of_inode(&self, inode: u64) -> Xattrs {
+        let rows = <[Row]>::ref_from_bytes(self.part(self.rows.clone())).unwrap_or_default();
+        let found = rows.binary_search_by_key(&inode, |row| row.inode.get().into());
+        let Ok(index) = found else {
+            return Xattrs::new();
+        };
+        let starts = <[U32]>::ref_from_bytes(self.part(self.starts.clone())).unwrap_or_default();
+        let set = rows[index].set.get() as usize;
+        let at = |index: usize| starts.get(index).map_or(0, |start| start.get() as usize);
+        let sets = self.part(self.starts.end..self.bytes.len());
+        let set = sets.get(at(set)..at(set + 1)).unwrap_or_default();
+        let pairs = Pairs { rest: set }.flatten();
+        pairs
+            .map(|(name, value)| (name.to_vec(), value.to_vec()))
+            .collect()
+    }
+
+    fn part(&self, range: Range<usize>) -> &[u8] {
+        self.bytes.get(range).unwrap_or_default()
+    }
+}
+
+fn check_set(set: &[u8]) -> Result<()> {
+    let mut before: &[u8] = b"";
+    for pair in (Pairs { rest: set }) {
+        let (name, _) = pair?;
+        if name.len() > MAX_NAME || name.contains(&0) {
+            return Err(Error::corrupt("an attribute's name that no system knows"));
+        }
+        // an empty name is not above the one before
+        if name <= before {
+            return Err(Error::corrupt("names of attributes that do not ascend"));
+        }
+        before = name;
+    }
+    Ok(())
+}
+
+/// The attributes of a set; ends after the first error.
+struct Pairs<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = Result<(&'a [u8], &'a [u8])>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let rest = std::mem::take(&mut self.rest);
+        let split = || {
+            let (pair, rest) = Pair::ref_from_prefix(rest).ok()?;
+            let (name, rest) = rest.split_at_checked(pair.name.get() as usize)?;
+            let (value, rest) = rest.split_at_checked(pair.value.get() as usize)?;
+            Some((name, value, rest))
+        };
+        let Some((name, value, rest)) = split() else {
+            return Some(Err(Error::corrupt("an attribute that ends after its set")));
+        };
+        self.rest = rest;
+        Some(Ok((name, value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{XattrSet, XattrSets};
+
+    use super::*;
+    use crate::write::xattrs::encode;
+
+    fn pair(name: &str, value: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        (name.as_bytes().to_vec(), value.to_vec())
+    }
+
+    fn content() -> Vec<u8> {
+        let mut sets = XattrSets::default();
+        let acl = [
+            pair("system.posix_acl_access", &[7; 44]),
+            pair("user.b", b""),
+        ];
+        let two = sets.intern(&mut acl.clone()).unwrap();
+        let one = sets
+            .intern(&mut [pair("security.capability", b"\x01\0")])
+            .unwrap();
+        let rows: [(u32, XattrSet); 3] = [(0, one), (3, two), (9, one)];
+        encode(&rows, &sets, Header::hash(b"schema", b"tables")).unwrap()
+    }
+
+    fn open(bytes: Vec<u8>) -> State {
+        let hash = Header::hash(b"schema", b"tables");
+        State::of(Ok(Bytes::from(bytes)), hash, 10).unwrap()
+    }
+
+    #[test]
+    fn attributes_of_inodes_come_back() {
+        let state = open(content());
+        let table = state.table().unwrap();
+        assert_eq!(table.len(), 3);
+        assert_eq!(table.of_inode(0), [pair("security.capability", b"\x01\0")]);
+        assert_eq!(table.of_inode(9), table.of_inode(0));
+        assert_eq!(
+            table.of_inode(3)[0],
+            pair("system.posix_acl_access", &[7; 44])
+        );
+        assert_eq!(table.of_inode(3)[1], pair("user.b", b""));
+        for inode in [1, 4, 10, u64::MAX] {
+            assert!(table.of_inode(inode).is_empty());
+        }
+    }
+
+    #[test]
+    fn other_metadata_makes_them_stale() {
+        let bytes = Bytes::from(content());
+        assert!(matches!(State::of(Ok(bytes), 5, 10).unwrap(), State::Stale));
+    }
+
+    #[test]
+    fn no_damage_is_taken_for_attributes_of_other_inodes() {
+        let sound = content();
+        for len in 0..sound.len() {
+            let state = open(sound[..len].to_vec());
+            assert!(matches!(state, State::Unusable(_)), "cut at {len}");
+        }
+        for at in 0..sound.len() {
+            for bit in 0..8 {
+                let mut bytes = sound.clone();
+                bytes[at] ^= 1 << bit;
+                if let State::Sound(table) = open(bytes) {
+                    for inode in 0..10 {
+                        table.of_inode(inode);
+                    }
+                }
+            }
+        }
+        let longer = [&sound[..], b"x"].concat();
+        assert!(matches!(open(longer), State::Unusable(_)));
+    }
+}

@@ -1,0 +1,71 @@
+//! The section of extended attributes.
+//!
+//! In: which inodes have which sets of the tree, and the metadata that numbers them. Out: the section's
+//! content. **Invariant:** sets are numbered as inodes first have them, so the bytes depend on the
+//! inodes alone. Spec: `docs/formats/dwarfs-extensions.md`.
+
+use std::collections::HashMap;
+
+use model::{Error, Result, XattrSet, XattrSets};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U32, U64};
+
+use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION};
+
+/// Makes the section's content of `(inode, set)`, ascending by inode, where the metadata has this
+/// hash. `Limit` for more than 4 GiB of different sets.
+pub(crate) fn encode(
+    inodes: &[(u32, XattrSet)],
+    sets: &XattrSets,
+    metadata: u64,
+) -> Result<Vec<u8>> {
+    let mut numbers = HashMap::new();
+    let mut order = Vec::new();
+    let mut rows = Vec::with_capacity(inodes.len());
+    for &(inode, set) in inodes {
+        let number = *numbers.entry(set).or_insert_with(|| {
+            order.push(set);
+            order.len() as u32 - 1
+        });
+        rows.push(Row {
+            inode: U32::new(inode),
+            set: U32::new(number),
+        });
+    }
+    let mut starts = Vec::with_capacity(order.len() + 1);
+    let mut bytes = Vec::new();
+    for &set in &order {
+        starts.push(offset(bytes.len())?);
+        for (name, value) in sets.pairs(set) {
+            let pair = Pair {
+                name: offset(name.len())?,
+                value: offset(value.len())?,
+            };
+            bytes.extend_from_slice(pair.as_bytes());
+            bytes.extend_from_slice(name);
+            bytes.extend_from_slice(value);
+        }
+    }
+    starts.push(offset(bytes.len())?);
+    let header = Header {
+        magic: MAGIC,
+        version: U32::new(VERSION),
+        inodes: U32::new(rows.len() as u32),
+        metadata: U64::new(metadata),
+        sets: U32::new(order.len() as u32),
+        reserved: U32::new(0),
+    };
+    Ok([
+        header.as_bytes(),
+        rows.as_bytes(),
+        starts.as_bytes(),
+        &bytes,
+    ]
+    .concat())
+}
+
+fn offset(len: usize) -> Result<U32> {
+    let len = u32::try_from(len);
+    len.map(U32::new)
+        .map_err(|_| Error::limit("more than 4 GiB of extended attributes in a DwarFS image"))
+}
