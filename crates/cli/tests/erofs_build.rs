@@ -131,6 +131,7 @@ fn make_edges(tree: &Path) {
 fn every_kernel_gets_what_it_mounts() {
     const PADDING: u32 = 1;
     const CONFIGS: u32 = 2;
+    const INLINE: u32 = 0x10;
     const FRAGMENTS: u32 = 0x20;
     let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
         return;
@@ -139,7 +140,8 @@ fn every_kernel_gets_what_it_mounts() {
     let path = |name: &str| work.path().join(name);
     let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
     make_edges(&source);
-    let (since_5_15, since_6_1) = (PADDING | CONFIGS, PADDING | CONFIGS | FRAGMENTS);
+    let (since_5_15, since_5_17) = (PADDING | CONFIGS, PADDING | CONFIGS | INLINE);
+    let since_6_1 = since_5_15 | FRAGMENTS;
     for (kernel, compression, size, features, algorithms) in [
         ("5.4", "lz4", "4k", PADDING, 0),
         ("5.10", "lz4hc:level=4", "4k", PADDING, 0),
@@ -147,6 +149,9 @@ fn every_kernel_gets_what_it_mounts() {
         ("5.15", "lz4:level=-4", "16k", since_5_15, 1),
         ("5.15", "lz4hc:level=12", "64k", since_5_15, 1),
         ("5.15", "lz4", "1m", since_5_15, 1),
+        ("5.17", "lz4", "4k", PADDING | INLINE, 0),
+        ("5.17", "lz4hc:level=9", "64k", since_5_17, 1),
+        ("5.17", "lzma:level=2", "16k", since_5_17, 2),
         ("6.1", "lz4", "4k", PADDING | FRAGMENTS, 0),
         ("6.1", "lz4hc:level=9", "64k", since_6_1, 1),
         ("6.1", "lzma:level=2", "4k", since_6_1, 2),
@@ -161,7 +166,10 @@ fn every_kernel_gets_what_it_mounts() {
     ] {
         let flags = ["-C", compression, "-b", size, "--target-kernel", kernel];
         let bytes = build(&source, &image, &flags);
-        assert_eq!(needs(&bytes), (features, algorithms), "{flags:?}");
+        let (found, known) = needs(&bytes);
+        // where ends of files are together, it depends on their lengths whether one is behind an inode
+        let open = if features & FRAGMENTS > 0 { INLINE } else { 0 };
+        assert_eq!((found & !open, known), (features, algorithms), "{flags:?}");
         check(&shared, &source, &image, work.path(), &[]);
         compare_extracted(&shared, &source, &image, &extracted);
     }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use support::erofs::{check, compare_extracted};
-use support::{kernel_mounts, scratch, try_build, vectors};
+use support::{kernel_mounts, run, scratch, try_build, vectors};
 use testkit::noise;
 
 fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
@@ -99,6 +99,85 @@ fn files_refer_to_what_they_have_in_common() {
     }
 }
 
+/// Makes files of all lengths, of which more or less is left behind their last whole cluster.
+fn make_ends(tree: &Path) {
+    fs::create_dir(tree).unwrap();
+    let near = [
+        4031,
+        4032,
+        4033,
+        4095,
+        4096,
+        4097,
+        8192,
+        65_537,
+        150_001,
+        1 << 20,
+        1_100_000,
+    ];
+    for len in (0..400).map(|n| n * n % 20_011).chain(near) {
+        let (text, dull) = (text(len as u64, len), noise(len as u64, len));
+        fs::write(tree.join(format!("text {len}")), &text).unwrap();
+        fs::write(tree.join(format!("dull {len}")), &dull).unwrap();
+        let mixed = [&dull[..len / 3], &text[len / 3..]].concat();
+        fs::write(tree.join(format!("mixed {len}")), mixed).unwrap();
+    }
+}
+
+#[test]
+fn ends_are_behind_inodes() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
+    make_ends(&source);
+    for (kernel, compression, size) in [
+        ("5.17", "lz4", "4k"),
+        ("5.17", "lz4hc:level=9", "64k"),
+        ("6.1", "lzma:level=2", "4k"),
+        ("6.6", "deflate:level=6", "16k"),
+        ("6.12", "zstd:level=3", "64k"),
+    ] {
+        let flags = ["-C", compression, "-b", size, "--target-kernel", kernel];
+        let build = |option| build(&source, &image, &[&flags[..], &[option]].concat());
+        let without = build("-E^ztailpacking,^fragments").len();
+        let with = build("-Eztailpacking");
+        // 400 texts, of which each gains half a block or so
+        assert!(
+            with.len() + (400 << 10) < without,
+            "{} {without}",
+            with.len()
+        );
+        check(&shared, &source, &image, work.path(), &[]);
+        compare_extracted(&shared, &source, &image, &extracted);
+        let more = ["-Eztailpacking", "-j1"];
+        let alone = support::build("erofs", &source, &image, &[&flags[..], &more].concat());
+        assert!(with == alone, "{flags:?}");
+    }
+    // content that may not be in the image fills its blocks
+    let device = path("device");
+    let flags = [
+        "-Clz4",
+        "-Eztailpacking",
+        "--target-kernel=5.17",
+        "--blob-device",
+    ];
+    build(
+        &source,
+        &image,
+        &[&flags[..], &[device.to_str().unwrap()]].concat(),
+    );
+    run([
+        Path::new("check"),
+        Path::new("--deep"),
+        &image,
+        Path::new("--device"),
+        &device,
+    ]);
+}
+
 #[test]
 fn the_number_of_threads_and_memory_change_nothing() {
     let work = scratch();
@@ -129,6 +208,18 @@ fn what_cannot_be_is_refused() {
     for (flags, word) in [
         (&["-Ededupe", "--target-kernel=5.15"][..], "6.1 and newer"),
         (&["-Ededupe", "-Cnone"], "where they are compressed"),
+        (
+            &["-Eztailpacking", "--target-kernel=5.15"],
+            "5.17 and newer",
+        ),
+        (&["-Eztailpacking"], "begin at any byte"),
+        (&["-Eztailpacking", "-Cnone"], "behind inodes anyway"),
+        (
+            &["-Eztailpacking,dedupe", "--target-kernel=6.1"],
+            "with dedupe",
+        ),
+        (&["-Efragments", "--target-kernel=5.17"], "6.1 and newer"),
+        (&["-Efragments", "-Cnone"], "where they are compressed"),
         (&["-Edup"], "extended option `dup`"),
         (&["-E", "dedupe,"], "extended option ``"),
     ] {

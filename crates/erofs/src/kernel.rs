@@ -31,6 +31,9 @@ const FIRST_CHUNKS: Kernel = Kernel::new(5, 15);
 /// The first version with further devices.
 const FIRST_DEVICES: Kernel = Kernel::new(5, 16);
 
+/// The first version that reads a last cluster behind the inode.
+const FIRST_INLINE_CLUSTERS: Kernel = Kernel::new(5, 17);
+
 /// The first version with a packed inode.
 const FIRST_FRAGMENTS: Kernel = Kernel::new(6, 1);
 
@@ -51,7 +54,7 @@ const FEATURES: [(u32, Kernel); 8] = [
     (incompat::COMPR_CFGS, FIRST_BIG_CLUSTERS),
     (incompat::CHUNKED_FILE, FIRST_CHUNKS),
     (incompat::DEVICE_TABLE, FIRST_DEVICES),
-    (incompat::ZTAILPACKING, Kernel::new(5, 17)),
+    (incompat::ZTAILPACKING, FIRST_INLINE_CLUSTERS),
     (incompat::FRAGMENTS, FIRST_FRAGMENTS),
     (incompat::XATTR_PREFIXES, FIRST_PREFIXES),
     (incompat::BIT48, FIRST_EXTENTS),
@@ -59,10 +62,11 @@ const FEATURES: [(u32, Kernel); 8] = [
 ];
 
 /// The versions that images can be made for: those with long support or with a new feature.
-const TARGETS: [Kernel; 10] = [
+const TARGETS: [Kernel; 11] = [
     FIRST,
     Kernel::new(5, 10),
     Kernel::new(5, 15),
+    FIRST_INLINE_CLUSTERS,
     FIRST_FRAGMENTS,
     Kernel::new(6, 6),
     Kernel::new(6, 10),
@@ -132,6 +136,11 @@ impl Kernel {
     /// Tells whether the kernel reads files and ends of files in the packed inode.
     pub(crate) fn knows_fragments(self) -> bool {
         self >= FIRST_FRAGMENTS
+    }
+
+    /// Tells whether the kernel reads a last cluster behind the inode.
+    pub(crate) fn knows_inline_clusters(self) -> bool {
+        self >= FIRST_INLINE_CLUSTERS
     }
 
     /// Tells whether the kernel reads clusters of several blocks.

@@ -119,7 +119,7 @@ struct Composefs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "EROFS")]
 struct Volume {
-    /// Write what this version of Linux and newer ones mount: 5.4, 5.10, 5.15, 6.1, 6.6, 6.10, 6.12,
+    /// Write what this version of Linux and newer ones mount: 5.4, 5.10, 5.15, 5.17, 6.1, 6.6, 6.10, 6.12,
     /// 6.15, 6.17 or 6.18 (default: 6.15).
     #[arg(long, value_name = "VERSION")]
     target_kernel: Option<String>,
@@ -140,7 +140,9 @@ struct Volume {
     xattr_prefix: Vec<String>,
 
     /// What more the image may have, as mkfs.erofs' -E: dedupe (files refer to what earlier ones have in
-    /// common with them; from Linux 6.1 on).
+    /// common with them; from Linux 6.1 on), ztailpacking (last clusters behind inodes; from 5.17 on, there
+    /// by default), fragments (ends of files share clusters; from 6.1 on, there by default); with ^ before
+    /// it, not.
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 

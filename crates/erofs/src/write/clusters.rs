@@ -25,6 +25,8 @@ pub(super) struct Clusters {
     size: u64,
     /// Where the last of them are in the packed inode.
     fragment: Option<u64>,
+    /// The length of the last of them, if it is behind the indexes.
+    inline: Option<u32>,
     /// The algorithm's number.
     algorithm: u8,
     /// Whether clusters may have several blocks.
@@ -67,6 +69,7 @@ impl Clusters {
             heads: Vec::new(),
             size: 0,
             fragment: None,
+            inline: None,
             algorithm,
             big,
         }
@@ -124,6 +127,21 @@ impl Clusters {
         )
     }
 
+    /// Adds the end of the content, which became so many bytes that stand behind the indexes.
+    pub(super) fn end_inline(&mut self, raw: u32, len: u32) -> Result<()> {
+        self.inline = Some(len);
+        self.add(
+            raw,
+            Head {
+                start: self.size,
+                block: 0,
+                blocks: 0,
+                kind: ClusterType::Head1,
+                partial: false,
+            },
+        )
+    }
+
     fn add(&mut self, raw: u32, head: Head) -> Result<()> {
         let last = self.heads.last();
         if last.is_some_and(|last| last.start / BLOCK == head.start / BLOCK) {
@@ -165,8 +183,13 @@ impl Clusters {
         if self.fragment.is_some() {
             advise |= advise::FRAGMENT;
         }
+        let mut low = (self.fragment.unwrap_or(0) & u64::from(u32::MAX)) as u32;
+        if let Some(len) = self.inline {
+            advise |= advise::INLINE_CLUSTER;
+            low = len << 16;
+        }
         MapHeader {
-            low: U32::new((self.fragment.unwrap_or(0) & u64::from(u32::MAX)) as u32),
+            low: U32::new(low),
             advise: U16::new(advise),
             algorithms: self.algorithm,
             cluster_bits: 0,

@@ -14,7 +14,7 @@ use super::clusters::Clusters;
 use super::extents::Extent;
 use super::options::Form;
 use super::parts::Part;
-use super::units::{Placed, Units};
+use super::units::{Placed, Units, inline_len};
 use crate::layout::compressed::MapHeader;
 use crate::read::Algorithm;
 
@@ -28,7 +28,7 @@ pub(super) enum Body<'a> {
     /// In extents.
     Extents(Vec<Extent>),
     /// In clusters.
-    Clusters(Clusters),
+    Clusters(Clusters, &'a [u8]),
     /// In chunks.
     Chunks(Chunks),
 }
@@ -134,7 +134,7 @@ impl Units {
             size += u64::from(behind.raw);
         }
         let body = match self.form {
-            Form::Clusters => Body::Clusters(clusters),
+            Form::Clusters => Body::Clusters(clusters, &[]),
             Form::Plain | Form::Chunks | Form::Extents => Body::Extents(extents),
         };
         Ok((size > 0).then_some(Content { size, body }))
@@ -147,6 +147,7 @@ impl Units {
             let extents = map.list(list);
             if let Some(MapExtent::Data { block, .. }) = extents.last()
                 && !self.is_flat(extents)
+                && self.pieces(block.0).is_empty()
             {
                 ends.insert(block.0, self.end(block.0)?);
             }
@@ -165,7 +166,10 @@ impl Units {
                 Body::Packed(self.packed_at(block.0, offset)?)
             }
             _ if self.is_flat(extents) => self.flat(extents)?,
-            _ if self.form == Form::Clusters => Body::Clusters(self.clusters(extents)?),
+            _ if self.form == Form::Clusters => {
+                let (clusters, end) = self.clusters(extents)?;
+                Body::Clusters(clusters, end)
+            }
             _ if self.form == Form::Chunks => Body::Chunks(self.chunks(extents)?),
             _ => Body::Extents(self.extents(extents)?),
         };
@@ -198,8 +202,9 @@ impl Units {
         Clusters::new(self.algorithm.map_or(0, Algorithm::number), self.big)
     }
 
-    fn clusters(&self, extents: &[MapExtent]) -> Result<Clusters> {
-        let mut clusters = self.no_clusters();
+    /// Tells the clusters of a file, and what of the last one is behind the inode.
+    fn clusters(&self, extents: &[MapExtent]) -> Result<(Clusters, &[u8])> {
+        let (mut clusters, mut end) = (self.no_clusters(), &[][..]);
         for extent in extents {
             match *extent {
                 MapExtent::Data { block, offset, len } if self.is_shared(len, extents.len()) => {
@@ -208,10 +213,14 @@ impl Units {
                 _ => {
                     let (block, placed) = self.whole(extent)?;
                     self.unit_clusters(block, placed, &mut clusters)?;
+                    end = match self.pieces(block) {
+                        [.., last] if inline_len(last).is_some() => self.end(block)?,
+                        _ => &[],
+                    };
                 }
             }
         }
-        Ok(clusters)
+        Ok((clusters, end))
     }
 
     /// Adds the clusters of one unit, and tells the bytes of content that they have.
@@ -222,12 +231,18 @@ impl Units {
         let pieces = self.pieces(block);
         let (mut number, mut len) = (placed.start / BLOCK, 0);
         for piece in pieces {
-            to.push(piece.raw_len, number, piece.stored_len)?;
+            match inline_len(piece) {
+                Some(len) => to.end_inline(piece.raw_len, len)?,
+                None => to.push(piece.raw_len, number, piece.stored_len)?,
+            }
             number += u64::from(piece.stored_len) / BLOCK;
             len += u64::from(piece.raw_len);
         }
+        if !pieces.is_empty() {
+            return Ok(len);
+        }
         let end = self.end(block)?.len() as u32;
-        while pieces.is_empty() && len < u64::from(placed.raw - end) {
+        while len < u64::from(placed.raw - end) {
             let raw = (u64::from(placed.raw - end) - len).min(BLOCK);
             to.push(raw as u32, number, BLOCK as u32)?;
             number += 1;

@@ -26,6 +26,8 @@ pub(super) struct UnitEncoder {
     pub(super) size: u32,
     /// Whether units are cut into clusters of whole blocks.
     pub(super) in_blocks: bool,
+    /// Whether the last cluster of a file goes behind its inode where it can.
+    pub(super) inline_ends: bool,
     /// What units became, where repeats are referred to.
     pub(super) parts: Option<Arc<Parts>>,
 }
@@ -36,14 +38,16 @@ impl UnitEncoder {
         let raw: &[u8] = &segment.data;
         let most = self.size as usize;
         if !segment.fragment {
-            let cut = fit::cut(&self.compression, raw, most)?;
+            // what is shorter than a unit is a file's end
+            let ends = self.inline_ends && raw.len() < self.unit as usize;
+            let cut = fit::cut(&self.compression, raw, most, ends)?;
             let gains = cut.bytes.len() < raw.len().next_multiple_of(BLOCK as usize);
             return match gains {
                 true => Ok(Block::new(segment, cut.bytes)?.of_pieces(cut.pieces)),
                 false => Block::new(segment, raw.to_vec()),
             };
         }
-        let cut = fit::cut(&self.compression, &filled(raw), most)?;
+        let cut = fit::cut(&self.compression, &filled(raw), most, false)?;
         Ok(Block::new(segment, cut.bytes)?.of_pieces(cut.pieces))
     }
 

@@ -6,11 +6,17 @@
 
 use model::{Piece, Result};
 
-use super::BLOCK;
 use super::compression::{Compression, Filling};
+use super::{BLOCK, INLINE_MAX};
 
 /// How often a cluster is encoded at most, where the codec cannot be told how much room there is.
 const TRIALS: usize = 3;
+
+/// About what indexes take that content behind the inode does not need.
+const INDEXES: usize = 24;
+
+/// A last cluster that leaves less than this of its last block is not encoded again.
+const ENOUGH: usize = 512;
 
 /// A cluster of which less than one part in so many is not filled is full.
 const FULL: usize = 128;
@@ -22,12 +28,21 @@ pub(super) struct Cut {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// Cuts a unit into clusters of at most so many bytes.
-pub(super) fn cut(compression: &Compression, raw: &[u8], most: usize) -> Result<Cut> {
+/// Cuts a unit into clusters of at most so many bytes. With `ends` it is the end of a file, and what of its
+/// last cluster fills no block goes behind the inode: a last piece that is no multiple of a block.
+pub(super) fn cut(compression: &Compression, raw: &[u8], most: usize, ends: bool) -> Result<Cut> {
     let (mut cut, mut rest) = (Cut::default(), raw);
     let mut search = Search::default();
     while !rest.is_empty() {
-        let (taken, stream) = search.next(compression, rest, most)?;
+        let (mut taken, mut stream) = search.next(compression, rest, most)?;
+        if ends && taken == rest.len() {
+            (taken, stream) = search.without_end(compression, rest, stream)?;
+            if taken == rest.len() && is_end(taken, &stream) {
+                cut.bytes.extend_from_slice(&stream);
+                cut.pieces.push(piece(taken, stream.len()));
+                break;
+            }
+        }
         let stored = stream.len().next_multiple_of(BLOCK as usize);
         let taken = if taken > stored && stored > 0 {
             // readers skip the zeros in front
@@ -55,6 +70,12 @@ impl Cut {
             self.pieces.push(piece(block.len(), BLOCK as usize));
         }
     }
+}
+
+/// Tells whether a stream is better behind the inode than in a block, or its content is.
+fn is_end(raw: usize, stream: &[u8]) -> bool {
+    let len = stream.len() as u64;
+    (1..=INLINE_MAX).contains(&len) && stream.len() + INDEXES < raw
 }
 
 fn piece(raw: usize, stored: usize) -> Piece {
@@ -94,6 +115,32 @@ impl Search {
             self.ratio = ((raw << 8) / stream.len()).max(1 << 8);
         }
         Ok((raw, stream))
+    }
+
+    /// Takes of the last cluster, if it has several blocks, as much as fills all but the last of these, if
+    /// what is left is then short enough to be behind the inode.
+    fn without_end(
+        &mut self,
+        compression: &Compression,
+        rest: &[u8],
+        stream: Vec<u8>,
+    ) -> Result<(usize, Vec<u8>)> {
+        let (block, all) = (BLOCK as usize, stream.len());
+        let last = all % block;
+        if all < block || last == 0 || last > block - ENOUGH {
+            return Ok((rest.len(), stream));
+        }
+        let (taken, filled) = self.next(compression, rest, all - last)?;
+        let end = rest.get(taken..).unwrap_or_default();
+        let fills = taken > filled.len().next_multiple_of(block) && !filled.is_empty();
+        if !fills || filled.len().next_multiple_of(block) > all - last || end.is_empty() {
+            return Ok((rest.len(), stream));
+        }
+        let left = compression.encode(end)?.unwrap_or_default();
+        Ok(match is_end(end.len(), &left) {
+            true => (taken, filled),
+            false => (rest.len(), stream),
+        })
     }
 
     /// Foretells how much fills the room, from what filled the last cluster.
@@ -202,7 +249,7 @@ mod tests {
         ] {
             let compression: Compression = text.parse().unwrap();
             let most = 16 * BLOCK as usize;
-            let cut = cut(&compression, &raw, most).unwrap();
+            let cut = cut(&compression, &raw, most, false).unwrap();
             let sum = |part: fn(&Piece) -> u32| cut.pieces.iter().map(part).sum::<u32>() as usize;
             assert_eq!(sum(|piece| piece.raw_len), raw.len(), "{text}");
             assert_eq!(sum(|piece| piece.stored_len), cut.bytes.len());
@@ -248,7 +295,7 @@ mod tests {
         };
         let raw: Vec<u8> = (0..50_001).map(|_| noise()).collect();
         for text in ["lz4", "lzma", "zstd"] {
-            let cut = cut(&text.parse().unwrap(), &raw, 8192).unwrap();
+            let cut = cut(&text.parse().unwrap(), &raw, 8192, false).unwrap();
             assert_eq!(cut.pieces.len(), 13);
             assert_eq!(cut.bytes[..50_001], raw);
         }

@@ -186,7 +186,10 @@ impl<'a> Inode<'a> {
                 self.layout = Layout::Chunks;
                 self.start = chunks.format();
             }
-            Body::Clusters(clusters) => self.start = told_blocks(clusters.blocks()),
+            Body::Clusters(clusters, end) => {
+                self.start = told_blocks(clusters.blocks());
+                self.tail = end.len() as u64;
+            }
         }
         self.body = Some(content.body);
     }
@@ -206,7 +209,7 @@ impl<'a> Inode<'a> {
             && u32::try_from(self.size).is_ok();
         let seconds = times.offset(self.meta.times.modified);
         self.compact = seconds.filter(|_| fits);
-        if let Some(Body::Clusters(clusters)) = &self.body {
+        if let Some(Body::Clusters(clusters, _)) = &self.body {
             let (form, map) = clusters.map(self.end());
             self.layout = match form {
                 clusters::Form::Full => Layout::Compressed,
@@ -241,7 +244,7 @@ impl<'a> Inode<'a> {
         let map = match &self.body {
             Some(Body::Packed(_)) => end.next_multiple_of(header) + header - end,
             Some(Body::Extents(extents)) => extents::len(end, self.size, extents.len()),
-            Some(Body::Clusters(_)) => self.map.len() as u64,
+            Some(Body::Clusters(..)) => self.map.len() as u64,
             Some(Body::Chunks(chunks)) => chunks.len(end),
             Some(Body::Flat(..)) | None => 0,
         };
@@ -272,7 +275,10 @@ impl<'a> Inode<'a> {
             Some(Body::Extents(extents)) => {
                 extents::write(self.size, extents, &mut bytes);
             }
-            Some(Body::Clusters(_)) => bytes.extend_from_slice(&self.map),
+            Some(Body::Clusters(_, end)) => {
+                bytes.extend_from_slice(&self.map);
+                bytes.extend_from_slice(end);
+            }
             Some(Body::Chunks(chunks)) => chunks.write(&mut bytes),
             None => bytes.extend_from_slice(tail),
         }

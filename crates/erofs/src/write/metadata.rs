@@ -180,6 +180,7 @@ impl ErofsWriter {
             root: layout.nid(NodeId::ROOT),
             packed: layout.packed,
             chunked: layout.chunked,
+            inline_ends: self.units.has_inline,
             device,
             xattrs: xattrs.there_are,
             prefixes: xattrs.prefixes.clone(),

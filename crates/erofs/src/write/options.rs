@@ -87,6 +87,7 @@ impl WriteOptions {
         self.check_chunks()?;
         self.check_device()?;
         self.given_prefixes()?;
+        self.check_ends()?;
         let kernel = self.kernel;
         if self.extended.dedupe && !kernel.knows_fragments() {
             return Err(Error::unsupported(format!(
@@ -208,16 +209,61 @@ impl WriteOptions {
         self.extended.dedupe.then_some(shortest)
     }
 
+    /// Tells whether the last cluster of a file goes behind its inode.
+    pub(super) fn inline_ends(&self) -> bool {
+        let pays = self.kernel.knows_inline_clusters() && !self.extended.dedupe;
+        self.form() == Form::Clusters && self.extended.ztailpacking.unwrap_or(pays)
+    }
+
+    /// Tells whether ends of files share clusters, which saves more than having them behind inodes.
+    fn has_fragments(&self) -> bool {
+        let wanted = self.extended.fragments;
+        let wanted = wanted.unwrap_or(self.extended.ztailpacking != Some(true));
+        wanted && self.kernel.knows_fragments()
+    }
+
+    fn check_ends(&self) -> Result<()> {
+        if self.extended.fragments == Some(true) && !self.kernel.knows_fragments() {
+            return Err(Error::unsupported(format!(
+                "fragments: Linux {} has no packed inode, 6.1 and newer have",
+                self.kernel
+            )));
+        }
+        if self.extended.fragments == Some(true) && self.compression == Compression::None {
+            let what = "fragments: ends of files share clusters only where they are compressed";
+            return Err(Error::invalid(what));
+        }
+        if self.extended.ztailpacking != Some(true) {
+            return Ok(());
+        }
+        if !self.kernel.knows_inline_clusters() {
+            return Err(Error::unsupported(format!(
+                "ztailpacking: Linux {} reads no clusters behind inodes, 5.17 and newer do",
+                self.kernel
+            )));
+        }
+        let why = match self.form() {
+            Form::Clusters if self.extended.dedupe => {
+                "with dedupe, clusters are found by others, which behind an inode they are not"
+            }
+            Form::Clusters => return Ok(()),
+            Form::Extents => {
+                "extents, which Linux 6.15 and newer get, begin at any byte and leave no block unfilled"
+            }
+            Form::Plain | Form::Chunks => "without compression, ends are behind inodes anyway",
+        };
+        Err(Error::invalid(format!("ztailpacking: {why}")))
+    }
+
     /// Tells what becomes of the ends of files.
     pub(super) fn tails(&self) -> Tails {
         match self.form() {
             Form::Plain | Form::Chunks => Tails::Alone,
+            Form::Extents if !self.has_fragments() => Tails::SmallBelow(0),
             Form::Extents if self.extended.dedupe => Tails::SmallBelow(self.block_size),
             Form::Extents => Tails::Small,
             // longer ends are read faster alone, and what their last clusters waste is little
-            Form::Clusters if self.kernel.knows_fragments() => {
-                Tails::Below(self.block_size.max(SHARED_MIN))
-            }
+            Form::Clusters if self.has_fragments() => Tails::Below(self.block_size.max(SHARED_MIN)),
             Form::Clusters => Tails::Alone,
         }
     }
@@ -228,20 +274,32 @@ impl WriteOptions {
 pub struct Extended {
     /// Whether files refer to what earlier ones have in common with them.
     pub dedupe: bool,
+    /// Whether the last cluster of a file goes behind its inode; `None` where that pays.
+    pub ztailpacking: Option<bool>,
+    /// Whether ends of files share clusters; `None` means yes, unless `ztailpacking` was asked for.
+    pub fragments: Option<bool>,
 }
 
 impl FromStr for Extended {
     type Err = Error;
 
-    /// Reads `dedupe`, names with commas between them.
+    /// Reads `dedupe`, `ztailpacking`, `fragments`, names with commas between them; `^` before one means
+    /// not.
     fn from_str(text: &str) -> Result<Self> {
         let mut extended = Self::default();
-        for name in text.split(',') {
+        for option in text.split(',') {
+            let (name, on) = match option.strip_prefix('^') {
+                Some(name) => (name, false),
+                None => (option, true),
+            };
             match name {
-                "dedupe" => extended.dedupe = true,
+                "dedupe" => extended.dedupe = on,
+                "ztailpacking" => extended.ztailpacking = Some(on),
+                "fragments" => extended.fragments = Some(on),
                 _ => {
                     return Err(Error::invalid(format!(
-                        "extended option `{name}`: there is dedupe"
+                        "extended option `{option}`: there are dedupe, ztailpacking and fragments, and \
+                         ^ before one for its opposite"
                     )));
                 }
             }

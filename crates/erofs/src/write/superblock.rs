@@ -33,6 +33,8 @@ pub(super) struct Facts {
     pub(super) packed: Option<u64>,
     /// Whether content of a file is in chunks.
     pub(super) chunked: bool,
+    /// Whether last clusters of files are behind their inodes.
+    pub(super) inline_ends: bool,
     /// Where content is, if not in the image itself.
     pub(super) device: Option<Device>,
     /// Whether there are extended attributes.
@@ -127,6 +129,9 @@ fn described(options: &WriteOptions, facts: &Facts) -> Result<Superblock> {
     }
     if facts.packed.is_some() || options.extended.dedupe {
         add(&mut raw.feature_incompat, incompat::FRAGMENTS);
+    }
+    if facts.inline_ends {
+        add(&mut raw.feature_incompat, incompat::ZTAILPACKING);
     }
     if facts.chunked {
         add(&mut raw.feature_incompat, incompat::CHUNKED_FILE);

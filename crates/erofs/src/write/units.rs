@@ -29,6 +29,15 @@ pub(super) struct Placed {
 
 const _: () = assert!(size_of::<Placed>() == 16);
 
+/// What is to be written of a unit that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// The first bytes of it.
+    pub(super) now: usize,
+    /// If above 0: so many zeros behind them, and then the rest.
+    pub(super) gap: u64,
+}
+
 /// All units, and how files are made of them.
 #[derive(Debug)]
 pub(super) struct Units {
@@ -53,6 +62,8 @@ pub(super) struct Units {
     pub(super) ends: Vec<u8>,
     /// The units that have such ends, and where they begin in `ends`.
     end_starts: Vec<(u32, u64)>,
+    /// Whether some of these are clusters.
+    pub(super) has_inline: bool,
     /// Where ends were written after all that have no place behind an inode.
     pub(super) late: BTreeMap<u32, u64>,
     /// What stands at the end of the packed inode besides fragments; always in the image itself.
@@ -77,6 +88,7 @@ impl Units {
             piece_starts: Vec::new(),
             ends: Vec::new(),
             end_starts: Vec::new(),
+            has_inline: false,
             late: BTreeMap::new(),
             behind_packed: None,
             packed: Vec::new(),
@@ -85,7 +97,7 @@ impl Units {
 
     /// Takes the next unit and tells how many of its bytes are to be written now: not those of an end that
     /// will be behind an inode, as that of a content in a row of blocks may.
-    pub(super) fn take(&mut self, block: &Block, in_row: bool) -> Result<usize> {
+    pub(super) fn take(&mut self, block: &Block, keeps_end: bool) -> Result<Taken> {
         let (number, expected) = (block.sequence, self.placed.len());
         if number as usize != expected {
             return Err(Error::invalid(format!(
@@ -107,24 +119,47 @@ impl Units {
                 block.raw_len, self.unit
             )));
         }
+        let all = Taken {
+            now: stored,
+            gap: 0,
+        };
         if parts.is_some() {
-            return Ok(stored);
+            return Ok(all);
         }
         if !block.pieces.is_empty() {
             let start = u32::try_from(self.pieces.len());
             let start = start.map_err(|_| Error::limit("an image of 16 TiB or more"))?;
             self.piece_starts.push((number, start));
             self.pieces.extend_from_slice(&block.pieces);
-            return Ok(stored);
+            return Ok(self.take_cluster(block, keeps_end).unwrap_or(all));
         }
-        Ok(match self.tails {
-            Tails::Alone if in_row => stored - self.keep_end(number, &block.bytes),
+        let now = match self.tails {
+            Tails::Alone if keeps_end => stored - self.keep_end(number, &block.bytes),
             Tails::Alone
             | Tails::Small
             | Tails::Shared
             | Tails::Below(_)
             | Tails::SmallBelow(_) => stored,
-        })
+        };
+        Ok(Taken { now, gap: 0 })
+    }
+
+    /// Keeps the last cluster of a unit for behind the inode, if it is one that fills no block, or makes it
+    /// one that does if there is no room.
+    fn take_cluster(&mut self, block: &Block, keeps_end: bool) -> Option<Taken> {
+        let last = self.pieces.last_mut()?;
+        let len = inline_len(last)?;
+        let now = block.bytes.len().checked_sub(len as usize)?;
+        if keeps_end && len as usize <= ENDS_MAX.saturating_sub(self.ends.len()) {
+            self.end_starts
+                .push((block.sequence, self.ends.len() as u64));
+            self.ends.extend_from_slice(block.bytes.get(now..)?);
+            self.has_inline = true;
+            return Some(Taken { now, gap: 0 });
+        }
+        last.stored_len = BLOCK as u32;
+        let gap = BLOCK - u64::from(len);
+        Some(Taken { now, gap })
     }
 
     /// Keeps the end of a unit that is not compressed, if there is room, and tells its length.
@@ -180,7 +215,11 @@ impl Units {
             return Ok(&[]);
         };
         let start = self.end_starts.get(at).map_or(0, |entry| entry.1);
-        let len = u64::from(self.placed(block)?.raw) % BLOCK;
+        let cluster = self.pieces(block).last().and_then(inline_len);
+        let len = match cluster {
+            Some(len) => u64::from(len),
+            None => u64::from(self.placed(block)?.raw) % BLOCK,
+        };
         let start = usize::try_from(start).map_err(|_| super::content::wrong())?;
         let end = self
             .ends
@@ -193,6 +232,12 @@ impl Units {
         let placed = self.placed.get(block as usize);
         placed.ok_or_else(|| Error::invalid(format!("the map has block {block}, never put")))
     }
+}
+
+/// Tells the length of a cluster that goes behind the inode.
+pub(super) fn inline_len(piece: &Piece) -> Option<u32> {
+    let in_blocks = u64::from(piece.stored_len).is_multiple_of(BLOCK);
+    (!in_blocks).then_some(piece.stored_len)
 }
 
 /// Tells whether parts are all of a block, and those that are its own all that is stored of it.

@@ -18,7 +18,7 @@ use super::options::{Form, WriteOptions};
 use super::out::Out;
 use super::repeats::Repeats;
 use super::superblock::first_block;
-use super::units::Units;
+use super::units::{Taken, Units};
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
@@ -100,6 +100,7 @@ impl ImageWriter for ErofsWriter {
             digests: self.options.chunk_size.is_some(),
             size: self.options.block_size,
             in_blocks: self.options.form() == Form::Clusters,
+            inline_ends: self.options.inline_ends(),
             parts: self.units.parts.clone(),
         })
     }
@@ -115,7 +116,7 @@ impl ImageWriter for ErofsWriter {
         };
         // the image has no content where there is a device for it
         let keeps_end = in_row && self.blob.is_none();
-        let now = self.units.take(&block, keeps_end)?;
+        let Taken { now, gap } = self.units.take(&block, keeps_end)?;
         self.row = in_row.then_some(start + now as u64);
         if known.is_some() {
             self.units.place(start, start + now as u64, block.raw_len);
@@ -123,7 +124,13 @@ impl ImageWriter for ErofsWriter {
         }
         let fills = self.options.form() != Form::Extents;
         let out = self.content();
-        out.write(block.bytes.get(..now).unwrap_or_default())?;
+        let (before, end) = block.bytes.split_at_checked(now).unwrap_or_default();
+        out.write(before)?;
+        if gap > 0 {
+            // readers skip the zeros in front
+            out.fill_to(out.offset + gap)?;
+            out.write(end)?;
+        }
         if fills {
             out.fill_block()?;
         }
