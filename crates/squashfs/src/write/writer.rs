@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use block::Sink;
 use model::{
-    Block, Content, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, SegmentEncoder,
-    Summary, Tree,
+    Block, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, SegmentEncoder, Summary,
+    Tree,
 };
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -185,11 +185,8 @@ impl SquashfsWriter {
         let Made {
             tree, numbering, ..
         } = made;
-        for (index, node) in tree.nodes().iter().enumerate() {
-            if matches!(node.content, Content::Directory { .. }) {
-                continue;
-            }
-            inodes.leaf(NodeId(index as u32))?;
+        for &leaf in numbering.leaves() {
+            inodes.leaf(leaf)?;
             if inodes.stream.encoded() >= PIECE {
                 let piece = inodes.stream.take();
                 self.write(&piece)?;
@@ -197,22 +194,17 @@ impl SquashfsWriter {
         }
         inodes.stream.encode_full()?;
         let mut listings = Stream::new(encoder);
-        for level in (0..numbering.level_count()).rev() {
+        for &dir in numbering.directories() {
             let known = Known {
                 tree,
                 numbering,
                 positions: &inodes.positions,
                 inodes: &inodes.stream,
             };
-            let level = numbering.level(level);
-            let written: Result<Vec<Listing>> = level
-                .iter()
-                .map(|&dir| Listing::write(known, dir, &mut listings))
-                .collect();
+            let listing = Listing::write(known, dir, &mut listings)?;
+            // its inode tells where its listing is, and the next listing where its inode is
             listings.encode_full()?;
-            for (&dir, listing) in level.iter().zip(&written?) {
-                inodes.directory(dir, listing, &listings)?;
-            }
+            inodes.directory(dir, &listing, &listings)?;
             inodes.stream.encode_full()?;
         }
         inodes.stream.end()?;
