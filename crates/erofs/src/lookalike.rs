@@ -26,6 +26,7 @@ mod scan;
 mod space;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use block::ReadAt;
@@ -112,6 +113,16 @@ impl Lookalike {
     /// Tells what the image shows and this does not; empty if that is nothing.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
+    }
+
+    /// Tells where metadata is, in the order in which it is first needed.
+    pub fn metadata(&self) -> Vec<Range<u64>> {
+        let inodes = INODES + self.inodes.len() as u64;
+        let directories = DIRECTORIES..DIRECTORIES + self.directories.len() as u64;
+        let xattrs = XATTRS..XATTRS + self.xattrs.len() as u64;
+        let mut all = vec![0..inodes, directories, xattrs];
+        all.retain(|range| !range.is_empty());
+        all
     }
 
     /// Reads as much as one of the parts has from a place on, and tells how much that is; never nothing.

@@ -4,7 +4,7 @@
 //! In: a `Backing`. Out: an `Image` with that one file. **Invariant:** a read gives all that was asked for, or
 //! an error: a kernel takes what is missing for zeros.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use model::{
@@ -16,6 +16,9 @@ use model::{
 pub trait Backing: Send + Sync {
     /// Tells the length in bytes.
     fn size(&self) -> u64;
+
+    /// Tells which ranges are metadata: the kernel reads it page by page, so that it is better read ahead.
+    fn metadata(&self) -> Vec<Range<u64>>;
 
     /// Fills the buffer with the bytes from `offset` on, all of them in the file.
     fn fill(&self, offset: u64, buf: &mut [u8]) -> Result<()>;

@@ -6,8 +6,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
+use std::fs::File;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
@@ -26,6 +29,9 @@ use crate::session::{Session, catch_signals, greet_and_run, raise_read_ahead};
 
 /// How far the kernel reads ahead: requests are as long then.
 const READ_AHEAD: u32 = 1 << 20;
+
+/// The most bytes of metadata that are read at once.
+const WARM: u64 = 64 << 20;
 
 /// What the name of the file begins with, by which a mount is known as ours.
 const PREFIX: &str = "sinter:";
@@ -50,13 +56,45 @@ pub fn mount_kernel(file: Arc<dyn Backing>, dir: &Path, options: &MountOptions) 
         ..options.clone()
     };
     let (sender, events) = channel();
+    let metadata = file.metadata();
     let image = Arc::new(OneFile::new(file, name.as_bytes()));
     greet_and_run(image, device, &plain, &sender)?;
     let mount = attach_and_tune(&tree, &name, &point, options);
     let mount = mount.map_err(|error| error.path(dir))?;
+    warm(&tree, &name, metadata);
     // from now on EROFS holds it
     drop(tree);
     Ok(Session::new(mount, events, sender, signals))
+}
+
+/// Reads metadata into the page cache, in the background: EROFS asks for it page by page, and each page
+/// would wait for us. Whatever fails here is read later.
+fn warm(tree: &OwnedFd, name: &str, metadata: Vec<Range<u64>>) {
+    let Ok(file) = File::open(format!("/proc/self/fd/{}/{name}", tree.as_raw_fd())) else {
+        return;
+    };
+    if let Ok(stat) = rustix::fs::fstat(&file) {
+        let device = stat.st_dev;
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        raise_read_ahead(&format!("{major}:{minor}"), READ_AHEAD);
+    }
+    let read = move || {
+        let (mut buffer, mut room) = (vec![0; READ_AHEAD as usize], WARM);
+        for range in metadata {
+            let mut place = range.start;
+            while place < range.end && room > 0 {
+                let count = (range.end - place).min(u64::from(READ_AHEAD)).min(room);
+                let buffer = buffer.split_at_mut(count as usize).0;
+                if file.read_exact_at(buffer, place).is_err() {
+                    return;
+                }
+                place += count;
+                room -= count;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("warm".into()).spawn(read);
+    drop(thread);
 }
 
 /// Mounts EROFS, and raises how far it reads ahead.

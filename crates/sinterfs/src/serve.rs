@@ -3,6 +3,7 @@
 //! In: an image and a directory. Out: a session, and why it is not what it might have been.
 //! **Invariant:** what nobody asked for loses nothing: an image that EROFS cannot show whole gets FUSE.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -104,6 +105,10 @@ struct File(Lookalike);
 impl Backing for File {
     fn size(&self) -> u64 {
         self.0.len()
+    }
+
+    fn metadata(&self) -> Vec<Range<u64>> {
+        self.0.metadata()
     }
 
     fn fill(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
