@@ -15,6 +15,7 @@ mod extents;
 mod fit;
 pub(crate) mod inodes;
 mod metadata;
+mod names;
 mod options;
 mod out;
 mod parts;
@@ -28,7 +29,8 @@ mod writer;
 pub(crate) mod xattrs;
 
 pub use compression::Compression;
-pub use options::{DeviceName, Extended, Label, Uuid, WriteOptions};
+pub use names::{DeviceName, Label, Uuid};
+pub use options::{Extended, WriteOptions};
 pub use writer::ErofsWriter;
 
 /// Bytes of a block of the file system, as a power of two.

@@ -23,7 +23,7 @@ use crate::run::{self as commands, Outcome};
 /// Says how `bench erofs` is called.
 const USAGE: &str = "\
 usage: cargo xtask bench erofs [SET...] [--data DIR] [--peers DIR] [--work DIR] [--runs N] [--reads N]
-                               [--sinter FILE]
+                               [--sinter FILE] [--limit SECONDS]
 
 Sizes and cold reads of each SET (default: debian-rootfs below --data), listings of each (default:
 tensorflow-rootfs), by the kernel's drivers. Needs root and loop devices.
@@ -57,7 +57,7 @@ pub fn bench(words: &[String]) -> Outcome {
         print!("{USAGE}");
         return Ok(());
     }
-    let options = options::parse(words)?;
+    let options = understood(words)?;
     let process = std::fs::metadata("/proc/self").map_err(|e| format!("/proc/self: {e}"))?;
     if process.uid() != 0 {
         return Err("only root may mount images with the kernel's drivers".into());
@@ -96,6 +96,19 @@ pub fn bench(words: &[String]) -> Outcome {
     measured
 }
 
+/// Understands the words that mean something here; others are an error.
+fn understood(words: &[String]) -> Result<Options, String> {
+    const KNOWN: [&str; 7] = [
+        "--data", "--peers", "--work", "--runs", "--reads", "--sinter", "--limit",
+    ];
+    let name = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
+    let mut flags = words.iter().filter(|word| word.starts_with('-')).map(name);
+    match flags.find(|flag| !KNOWN.contains(&&**flag)) {
+        Some(flag) => Err(format!("{flag} means nothing here\n\n{USAGE}")),
+        None => options::parse(words),
+    }
+}
+
 /// Adds the tables of all parts to a text, as far as they come.
 fn measure(context: &Context<'_>, text: &mut String) -> Outcome {
     for set in found(context.options, READ)? {
@@ -119,4 +132,19 @@ fn found(options: &Options, usual: &str) -> Result<Vec<Set>, String> {
         names.sets = vec![usual.to_owned()];
     }
     sets::find(&names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        let options = understood(&words("a --data d --runs=5 --reads 7")).unwrap();
+        assert_eq!((options.runs, options.reads), (5, 7));
+        for bad in ["--write", "--levels=7", "--nonsense", "-j 2"] {
+            assert!(understood(&words(bad)).is_err(), "{bad}");
+        }
+    }
 }

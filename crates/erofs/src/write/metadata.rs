@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use model::{Content, ContentMap, Error, NodeId, Result, Tree};
 
 use super::inodes::{Inodes, tail_of};
-use super::options::{DeviceName, Form};
+use super::names::DeviceName;
+use super::options::Form;
 use super::out::Out;
 use super::places::{Places, order};
 use super::prefixes::Prefixes;

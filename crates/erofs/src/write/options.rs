@@ -6,6 +6,7 @@ use model::{Error, Result, Tails};
 
 use super::BLOCK;
 use super::compression::Compression;
+use super::names::{DeviceName, Label, Uuid};
 use super::prefixes::Prefixes;
 use crate::Kernel;
 use crate::layout::compressed::CLUSTER_MAX;
@@ -322,103 +323,9 @@ pub(super) enum Form {
     Clusters,
 }
 
-/// The UUID of a volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Uuid(pub [u8; 16]);
-
-impl FromStr for Uuid {
-    type Err = Error;
-
-    /// Reads `01234567-89ab-cdef-0123-456789abcdef`.
-    fn from_str(text: &str) -> Result<Self> {
-        let wrong = || {
-            Error::invalid(format!(
-                "`{text}` is no UUID, as 01234567-89ab-cdef-0123-456789abcdef is one"
-            ))
-        };
-        let groups: Vec<usize> = text.split('-').map(str::len).collect();
-        if groups != [8, 4, 4, 4, 12] {
-            return Err(wrong());
-        }
-        let digits: Option<Vec<u32>> = text
-            .chars()
-            .filter(|&letter| letter != '-')
-            .map(|letter| letter.to_digit(16))
-            .collect();
-        let digits = digits.ok_or_else(wrong)?;
-        let mut bytes = [0; 16];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-            let value = pair.iter().fold(0, |value, digit| value << 4 | digit);
-            *byte = u8::try_from(value).map_err(|_| wrong())?;
-        }
-        Ok(Self(bytes))
-    }
-}
-
-/// The name of a device besides the image: 1 to 64 bytes without a zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceName(pub(super) [u8; 64]);
-
-impl DeviceName {
-    /// Takes a name; `Invalid` for what is none.
-    pub fn new(name: &[u8]) -> Result<Self> {
-        let mut bytes = [0; 64];
-        let room = bytes.get_mut(..name.len());
-        match room.filter(|_| !name.is_empty() && !name.contains(&0)) {
-            Some(room) => room.copy_from_slice(name),
-            None => {
-                return Err(Error::invalid(format!(
-                    "`{}`: the name of a device has 1 to 64 bytes",
-                    String::from_utf8_lossy(name)
-                )));
-            }
-        }
-        Ok(Self(bytes))
-    }
-}
-
-/// The name of a volume: at most 16 bytes without a zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Label(pub(super) [u8; 16]);
-
-impl FromStr for Label {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let mut bytes = [0; 16];
-        match bytes.get_mut(..text.len()) {
-            Some(room) if !text.contains('\0') => room.copy_from_slice(text.as_bytes()),
-            _ => {
-                let what = format!("label `{text}`: at most 16 bytes, none of them zero");
-                return Err(Error::invalid(what));
-            }
-        }
-        Ok(Self(bytes))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn uuids_and_labels_are_read() {
-        let uuid: Uuid = "01234567-89ab-cdef-0123-456789ABCDEF".parse().unwrap();
-        assert_eq!(uuid.0[..5], [0x01, 0x23, 0x45, 0x67, 0x89]);
-        assert_eq!(uuid.0[15], 0xef);
-        for wrong in [
-            "",
-            "0123456789abcdef0123456789abcdef",
-            "01234567-89ab-cdef-0123-456789abcdeg",
-            "01234567-89ab-cdef-0123-456789abcde\u{e9}",
-        ] {
-            assert!(wrong.parse::<Uuid>().is_err(), "{wrong}");
-        }
-        assert_eq!("ab".parse::<Label>().unwrap().0[..3], *b"ab\0");
-        assert!("0123456789abcdef".parse::<Label>().is_ok());
-        assert!("0123456789abcdefg".parse::<Label>().is_err());
-        assert!("a\0b".parse::<Label>().is_err());
-    }
 
     #[test]
     fn what_an_old_kernel_cannot_read_is_refused() {

@@ -7,7 +7,8 @@ use model::{Error, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::options::{Form, Uuid, WriteOptions};
+use super::names::Uuid;
+use super::options::{Form, WriteOptions};
 use super::prefixes::Prefixes;
 use super::times::Times;
 use super::{BLOCK, BLOCK_BITS};
