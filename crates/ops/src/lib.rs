@@ -5,6 +5,7 @@
 //! the observer, results to the caller.
 
 mod cat;
+mod diff;
 mod extract;
 mod list;
 mod plan;
@@ -15,6 +16,7 @@ mod walk;
 mod workers;
 
 pub use cat::cat;
+pub use diff::{Change, DiffOptions, DiffReport, Difference, Field, Side, What, diff};
 pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
 pub use list::{ListOptions, Row, list, row};
 pub use resolve::{Follow, resolve};

@@ -21,6 +21,7 @@ mod check;
 mod composefs;
 mod create;
 mod details;
+mod diff;
 mod header;
 mod input;
 mod layers;
@@ -45,6 +46,7 @@ pub use build::{
 pub use check::{CheckReport, Depth, check};
 pub use composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use details::{Details, Value};
+pub use diff::diff;
 pub use header::Header;
 pub use input::{Input, MergePart};
 pub use layers::{Compared, mount_objects};
@@ -52,8 +54,9 @@ pub use model::*;
 pub use mount::{Ended, MountOptions, Session, daemon, umount};
 pub use open::{OpenOptions, Opened, open, open_source};
 pub use ops::{
-    ExtractOptions, ExtractReport, Follow, ListOptions, Overwrite, Row, Step, VerifyReport, cat,
-    extract, list, resolve, row, verify,
+    Change, DiffOptions, DiffReport, Difference, ExtractOptions, ExtractReport, Field, Follow,
+    ListOptions, Overwrite, Row, Step, VerifyReport, What, cat, extract, list, resolve, row,
+    verify,
 };
 pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};
 pub use registry::FORMATS;

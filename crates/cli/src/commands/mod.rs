@@ -6,6 +6,7 @@ mod cat;
 mod check;
 mod completions;
 mod convert;
+mod diff;
 mod extract;
 mod image;
 mod info;
@@ -39,6 +40,7 @@ pub enum Command {
     Cat(cat::Args),
     Info(info::Args),
     Check(check::Args),
+    Diff(diff::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -57,6 +59,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Cat(args) => cat::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

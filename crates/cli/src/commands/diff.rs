@@ -1,0 +1,160 @@
+//! `sinter diff`: what differs between two trees.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use sinterfs::{Change, DiffOptions, DiffReport, Difference, Field, OpenOptions, Result, What};
+
+use super::work::{Jobs, Words};
+use crate::progress::Display;
+use crate::{exit, size, text};
+
+/// Show what differs between two images or directories.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter diff old.dwarfs new.dwarfs
+  sinter diff image.squashfs DIR            an image and what it was made of
+  sinter diff --ignore mtime,uid,gid a b    without times and owners
+  sinter diff --json a.dwarfs b.erofs | jq '.changes[].path'
+
+Each line begins with what happened: `-` removed, `+` added, `>` renamed, `~` changed, and in which fields.
+Times count as exactly as the coarser one of two images has them, holes do not differ from zeros.
+The exit code is 0 if nothing differs, 1 if something does, more if the comparison failed.")]
+pub struct Args {
+    /// The older tree: an image or a directory.
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+
+    /// The newer tree.
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+
+    /// Do not compare these fields: type, mode, uid, gid, size, mtime, target, device, links,
+    /// xattrs, content.
+    #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
+    ignore: Vec<Field>,
+
+    /// Show a renamed file as one that was removed and one that was added.
+    #[arg(long)]
+    no_renames: bool,
+
+    /// How much memory decoded blocks of each image may take (as in 512M).
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse)]
+    cache_size: u64,
+
+    /// The directory of the objects that hold the content of composefs images.
+    #[arg(long, value_name = "DIR")]
+    objects: Option<PathBuf>,
+
+    #[command(flatten)]
+    jobs: Jobs,
+
+    #[command(flatten)]
+    words: Words,
+}
+
+/// Compares, and shows every change.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let display = Display::start(args.words.show());
+    let open = OpenOptions {
+        cache_bytes: args.cache_size,
+        objects: args.objects.clone(),
+        ..OpenOptions::default()
+    };
+    let options = DiffOptions {
+        ignored: args.ignore.clone(),
+        no_renames: args.no_renames,
+        threads: args.jobs.threads(),
+        ..DiffOptions::default()
+    };
+    let trees = [&*args.old, &*args.new];
+    let report = sinterfs::diff(trees, &open, &options, display.observer())?;
+    let left_out = display
+        .observer()
+        .warnings()
+        .saturating_sub(report.unreadable);
+    drop(display);
+    if args.words.json {
+        text::print(&format!("{:#}\n", as_json(&report)))?;
+    } else if !args.words.quiet {
+        let lines: String = report.changes.iter().map(line).collect();
+        text::print(&lines)?;
+    }
+    let same = report.changes.is_empty() && left_out == 0;
+    Ok(ExitCode::from(if same { 0 } else { exit::PARTIAL }))
+}
+
+fn line(change: &Change) -> String {
+    let path = match &*change.path {
+        [] => ".".to_owned(),
+        path => text::name(path),
+    };
+    let mut line = match &change.what {
+        What::Removed => format!("- {path}"),
+        What::Added => format!("+ {path}"),
+        What::Renamed(to, _) => format!("> {path} -> {}", text::name(to)),
+        What::Changed(_) => format!("~ {path}"),
+    };
+    for (number, difference) in differences(change).iter().enumerate() {
+        line += if number == 0 { ": " } else { ", " };
+        line += difference.field.name();
+        if !difference.old.is_empty() || !difference.new.is_empty() {
+            let (old, new) = (shown(&difference.old), shown(&difference.new));
+            // writing to a string cannot fail
+            let _ = write!(line, " {old} -> {new}");
+        }
+    }
+    line + "\n"
+}
+
+fn shown(value: &[u8]) -> String {
+    match value {
+        [] => "none".to_owned(),
+        value => text::name(value),
+    }
+}
+
+fn differences(change: &Change) -> &[Difference] {
+    match &change.what {
+        What::Removed | What::Added => &[],
+        What::Changed(differences) | What::Renamed(_, differences) => differences,
+    }
+}
+
+fn as_json(report: &DiffReport) -> serde_json::Value {
+    let change = |change: &Change| {
+        let fields = differences(change).iter().map(|difference| {
+            let value = match difference.field {
+                Field::Content => serde_json::Value::Null,
+                _ => json!([
+                    text::json_name(&difference.old),
+                    text::json_name(&difference.new),
+                ]),
+            };
+            (difference.field.name().to_owned(), value)
+        });
+        let mut shown = json!({
+            "path": text::json_name(&change.path),
+            "type": change.kind.letter().to_string(),
+            "change": match change.what {
+                What::Removed => "removed",
+                What::Added => "added",
+                What::Renamed(..) => "renamed",
+                What::Changed(_) => "changed",
+            },
+            "fields": fields.collect::<serde_json::Map<_, _>>(),
+        });
+        if let What::Renamed(to, _) = &change.what {
+            shown["to"] = text::json_name(to).into();
+        }
+        shown
+    };
+    json!({
+        "changes": report.changes.iter().map(change).collect::<Vec<_>>(),
+        "common": report.common,
+        "unreadable": report.unreadable,
+    })
+}

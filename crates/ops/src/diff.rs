@@ -1,0 +1,188 @@
+//! What differs between two trees, from whatever they come.
+//!
+//! In: two sources with their trees. Out: changes in the order of paths.
+//!
+//! Both trees are walked together by name; what is in both is compared field by field, files of one
+//! size byte by byte on several threads, holes without reading them. A file that is gone and one that is new
+//! with the same bytes are one that was renamed.
+//!
+//! **Invariant:** the result depends on the trees and the options alone, not on the number of threads.
+
+mod content;
+mod fields;
+mod renames;
+mod walk;
+
+use std::collections::HashSet;
+
+use model::{Error, FileType, NodeId, Observer, Result, Source, Stage, Tally, Tree};
+
+use crate::workers;
+use content::Comparison;
+use walk::Walk;
+
+pub use fields::{Difference, Field};
+
+/// One of two trees.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// Where the content of files is.
+    pub source: &'a dyn Source,
+    /// Its tree.
+    pub tree: &'a Tree,
+}
+
+impl std::fmt::Debug for Side<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Side")
+            .field("nodes", &self.tree.nodes().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Says what counts as a difference.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiffOptions {
+    /// What is not compared.
+    pub ignored: Vec<Field>,
+    /// The unit of times in nanoseconds; what is below it does not count. 0 is 1.
+    pub time_unit: u64,
+    /// Whether a renamed file is one that is gone and one that is new.
+    pub no_renames: bool,
+    /// Threads that compare; 0 means as many as the machine runs at once.
+    pub threads: usize,
+}
+
+/// What happened to a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// It is in the second tree only.
+    Added,
+    /// It is in the first tree only.
+    Removed,
+    /// It is in both, and some fields differ.
+    Changed(Vec<Difference>),
+    /// A file with the same bytes, and no other new name, is at this path in the second tree; some
+    /// fields may differ, too.
+    Renamed(Vec<u8>, Vec<Difference>),
+}
+
+/// A path and what happened to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The path without a leading slash; empty for the root.
+    pub path: Vec<u8>,
+    /// The type, in the first tree if it is there.
+    pub kind: FileType,
+    /// What happened.
+    pub what: What,
+}
+
+/// All that differs.
+#[derive(Debug, Default)]
+pub struct DiffReport {
+    /// The changes, by path.
+    pub changes: Vec<Change>,
+    /// Names that both trees have.
+    pub common: u64,
+    /// Files whose content could not be read, which the observer was told: they count as changed.
+    pub unreadable: u64,
+}
+
+/// Compares two trees. Files that cannot be read are told to the observer and count as changed.
+pub fn diff(
+    old: Side<'_>,
+    new: Side<'_>,
+    options: &DiffOptions,
+    observer: &dyn Observer,
+) -> Result<DiffReport> {
+    let mut walk = Walk::of(old.tree, new.tree);
+    let comparison = Comparison::new(old, new, observer);
+    let differs = match options.ignored.contains(&Field::Content) {
+        true => HashSet::new(),
+        false => contents(&walk, &comparison, options.threads)?,
+    };
+    let rules = fields::Rules::new(options, old.tree, new.tree);
+    let mut changes = Vec::new();
+    for pair in &walk.pairs {
+        let mut differences = rules.compare(pair.nodes);
+        if differs.contains(&pair.nodes) {
+            differences.push(Difference::content());
+        }
+        if !differences.is_empty() {
+            changes.push(Change {
+                path: pair.path.clone(),
+                kind: old.tree.node(pair.nodes.0).content.kind(),
+                what: What::Changed(differences),
+            });
+        }
+    }
+    if !options.no_renames && !options.ignored.contains(&Field::Content) {
+        renames::find(
+            &mut walk,
+            &comparison,
+            &rules,
+            &mut changes,
+            options.threads,
+        )?;
+    }
+    for (lone, side, what) in [
+        (&walk.removed, old, What::Removed),
+        (&walk.added, new, What::Added),
+    ] {
+        changes.extend(lone.iter().map(|lone| Change {
+            path: lone.path.clone(),
+            kind: side.tree.node(lone.node).content.kind(),
+            what: what.clone(),
+        }));
+    }
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(DiffReport {
+        changes,
+        common: walk.pairs.len() as u64,
+        unreadable: comparison.unreadable(),
+    })
+}
+
+/// Compares the content of all files of one size; gives the pairs that differ.
+fn contents(
+    walk: &Walk,
+    comparison: &Comparison<'_>,
+    threads: usize,
+) -> Result<HashSet<(NodeId, NodeId)>> {
+    let mut jobs: Vec<_> = walk.pairs.iter().map(|pair| pair.nodes).collect();
+    jobs.retain(|&nodes| comparison.is_due(nodes));
+    jobs.sort_by_key(|&nodes| (comparison.rank(nodes), nodes));
+    jobs.dedup();
+    let bytes = jobs.iter().map(|&nodes| comparison.size(nodes));
+    comparison.observer.expect(
+        Stage::Verify,
+        Tally {
+            items: jobs.len() as u64,
+            bytes: bytes.fold(0, u64::saturating_add),
+            stored: 0,
+        },
+    );
+    let same_lane = |a: &_, b: &_| comparison.rank(*a) == comparison.rank(*b);
+    let found = std::sync::Mutex::new(HashSet::new());
+    let compare = |buffers: &mut content::Buffers, nodes: &(NodeId, NodeId)| {
+        if comparison.differs(*nodes, buffers)? {
+            let mut found = found
+                .lock()
+                .map_err(|_| Error::invalid("a thread panicked, this is a bug"))?;
+            found.insert(*nodes);
+        }
+        Ok(())
+    };
+    workers::run(
+        threads,
+        &jobs,
+        same_lane,
+        comparison.observer,
+        content::Buffers::default,
+        compare,
+    )?;
+    found
+        .into_inner()
+        .map_err(|_| Error::invalid("a thread panicked, this is a bug"))
+}

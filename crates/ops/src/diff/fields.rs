@@ -1,0 +1,214 @@
+//! The fields of two nodes, compared one by one.
+//!
+//! In: two nodes of one path. Out: what differs, with both values as text.
+
+use std::str::FromStr;
+
+use model::{Content, Error, FileType, Node, NodeId, Result, Time, Tree};
+
+use super::DiffOptions;
+
+/// What a node can differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Field {
+    /// The type.
+    Type,
+    /// Permission bits.
+    Mode,
+    /// The owner.
+    Uid,
+    /// The group.
+    Gid,
+    /// The length of a file.
+    Size,
+    /// When the content was last changed.
+    Mtime,
+    /// A symlink's target.
+    Target,
+    /// A device's number.
+    Device,
+    /// The number of names, or which of them name one inode.
+    Links,
+    /// Extended attributes.
+    Xattrs,
+    /// The bytes of a file.
+    Content,
+}
+
+impl Field {
+    /// All fields with their names.
+    pub const ALL: [(Self, &'static str); 11] = [
+        (Self::Type, "type"),
+        (Self::Mode, "mode"),
+        (Self::Uid, "uid"),
+        (Self::Gid, "gid"),
+        (Self::Size, "size"),
+        (Self::Mtime, "mtime"),
+        (Self::Target, "target"),
+        (Self::Device, "device"),
+        (Self::Links, "links"),
+        (Self::Xattrs, "xattrs"),
+        (Self::Content, "content"),
+    ];
+
+    /// Tells the name.
+    pub fn name(self) -> &'static str {
+        let named = Self::ALL.iter().find(|(field, _)| *field == self);
+        named.map_or("", |(_, name)| name)
+    }
+}
+
+impl FromStr for Field {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let named = Self::ALL.iter().find(|(_, name)| *name == text);
+        named.map(|(field, _)| *field).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|(_, name)| *name).collect();
+            Error::invalid(format!("no field `{text}`; there are {}", names.join(", ")))
+        })
+    }
+}
+
+/// A field that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Which one.
+    pub field: Field,
+    /// What it was; empty where it says nothing to people.
+    pub old: Vec<u8>,
+    /// What it is.
+    pub new: Vec<u8>,
+}
+
+impl Difference {
+    pub(super) fn content() -> Self {
+        Self {
+            field: Field::Content,
+            old: Vec::new(),
+            new: Vec::new(),
+        }
+    }
+}
+
+/// What is compared, and how.
+pub(super) struct Rules<'a> {
+    ignored: &'a [Field],
+    time_unit: u64,
+    old: &'a Tree,
+    new: &'a Tree,
+}
+
+impl<'a> Rules<'a> {
+    pub(super) fn new(options: &'a DiffOptions, old: &'a Tree, new: &'a Tree) -> Self {
+        Self {
+            ignored: &options.ignored,
+            time_unit: options.time_unit.max(1),
+            old,
+            new,
+        }
+    }
+
+    /// Lists what differs but for the bytes of files.
+    pub(super) fn compare(&self, (old, new): (NodeId, NodeId)) -> Vec<Difference> {
+        let (a, b) = (self.old.node(old), self.new.node(new));
+        let mut found = Vec::new();
+        let mut compare = |field, old: Vec<u8>, new: Vec<u8>| {
+            if old != new && !self.ignored.contains(&field) {
+                found.push(Difference { field, old, new });
+            }
+        };
+        let letter = |node: &Node| vec![node.content.kind().letter() as u8];
+        compare(Field::Type, letter(a), letter(b));
+        let same_type = a.content.kind() == b.content.kind();
+        let mode = |node: &Node| format!("{:04o}", node.meta.mode).into_bytes();
+        // nobody keeps the mode of a symlink
+        if a.content.kind() != FileType::Symlink || !same_type {
+            compare(Field::Mode, mode(a), mode(b));
+        }
+        let number = |number: u64| number.to_string().into_bytes();
+        compare(
+            Field::Uid,
+            number(a.meta.uid.into()),
+            number(b.meta.uid.into()),
+        );
+        compare(
+            Field::Gid,
+            number(a.meta.gid.into()),
+            number(b.meta.gid.into()),
+        );
+        compare(Field::Mtime, self.time(a), self.time(b));
+        if same_type {
+            let (old, new) = (of_content(self.old, a), of_content(self.new, b));
+            if let (Some((field, old)), Some((_, new))) = (old, new) {
+                compare(field, old, new);
+            }
+            if a.content.kind() != FileType::Directory {
+                compare(Field::Links, links(self.old, a), links(self.new, b));
+            }
+        }
+        self.xattrs(a, b, &mut found);
+        found
+    }
+
+    /// Tells the time of modification in the unit that is compared.
+    fn time(&self, node: &Node) -> Vec<u8> {
+        let Time { secs, nanos } = node.meta.times.modified;
+        let total = i128::from(secs) * 1_000_000_000 + i128::from(nanos);
+        let unit = i128::from(self.time_unit);
+        let total = total.div_euclid(unit) * unit;
+        let (secs, nanos) = (
+            total.div_euclid(1_000_000_000),
+            total.rem_euclid(1_000_000_000),
+        );
+        match nanos {
+            0 => secs.to_string().into_bytes(),
+            nanos => format!("{secs}.{nanos:09}").into_bytes(),
+        }
+    }
+
+    /// Lists attributes that one node has, or that differ, by name.
+    fn xattrs(&self, a: &Node, b: &Node, found: &mut Vec<Difference>) {
+        if self.ignored.contains(&Field::Xattrs) {
+            return;
+        }
+        let old: Vec<_> = self.old.xattrs().pairs(a.xattrs).collect();
+        let new: Vec<_> = self.new.xattrs().pairs(b.xattrs).collect();
+        let alone = |these: &[(&[u8], &[u8])], others: &[(&[u8], &[u8])]| {
+            let alone = these.iter().filter(|pair| !others.contains(pair));
+            let names: Vec<&[u8]> = alone.map(|&(name, _)| name).collect();
+            names.join(&b","[..])
+        };
+        let (gone, come) = (alone(&old, &new), alone(&new, &old));
+        if !gone.is_empty() || !come.is_empty() {
+            found.push(Difference {
+                field: Field::Xattrs,
+                old: gone,
+                new: come,
+            });
+        }
+    }
+}
+
+/// Tells what a node has besides what all have.
+fn of_content(tree: &Tree, node: &Node) -> Option<(Field, Vec<u8>)> {
+    match node.content {
+        Content::File { size } => Some((Field::Size, size.to_string().into_bytes())),
+        Content::Symlink(target) => Some((Field::Target, tree.bytes(target).to_vec())),
+        Content::CharDevice(rdev) | Content::BlockDevice(rdev) => {
+            let number = format!("{}:{}", rdev.major, rdev.minor);
+            Some((Field::Device, number.into_bytes()))
+        }
+        Content::Directory { .. } | Content::Fifo | Content::Socket => None,
+    }
+}
+
+/// Tells how many names a node has, and the first of several.
+fn links(tree: &Tree, node: &Node) -> Vec<u8> {
+    if node.links <= 1 {
+        return b"1".to_vec();
+    }
+    let link = &tree.links()[node.first_link as usize];
+    let first = tree.path(link.node);
+    [format!("{}, first ", node.links).as_bytes(), &first].concat()
+}

@@ -1,0 +1,186 @@
+//! Files that are gone at one path and new at another.
+//!
+//! In: what only one of two trees has. Out: pairs of it with the same bytes. Files are paired that have
+//! one size and one hash of their first bytes, those with one name first, then by path; then they are
+//! compared byte by byte.
+//! Empty files are not paired: any two would be.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use model::{Content, Error, NodeId, Result};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::content::{Buffers, Comparison};
+use super::fields::Rules;
+use super::walk::{Lone, Walk};
+use super::{Change, Side, What};
+use crate::workers;
+
+/// Bytes that are hashed at a time.
+const STEP: usize = 1 << 20;
+
+/// The most bytes of a file that are hashed: comparing them tells the rest.
+const HASHED: u64 = 16 << 20;
+
+/// Moves renamed files from what is gone and new to the changes.
+pub(super) fn find(
+    walk: &mut Walk,
+    comparison: &Comparison<'_>,
+    rules: &Rules<'_>,
+    changes: &mut Vec<Change>,
+    threads: usize,
+) -> Result<()> {
+    let old = candidates(&walk.removed, comparison.old);
+    let new = candidates(&walk.added, comparison.new);
+    let both: Vec<u64> = old
+        .keys()
+        .filter(|size| new.contains_key(size))
+        .copied()
+        .collect();
+    let of_side = |files: &BTreeMap<u64, Vec<usize>>, lone: &[Lone], side, is_new| {
+        let files = both.iter().flat_map(|size| &files[size]);
+        files
+            .map(|&index| Job {
+                index,
+                node: lone[index].node,
+                side,
+                is_new,
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut jobs = of_side(&old, &walk.removed, comparison.old, false);
+    jobs.extend(of_side(&new, &walk.added, comparison.new, true));
+    let hashed = hash_all(&jobs, comparison, threads)?;
+    let mut buffers = Buffers::default();
+    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    for (old, new) in pairs(&hashed, walk) {
+        let nodes = (walk.removed[old].node, walk.added[new].node);
+        if !comparison.is_due(nodes) || comparison.differs(nodes, &mut buffers)? {
+            continue;
+        }
+        changes.push(Change {
+            path: walk.removed[old].path.clone(),
+            kind: model::FileType::File,
+            what: What::Renamed(walk.added[new].path.clone(), rules.compare(nodes)),
+        });
+        gone.push(old);
+        come.push(new);
+    }
+    remove(&mut walk.removed, gone);
+    remove(&mut walk.added, come);
+    Ok(())
+}
+
+/// A file to hash.
+struct Job<'a> {
+    index: usize,
+    node: NodeId,
+    side: Side<'a>,
+    is_new: bool,
+}
+
+/// Lists files with content by size.
+fn candidates(lone: &[Lone], side: Side<'_>) -> BTreeMap<u64, Vec<usize>> {
+    let mut by_size: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for (index, lone) in lone.iter().enumerate() {
+        if let Content::File { size } = side.tree.node(lone.node).content
+            && size > 0
+        {
+            by_size.entry(size).or_default().push(index);
+        }
+    }
+    by_size
+}
+
+/// The files of each hash: those that are gone and those that are new.
+type ByHash = BTreeMap<(u64, u128), (Vec<usize>, Vec<usize>)>;
+
+fn hash_all(jobs: &[Job<'_>], comparison: &Comparison<'_>, threads: usize) -> Result<ByHash> {
+    let by_hash = Mutex::new(ByHash::new());
+    let panicked = || Error::invalid("a thread panicked, this is a bug");
+    let work = |buffer: &mut Vec<u8>, job: &Job<'_>| {
+        // what cannot be read is no file that was renamed
+        if let Ok((len, hash)) = hash(job, buffer) {
+            let mut by_hash = by_hash.lock().map_err(|_| panicked())?;
+            let files = by_hash.entry((len, hash)).or_default();
+            match job.is_new {
+                true => files.1.push(job.index),
+                false => files.0.push(job.index),
+            }
+        }
+        Ok(())
+    };
+    workers::run(
+        threads,
+        jobs,
+        |_, _| false,
+        comparison.observer,
+        Vec::new,
+        work,
+    )?;
+    by_hash.into_inner().map_err(|_| panicked())
+}
+
+fn hash(job: &Job<'_>, buffer: &mut Vec<u8>) -> Result<(u64, u128)> {
+    let file = job.side.source.open(job.side.tree, job.node)?;
+    let mut hash = Xxh3Default::new();
+    let mut at = 0;
+    buffer.resize(STEP, 0);
+    loop {
+        let read = file.read_at(at, buffer)?;
+        if read == 0 || at >= HASHED {
+            return Ok((file.len()?, hash.digest128()));
+        }
+        hash.update(&buffer[..read]);
+        at += read as u64;
+    }
+}
+
+/// Pairs files of one hash: first those whose last names are the same, then by path.
+fn pairs(by_hash: &ByHash, walk: &Walk) -> Vec<(usize, usize)> {
+    let name = |path: &[u8]| {
+        let start = path
+            .iter()
+            .rposition(|&byte| byte == b'/')
+            .map_or(0, |slash| slash + 1);
+        path[start..].to_vec()
+    };
+    let mut pairs = Vec::new();
+    for (gone, come) in by_hash.values() {
+        let mut by_name: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+        let (mut gone, mut come) = (gone.clone(), come.clone());
+        gone.sort_unstable_by_key(|&index| &walk.removed[index].path);
+        come.sort_unstable_by_key(|&index| std::cmp::Reverse(&walk.added[index].path));
+        for &new in &come {
+            by_name
+                .entry(name(&walk.added[new].path))
+                .or_default()
+                .push(new);
+        }
+        let mut taken = Vec::new();
+        gone.retain(|&old| {
+            let same = by_name.get_mut(&name(&walk.removed[old].path));
+            let Some(new) = same.and_then(Vec::pop) else {
+                return true;
+            };
+            pairs.push((old, new));
+            taken.push(new);
+            false
+        });
+        taken.sort_unstable();
+        come.retain(|new| taken.binary_search(new).is_err());
+        pairs.extend(gone.into_iter().zip(come.into_iter().rev()));
+    }
+    pairs
+}
+
+/// Removes some of a list, by index.
+fn remove(list: &mut Vec<Lone>, mut indexes: Vec<usize>) {
+    indexes.sort_unstable();
+    let mut index = 0;
+    list.retain(|_| {
+        index += 1;
+        indexes.binary_search(&(index - 1)).is_err()
+    });
+}

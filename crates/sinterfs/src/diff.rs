@@ -1,0 +1,71 @@
+//! Comparing two trees, each a directory or in an image.
+//!
+//! Enters two paths; leaves what differs. Times count as exactly as the coarser one of two images has
+//! them.
+
+use std::path::{Path, PathBuf};
+
+use ::build::source::directory;
+use model::{Observer, Result};
+use ops::{DiffOptions, DiffReport, Side};
+
+use crate::input::{Input, OpenInput, Request};
+use crate::open::OpenOptions;
+
+/// Compares two trees; each path is a directory or an image, which is opened by `open`.
+///
+/// `options.time_unit` 0 means the coarsest unit of the images. Damage of an image is an error, a
+/// file of a directory that cannot be read counts as changed.
+pub fn diff(
+    [old, new]: [&Path; 2],
+    open: &OpenOptions,
+    options: &DiffOptions,
+    observer: &dyn Observer,
+) -> Result<DiffReport> {
+    let inputs = [input(old, open), input(new, open)];
+    let [old, new] = [&inputs[0], &inputs[1]].map(|input| {
+        OpenInput::open(Request {
+            input,
+            directory: directory::Options {
+                threads: options.threads,
+                ..directory::Options::default()
+            },
+            threads: options.threads,
+            strict: false,
+        })
+    });
+    let (old, new) = (old?, new?);
+    let unit = |input: &OpenInput| input.times().map_or(1, |(unit, _)| unit);
+    let options = DiffOptions {
+        time_unit: match options.time_unit {
+            0 => unit(&old).max(unit(&new)),
+            unit => unit,
+        },
+        ..options.clone()
+    };
+    old.read(observer, |old, observer| {
+        new.read(observer, |new, observer| {
+            let trees = (old.scan(observer)?, new.scan(observer)?);
+            let old = Side {
+                source: old,
+                tree: &trees.0,
+            };
+            let new = Side {
+                source: new,
+                tree: &trees.1,
+            };
+            ops::diff(old, new, &options, observer)
+        })
+    })
+}
+
+fn input(path: &Path, open: &OpenOptions) -> Input {
+    let path: PathBuf = path.to_owned();
+    match path.is_dir() {
+        true => Input::Directory(path),
+        false => Input::Image {
+            path,
+            options: open.clone(),
+        },
+    }
+}
