@@ -15,7 +15,7 @@ const CODECS: [(&str, [&str; 2]); 2] = [
 const CLUSTERS: [u32; 4] = [4, 16, 64, 128];
 
 /// Who makes an image, with places for codec and size.
-const MAKERS: [(&str, &str); 3] = [
+const MAKERS: [(&str, &str); 5] = [
     (
         "sinter, for 6.1",
         "sinter build -q --force -f erofs -C {ours} -b {kib}k --target-kernel 6.1 {dir} -o {image}",
@@ -27,6 +27,14 @@ const MAKERS: [(&str, &str); 3] = [
     (
         "mkfs.erofs -Efragments",
         "mkfs.erofs --quiet -z{theirs} -C{bytes} -Efragments {image} {dir}",
+    ),
+    (
+        "sinter -E dedupe, for 6.1",
+        "sinter build -q --force -f erofs -C {ours} -b {kib}k -E dedupe --target-kernel 6.1 {dir} -o {image}",
+    ),
+    (
+        "mkfs.erofs -Efragments,dedupe",
+        "mkfs.erofs --quiet -z{theirs} -C{bytes} -Efragments,dedupe {image} {dir}",
     ),
 ];
 
@@ -54,16 +62,15 @@ pub fn table(context: &Context<'_>, set: &Set) -> Result<String, String> {
                 sizes.push(image.map(|image| images::len(&image)).transpose()?);
             }
             row.extend(sizes.iter().map(|size| megabytes(*size)));
-            let [first, .., last] = &*sizes else {
-                continue;
-            };
-            row.push(ratio(*first, *last));
+            let of = |index: usize| sizes.get(index).copied().flatten();
+            row.push(ratio(of(0), of(2)));
+            row.push(ratio(of(3), of(4)));
             rows.push(row);
         }
     }
     let mut header = vec!["codec", "cluster"];
     header.extend(MAKERS.map(|(name, _)| name));
-    header.push("6.1 / mkfs.erofs");
+    header.extend(["6.1 / mkfs.erofs", "both dedupe"]);
     let title = format!("\n## {}: sizes in MB\n\n", set.name);
     Ok(title + &lay_out(&header, &rows))
 }
