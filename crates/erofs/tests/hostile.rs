@@ -6,9 +6,11 @@
 mod support;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use model::{Cursor, FileType, Image, Ino, Kind, Quiet};
+use sinterfs_erofs::lookalike::{Lookalike, Shown};
 use sinterfs_erofs::read::Erofs;
 use support::Vector;
 
@@ -149,6 +151,10 @@ fn damaged_inodes_are_errors_or_content() {
             if let Ok(image) = support::open(image, &vector.devices) {
                 ask(&image, ino);
                 count += 1;
+                if count % 10 == 0 {
+                    // what a kernel would be shown of it
+                    let _ = Lookalike::new(Arc::new(image), Shown::default());
+                }
             }
         }
     }

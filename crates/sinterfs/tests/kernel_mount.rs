@@ -1,6 +1,7 @@
 //! Mounts images from memory through the kernel's EROFS and compares what it shows. Needs root and FUSE.
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
+#![allow(clippy::print_stderr, reason = "a test that does not run says so")]
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -31,7 +32,12 @@ fn possible() -> bool {
     match tried {
         Ok(_) => true,
         Err(error) if matches!(error.kind(), Kind::Unsupported | Kind::Io) => {
-            skip(&format!("the kernel can't: {error}"));
+            // a failure in CI only where the kernel has what it takes
+            let known = fs::read_to_string("/proc/filesystems").unwrap();
+            match known.contains("erofs") {
+                true => skip(&format!("the kernel can't: {error}")),
+                false => eprintln!("NOT RUN: the kernel has no EROFS: {error}"),
+            }
             false
         }
         Err(error) => panic!("{error}"),
@@ -92,7 +98,8 @@ fn loop_devices_show_the_same() {
             .output()
             .is_err()
     {
-        return skip("no loop devices, or no losetup");
+        eprintln!("NOT RUN: no loop devices, or no losetup");
+        return;
     }
     if !possible() {
         return;

@@ -14,6 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use erofs::lookalike::{Lookalike, Shown};
+use sinterfs::ReadAt;
 use sinterfs::{
     BuildRequest, Cursor, Destination, FileType, Image, Ino, Limits, MemorySource, OpenOptions,
     Quiet, build, open_source,
@@ -235,8 +237,27 @@ fn read_everything(bytes: Vec<u8>) -> sinterfs::Result<()> {
             }
         }
     }
+    look_alike(Arc::clone(opened.image()))?;
     opened.details()?;
     opened.dump(&mut std::io::sink())?;
+    Ok(())
+}
+
+/// Reads what a kernel would be shown of the image: all metadata, and some content.
+fn look_alike(image: Arc<dyn Image>) -> sinterfs::Result<()> {
+    let made = Lookalike::new(image, Shown::default())?;
+    let mut buf = vec![0; 1 << 16];
+    for range in made.metadata() {
+        for at in range.clone().step_by(buf.len()) {
+            let len = (range.end - at).min(buf.len() as u64) as usize;
+            made.read_at(at, &mut buf[..len])?;
+        }
+    }
+    let content = 16 << 30;
+    for at in (content..made.len()).step_by(1 << 20).take(20) {
+        let len = (made.len() - at).min(buf.len() as u64) as usize;
+        let _ = made.read_at(at, &mut buf[..len]);
+    }
     Ok(())
 }
 

@@ -27,10 +27,11 @@ Examples:
                                                composefs: by EROFS and overlayfs; nothing is left running
 
 As root, and unless --fuse is given, the kernel's own EROFS shows the image: it knows all names and
-attributes, and asks for content only. What it needs is made when the image is mounted, a second and
-150 MB for a million files. It shows the time of modification in place of all others. Where
-that or anything else would be lost, where the image has more than 4 million files, or where the
-kernel cannot (Linux before 6.12 without loop devices), the mount goes through FUSE and says why.
+attributes, and asks for content only. What it needs is made when the image is mounted: half a second
+and 150 MB for a million files. It shows the time of modification in place of all others, and to du(1)
+files with holes as if they had none. Where an image has other times or attributes that EROFS has no
+place for, where it has more than 4 million files, or where the kernel cannot (Linux before 6.12
+without loop devices), the mount goes through FUSE and says why.
 `sinter umount` and umount(8) end either kind.
 
 With --kernel and --objects the kernel reads image and objects itself, and compares the objects'

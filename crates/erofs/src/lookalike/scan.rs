@@ -124,6 +124,10 @@ impl<'a> Scan<'a> {
 
     /// Makes an inode; a directory, which tells where it is named, waits for its content.
     fn place(&mut self, ino: Ino, parent: Option<u64>) -> Result<u64> {
+        // names are cheap for an image that lies
+        if self.count >= self.image.info().totals.inodes {
+            return Err(Error::corrupt("there are more inodes than the image says"));
+        }
         let inode = Made::show(self.image.inode(ino)?, self.shown);
         let made = self.make(inode);
         let made = made.map_err(|error| error.path(format!("inode {}", ino.0)))?;
