@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
-/// The most chunks that are remembered, some 300 MB; later ones are looked up and not remembered.
-const MOST: usize = 4 << 20;
+/// The most chunks that are remembered, as many as a table of 170 MB has room for; later ones are looked up and
+/// not remembered.
+const MOST: usize = 7 << 19;
 
 /// What a cryptographic hash makes of a chunk.
 type Digest = [u8; 32];
