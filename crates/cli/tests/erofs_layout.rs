@@ -11,7 +11,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use support::erofs::{check, fsck, needs};
-use support::{KernelMount, build, compare, kernel_mounts, scratch, sinter, try_build, vectors};
+use support::{
+    KernelMount, build, compare, kernel_mounts, run, scratch, sinter, try_build, vectors,
+};
 use testkit::noise;
 
 /// Bits of features: of chunks, and of what is for Linux 6.15.
@@ -369,6 +371,13 @@ fn names_of_attributes_are_short_and_absent_ones_are_absent() {
             }
             assert!(!has(n, "trusted.company.") && !has(n, "user.company.rare"));
         }
+    }
+    build("erofs", &source, &image, &["-Cnone", "--target-kernel=6.6"]);
+    let told = run([Path::new("info"), &image]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    // chosen: whole names and what ends with a dot
+    for prefix in ["trusted.company.project.", "security.label"] {
+        assert!(told.contains(prefix), "{told}");
     }
     let one = |image: &Path, flags: &[&str]| build("erofs", &source, image, flags).len();
     let long = one(&image, &["-Cnone", "--target-kernel=6.1"]);

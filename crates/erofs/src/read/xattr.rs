@@ -21,6 +21,16 @@ pub(crate) struct Prefix {
 }
 
 impl Erofs {
+    /// Tells the long prefixes of names of extended attributes, each with the short one that it begins with.
+    pub fn xattr_prefixes(&self) -> Vec<Vec<u8>> {
+        let prefixes = self.prefixes.iter();
+        let full = prefixes.map(|prefix| {
+            let base = xattr_prefix(prefix.base).unwrap_or_default();
+            [base.as_bytes(), &prefix.infix].concat()
+        });
+        full.collect()
+    }
+
     /// Reads the extended attributes of an inode.
     pub(crate) fn xattrs_of(&self, node: &Node) -> Result<Xattrs> {
         let mut all = self.xattrs_as_stored(node)?;

@@ -286,6 +286,12 @@ fn details(image: &Erofs) -> Details {
     for (name, _, size) in image.special_inodes() {
         add(&format!("{name} bytes"), size.into());
     }
+    let prefixes = image.xattr_prefixes();
+    if !prefixes.is_empty() {
+        let prefixes = prefixes.iter();
+        let prefixes = prefixes.map(|prefix| String::from_utf8_lossy(prefix).into_owned());
+        add("attribute prefixes", texts(prefixes.collect()));
+    }
     if !superblock.devices.is_empty() {
         add(
             "devices",
