@@ -174,7 +174,7 @@ fn attach(tree: &OwnedFd, name: &str, point: &Path, options: &MountOptions) -> R
     let on_file = match options.loop_device {
         true => Err(Errno::NOTBLK),
         false => match erofs(&file("self"), point, flags, "directio") {
-            // Linux before 6.15
+            // an older kernel, which caches content twice
             Err(Errno::INVAL) => erofs(&file("self"), point, flags, ""),
             other => other,
         },
