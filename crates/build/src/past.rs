@@ -270,7 +270,7 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 
 /// Counts the bytes that two slices have in common at their ends.
 #[inline]
-fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+pub(crate) fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
     let (a, b) = (&a[a.len() - len..], &b[b.len() - len..]);
     let chunks = a.rchunks_exact(32).zip(b.rchunks_exact(32));

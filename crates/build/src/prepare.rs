@@ -4,18 +4,21 @@
 //! content is cut, and how much memory each stage gets.
 //! **Invariant:** nothing here depends on threads or memory but the budget.
 
-use model::{Error, Geometry, Result, SegmentEncoder, Tails, Tree};
+use model::{Ends, Error, Geometry, Result, SegmentEncoder, Tails, Tree};
 
 use crate::anchors::{Anchors, Spacing};
 use crate::budget::{Budget, Needs};
 use crate::classify::Categorizers;
 use crate::past::Retention;
 use crate::scratch::Scratch;
-use crate::segment::{Cut, per_file, repeats, solid};
+use crate::segment::{Cut, ends, per_file, repeats, solid};
 use crate::{Options, Order};
 
 /// Bytes of units that wait for each worker, so that it does not: many where they are small.
 const WAITING: u32 = 2 << 20;
+
+/// Bytes of fragments that stay in memory to find ends in.
+const ENDS_KEPT: u64 = 64 << 20;
 
 /// How the stages work for a geometry.
 #[derive(Debug, Clone, Copy)]
@@ -118,13 +121,14 @@ impl Shape {
                 tails,
                 holes,
                 repeats,
+                ends,
             } => {
                 let per_worker = u64::from((WAITING / unit.max(1)).clamp(4, 256));
                 let table = repeats.map_or(0, |_| Anchors::memory(content));
                 let needs = Needs {
                     cutting: u64::from(unit) * per_file::OPEN_UNITS as u64 + table,
                     waiting: per_worker * threads as u64,
-                    compared: repeats.is_some(),
+                    compared: repeats.is_some() || ends != Ends::Own,
                     ..needs(unit)
                 };
                 let budget = Budget::new(needs, options.memory)?;
@@ -135,10 +139,18 @@ impl Shape {
                     total: content,
                     retention: retention(usize::MAX, u64::from(unit) * budget.kept as u64),
                 };
+                let kept = u64::from(unit) * budget.kept as u64;
+                let found = ends::Search {
+                    unit,
+                    total: content,
+                    retention: retention(usize::MAX, kept.min(ENDS_KEPT)),
+                };
                 let cut = per_file::Cut {
                     unit,
                     tails,
                     holes,
+                    ends,
+                    found: (ends != Ends::Own).then_some(found),
                     repeats: repeats.map(search),
                 };
                 Ok((Cut::PerFile(cut), budget))

@@ -5,6 +5,7 @@
 //! **Invariant:** segments are numbered when they are complete, from 0 without gaps; the result
 //! depends on the contents and their order alone.
 
+pub(crate) mod ends;
 pub(crate) mod per_file;
 pub(crate) mod repeats;
 pub(crate) mod solid;

@@ -52,6 +52,7 @@ impl ImageWriter for Nothing {
             tails: Tails::Small,
             holes: false,
             repeats: None,
+            ends: model::Ends::Own,
         }
     }
 

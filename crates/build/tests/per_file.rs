@@ -27,6 +27,7 @@ fn geometry(tails: Tails, holes: bool) -> Geometry {
         tails,
         holes,
         repeats: None,
+        ends: model::Ends::Own,
     }
 }
 
@@ -545,7 +546,7 @@ mod random {
             duplicates: bool,
         ) {
             // units of a few bytes make blocks by the ten thousand
-            let geometry = Geometry::PerFile { unit: unit.max(40), tails, holes, repeats: None };
+            let geometry = Geometry::PerFile { unit: unit.max(40), tails, holes, repeats: None, ends: model::Ends::Own };
             let source = Mock::new(files);
             let mut dumps = Vec::new();
             for threads in [1, 3] {

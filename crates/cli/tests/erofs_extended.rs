@@ -179,6 +179,53 @@ fn ends_are_behind_inodes() {
 }
 
 #[test]
+fn ends_that_a_fragment_has_are_not_stored_again() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
+    fs::create_dir(&source).unwrap();
+    // what no codec makes shorter, so that its length tells how often it is stored
+    let end = noise(1, 60_000);
+    for n in 0..40 {
+        let own = noise(100 + n as u64, n * 977 % 9000);
+        fs::write(
+            source.join(format!("end {n}")),
+            [&own, &end[n * 3..]].concat(),
+        )
+        .unwrap();
+        fs::write(source.join(format!("part {n}")), &end[n * 100..]).unwrap();
+        // behind whole units, and too short to be worth it
+        let long = [&vec![0; 1 << 20], &own[..], &end[30_000..]].concat();
+        fs::write(source.join(format!("long {n}")), long).unwrap();
+        fs::write(
+            source.join(format!("short {n}")),
+            [&own, &end[59_000..]].concat(),
+        )
+        .unwrap();
+    }
+    for (kernel, compression, size, most) in [
+        ("6.1", "lz4", "4k", 1_300_000),
+        ("6.6", "deflate:level=1", "4k", 1_300_000),
+        ("6.12", "zstd:level=1", "4k", 1_300_000),
+        // whole files only
+        ("6.15", "lz4", "128k", 4_500_000),
+    ] {
+        let flags = ["-C", compression, "-b", size, "--target-kernel", kernel];
+        let bytes = build(&source, &image, &flags);
+        assert!(bytes.len() < most, "{flags:?}: {}", bytes.len());
+        check(&shared, &source, &image, work.path(), &[]);
+        compare_extracted(&shared, &source, &image, &extracted);
+        for more in [&["-j1"][..], &["-j5", "--memory=150m"]] {
+            let other = build(&source, &image, &[&flags[..], more].concat());
+            assert!(other == bytes, "{flags:?} {more:?}");
+        }
+    }
+}
+
+#[test]
 fn the_number_of_threads_and_memory_change_nothing() {
     let work = scratch();
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));

@@ -32,7 +32,7 @@ pub use source::{FileContent, Source};
 pub use spare::{Lease, Room, RoomNeeds, Spare};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{
-    Block, BlockId, Category, ContentMap, Geometry, ImageWriter, Loss, MapExtent, Piece, Repeat,
-    Segment, SegmentEncoder, Standing, Summary, Tails,
+    Block, BlockId, Category, ContentMap, Ends, Geometry, ImageWriter, Loss, MapExtent, Piece,
+    Repeat, Segment, SegmentEncoder, Standing, Summary, Tails,
 };
 pub use xattrs::{XattrPairs, XattrSet, XattrSets};

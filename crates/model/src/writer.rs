@@ -113,6 +113,25 @@ pub enum Geometry {
         holes: bool,
         /// The shortest repeat that segments tell of; `None` if nobody wants to know.
         repeats: Option<u32>,
+        /// What is made of ends that fragments have already.
+        ends: Ends,
+    },
+}
+
+/// Says what is made of the end of a file that belongs into a fragment, where one has it already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// It is stored as often as there are files with it.
+    Own,
+    /// The whole of it may be anywhere in a fragment, over ends of others.
+    Whole,
+    /// Its last bytes may, too, from a multiple of some bytes on; those before become a block of their own
+    /// that is shorter than a unit and not the last.
+    Parts {
+        /// The multiple.
+        align: u32,
+        /// The fewest bytes that are worth it.
+        least: u32,
     },
 }
 

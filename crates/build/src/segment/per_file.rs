@@ -7,17 +7,20 @@
 //! apart (docs/pipeline.md).
 //! Units of zeros, read or skipped, are holes where the format has them. What stood in front of a
 //! segment is told with it where the format asks for it (see `repeats`); it is stored all the same
-//! unless the encoder decides otherwise.
+//! unless the encoder decides otherwise. An end that a fragment has already, or the last part of it, is not
+//! stored again where the format allows it (see `ends`).
 //! **Invariant:** see `Geometry::PerFile`; the segments of a content have consecutive numbers.
 //! Memory: 16 bytes a unit of data, one unit, and one fragment for each category.
 
 use std::sync::Arc;
 
 use model::{
-    BlockId, Category, Error, Machine, MapExtent, Repeat, Result, Segment, Standing, Tails,
+    BlockId, Category, Ends as EndsAllowed, Error, Machine, MapExtent, Repeat, Result, Segment,
+    Standing, Tails,
 };
 
 use crate::anchors::Anchor;
+use crate::segment::ends::{self, Ends, Found};
 use crate::segment::repeats::{Repeats, Search};
 use crate::segment::{List, Segmented};
 
@@ -34,6 +37,9 @@ pub(crate) struct Cut {
     pub tails: Tails,
     /// Whether units of zeros are holes.
     pub holes: bool,
+    /// What is made of ends that fragments have already, and how these are looked for, if they are.
+    pub ends: EndsAllowed,
+    pub found: Option<ends::Search>,
     /// How repeats are looked for, if they are.
     pub repeats: Option<Search>,
 }
@@ -45,6 +51,8 @@ pub(crate) struct PerFile<E> {
     holes: bool,
     emit: E,
     repeats: Option<Repeats>,
+    ends: Option<Ends>,
+    allowed: EndsAllowed,
     /// A unit of zeros, for holes that are data, and its first segment.
     zeros: Option<(Arc<Vec<u8>>, BlockId)>,
     /// The open fragments, one of a category at most.
@@ -73,6 +81,8 @@ struct Current {
 /// Ends of contents of one category.
 struct Fragment {
     category: Category,
+    /// Its number of opening, where ends are looked for.
+    number: u32,
     bytes: Vec<u8>,
     anchors: Vec<Anchor>,
     /// The extents that lie in it, which learn its number.
@@ -91,6 +101,8 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             holes: cut.holes,
             emit,
             repeats: cut.repeats.map(Repeats::new),
+            ends: cut.found.map(Ends::new),
+            allowed: cut.ends,
             zeros: None,
             open: Vec::new(),
             result: Segmented::default(),
@@ -165,7 +177,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 self.store(category, Arc::new(rest), &anchors)?;
                 rest = Vec::new();
             } else {
-                self.share(category, &rest, &anchors)?;
+                self.refer_or_share(category, &rest, &anchors)?;
             }
         }
         self.result.lists.push(List {
@@ -301,6 +313,72 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         }
     }
 
+    /// Refers to the end of the current content where a fragment has it, or puts it into one.
+    fn refer_or_share(
+        &mut self,
+        category: Category,
+        bytes: &[u8],
+        anchors: &[Anchor],
+    ) -> Result<()> {
+        let Some(ends) = &mut self.ends else {
+            return self.share(category, bytes, anchors);
+        };
+        let open = &self.open;
+        let of_open = |number| {
+            let fragment = open.iter().find(|open| open.number == number);
+            fragment.map(|open| &open.bytes[..])
+        };
+        let found = ends.find(bytes, of_open)?;
+        let found = found.and_then(|found| self.usable(bytes.len(), found));
+        let Some(found) = found else {
+            return self.share(category, bytes, anchors);
+        };
+        let front = bytes.len() - found.len;
+        if front > 0 {
+            let count = anchors.partition_point(|anchor| anchor.end as usize <= front);
+            let data = Arc::new(bytes[..front].to_vec());
+            self.store(category, data, &anchors[..count])?;
+        }
+        self.result.matched += found.len as u64;
+        self.refer(found);
+        Ok(())
+    }
+
+    /// Tells how much of what was found of an end of so many bytes may be referred to.
+    fn usable(&self, len: usize, found: Found) -> Option<Found> {
+        if found.len == len {
+            return Some(found);
+        }
+        let EndsAllowed::Parts { align, least } = self.allowed else {
+            return None;
+        };
+        let front = (len - found.len).next_multiple_of(align.max(1) as usize);
+        let rest = len.checked_sub(front)?;
+        (rest >= least as usize).then(|| Found {
+            offset: found.offset + (found.len - rest) as u32,
+            len: rest,
+            ..found
+        })
+    }
+
+    /// Adds an extent of bytes that a fragment has.
+    fn refer(&mut self, found: Found) {
+        let known = self
+            .ends
+            .as_ref()
+            .and_then(|ends| ends.block(found.fragment));
+        let of_number = |open: &&mut Fragment| open.number == found.fragment;
+        if let (None, Some(open)) = (known, self.open.iter_mut().find(of_number)) {
+            open.extents.push(self.result.extents.len());
+        }
+        self.result.extents.push(MapExtent::Data {
+            // that of an open one is known when it is complete
+            block: known.unwrap_or(BlockId(u32::MAX)),
+            offset: found.offset,
+            len: found.len as u32,
+        });
+    }
+
     /// Puts the end of the current content into the fragment of its category.
     fn share(&mut self, category: Category, bytes: &[u8], anchors: &[Anchor]) -> Result<()> {
         let of_category = |open: &Fragment| open.category == category;
@@ -312,8 +390,10 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         let index = match self.open.iter().position(of_category) {
             Some(index) => index,
             None => {
+                let number = self.ends.as_mut().map_or(0, Ends::open);
                 self.open.push(Fragment {
                     category,
+                    number,
                     bytes: Vec::new(),
                     anchors: Vec::new(),
                     extents: Vec::new(),
@@ -329,6 +409,9 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             ..*anchor
         };
         fragment.anchors.extend(anchors.iter().map(moved));
+        if let Some(ends) = &mut self.ends {
+            ends.note(bytes, fragment.number, offset + bytes.len() as u32);
+        }
         fragment.extents.push(self.result.extents.len());
         let full = fragment.bytes.len() == self.unit;
         self.result.extents.push(MapExtent::Data {
@@ -350,6 +433,9 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             }
         }
         let data = Arc::new(fragment.bytes);
+        if let Some(ends) = &mut self.ends {
+            ends.close(fragment.number, BlockId(sequence), &data)?;
+        }
         let repeats = self.repeats(&data, &fragment.anchors)?;
         (self.emit)(Segment {
             sequence,

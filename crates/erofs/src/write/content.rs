@@ -205,9 +205,11 @@ impl Units {
     /// Tells the clusters of a file, and what of the last one is behind the inode.
     fn clusters(&self, extents: &[MapExtent]) -> Result<(Clusters, &[u8])> {
         let (mut clusters, mut end) = (self.no_clusters(), &[][..]);
-        for extent in extents {
+        for (at, extent) in (1..).zip(extents) {
             match *extent {
-                MapExtent::Data { block, offset, len } if self.is_shared(len, extents.len()) => {
+                MapExtent::Data { block, offset, len }
+                    if at == extents.len() && self.is_shared(len, extents.len()) =>
+                {
                     clusters.end_in_packed(len, self.packed_at(block.0, offset)?)?;
                 }
                 _ => {

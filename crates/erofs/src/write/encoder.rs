@@ -38,8 +38,10 @@ impl UnitEncoder {
         let raw: &[u8] = &segment.data;
         let most = self.size as usize;
         if !segment.fragment {
-            // what is shorter than a unit is a file's end
-            let ends = self.inline_ends && raw.len() < self.unit as usize;
+            // what is shorter than a unit is a file's end, if it is not whole blocks before a fragment
+            let is_end =
+                raw.len() < self.unit as usize && !raw.len().is_multiple_of(BLOCK as usize);
+            let ends = self.inline_ends && is_end;
             let cut = fit::cut(&self.compression, raw, most, ends)?;
             let gains = cut.bytes.len() < raw.len().next_multiple_of(BLOCK as usize);
             return match gains {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use model::{Error, Result, Tails};
+use model::{Ends, Error, Result, Tails};
 
 use super::BLOCK;
 use super::compression::Compression;
@@ -208,6 +208,19 @@ impl WriteOptions {
             Form::Plain | Form::Chunks | Form::Extents => REPEAT_MIN,
         };
         self.extended.dedupe.then_some(shortest)
+    }
+
+    /// Tells what is made of ends that fragments have already.
+    pub(super) fn ends(&self) -> Ends {
+        match self.form() {
+            Form::Plain | Form::Chunks => Ends::Own,
+            Form::Extents => Ends::Whole,
+            // what is before fills whole blocks, but not its last cluster
+            Form::Clusters => Ends::Parts {
+                align: BLOCK as u32,
+                least: self.block_size,
+            },
+        }
     }
 
     /// Tells whether the last cluster of a file goes behind its inode.

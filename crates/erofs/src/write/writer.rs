@@ -90,6 +90,7 @@ impl ImageWriter for ErofsWriter {
             tails: self.options.tails(),
             holes: self.options.keeps_holes(),
             repeats: self.options.repeats(),
+            ends: self.options.ends(),
         }
     }
 

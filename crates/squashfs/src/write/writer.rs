@@ -324,6 +324,7 @@ impl ImageWriter for SquashfsWriter {
             tails: self.options.tails,
             holes: self.options.holes,
             repeats: None,
+            ends: model::Ends::Own,
         }
     }
 
