@@ -7,7 +7,7 @@
 use model::{Piece, Result};
 
 use super::compression::{Compression, Filling};
-use super::{BLOCK, INLINE_MAX};
+use super::{BLOCK, END_MAX};
 
 /// How often a cluster is encoded at most, where the codec cannot be told how much room there is.
 const TRIALS: usize = 3;
@@ -75,7 +75,7 @@ impl Cut {
 /// Tells whether a stream is better behind the inode than in a block, or its content is.
 fn is_end(raw: usize, stream: &[u8]) -> bool {
     let len = stream.len() as u64;
-    (1..=INLINE_MAX).contains(&len) && stream.len() + INDEXES < raw
+    (1..=END_MAX).contains(&len) && stream.len() + INDEXES < raw
 }
 
 fn piece(raw: usize, stored: usize) -> Piece {
