@@ -52,7 +52,7 @@ EROFS: levels 0 none; 1 lz4; 2 to 9 zstd. Compressions: none, lz4[:level=N], lz4
 lzma[:level=1..9], deflate[:level=1..12], zstd[:level=N]; units of 4k to 1m, by -b. Linux mounts the
 images from 6.15 on; --target-kernel writes what older ones read: lz4 and lz4hc in clusters of 4k from
 5.4, of -b from 5.15, lzma and small files packed together from 6.1, deflate from 6.6, zstd from 6.10.
-Levels choose among these.
+Levels choose among these. -E dedupe stores once what files have in common, from 6.1 on.
 
 composefs: the bytes of mkcomposefs 1.0.8, and so its digests; hard links become files of their own, as
 there. docs/formats/composefs.md tells more.
