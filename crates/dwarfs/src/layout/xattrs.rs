@@ -10,6 +10,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first bytes of the section.
 pub const MAGIC: [u8; 8] = *b"SINTERXA";
 
+/// The longest name of an attribute, with its prefix, that any system knows.
+pub const MAX_NAME: usize = 255;
+
+/// Tells whether an attribute can have a name.
+pub fn is_name(name: &[u8]) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && !name.contains(&0)
+}
+
 /// The only version there is.
 pub const VERSION: u32 = 1;
 

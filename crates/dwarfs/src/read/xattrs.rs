@@ -14,10 +14,7 @@ use model::{Error, Result, Xattrs};
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
-use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION};
-
-/// The longest name that any system knows.
-const MAX_NAME: usize = 255;
+use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION, is_name};
 
 /// Whether an image has extended attributes.
 #[derive(Debug, Default)]
@@ -154,10 +151,9 @@ fn check_set(set: &[u8]) -> Result<()> {
     let mut before: &[u8] = b"";
     for pair in (Pairs { rest: set }) {
         let (name, _) = pair?;
-        if name.len() > MAX_NAME || name.contains(&0) {
+        if !is_name(name) {
             return Err(Error::corrupt("an attribute's name that no system knows"));
         }
-        // an empty name is not above the one before
         if name <= before {
             return Err(Error::corrupt("names of attributes that do not ascend"));
         }
@@ -215,7 +211,9 @@ mod tests {
             .intern(&mut [pair("security.capability", b"\x01\0")])
             .unwrap();
         let rows: [(u32, XattrSet); 3] = [(0, one), (3, two), (9, one)];
-        encode(&rows, &sets, Header::hash(b"schema", b"tables")).unwrap()
+        encode(&rows, &sets, Header::hash(b"schema", b"tables"))
+            .unwrap()
+            .bytes
     }
 
     fn open(bytes: Vec<u8>) -> State {
@@ -238,6 +236,22 @@ mod tests {
         for inode in [1, 4, 10, u64::MAX] {
             assert!(table.of_inode(inode).is_empty());
         }
+    }
+
+    #[test]
+    fn names_that_no_system_knows_are_left_out_and_counted() {
+        let mut sets = XattrSets::default();
+        let long = "user.".to_owned() + &"n".repeat(251);
+        let odd = ["", "user.a\0b", &long, "user.fine"].map(|name| pair(name, b"v"));
+        let set = sets.intern(&mut odd.clone()).unwrap();
+        let only = sets.intern(&mut odd[..1].to_vec()).unwrap();
+        let hash = Header::hash(b"schema", b"tables");
+        let encoded = encode(&[(2, set), (3, only)], &sets, hash).unwrap();
+        assert_eq!(encoded.misnamed, 2);
+        let state = open(encoded.bytes);
+        let table = state.table().unwrap();
+        assert_eq!(table.of_inode(2), [pair("user.fine", b"v")]);
+        assert!(table.of_inode(3).is_empty());
     }
 
     #[test]

@@ -122,9 +122,14 @@ impl DwarfsWriter {
             return Ok(());
         }
         let hash = Header::hash(&metadata.frozen.schema, &metadata.frozen.data);
-        let raw = xattrs::encode(&metadata.xattrs, tree.xattrs(), hash)?;
+        let encoded = xattrs::encode(&metadata.xattrs, tree.xattrs(), hash)?;
         let start = self.offset;
-        self.append_encoded(SectionType::XATTRS, &raw)?;
+        self.append_encoded(SectionType::XATTRS, &encoded.bytes)?;
+        self.summary.losses.extend((encoded.misnamed > 0).then_some(Loss {
+            what: "files with extended attributes whose names are empty, hold a zero or have more than \
+                   255 bytes (these were left out)",
+            count: encoded.misnamed,
+        }));
         self.summary.metadata_bytes += self.offset - start;
         Ok(())
     }
@@ -204,8 +209,8 @@ impl ImageWriter for DwarfsWriter {
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         let metadata = metadata(tree, map, &self.blocks, &self.options)?;
         self.append_metadata(&metadata)?;
-        self.append_xattrs(tree, &metadata)?;
         self.summary.losses = losses(&metadata);
+        self.append_xattrs(tree, &metadata)?;
         self.end()
     }
 }

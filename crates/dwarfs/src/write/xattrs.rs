@@ -10,7 +10,15 @@ use model::{Error, Result, XattrSet, XattrSets};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
-use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION};
+use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION, is_name};
+
+/// The section's content.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    pub(crate) bytes: Vec<u8>,
+    /// Inodes with attributes that are left out: their names are none that a system knows.
+    pub(crate) misnamed: u64,
+}
 
 /// Makes the section's content of `(inode, set)`, ascending by inode, where the metadata has this
 /// hash. `Limit` for more than 4 GiB of different sets.
@@ -18,7 +26,8 @@ pub(crate) fn encode(
     inodes: &[(u32, XattrSet)],
     sets: &XattrSets,
     metadata: u64,
-) -> Result<Vec<u8>> {
+) -> Result<Encoded> {
+    let storable = |pair: &(&[u8], &[u8])| is_name(pair.0);
     let mut numbers = HashMap::new();
     let mut order = Vec::new();
     let mut rows = Vec::with_capacity(inodes.len());
@@ -36,7 +45,7 @@ pub(crate) fn encode(
     let mut bytes = Vec::new();
     for &set in &order {
         starts.push(offset(bytes.len())?);
-        for (name, value) in sets.pairs(set) {
+        for (name, value) in sets.pairs(set).filter(storable) {
             let pair = Pair {
                 name: offset(name.len())?,
                 value: offset(value.len())?,
@@ -55,13 +64,20 @@ pub(crate) fn encode(
         sets: U32::new(order.len() as u32),
         reserved: U32::new(0),
     };
-    Ok([
+    let misnamed = inodes
+        .iter()
+        .filter(|&&(_, set)| !sets.pairs(set).all(|pair| storable(&pair)));
+    let misnamed = misnamed.count() as u64;
+    let tables = [
         header.as_bytes(),
         rows.as_bytes(),
         starts.as_bytes(),
         &bytes,
-    ]
-    .concat())
+    ];
+    Ok(Encoded {
+        bytes: tables.concat(),
+        misnamed,
+    })
 }
 
 fn offset(len: usize) -> Result<U32> {
