@@ -6,8 +6,8 @@
 //! **Invariants:** a decoder gives exactly the promised number of bytes or an error; nothing is
 //! allocated above the caller's limit (xz and brotli also hold their window, bounded in their
 //! modules); an encoder's result depends on its input and options alone, not on the idle threads
-//! that it may use. Contexts of zstd are kept per thread, so a thread that has encoded with a high level holds that
-//! level's tables until it ends.
+//! that it may use. Contexts of zstd are kept per thread, so a thread that has encoded with a high
+//! level holds that level's tables until it ends.
 
 mod bcj;
 pub mod brotli;

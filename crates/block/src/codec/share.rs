@@ -43,9 +43,12 @@ pub(super) fn share<T, R: Send>(
     };
     let mut done = Vec::with_capacity(parts);
     std::thread::scope(|scope| {
-        let mut helpers = Vec::new();
+        let mut helpers: Vec<ScopedJoinHandle<'_, _>> = Vec::new();
         while let Some(part) = take() {
-            let busy = helpers.iter().filter(|helper| !is_done(helper)).count();
+            let busy = helpers
+                .iter()
+                .filter(|helper| !helper.is_finished())
+                .count();
             let most = helped.helpers.min(parts - 1 - part).saturating_sub(busy);
             helpers.extend(call(scope, helped.spare, most, &help));
             done.push((part, work(tools, part)));
@@ -56,10 +59,6 @@ pub(super) fn share<T, R: Send>(
     });
     done.sort_unstable_by_key(|&(part, _)| part);
     done.into_iter().map(|(_, result)| result).collect()
-}
-
-fn is_done<R>(helper: &ScopedJoinHandle<'_, R>) -> bool {
-    helper.is_finished()
 }
 
 /// Starts threads in the places of idle ones, `most` at most.

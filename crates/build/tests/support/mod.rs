@@ -2,6 +2,8 @@
 //! together again, a source of made-up files, and an observer that remembers.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod packing;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
