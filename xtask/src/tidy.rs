@@ -13,14 +13,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-dwarfs", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-squashfs", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-erofs", &["sinterfs-model", "sinterfs-block"]),
-    ("sinterfs-build", &["sinterfs-model", "sinterfs-block"]),
-    ("sinterfs-ops", &["sinterfs-model"]),
+    ("sinterfs-archive", &["sinterfs-model"]),
+    (
+        "sinterfs-build",
+        &["sinterfs-model", "sinterfs-block", "sinterfs-archive"],
+    ),
+    ("sinterfs-ops", &["sinterfs-model", "sinterfs-archive"]),
     ("sinterfs-mount", &["sinterfs-model"]),
     (
         "sinterfs",
         &[
             "sinterfs-model",
             "sinterfs-block",
+            "sinterfs-archive",
             "sinterfs-dwarfs",
             "sinterfs-squashfs",
             "sinterfs-erofs",

@@ -1,0 +1,4 @@
+//! tar: ustar, PAX and GNU's own forms. Spec: POSIX.1-2024 pax, "Extended Header" and "ustar
+//! Interchange Format"; GNU tar's manual, "Tar Internals".
+
+pub mod layout;
