@@ -4,4 +4,9 @@
 //! `build` makes sources of what is read here; `ops` sends what is written here wherever it is asked to.
 //! What is read is hostile: lengths are bounded before anything is allocated for them.
 
+pub mod cpio;
+pub mod mtree;
+mod outgoing;
 pub mod tar;
+
+pub use outgoing::{Follows, Link, Outgoing};

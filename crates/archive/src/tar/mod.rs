@@ -2,3 +2,4 @@
 //! Interchange Format"; GNU tar's manual, "Tar Internals".
 
 pub mod layout;
+pub mod write;

@@ -1,0 +1,149 @@
+//! Writes the lines of a list.
+//!
+//! Enters a name with its inode and the digest of its content; leaves `./path key=value ...`.
+//! **Invariant:** a line is ASCII without blanks but those between its words: every other byte of a name is
+//! `\ooo`, as vis(3) has it, so that no name can look like another line. Keys: those that both NetBSD's
+//! mtree and libarchive know.
+
+use std::fmt::Write;
+
+use model::FileType;
+
+use crate::{Link, Outgoing};
+
+/// What a list begins with.
+pub const SIGNATURE: &str = "#mtree\n";
+
+/// Appends the line of a name. `digest` is SHA-256 of a file's content.
+///
+/// `lost` is told of what the list does not keep.
+pub fn line(
+    out: &mut String,
+    entry: &Outgoing<'_>,
+    digest: Option<&[u8; 32]>,
+    lost: &mut dyn FnMut(&'static str),
+) {
+    let (inode, meta) = (entry.inode, &entry.inode.meta);
+    if !entry.xattrs.is_empty() {
+        lost("files with extended attributes, which mtree does not have");
+    }
+    out.push('.');
+    if !entry.path.is_empty() {
+        out.push('/');
+        escape(out, entry.path);
+    }
+    // writing to a string cannot fail
+    let _ = write!(
+        out,
+        " type={} mode={:04o} uid={} gid={} nlink={}",
+        kind(inode.kind),
+        meta.mode,
+        meta.uid,
+        meta.gid,
+        inode.nlink
+    );
+    let time = meta.times.modified;
+    let _ = write!(out, " time={}.{:09}", time.secs, time.nanos);
+    match (inode.kind, entry.link) {
+        (FileType::File, _) => {
+            let _ = write!(out, " size={}", inode.size);
+        }
+        (FileType::CharDevice | FileType::BlockDevice, _) => {
+            let (major, minor) = (inode.rdev.major, inode.rdev.minor);
+            let _ = write!(out, " device=linux,{major},{minor}");
+        }
+        (FileType::Symlink, Link::Symbolic(target)) => {
+            out.push_str(" link=");
+            escape(out, target);
+        }
+        _ => {}
+    }
+    if let Some(digest) = digest {
+        out.push_str(" sha256=");
+        for byte in digest {
+            let _ = write!(out, "{byte:02x}");
+        }
+    }
+    out.push('\n');
+}
+
+const fn kind(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Directory => "dir",
+        FileType::File => "file",
+        FileType::Symlink => "link",
+        FileType::CharDevice => "char",
+        FileType::BlockDevice => "block",
+        FileType::Fifo => "fifo",
+        FileType::Socket => "socket",
+    }
+}
+
+/// Appends a name; what could mean something else than itself is escaped.
+fn escape(out: &mut String, name: &[u8]) {
+    for &byte in name {
+        match byte {
+            b'#' | b'=' | b'\\' | b'*' | b'?' | b'[' => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+            byte if byte.is_ascii_graphic() => out.push(char::from(byte)),
+            byte => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Ino, Inode, Meta, Rdev, Time, Times};
+
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let mut inode = Inode {
+            ino: Ino(1),
+            kind: FileType::File,
+            meta: Meta {
+                mode: 0o644,
+                uid: 1,
+                gid: 2,
+                times: Times::all(Time {
+                    secs: -3,
+                    nanos: 40,
+                }),
+            },
+            nlink: 2,
+            size: 5,
+            allocated: 5,
+            rdev: Rdev { major: 8, minor: 1 },
+        };
+        let mut out = String::new();
+        let mut add = |path: &[u8], inode: &Inode, link, digest: Option<&[u8; 32]>| {
+            let entry = Outgoing {
+                path,
+                inode,
+                link,
+                xattrs: &[],
+                data: None,
+            };
+            line(&mut out, &entry, digest, &mut |what| panic!("{what}"));
+        };
+        add(b"a b\n\xff#", &inode, Link::None, Some(&[0xab; 32]));
+        inode.kind = FileType::Symlink;
+        add(b"l", &inode, Link::Symbolic(b"x=\\"), None);
+        inode.kind = FileType::BlockDevice;
+        add(b"d/sda", &inode, Link::None, None);
+        inode.kind = FileType::Directory;
+        add(b"", &inode, Link::None, None);
+        let expected = format!(
+            "./a\\040b\\012\\377\\043 type=file mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 size=5 sha256={}\n\
+             ./l type=link mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 link=x\\075\\134\n\
+             ./d/sda type=block mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 device=linux,8,1\n\
+             . type=dir mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040\n",
+            "ab".repeat(32)
+        );
+        assert_eq!(out, expected);
+    }
+}

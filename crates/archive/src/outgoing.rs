@@ -1,0 +1,52 @@
+//! What a writer is told of one name that goes into an archive or a list.
+//!
+//! **Invariant:** nothing here is read from disk; a writer makes bytes of it and no I/O.
+
+use std::ops::Range;
+
+use model::Inode;
+
+/// A name on its way out, with all that is known of its inode.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// The path without a slash at either end; empty for the root.
+    pub path: &'a [u8],
+    /// Type, permissions, owner, times, size, device number; the number of names in the archive.
+    pub inode: &'a Inode,
+    /// What the name leads to, where that is another name.
+    pub link: Link<'a>,
+    /// Extended attributes, sorted by name.
+    pub xattrs: &'a [(Vec<u8>, Vec<u8>)],
+    /// The ranges of a file that are no holes, if it has holes and they are to be kept.
+    pub data: Option<&'a [Range<u64>]>,
+}
+
+/// What a name leads to besides an inode of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link<'a> {
+    /// Nothing else.
+    None,
+    /// A path of the archive that the inode has already.
+    Hard(&'a [u8]),
+    /// The target of a symlink.
+    Symbolic(&'a [u8]),
+}
+
+/// What must follow a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Follows {
+    /// Bytes of content; of a file with a map of holes those of its data alone.
+    pub content: u64,
+    /// Zeros behind the content.
+    pub padding: u64,
+}
+
+impl Follows {
+    /// Tells what follows where content is padded to a multiple of `unit`.
+    pub(crate) fn of(content: u64, unit: u64) -> Self {
+        Self {
+            content,
+            padding: content.next_multiple_of(unit) - content,
+        }
+    }
+}
