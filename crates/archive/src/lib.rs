@@ -5,8 +5,12 @@
 //! What is read is hostile: lengths are bounded before anything is allocated for them.
 
 pub mod cpio;
+mod member;
 pub mod mtree;
 mod outgoing;
+mod stream;
 pub mod tar;
 
+pub use member::{Kind, Member, Notes, Run};
 pub use outgoing::{Follows, Link, Outgoing};
+pub use stream::Stream;

@@ -2,4 +2,5 @@
 //! Interchange Format"; GNU tar's manual, "Tar Internals".
 
 pub mod layout;
+pub mod read;
 pub mod write;

@@ -1,0 +1,70 @@
+//! What an archive tells of one file, whatever its format.
+//!
+//! Paths and targets are the archive's own bytes: nothing is taken off them, nothing is refused here.
+//! **Invariant:** the runs of a file are in order, do not overlap, end within it, and are as long
+//! together as what the archive stores of it.
+
+use std::collections::BTreeMap;
+
+use model::{Meta, Rdev, Xattrs};
+
+/// One file of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The name as the archive has it.
+    pub path: Vec<u8>,
+    /// Permissions, owner, times.
+    pub meta: Meta,
+    /// What it is.
+    pub kind: Kind,
+    /// Extended attributes, sorted by name.
+    pub xattrs: Xattrs,
+    /// The length of the content, holes included. A hard link may come with a copy of the content.
+    pub size: u64,
+    /// Where there is data, if there are holes; stored one run after the other.
+    pub map: Option<Vec<Run>>,
+    /// Where the stored content begins in the stream.
+    pub content: u64,
+    /// Where the header is in the stream, for messages.
+    pub at: u64,
+}
+
+/// What a member is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symlink and its target.
+    Symlink(Vec<u8>),
+    /// One more name of the member of this path.
+    HardLink(Vec<u8>),
+    /// A character device.
+    CharDevice(Rdev),
+    /// A block device.
+    BlockDevice(Rdev),
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+}
+
+/// A range of a file that is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its bytes.
+    pub len: u64,
+}
+
+impl Run {
+    /// Tells where it ends; `None` beyond what 64 bits count.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.len)
+    }
+}
+
+/// What an archive holds that no member tells: for people to read after a number.
+pub type Notes = BTreeMap<&'static str, u64>;

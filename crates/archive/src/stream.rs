@@ -1,0 +1,95 @@
+//! Bytes of an archive from front to back, and how far they have been read.
+//!
+//! **Invariant:** nothing is allocated for more than was asked, which the caller bounds; an end before
+//! what was asked for is an error that tells where.
+
+use std::io::{Cursor, ErrorKind, Read};
+
+use model::{Error, Result};
+
+/// Bytes from front to back, of which some are skipped.
+pub trait Stream: Read {
+    /// Goes past so many bytes; tells how many there were, fewer only at the end.
+    fn skip(&mut self, len: u64) -> std::io::Result<u64>;
+}
+
+impl<T: AsRef<[u8]>> Stream for Cursor<T> {
+    fn skip(&mut self, len: u64) -> std::io::Result<u64> {
+        let left = (self.get_ref().as_ref().len() as u64).saturating_sub(self.position());
+        let len = len.min(left);
+        self.set_position(self.position() + len);
+        Ok(len)
+    }
+}
+
+/// A stream with the number of bytes that were taken from it.
+#[derive(Debug)]
+pub(crate) struct Input<S> {
+    stream: S,
+    position: u64,
+}
+
+impl<S: Stream> Input<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        Self {
+            stream,
+            position: 0,
+        }
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Fills a buffer; tells how many bytes there were, fewer only at the end.
+    pub(crate) fn fill(&mut self, buf: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match self.stream.read(rest) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        self.position += done as u64;
+        Ok(done)
+    }
+
+    /// Takes so many bytes.
+    pub(crate) fn bytes(&mut self, len: usize, what: &'static str) -> Result<Vec<u8>> {
+        let at = self.position;
+        let mut bytes = vec![0; len];
+        match self.fill(&mut bytes)? == len {
+            true => Ok(bytes),
+            false => Err(cut(what, at)),
+        }
+    }
+
+    /// Goes past so many bytes.
+    pub(crate) fn skip(&mut self, len: u64, what: &'static str) -> Result<()> {
+        let skipped = self.stream.skip(len).map_err(failed)?;
+        if skipped < len {
+            return Err(cut(what, self.position));
+        }
+        self.position = self.position.saturating_add(len);
+        Ok(())
+    }
+}
+
+/// Makes the error of an archive that ends too soon.
+#[cold]
+pub(crate) fn cut(what: &'static str, at: u64) -> Error {
+    Error::corrupt("the archive ends before it does").at(what, at)
+}
+
+#[cold]
+fn failed(error: std::io::Error) -> Error {
+    match error.kind() {
+        // a decoder that does not like what it reads
+        ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof => {
+            Error::corrupt("what is compressed cannot be decoded").because(error)
+        }
+        _ => Error::io("cannot read the archive", error),
+    }
+}

@@ -1,0 +1,271 @@
+//! Reads a tar from front to back.
+//!
+//! Enters a stream, leaves one `Member` after the other; what stands between the headers (PAX records, GNU's
+//! long names) goes to the member behind it. Spec: POSIX.1-2024 pax; GNU tar's manual, "Tar Internals".
+//! **Invariant:** a number that cannot be read, a checksum that is wrong, a map of holes that contradicts
+//! itself and an end within a member are errors that tell the place; nothing is guessed over them. Where
+//! the two blocks of zeros are missing, the end of the stream is the end, as GNU tar has it.
+
+mod acl;
+mod fields;
+mod pax;
+mod sparse;
+mod value;
+
+use model::{Error, Result};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::layout::{self, BLOCK, Header, number, typeflag};
+use crate::member::{Member, Notes};
+use crate::stream::{Input, Stream, cut};
+use pax::Records;
+
+/// The most bytes of a name or of a target that GNU's long ones may have.
+const LONGEST_NAME: usize = 64 << 10;
+/// The most bytes of one header's PAX records: a map of holes may be among them.
+const MOST_RECORDS: usize = 64 << 20;
+
+/// Tells whether bytes begin with a header of tar.
+pub fn is_tar(start: &[u8]) -> bool {
+    let header = start.get(..BLOCK).map(Header::read_from_bytes);
+    matches!(header, Some(Ok(header)) if !is_zero(&header) && sum_is_right(&header))
+}
+
+/// Reads members.
+#[derive(Debug)]
+pub struct Reader<S> {
+    input: Input<S>,
+    /// What is left of the last member, its padding included.
+    rest: u64,
+    /// A header that was looked at before its turn.
+    ahead: Option<Header>,
+    /// Records for all members from here on.
+    globals: Records,
+    notes: Notes,
+}
+
+/// What headers before a member's own tell of it.
+#[derive(Debug, Default)]
+struct Before {
+    records: Option<Records>,
+    name: Option<Vec<u8>>,
+    target: Option<Vec<u8>>,
+}
+
+impl Before {
+    fn is_empty(&self) -> bool {
+        self.records.is_none() && self.name.is_none() && self.target.is_none()
+    }
+}
+
+impl<S: Stream> Reader<S> {
+    /// Starts at the beginning of a stream.
+    pub fn new(stream: S) -> Self {
+        Self {
+            input: Input::new(stream),
+            rest: 0,
+            ahead: None,
+            globals: Records::default(),
+            notes: Notes::new(),
+        }
+    }
+
+    /// Tells what was passed over so far, and how often.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Reads the next member; `None` at the end. Its content is skipped with the next call.
+    pub fn next_member(&mut self) -> Result<Option<Member>> {
+        let rest = std::mem::take(&mut self.rest);
+        self.input.skip(rest, "content of a member")?;
+        let mut before = Before::default();
+        loop {
+            let Some((header, at)) = self.header()? else {
+                return match before.is_empty() {
+                    true => Ok(None),
+                    false => Err(cut("headers before a member", self.input.position())),
+                };
+            };
+            match header.typeflag {
+                typeflag::PAX | typeflag::SOLARIS => {
+                    let bytes = self.content(&header, at, MOST_RECORDS)?;
+                    let records = &mut before.records;
+                    let records = records.get_or_insert_with(|| self.globals.clone());
+                    records.add(&bytes, &mut self.notes).map_err(place(at))?;
+                }
+                typeflag::PAX_GLOBAL => {
+                    let bytes = self.content(&header, at, MOST_RECORDS)?;
+                    let globals = &mut self.globals;
+                    globals.add(&bytes, &mut self.notes).map_err(place(at))?;
+                }
+                typeflag::GNU_LONG_NAME => before.name = Some(self.name(&header, at)?),
+                typeflag::GNU_LONG_LINK => before.target = Some(self.name(&header, at)?),
+                typeflag::GNU_VOLUME => {
+                    self.note("names of volumes");
+                    self.pass(&header, at)?;
+                }
+                typeflag::GNU_CONTINUED => {
+                    self.note("ends of files that begin on another volume");
+                    self.pass(&header, at)?;
+                    before = Before::default();
+                }
+                _ => return self.member(&header, before, at).map(Some),
+            }
+        }
+    }
+
+    fn note(&mut self, what: &'static str) {
+        *self.notes.entry(what).or_default() += 1;
+    }
+
+    /// Reads a header and tells where it was; `None` at the end of the archive.
+    fn header(&mut self) -> Result<Option<(Header, u64)>> {
+        let (header, at) = match self.ahead.take() {
+            Some(header) => (header, self.input.position() - BLOCK as u64),
+            None => {
+                let at = self.input.position();
+                match self.block(at)? {
+                    Some(header) => (header, at),
+                    None => return Ok(None),
+                }
+            }
+        };
+        if is_zero(&header) {
+            return Ok(None);
+        }
+        if !sum_is_right(&header) {
+            return Err(Error::corrupt("the checksum is wrong").at("tar header", at));
+        }
+        Ok(Some((header, at)))
+    }
+
+    /// Reads a block that may be a header; `None` at the end of the stream.
+    fn block(&mut self, at: u64) -> Result<Option<Header>> {
+        let mut block = [0; BLOCK];
+        match self.input.fill(&mut block)? {
+            0 => Ok(None),
+            BLOCK => {
+                let header = Header::read_from_bytes(&block);
+                header.map(Some).map_err(|_| cut("tar header", at))
+            }
+            _ => Err(cut("tar header", at)),
+        }
+    }
+
+    /// Reads the content of a header that is no member's.
+    fn content(&mut self, header: &Header, at: u64, most: usize) -> Result<Vec<u8>> {
+        let size = size(header, at)?;
+        let len = usize::try_from(size).ok().filter(|&len| len <= most);
+        let len = len.ok_or_else(|| {
+            Error::limit(format!("{size} bytes of a name or of records")).at("tar header", at)
+        })?;
+        let bytes = self.input.bytes(len, "content of a tar header")?;
+        self.input.skip(padding(size), "padding of a tar header")?;
+        Ok(bytes)
+    }
+
+    /// Reads a name of GNU's.
+    fn name(&mut self, header: &Header, at: u64) -> Result<Vec<u8>> {
+        let mut name = self.content(header, at, LONGEST_NAME)?;
+        name.truncate(fields::text(&name).len());
+        Ok(name)
+    }
+
+    /// Goes past the content of a header.
+    fn pass(&mut self, header: &Header, at: u64) -> Result<()> {
+        let size = size(header, at)?;
+        self.input.skip(size, "content of a member")?;
+        self.input.skip(padding(size), "padding of a member")
+    }
+
+    /// Makes a member of its header and those before it.
+    fn member(&mut self, header: &Header, before: Before, at: u64) -> Result<Member> {
+        let has_records = before.records.is_some() || self.globals.is_any();
+        let records = before.records.unwrap_or_else(|| self.globals.clone());
+        let mut stored = match records.size {
+            Some(size) => size,
+            None => size(header, at)?,
+        };
+        let mut taken = 0;
+        if header.typeflag == typeflag::LINK && stored > 0 && !has_records {
+            match self.content_of_link()? {
+                Some(len) => taken = len,
+                None => stored = 0,
+            }
+        }
+        let maker = fields::Maker {
+            header,
+            records: &records,
+            name: before.name,
+            target: before.target,
+            at,
+        };
+        let mut member = maker.member(&mut self.notes)?;
+        // headers that belong to the map of holes are part of what follows
+        let padded = stored.saturating_add(padding(stored));
+        let from = self.input.position();
+        let holes = sparse::map(&mut self.input, header, &records, stored, at)?;
+        let used = self.input.position() - from;
+        (member.size, member.map) = match holes {
+            Some(holes) => (holes.size, Some(holes.runs)),
+            None => (stored, None),
+        };
+        member.content = self.input.position() - taken;
+        self.rest = match header.typeflag {
+            // further headers of GNU's map are not counted by the size
+            typeflag::GNU_SPARSE => padded,
+            _ => padded.saturating_sub(used.saturating_add(taken)),
+        };
+        Ok(member)
+    }
+
+    /// Tells the bytes that were taken of the content behind a hard link; `None` if there is none. Only
+    /// PAX allowed content, before that some wrote a size without any: what comes next is looked at.
+    fn content_of_link(&mut self) -> Result<Option<u64>> {
+        let at = self.input.position();
+        let Some(next) = self.block(at)? else {
+            return Ok(None);
+        };
+        if is_zero(&next) || sum_is_right(&next) {
+            self.ahead = Some(next);
+            return Ok(None);
+        }
+        Ok(Some(BLOCK as u64))
+    }
+}
+
+/// Makes errors tell the header.
+fn place(at: u64) -> impl Fn(Error) -> Error {
+    move |error| error.at("PAX records", at)
+}
+
+/// Tells the bytes of content behind a header.
+fn size(header: &Header, at: u64) -> Result<u64> {
+    let size = number(&header.size).and_then(|size| u64::try_from(size).ok());
+    size.ok_or_else(|| Error::corrupt("a size that is no number").at("tar header", at))
+}
+
+/// Tells the bytes between the end of content and the next header.
+fn padding(size: u64) -> u64 {
+    size.wrapping_neg() % BLOCK as u64
+}
+
+fn is_zero(header: &Header) -> bool {
+    header.as_bytes().iter().all(|&byte| byte == 0)
+}
+
+/// Compares the checksum; old tars on some machines summed signed bytes.
+fn sum_is_right(header: &Header) -> bool {
+    let Some(told) = number(&header.checksum) else {
+        return false;
+    };
+    let sum = i64::from(layout::checksum(header));
+    let bytes = header.as_bytes();
+    let high = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte >= 0x80).count() as i64;
+    let signed = sum - 256 * (high(bytes) - high(&header.checksum));
+    told == sum || told == signed
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Access control lists: the text that archives have, as the attribute that Linux has.
+//!
+//! Text: entries of tag, name and permissions between colons (POSIX.1e draft 17, 23.3), separated by commas
+//! or line ends, with the number of the user or group behind them where star and libarchive wrote them.
+//! Attribute: version 2, then tag, permissions and number of each entry, all little-endian
+//! (`linux/posix_acl_xattr.h`). **Invariant:** entries are in the order that the kernel demands.
+
+/// The version before the entries of the attribute.
+const VERSION: u32 = 2;
+/// The number of an entry that is for no one user or group.
+const NOBODY: u32 = u32::MAX;
+/// More entries than any file system keeps.
+const MOST: usize = 8192;
+
+/// Tag, number and permissions.
+type Entry = (u16, u32, u16);
+
+/// What became of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// The value of the attribute.
+    Value(Vec<u8>),
+    /// It says no more than permission bits do.
+    Mode,
+    /// A user or a group is told by name alone, or it is no list at all.
+    Unknown,
+}
+
+/// Parses the text of a list that may say as much as permission bits.
+pub(crate) fn parse(text: &[u8]) -> Parsed {
+    match entries(text) {
+        None => Parsed::Unknown,
+        Some(entries) if entries.is_empty() => Parsed::Mode,
+        Some(entries) if entries.len() == 3 && entries.iter().all(|&(tag, ..)| !names(tag)) => {
+            Parsed::Mode
+        }
+        Some(entries) => Parsed::Value(value(&entries)),
+    }
+}
+
+/// Parses the text of a default list, which is one even if it says as much as permission bits.
+pub(crate) fn parse_default(text: &[u8]) -> Parsed {
+    match entries(text) {
+        None => Parsed::Unknown,
+        Some(entries) if entries.is_empty() => Parsed::Mode,
+        Some(entries) => Parsed::Value(value(&entries)),
+    }
+}
+
+/// Tells whether entries of a tag are in no mode.
+fn names(tag: u16) -> bool {
+    matches!(tag, 0x02 | 0x08 | 0x10)
+}
+
+/// Lays an attribute out.
+fn value(entries: &[Entry]) -> Vec<u8> {
+    let mut value = VERSION.to_le_bytes().to_vec();
+    for (tag, id, permissions) in entries {
+        value.extend_from_slice(&tag.to_le_bytes());
+        value.extend_from_slice(&permissions.to_le_bytes());
+        value.extend_from_slice(&id.to_le_bytes());
+    }
+    value
+}
+
+/// Parses all entries, in the order of the attribute; `None` if there is one that can't be.
+fn entries(text: &[u8]) -> Option<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for line in text.split(|&byte| matches!(byte, b',' | b'\n' | 0)) {
+        let words = line.split(|&byte| byte == b'#').next().unwrap_or(line);
+        let words = words.trim_ascii();
+        if words.is_empty() {
+            continue;
+        }
+        entries.push(entry(words)?);
+        if entries.len() > MOST {
+            return None;
+        }
+    }
+    entries.sort_unstable();
+    entries.dedup();
+    Some(entries)
+}
+
+/// Parses one entry: its tag, number and permissions.
+fn entry(words: &[u8]) -> Option<Entry> {
+    let mut fields = words.split(|&byte| byte == b':').map(<[u8]>::trim_ascii);
+    let kind = fields.next()?;
+    let mut name = fields.next()?;
+    let mut permissions = fields.next();
+    if matches!(kind, b"mask" | b"m" | b"other" | b"o") && permissions.is_none() {
+        // Solaris leaves the empty name out
+        permissions = Some(std::mem::take(&mut name));
+    }
+    let permissions = rights(permissions?)?;
+    let id = match (name, fields.next()) {
+        (b"", _) => NOBODY,
+        (_, Some(number)) if !number.is_empty() => decimal(number)?,
+        (name, _) => decimal(name)?,
+    };
+    let tag = match (kind, id == NOBODY) {
+        (b"user" | b"u", true) => 0x01,
+        (b"user" | b"u", false) => 0x02,
+        (b"group" | b"g", true) => 0x04,
+        (b"group" | b"g", false) => 0x08,
+        (b"mask" | b"m", true) => 0x10,
+        (b"other" | b"o", true) => 0x20,
+        _ => return None,
+    };
+    Some((tag, id, permissions))
+}
+
+fn rights(text: &[u8]) -> Option<u16> {
+    text.iter().try_fold(0, |rights, letter| {
+        Some(match letter {
+            b'r' => rights | 4,
+            b'w' => rights | 2,
+            b'x' => rights | 1,
+            b'-' => rights,
+            _ => return None,
+        })
+    })
+}
+
+fn decimal(text: &[u8]) -> Option<u32> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_what_setfacl_stores() {
+        let text = b"user::rw-,user:lisa:r-x:502,group::r--,group:7:-w-,mask::rwx,other::---";
+        let Parsed::Value(value) = parse(text) else {
+            panic!("{:?}", parse(text));
+        };
+        let expected = [
+            &[2, 0, 0, 0][..],
+            &[1, 0, 6, 0, 255, 255, 255, 255],
+            &[2, 0, 5, 0, 0xf6, 1, 0, 0],
+            &[4, 0, 4, 0, 255, 255, 255, 255],
+            &[8, 0, 2, 0, 7, 0, 0, 0],
+            &[0x10, 0, 7, 0, 255, 255, 255, 255],
+            &[0x20, 0, 0, 0, 255, 255, 255, 255],
+        ];
+        assert_eq!(value, expected.concat());
+        let lines = b"user::rw-\nuser:502:r-x\ngroup::r--\ngroup:7:-w-\nmask::rwx\nother::---\n";
+        assert_eq!(parse(lines), Parsed::Value(expected.concat()));
+    }
+
+    #[test]
+    fn what_is_no_list_of_numbers_is_told() {
+        assert_eq!(parse(b"user::rw-,group::r--,other::r--"), Parsed::Mode);
+        assert_eq!(parse(b"user:lisa:rwx"), Parsed::Unknown);
+        assert_eq!(parse(b"everyone@:rwx"), Parsed::Unknown);
+        assert_eq!(parse(b"user::rwz"), Parsed::Unknown);
+    }
+}
