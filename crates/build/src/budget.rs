@@ -1,6 +1,6 @@
 //! Divides the memory that a build may take among its stages.
 //!
-//! Enters the bound and what the stages need; leaves how many workers encode, in how many rooms, how
+//! Enters the bound and what the stages need; leaves how many workers encode, with how much space for rooms, how
 //! many segments wait for them, and how many full blocks stay in memory to be compared with.
 //! **Invariant:** the image does not depend on any of it.
 
@@ -48,8 +48,9 @@ pub(crate) struct Budget {
     pub threads: usize,
     /// Threads that encode blocks of their own.
     pub workers: usize,
-    /// Rooms for what takes much memory ([`model::Spare::room`]).
-    pub rooms: usize,
+    /// Bytes of content that there are rooms for, where encoding takes much memory
+    /// ([`model::Spare::room`]).
+    pub space: u64,
     /// Segments between the segment stage and the image.
     pub in_flight: usize,
     /// Full blocks that stay in memory.
@@ -104,7 +105,7 @@ impl Budget {
         Ok(Self {
             threads,
             workers: workers as usize,
-            rooms: rooms as usize,
+            space: rooms * u64::from(needs.block_size),
             in_flight: (workers + waiting) as usize,
             kept: kept as usize,
             memory: fixed + rooms * room + workers * worker + waiting * block * 2 + kept * block,
@@ -160,7 +161,7 @@ mod tests {
             };
             let budget = Budget::new(needs, Some(memory * MIB)).unwrap();
             assert!(budget.memory <= memory * MIB);
-            (budget.workers, budget.rooms)
+            (budget.workers, budget.space >> 26)
         };
         assert_eq!(budget(2, 4, 3000), (2, 1));
         assert_eq!(budget(2, 1, 3000), (2, 2));

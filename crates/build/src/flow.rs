@@ -55,7 +55,7 @@ pub(crate) fn store(
     let ahead = Readahead::new();
     let stop = AtomicBool::new(false);
     let (workers, in_flight) = (budget.workers, budget.in_flight);
-    let spare = Spare::new(budget.threads.saturating_sub(workers), budget.rooms);
+    let spare = Spare::new(budget.threads.saturating_sub(workers), budget.space);
     std::thread::scope(|scope| {
         let (ahead, stop, spare) = (&ahead, &stop, &spare);
         let _ends_with_us = OnDrop(|| {

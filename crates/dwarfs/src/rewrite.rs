@@ -188,7 +188,7 @@ fn put_blocks(
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    let spare = Spare::new(threads.saturating_sub(needed.len()), recoder.rooms(threads));
+    let spare = Spare::new(threads.saturating_sub(needed.len()), recoder.space(threads));
     let mut recoded = 0;
     let work = |number| {
         let needed = needed.get(number as usize).copied().unwrap_or(0);

@@ -1,20 +1,22 @@
 //! What the threads of a build may take besides their own time and little memory: the time of threads
-//! that have nothing to do, and rooms for what takes much memory.
+//! that have nothing to do, and space for what takes much memory.
 //!
-//! Enters how many threads are idle and how many rooms there are; leaves permission to run in the
-//! idle ones' place, or to stay in a room.
+//! Enters how many threads are idle and how much content there is space for; leaves permission to run in
+//! the idle ones' place, or to stay in a room of that space.
 //! **Invariant:** what is worked out depends neither on the permissions nor on their number.
 
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Counts idle threads, in whose place others may run until they are back, and free rooms.
+/// Counts idle threads, in whose place others may run until they are back, and free space.
 #[derive(Debug)]
 pub struct Spare {
     /// Below zero when threads came back before those that run in their place have ended.
     idle: AtomicIsize,
-    /// Rooms that nobody is in.
-    rooms: Mutex<usize>,
+    /// Bytes of content that all rooms are for.
+    space: u64,
+    /// Those that no room was made of.
+    free: Mutex<u64>,
     left: Condvar,
 }
 
@@ -28,41 +30,43 @@ pub struct RoomNeeds {
 }
 
 impl RoomNeeds {
-    /// Tells how many rooms so many threads can fill.
+    /// Tells how many such rooms so many threads can fill.
     pub fn rooms(self, threads: usize) -> usize {
         threads.div_ceil(self.threads.max(1)).max(1)
     }
 }
 
 impl Default for Spare {
-    /// No idle threads, and room for everybody.
+    /// No idle threads, and space for everybody.
     fn default() -> Self {
-        Self::new(0, usize::MAX)
+        Self::new(0, u64::MAX)
     }
 }
 
 impl Spare {
-    /// Makes a count of so many idle threads and free rooms.
-    pub const fn new(idle: usize, rooms: usize) -> Self {
+    /// Makes a count of so many idle threads, with rooms for so many bytes of content together.
+    pub const fn new(idle: usize, space: u64) -> Self {
         Self {
             idle: AtomicIsize::new(idle.cast_signed()),
-            rooms: Mutex::new(rooms),
+            space,
+            free: Mutex::new(space),
             left: Condvar::new(),
         }
     }
 
-    /// Waits for a room; others may run in the calling thread's place meanwhile. Who is in a room must
-    /// not wait for another one.
-    pub fn room(&self) -> Room<'_> {
-        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        if *rooms == 0 {
-            rooms = self.during(|| {
-                let waited = self.left.wait_while(rooms, |rooms| *rooms == 0);
+    /// Waits for a room for `len` bytes of content, or for all the space there is if they are more; others
+    /// may run in the calling thread's place meanwhile. Who is in a room must not wait for another one.
+    pub fn room(&self, len: u64) -> Room<'_> {
+        let len = len.min(self.space);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if *free < len {
+            free = self.during(|| {
+                let waited = self.left.wait_while(free, |free| *free < len);
                 waited.unwrap_or_else(PoisonError::into_inner)
             });
         }
-        *rooms -= 1;
-        Room { spare: self }
+        *free -= len;
+        Room { spare: self, len }
     }
 
     /// Counts the calling thread as idle while it waits in `wait`.
@@ -111,13 +115,15 @@ impl Drop for Lease<'_> {
 #[derive(Debug)]
 pub struct Room<'a> {
     spare: &'a Spare,
+    len: u64,
 }
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        let rooms = &self.spare.rooms;
-        *rooms.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.spare.left.notify_one();
+        let free = &self.spare.free;
+        *free.lock().unwrap_or_else(PoisonError::into_inner) += self.len;
+        // it may be enough for several, or only for the last one that came
+        self.spare.left.notify_all();
     }
 }
 
@@ -145,10 +151,10 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_room_is_idle() {
-        let spare = Spare::new(0, 1);
-        let room = spare.room();
+        let spare = Spare::new(0, 10);
+        let room = spare.room(100);
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| drop(spare.room()));
+            let waiting = scope.spawn(|| drop(spare.room(1)));
             let lease = loop {
                 match spare.take() {
                     Some(lease) => break lease,
@@ -160,7 +166,15 @@ mod tests {
             drop(room);
         });
         assert!(spare.take().is_none());
-        drop(spare.room());
+        drop(spare.room(10));
+    }
+
+    #[test]
+    fn small_rooms_are_beside_each_other() {
+        let spare = Spare::new(0, 10);
+        let rooms = [spare.room(4), spare.room(5), spare.room(1)];
+        drop(rooms);
+        drop(spare.room(10));
     }
 
     #[test]

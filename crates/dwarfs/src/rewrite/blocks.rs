@@ -107,13 +107,13 @@ impl<'a> Recoder<'a> {
         })
     }
 
-    /// Tells how many rooms so many threads can fill.
-    pub(super) fn rooms(&self, threads: usize) -> usize {
+    /// Tells how many bytes of content rooms are needed for, so that so many threads fill them.
+    pub(super) fn space(&self, threads: usize) -> u64 {
         let len = u32::try_from(self.image.block_size()).unwrap_or(u32::MAX);
         let encodings = self.categories.iter().filter_map(|rule| rule.encoding);
         let needs = encodings.filter_map(|encoding: Encoding| encoding.room(len));
         let rooms = needs.map(|needs: RoomNeeds| needs.rooms(threads));
-        rooms.max().unwrap_or(1)
+        u64::from(len) * rooms.max().unwrap_or(1) as u64
     }
 
     /// Makes a block of the new image; files need so many bytes of it.

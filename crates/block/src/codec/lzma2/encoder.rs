@@ -77,8 +77,8 @@ pub(in super::super) fn encode(
             block.len()
         )));
     }
-    let _room = spare.room();
-    match trial::best(block, candidates)? {
+    let _room = spare.room(block.len() as u64);
+    match trial::best(block, candidates, spare)? {
         Some((bcj, converted)) => Ok(stream(block, &converted, options, Some(bcj), spare)),
         None => Ok(stream(block, block, options, None, spare)),
     }

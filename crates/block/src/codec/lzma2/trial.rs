@@ -6,9 +6,10 @@
 //! calls with absolute targets are not, but only a trial of the whole block sees it. Zstandard at a low
 //! level with a long window is a twentieth of the work of LZMA and nearly always of one mind with it.
 
-use model::Result;
+use model::{Result, Spare};
 
 use super::bcj;
+use crate::codec::share::{Helped, share};
 use crate::codec::{Bcj, zstd};
 
 const LEVEL: i32 = 3;
@@ -20,36 +21,55 @@ const MAX_WINDOW: u32 = 27;
 /// with ARM code, where both are near zero).
 const BLIND: u64 = 7;
 
-/// Chooses a converter for a block. Memory: one copy of the block, and another while it is encoded.
-pub(super) fn best(block: &[u8], candidates: &[Bcj]) -> Result<Option<(Bcj, Vec<u8>)>> {
+/// Chooses a converter for a block. Memory: for each thread a copy of the block, and another while it is
+/// encoded.
+pub(super) fn best(
+    block: &[u8],
+    candidates: &[Bcj],
+    spare: &Spare,
+) -> Result<Option<(Bcj, Vec<u8>)>> {
     if candidates.is_empty() {
         return Ok(None);
     }
-    let plain = trial(block)?;
-    let mut least = plain + plain * BLIND / 1000;
-    let mut best = None;
-    let mut converted = block.to_vec();
-    let mut last = None;
-    for &bcj in candidates {
-        converted.copy_from_slice(block);
-        bcj::convert(bcj, &mut converted);
-        last = Some(bcj);
-        if converted == block {
-            continue;
-        }
-        let len = trial(&converted)?;
-        if len < least {
-            least = len;
-            best = Some(bcj);
-        }
+    let helped = Helped { spare, helpers: 1 };
+    let parts = candidates.len() + 1;
+    // the last part is the block as it is: what a thread is left with takes no copy
+    let lens = share(
+        helped,
+        parts,
+        &mut (),
+        || (),
+        |(), part| {
+            candidates.get(part).map_or_else(
+                || trial(block).map(Some),
+                |&bcj| converted_trial(block, bcj),
+            )
+        },
+    );
+    let mut lens = lens.into_iter().collect::<Result<Vec<_>>>()?;
+    let plain = lens.pop().flatten().unwrap_or(u64::MAX);
+    let least = plain.saturating_add(plain / 1000 * BLIND);
+    let known = candidates.iter().zip(lens);
+    let best = known
+        .filter_map(|(&bcj, len)| Some((len?, bcj)))
+        .filter(|&(len, _)| len < least)
+        .min_by_key(|&(len, _)| len);
+    Ok(best.map(|(_, bcj)| (bcj, converted(block, bcj))))
+}
+
+/// Tells how long a block is after a converter and encoded quickly; nothing if it stays as it is.
+fn converted_trial(block: &[u8], bcj: Bcj) -> Result<Option<u64>> {
+    let converted = converted(block, bcj);
+    match converted == block {
+        true => Ok(None),
+        false => trial(&converted).map(Some),
     }
-    Ok(best.map(|bcj| {
-        if last != Some(bcj) {
-            converted.copy_from_slice(block);
-            bcj::convert(bcj, &mut converted);
-        }
-        (bcj, converted)
-    }))
+}
+
+fn converted(block: &[u8], bcj: Bcj) -> Vec<u8> {
+    let mut converted = block.to_vec();
+    bcj::convert(bcj, &mut converted);
+    converted
 }
 
 /// Tells how long a block is when encoded quickly.
