@@ -7,6 +7,7 @@
 pub mod cache;
 pub mod checksum;
 pub mod codec;
+pub mod digest;
 mod sink;
 mod source;
 pub mod verity;

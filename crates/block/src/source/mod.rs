@@ -44,7 +44,7 @@ pub trait ReadAt: Send + Sync {
 }
 
 /// Fails with `Corrupt` unless `[offset, offset + len)` lies within `[0, total)`.
-fn check_range(total: u64, offset: u64, len: u64) -> Result<()> {
+pub(crate) fn check_range(total: u64, offset: u64, len: u64) -> Result<()> {
     match offset.checked_add(len) {
         Some(end) if end <= total => Ok(()),
         _ => Err(truncated(total, offset, len)),

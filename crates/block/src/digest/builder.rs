@@ -1,0 +1,91 @@
+//! Making a tree of bytes that come in order.
+//!
+//! **Invariant:** the tree depends on the bytes alone, not on how they were cut.
+
+use std::fmt;
+
+use model::Result;
+use sha2::{Digest, Sha256};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U16, U32, U64};
+
+use super::{Header, MAGIC, NEW_LEAF_BITS, OF_LEAF, SHA_256, Tree, VERSION};
+use crate::Bytes;
+
+/// Takes bytes and makes their tree. Memory: 32 bytes a leaf.
+pub struct TreeBuilder {
+    /// The hashes of full leaves, behind room for the header.
+    stored: Vec<u8>,
+    /// What was hashed of the leaf that is not full yet.
+    open: Sha256,
+    in_open: usize,
+    covered: u64,
+}
+
+/// Bytes of a leaf.
+const LEAF: usize = 1 << NEW_LEAF_BITS;
+
+impl TreeBuilder {
+    /// Takes the next bytes.
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        self.covered += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let (now, rest) = bytes.split_at(bytes.len().min(LEAF - self.in_open));
+            self.open.update(now);
+            self.in_open += now.len();
+            if self.in_open == LEAF {
+                self.close();
+            }
+            bytes = rest;
+        }
+    }
+
+    /// Ends a leaf.
+    fn close(&mut self) {
+        let full = std::mem::replace(&mut self.open, Sha256::new_with_prefix(OF_LEAF));
+        self.stored.extend_from_slice(&full.finalize());
+        self.in_open = 0;
+    }
+
+    /// Tells how many bytes were taken.
+    pub fn covered(&self) -> u64 {
+        self.covered
+    }
+
+    /// Gives the tree.
+    pub fn finish(mut self) -> Result<Tree> {
+        if self.in_open > 0 {
+            self.close();
+        }
+        let header = Header {
+            magic: MAGIC,
+            version: U32::new(VERSION),
+            hash: U16::new(SHA_256),
+            leaf_bits: U16::new(NEW_LEAF_BITS),
+            covered: U64::new(self.covered),
+            zero: U64::new(0),
+        };
+        let room = self.stored.iter_mut().zip(header.as_bytes());
+        room.for_each(|(to, from)| *to = *from);
+        Tree::open(Bytes::from(self.stored))
+    }
+}
+
+impl Default for TreeBuilder {
+    fn default() -> Self {
+        Self {
+            stored: vec![0; size_of::<Header>()],
+            open: Sha256::new_with_prefix(OF_LEAF),
+            in_open: 0,
+            covered: 0,
+        }
+    }
+}
+
+impl fmt::Debug for TreeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeBuilder")
+            .field("covered", &self.covered)
+            .finish_non_exhaustive()
+    }
+}

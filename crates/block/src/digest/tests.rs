@@ -1,0 +1,188 @@
+//! Trees of known bytes, and readers over damaged, changing and short sources.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::{Kind, Quiet};
+
+use super::*;
+use crate::MemorySource;
+
+fn sample(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|n| ((n * n) >> 7) as u8).collect()
+}
+
+fn tree(bytes: &[u8]) -> Tree {
+    let mut builder = TreeBuilder::default();
+    builder.update(bytes);
+    builder.finish().unwrap()
+}
+
+fn verified(source: Vec<u8>, start: u64, tree: &Tree) -> Result<Verified> {
+    Verified::new(Arc::new(MemorySource(source)), start, tree.clone())
+}
+
+#[test]
+fn roots_are_those_of_sha256sum() {
+    // (printf '\0'; head -c 65536 leaf) | sha256sum, of each leaf; then
+    // (printf '\1'; cat header hashes) | sha256sum
+    let known = [
+        (
+            0,
+            "8740c8ae3065426547ced26bc414566007f6e7ae45aa575df08f0ba96bda9ff1",
+        ),
+        (
+            3,
+            "f5a113d6c3272aae29e1b99b137868454739f05f02a9a6843a3d34fb66d59456",
+        ),
+        (
+            65536,
+            "d572f4798318d2734314aaa1c5b4dc512763bb921ca513f1eb7c605dfb399e00",
+        ),
+        (
+            65537,
+            "f04c38a507c31469f5834e7aa17050ef431760989b5b97fd0576521cd010a882",
+        ),
+        (
+            200_000,
+            "99edebd9ad7fbdd98ecb753c89095d5d16783e51fd58de0ec144198f00f23827",
+        ),
+    ];
+    for (len, root) in known {
+        assert_eq!(
+            tree(&vec![b'a'; len]).root().to_string(),
+            root,
+            "{len} bytes"
+        );
+    }
+}
+
+#[test]
+fn a_root_is_read_as_it_is_shown() {
+    let root = tree(b"abc").root();
+    assert_eq!(root.to_string().parse::<Root>().unwrap(), root);
+    let upper = root.to_string().to_uppercase();
+    assert_eq!(upper.parse::<Root>().unwrap(), root);
+    let hex = root.to_string();
+    for wrong in [
+        "",
+        "00",
+        &hex[1..],
+        &format!("{hex}0"),
+        &hex.replace('a', "g"),
+    ] {
+        if wrong != hex {
+            assert_eq!(wrong.parse::<Root>().unwrap_err().kind(), Kind::Invalid);
+        }
+    }
+}
+
+#[test]
+fn cuts_make_no_difference() {
+    let bytes = sample(200_001);
+    let whole = tree(&bytes);
+    for step in [1000, 65535, 65536, 65537] {
+        let mut builder = TreeBuilder::default();
+        bytes.chunks(step).for_each(|part| builder.update(part));
+        assert_eq!(builder.finish().unwrap().stored(), whole.stored());
+    }
+    let mut behind = vec![7; 100];
+    behind.extend_from_slice(&bytes);
+    let source = MemorySource(behind);
+    let of = Tree::of(&source, 100, bytes.len() as u64).unwrap();
+    assert_eq!(of.root(), whole.root());
+}
+
+#[test]
+fn every_range_comes_back() {
+    let bytes = sample(3 * 65536 + 77);
+    let tree = tree(&bytes);
+    let mut source = vec![9; 5];
+    source.extend_from_slice(&bytes);
+    source.extend_from_slice(b"no part of it");
+    let verified = verified(source, 5, &tree).unwrap();
+    assert_eq!(verified.len(), 5 + bytes.len() as u64);
+    let edges = [0, 1, 65535, 65536, 65537, 131_072, 196_608, bytes.len()];
+    for start in edges {
+        for end in edges.into_iter().filter(|end| *end >= start) {
+            let read = verified.read(5 + start as u64, (end - start) as u64);
+            assert_eq!(&*read.unwrap(), &bytes[start..end], "{start}..{end}");
+        }
+    }
+    for (at, len) in [(4, 1), (0, 6), (5 + bytes.len() as u64, 1), (u64::MAX, 2)] {
+        assert_eq!(verified.read(at, len).unwrap_err().kind(), Kind::Corrupt);
+    }
+}
+
+#[test]
+fn no_flipped_bit_comes_out() {
+    let bytes = sample(65536 + 300);
+    let tree = tree(&bytes);
+    for at in [0, 1, 4095, 65535, 65536, 65836 - 1] {
+        for bit in [0, 7] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            let verified = verified(damaged, 0, &tree).unwrap();
+            let mut buf = vec![1; bytes.len()];
+            assert!(verified.read_at(0, &mut buf).is_err());
+            assert_eq!(buf, vec![0; bytes.len()], "nothing of it is left");
+            assert!(verified.read(at as u64, 1).is_err());
+            let other = if at < 65536 { 65600 } else { 100 };
+            assert_eq!(verified.read(other, 1).unwrap()[0], bytes[other as usize]);
+            assert_eq!(verified.check(3, &Quiet).unwrap().len(), 1);
+        }
+    }
+    let short = bytes[..bytes.len() - 1].to_vec();
+    assert_eq!(verified(short, 0, &tree).unwrap_err().kind(), Kind::Corrupt);
+}
+
+#[test]
+fn no_stored_tree_of_another_size_is_taken() {
+    let sound = tree(&sample(200_000));
+    let root = sound.root();
+    let stored = sound.stored();
+    for len in 0..stored.len() {
+        assert!(Tree::open(stored[..len].to_vec().into()).is_err());
+    }
+    assert!(Tree::open([stored, b"x"].concat().into()).is_err());
+    for at in 0..stored.len() {
+        let mut damaged = stored.to_vec();
+        damaged[at] ^= 1;
+        if let Ok(tree) = Tree::open(damaged.into()) {
+            assert_ne!(tree.root(), root, "byte {at}");
+        }
+    }
+    let mut huge = stored.to_vec();
+    huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(Tree::open(huge.into()).is_err());
+}
+
+/// Gives other bytes from the second read on.
+struct Changing(Vec<u8>, AtomicBool);
+
+impl ReadAt for Changing {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        MemorySource(self.0.clone()).read_at(offset, buf)?;
+        if self.1.swap(true, Ordering::SeqCst) {
+            buf.iter_mut().for_each(|byte| *byte ^= 1);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_file_that_changes_after_it_was_verified_is_no_way_in() {
+    let bytes = sample(100_000);
+    let source = Changing(bytes.clone(), AtomicBool::new(false));
+    let verified = Verified::new(Arc::new(source), 0, tree(&bytes)).unwrap();
+    assert_eq!(&*verified.read(10, 10).unwrap(), &bytes[10..20]);
+    // kept, not read again
+    assert_eq!(&*verified.read(20, 10).unwrap(), &bytes[20..30]);
+    // read again, and found wrong
+    assert!(verified.read(0, 65536).is_err());
+    assert!(verified.read(65536, 10).is_err());
+}
