@@ -121,6 +121,8 @@ impl SectionType {
     pub const HISTORY: Self = Self(U16::new(10));
     /// Extended attributes; not of upstream, whose readers skip it.
     pub const XATTRS: Self = Self(U16::new(0x5801));
+    /// Digests of all that is before it; not of upstream either.
+    pub const DIGEST: Self = Self(U16::new(0x5802));
 
     /// Tells the name of the type, upstream's where it has one; `None` for an unknown one.
     pub fn name(self) -> Option<&'static str> {
@@ -131,6 +133,7 @@ impl SectionType {
             Self::SECTION_INDEX => "SECTION_INDEX",
             Self::HISTORY => "HISTORY",
             Self::XATTRS => "XATTRS",
+            Self::DIGEST => "DIGEST",
             _ => return None,
         })
     }

@@ -6,6 +6,7 @@
 //! bounds: `validate` has seen it all. Metadata that is stored uncompressed is viewed where it is.
 
 pub(crate) mod content;
+mod digest;
 mod fsst;
 mod history;
 mod image;
@@ -31,6 +32,7 @@ use metadata::Metadata;
 use section::{SectionReader, Sections};
 use validate::Derived;
 
+pub use digest::{DigestSection, digest};
 pub use history::{HistoryEntry, MetadataVersion, Version};
 pub use info::{Category, SectionInfo, Sizes};
 pub use locate::locate;

@@ -40,6 +40,8 @@ pub struct RewriteOptions<'a> {
     pub history: Option<HistoryInfo>,
     /// Whether the image ends with a table of its sections.
     pub section_index: bool,
+    /// Whether it has digests of all its bytes, whatever the old one has.
+    pub digest: bool,
     /// Threads that work; 0 means one for each processor.
     pub threads: usize,
 }
@@ -153,6 +155,7 @@ fn write_options(image: &Dwarfs, options: &RewriteOptions<'_>) -> Result<WriteOp
         metadata_encoding: options.metadata_encoding,
         history,
         section_index: options.section_index,
+        digest: options.digest,
         ..base
     })
 }
@@ -236,7 +239,8 @@ fn carry_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool) -> Res
         .into_iter()
         .chain(image.sections.others.iter().copied())
     {
-        if kind != SectionType::SECTION_INDEX {
+        // digests are of the old image
+        if kind != SectionType::SECTION_INDEX && kind != SectionType::DIGEST {
             let (compression, stored) = stored(image, kind, extent)?;
             writer.carry_unknown(kind, compression, stored.to_vec());
         }

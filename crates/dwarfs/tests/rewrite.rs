@@ -53,6 +53,7 @@ fn options(encoding: &str) -> RewriteOptions<'static> {
         metadata_encoding: encoding.parse().unwrap(),
         history: Some(history()),
         section_index: true,
+        digest: false,
         threads: 2,
     }
 }

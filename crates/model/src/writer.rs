@@ -417,6 +417,8 @@ pub struct Summary {
     pub block_bytes: u64,
     /// Bytes of metadata as stored.
     pub metadata_bytes: u64,
+    /// The root of the digests that the image has of its bytes.
+    pub root_digest: Option<[u8; 32]>,
     /// What the image does not keep of the tree; empty if it keeps everything.
     pub losses: Vec<Loss>,
 }

@@ -112,6 +112,8 @@ pub struct BuildRequest {
     pub history: bool,
     /// Whether the image has an index of its sections.
     pub section_index: bool,
+    /// Whether the image has digests of all its bytes.
+    pub with_digest: bool,
     /// What is asked of formats that cut each file for itself.
     pub per_file: PerFileOptions,
     /// What the image tells as a volume, and to whom.
@@ -159,6 +161,7 @@ impl BuildRequest {
             create_timestamp: None,
             history: true,
             section_index: true,
+            with_digest: false,
             per_file: PerFileOptions::default(),
             volume: VolumeOptions::default(),
             composefs: ComposefsOptions::default(),

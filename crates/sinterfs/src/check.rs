@@ -4,11 +4,13 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use block::digest::{Root, Verified};
 use block::{FileSource, ReadAt};
-use model::{Error, Findings, Observer, Result, Stage, Tally};
+use model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
 
 use crate::open::OpenOptions;
-use crate::registry;
+use crate::proof::{self, Proven};
+use crate::registry::{self, Format};
 
 /// What a verification found.
 #[derive(Debug, Default)]
@@ -21,6 +23,8 @@ pub struct CheckReport {
     pub blocks: u64,
     /// Files that were read.
     pub files: u64,
+    /// The root of the digests that all bytes of the image were compared with.
+    pub root_digest: Option<Root>,
     /// Everything that is wrong, each with its place.
     pub problems: Vec<String>,
     /// What is unusual, but harms nobody.
@@ -47,11 +51,31 @@ pub fn check(
 ) -> Result<CheckReport> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
-    let options = &options.beside(path);
+    let proven = proof::prove(source, &options.beside(path)).map_err(located)?;
+    let Proven {
+        source,
+        options,
+        verified,
+    } = &proven;
+    let source = Arc::clone(source);
+    if let Some(verified) = verified {
+        let problems = wrong_bytes(verified, depth, observer)?;
+        if !problems.is_empty() {
+            return Ok(CheckReport {
+                problems,
+                root_digest: proven.root(),
+                ..CheckReport::default()
+            });
+        }
+    }
     let format = registry::for_image(&source, options).map_err(located)?;
     let mut report = format
         .check(Arc::clone(&source), options, depth, observer)
         .map_err(located)?;
+    match verified {
+        Some(_) => report.root_digest = proven.root(),
+        None => own_digest(format, &source, options, &mut report, depth, observer)?,
+    }
     // damaged blocks have been found; reading files over them would only say so again
     if depth.deep && report.problems.is_empty() {
         let opened = format.open(source, options).map_err(located)?;
@@ -64,6 +88,50 @@ pub fn check(
         (report.problems, _) = found.unwrap_or_else(PoisonError::into_inner).in_words();
     }
     Ok(report)
+}
+
+/// Compares the image with the digests that it has of itself.
+fn own_digest(
+    format: &dyn Format,
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    report: &mut CheckReport,
+    depth: Depth,
+    observer: &dyn Observer,
+) -> Result<()> {
+    match format.digest(source, options) {
+        Ok(None) => {}
+        Ok(Some((start, tree))) => {
+            let root = tree.root();
+            let verified = Verified::new(Arc::clone(source), start, tree)?;
+            report
+                .problems
+                .extend(wrong_bytes(&verified, depth, observer)?);
+            report.root_digest = Some(root);
+        }
+        Err(error) if error.kind() == Kind::Io => return Err(error),
+        Err(error) => {
+            // where the image itself cannot be read, that has been told
+            let told = report
+                .problems
+                .iter()
+                .any(|told| *told == error.to_string());
+            report.problems.extend((!told).then(|| error.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Tells which parts of an image are not what its digests were made of.
+fn wrong_bytes(verified: &Verified, depth: Depth, observer: &dyn Observer) -> Result<Vec<String>> {
+    let threads = match depth.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let mut findings = Findings::default();
+    let wrong = verified.check(threads, observer)?;
+    wrong.into_iter().for_each(|error| findings.problem(error));
+    Ok(findings.in_words().0)
 }
 
 /// Keeps what is wrong for the report and passes on everything else.

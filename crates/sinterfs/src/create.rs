@@ -66,6 +66,7 @@ pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
         (request.pack_metadata.is_some(), Asked::PackMetadata),
         (!request.history, Asked::NoHistory),
         (!request.section_index, Asked::NoSectionIndex),
+        (request.with_digest, Asked::WithDigest),
         (per_file.tails.is_some(), Asked::Tails),
         (per_file.raw.is_some(), Asked::NoCompress),
         (per_file.chunk_size.is_some(), Asked::ChunkSize),
@@ -126,6 +127,7 @@ fn solid_options(
         former: before.former.clone(),
         packing: request.pack_metadata.clone(),
         section_index: request.section_index,
+        digest: request.with_digest,
     })
 }
 

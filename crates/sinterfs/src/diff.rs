@@ -12,17 +12,18 @@ use ops::{DiffOptions, DiffReport, Side};
 use crate::input::{Input, OpenInput, Request};
 use crate::open::OpenOptions;
 
-/// Compares two trees; each path is a directory or an image, which is opened by `open`.
+/// Compares two trees; each path is a directory or an image, which is opened by its own options.
 ///
 /// `options.time_unit` 0 means the coarsest unit of the images. Damage of an image is an error, a
 /// file of a directory that cannot be read counts as changed.
 pub fn diff(
     [old, new]: [&Path; 2],
-    open: &OpenOptions,
+    open: &[OpenOptions; 2],
     options: &DiffOptions,
     observer: &dyn Observer,
 ) -> Result<DiffReport> {
-    let inputs = [input(old, open), input(new, open)];
+    let [open_old, open_new] = open;
+    let inputs = [input(old, open_old), input(new, open_new)];
     let [old, new] = [&inputs[0], &inputs[1]].map(|input| {
         OpenInput::open(Request {
             input,
@@ -59,9 +60,10 @@ pub fn diff(
     })
 }
 
+/// A directory that is to have a digest is opened as an image, and refused.
 fn input(path: &Path, open: &OpenOptions) -> Input {
     let path: PathBuf = path.to_owned();
-    match path.is_dir() {
+    match path.is_dir() && open.proof.is_none() {
         true => Input::Directory(path),
         false => Input::Image {
             path,

@@ -44,6 +44,10 @@ pub fn mount_objects(
     let Some(store) = &open.objects else {
         return Err(Error::invalid("there is no store of objects"));
     };
+    if open.proof.is_some() {
+        let what = "the kernel would read the image itself, and compare it with no digest";
+        return Err(Error::unsupported(what));
+    }
     let replaced = options.uid.is_some() || options.gid.is_some() || options.umask != 0;
     if replaced || open.offset.is_some_and(|offset| offset != 0) || !open.devices.is_empty() {
         let what = "overlayfs has no owners, permissions, offsets and devices to be given";

@@ -22,6 +22,7 @@ mod composefs;
 mod create;
 mod details;
 mod diff;
+mod digest;
 mod header;
 mod input;
 mod layers;
@@ -29,6 +30,7 @@ mod levels;
 mod objects;
 mod open;
 mod output;
+mod proof;
 mod recompress;
 mod registry;
 mod serve;
@@ -38,6 +40,7 @@ pub use ::build::source::merge::{Conflict, Conflicts};
 pub use ::build::{Categorizers, Order};
 pub use attributes::{AttributeChanges, RootChanges};
 pub use block::cache::BlockCache;
+pub use block::digest::Root;
 pub use block::verity;
 pub use block::{FileSource, MemorySource, ReadAt};
 pub use build::{
@@ -47,6 +50,7 @@ pub use check::{CheckReport, Depth, check};
 pub use composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use details::{Details, Value};
 pub use diff::diff;
+pub use digest::{digest, write_digests};
 pub use header::Header;
 pub use input::{Input, MergePart};
 pub use layers::{Compared, mount_objects};
@@ -58,6 +62,7 @@ pub use ops::{
     ListOptions, Overwrite, Row, Step, VerifyReport, What, cat, extract, list, resolve, row,
     verify,
 };
+pub use proof::Proof;
 pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};
 pub use registry::FORMATS;
 pub use serve::{Mounted, Through, mount};

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use block::cache::BlockCache;
+use block::digest::Root;
 use block::{FileSource, ReadAt};
 use model::{Error, Image, Limits, Result};
 
 use crate::details::Details;
+use crate::proof::{self, Proof, Proven};
 use crate::registry::{self, Format, Handle};
 
 /// How to open an image.
@@ -29,6 +31,8 @@ pub struct OpenOptions {
     pub objects: Option<PathBuf>,
     /// Whether these are hashed when they are first read, and compared with the digests that images name.
     pub verify_objects: bool,
+    /// What the image must prove to be before a byte of it is believed.
+    pub proof: Option<Proof>,
     /// The directory where further files of the image may be, by names that the image tells.
     pub beside: Option<PathBuf>,
 }
@@ -43,6 +47,7 @@ impl Default for OpenOptions {
             devices: Vec::new(),
             objects: None,
             verify_objects: true,
+            proof: None,
             beside: None,
         }
     }
@@ -67,6 +72,8 @@ impl OpenOptions {
 pub struct Opened {
     format: &'static dyn Format,
     handle: Box<dyn Handle>,
+    /// The root digest of which all that is read was verified.
+    root: Option<Root>,
 }
 
 impl fmt::Debug for Opened {
@@ -95,7 +102,12 @@ impl Opened {
 
     /// Tells what is known of the image.
     pub fn details(&self) -> Result<Details> {
-        self.handle.details()
+        let mut details = self.handle.details()?;
+        if let Some(root) = self.root {
+            let at = details.len().min(3);
+            details.insert(at, ("verified digest".to_owned(), root.to_string().into()));
+        }
+        Ok(details)
     }
 
     /// Writes all structures as text.
@@ -113,7 +125,19 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Opened> {
 
 /// Opens an image from any bytes.
 pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Opened> {
-    let format = registry::for_image(&source, options)?;
-    let handle = format.open(source, options)?;
-    Ok(Opened { format, handle })
+    open_proven(&proof::prove(source, options)?)
+}
+
+/// Opens an image from bytes that were proven, as far as that was asked for.
+pub(crate) fn open_proven(proven: &Proven) -> Result<Opened> {
+    let Proven {
+        source, options, ..
+    } = proven;
+    let format = registry::for_image(source, options)?;
+    let handle = format.open(Arc::clone(source), options)?;
+    Ok(Opened {
+        format,
+        handle,
+        root: proven.root(),
+    })
 }

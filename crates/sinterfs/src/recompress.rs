@@ -18,6 +18,7 @@ use crate::create::create_options;
 use crate::header::{Header, HeaderBytes};
 use crate::input::{self, OpenInput};
 use crate::open::{self, OpenOptions, Opened};
+use crate::proof;
 use crate::registry::{self, MetadataPlan, RewriteOptions};
 
 /// Which parts of an image are compressed anew.
@@ -89,8 +90,9 @@ pub fn recompress(
         cache: Some(Arc::clone(&cache)),
         ..request.open.clone()
     };
-    let opened =
-        open::open_source(Arc::clone(&file), &options).map_err(|e| e.path(&request.image))?;
+    let proven = proof::prove(file, &options.beside(&request.image));
+    let proven = proven.map_err(|e| e.path(&request.image))?;
+    let opened = open::open_proven(&proven).map_err(|e| e.path(&request.image))?;
     let block_size = opened.image().info().totals.block_size;
     let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
     let before = Before {
@@ -99,7 +101,7 @@ pub fn recompress(
             true => opened.handle().former_runs().map_err(located)?,
             false => Default::default(),
         },
-        header: HeaderBytes::choose(&request.header, &file, opened.handle().offset())?,
+        header: HeaderBytes::choose(&request.header, &proven.source, opened.handle().offset())?,
     };
     let cut_anew = request
         .build

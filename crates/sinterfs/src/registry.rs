@@ -58,6 +58,15 @@ pub trait Format: Sync {
     fn extensions(&self) -> &'static [&'static str];
     /// Tells how sure the format is that an image is its own.
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid>;
+    /// Reads the digests that an image has of its own bytes, and where these begin in the source;
+    /// neither is trusted.
+    fn digest(
+        &self,
+        _: &Arc<dyn ReadAt>,
+        _: &OpenOptions,
+    ) -> Result<Option<(u64, block::digest::Tree)>> {
+        Ok(None)
+    }
     /// Opens an image.
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>>;
     /// Verifies an image's own checksums and structure, with `deep` every block.
@@ -146,6 +155,8 @@ pub struct SolidOptions {
     pub packing: Option<String>,
     /// Whether the image has an index of its sections.
     pub section_index: bool,
+    /// Whether it has digests of all its bytes.
+    pub digest: bool,
 }
 
 /// How an image is created whose files are cut each for itself.

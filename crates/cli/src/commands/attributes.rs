@@ -89,6 +89,11 @@ pub struct Telling {
     #[arg(long)]
     no_section_index: bool,
 
+    /// Put digests of all bytes into the image and print their root, for --digest of other commands
+    /// (DwarFS).
+    #[arg(long)]
+    with_digest: bool,
+
     /// Fail if anything can't be kept or read.
     #[arg(long)]
     strict: bool,
@@ -140,6 +145,7 @@ impl Telling {
     pub fn ask(&self, request: &mut BuildRequest) {
         request.history = !self.no_history;
         request.section_index = !self.no_section_index;
+        request.with_digest = self.with_digest;
         request.strict = self.strict;
     }
 }

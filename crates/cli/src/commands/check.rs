@@ -15,7 +15,11 @@ use crate::{exit, text};
 #[command(after_help = "\
 Examples:
   sinter check image.dwarfs           checksums of all sections, structure of the metadata
-  sinter check --deep image.dwarfs    decode every block and read every file, too")]
+  sinter check --deep image.dwarfs    decode every block and read every file, too
+  sinter check --digest HEX image.dwarfs
+                                      whether every byte is what this root digest is of
+
+Digests that an image has of itself are always compared; --digest makes sure which they are.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -81,7 +85,9 @@ fn summary(deep: bool, report: &CheckReport) -> String {
         .filter_map(|(count, what)| Some(format!("{} {what}", (*count)?)))
         .collect();
     let verdict = format!("{}{depth}: {verdict}\n", parts.join(", "));
-    notes.chain([verdict]).collect()
+    let root = report.root_digest.filter(|_| report.problems.is_empty());
+    let root = root.map(|root| format!("root digest {root}: every byte is as it was\n"));
+    notes.chain(root).chain([verdict]).collect()
 }
 
 fn as_json(args: &Args, report: &CheckReport) -> serde_json::Value {
@@ -92,6 +98,7 @@ fn as_json(args: &Args, report: &CheckReport) -> serde_json::Value {
         "inodes": report.inodes,
         "blocks_decoded": report.blocks,
         "files_read": report.files,
+        "root_digest": report.root_digest.map(|root| root.to_string()),
         "problems": report.problems,
         "notes": report.notes,
     })

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{Change, DiffOptions, DiffReport, Difference, Field, OpenOptions, Result, What};
+use sinterfs::{
+    Change, DiffOptions, DiffReport, Difference, Field, OpenOptions, Proof, Result, Root, What,
+};
 
 use super::work::{Jobs, Words};
 use crate::progress::Display;
@@ -49,6 +51,14 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     objects: Option<PathBuf>,
 
+    /// Read only bytes of the older image that this root digest is of.
+    #[arg(long, value_name = "HEX")]
+    digest_old: Option<Root>,
+
+    /// Read only bytes of the newer image that this root digest is of.
+    #[arg(long, value_name = "HEX")]
+    digest_new: Option<Root>,
+
     #[command(flatten)]
     jobs: Jobs,
 
@@ -59,11 +69,13 @@ pub struct Args {
 /// Compares, and shows every change.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let display = Display::start(args.words.show());
-    let open = OpenOptions {
+    let open = |digest: Option<Root>| OpenOptions {
         cache_bytes: args.cache_size,
         objects: args.objects.clone(),
+        proof: digest.map(|digest| Proof { digest, tree: None }),
         ..OpenOptions::default()
     };
+    let open = [open(args.digest_old), open(args.digest_new)];
     let options = DiffOptions {
         ignored: args.ignore.clone(),
         no_renames: args.no_renames,

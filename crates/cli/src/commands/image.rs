@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use sinterfs::{OpenOptions, Opened, Result};
+use sinterfs::{OpenOptions, Opened, Proof, Result, Root};
 
 use crate::{size, text};
 
@@ -31,6 +31,31 @@ pub struct ImageArgs {
     /// them is compared with the digests in the image (of a mount with --verify only).
     #[arg(long, value_name = "DIR")]
     pub objects: Option<PathBuf>,
+
+    #[command(flatten)]
+    proof: ProofArgs,
+}
+
+/// What the image must be.
+#[derive(Debug, clap::Args)]
+struct ProofArgs {
+    /// Read only bytes that this root digest is of, as `build --with-digest`, `info` and `digest`
+    /// print it; anything else is an error. Images without digests are read once to be compared.
+    #[arg(long, value_name = "HEX")]
+    digest: Option<Root>,
+
+    /// The digests of the image, as `sinter digest -o` writes them, if they are not in it.
+    #[arg(long, value_name = "FILE", requires = "digest")]
+    digest_file: Option<PathBuf>,
+}
+
+impl ProofArgs {
+    fn proof(&self) -> Option<Proof> {
+        Some(Proof {
+            digest: self.digest?,
+            tree: self.digest_file.clone(),
+        })
+    }
 }
 
 /// An offset that is given or to be found.
@@ -62,6 +87,7 @@ impl ImageArgs {
             cache_bytes: self.cache_size,
             devices: self.device.clone(),
             objects: self.objects.clone(),
+            proof: self.proof.proof(),
             ..OpenOptions::default()
         }
     }

@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod convert;
 mod diff;
+mod digest;
 mod extract;
 mod image;
 mod info;
@@ -41,6 +42,7 @@ pub enum Command {
     Info(info::Args),
     Check(check::Args),
     Diff(diff::Args),
+    Digest(digest::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -60,6 +62,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Info(args) => info::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Digest(args) => digest::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-use sinterfs::{Error, Kind, MountOptions, Result, Session, Through, daemon};
+use sinterfs::{Error, Kind, MountOptions, Proof, Result, Session, Through, daemon};
 
 use super::image::ImageArgs;
 use crate::{size, text};
@@ -25,6 +25,7 @@ Examples:
   sinter mount --fuse image.dwarfs /mnt        through FUSE, for root too
   sinter mount --kernel image.cfs /mnt --objects /store
                                                composefs: by EROFS and overlayfs; nothing is left running
+  sinter mount --digest HEX image.dwarfs /mnt  only bytes that this root digest is of
 
 As root, and unless --fuse is given, the kernel's own EROFS shows the image: it knows all names and
 attributes, and asks for content only. What it needs is made when the image is mounted: half a second
@@ -39,7 +40,8 @@ fs-verity digests where the store's file system keeps them; where it does not, -
 objects before anything is mounted.
 
 Mount options: ro, allow_other, default_permissions, fsname=NAME, subtype=NAME, dev, suid, noexec,
-uid=N, gid=N, umask=MODE, and as other tools name them: offset=N, cachesize=SIZE, workers=N.")]
+uid=N, gid=N, umask=MODE, digest=HEX, and as other tools name them: offset=N, cachesize=SIZE,
+workers=N.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -192,6 +194,11 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         "device" => image.devices.push(value.into()),
         "objects" => image.objects = Some(value.into()),
         "verify" => image.verify_objects = true,
+        "digest" => {
+            let tree = image.proof.take().and_then(|proof| proof.tree);
+            let digest = value.parse()?;
+            image.proof = Some(Proof { digest, tree });
+        }
         "cachesize" => image.cache_bytes = number(value)?,
         "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),
         _ => {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::verity::hex;
-use sinterfs::{BuildReport, Conflicts, ObjectsReport, Result};
+use sinterfs::{BuildReport, Conflicts, ObjectsReport, Result, Root, Summary};
 
 use super::work::Words;
 use crate::progress::Display;
@@ -94,10 +94,17 @@ fn summary(report: &BuildReport, seconds: f64) -> String {
         human((tree.bytes as f64 / seconds.max(1e-3)) as u64),
         human(pipeline.memory),
     );
+    text += &root_digest(image);
     if report.conflicts.count > 0 {
         text += &format!("{} names hidden by later sources\n", report.conflicts.count);
     }
     text + &incomplete(report)
+}
+
+/// Says which root digest an image has, if it has one.
+pub fn root_digest(image: &Summary) -> String {
+    let root = image.root_digest.map(Root::from);
+    root.map_or(String::new(), |root| format!("root digest: {root}\n"))
 }
 
 /// Says what became of content that is not in the image.
@@ -159,6 +166,9 @@ pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json:
         "warnings": warnings,
         "seconds": seconds,
     });
+    if let Some(root) = image.root_digest {
+        all["root_digest"] = Root::from(root).to_string().into();
+    }
     if let Some(objects) = &report.objects {
         all["digest"] = hex(&objects.digest).into();
         all["version"] = objects.version.into();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{Header, Input, Parts, RecompressReport, RecompressRequest, Result};
+use sinterfs::{Header, Input, Parts, RecompressReport, RecompressRequest, Result, Root};
 
 use super::attributes::{self, Attributes, Telling};
 use super::image::ImageArgs;
@@ -194,7 +194,7 @@ fn summary(report: &RecompressReport, seconds: f64) -> String {
     let percent = image.image_bytes as f64 * 100.0 / report.old_bytes.max(1) as f64;
     format!(
         "{} of {} blocks compressed anew: {} -> {}; metadata {}\n\
-         image: {} -> {} ({percent:.1}%) in {seconds:.1} s\n",
+         image: {} -> {} ({percent:.1}%) in {seconds:.1} s\n{}",
         report.recoded,
         image.blocks,
         human(image.raw_bytes),
@@ -202,6 +202,7 @@ fn summary(report: &RecompressReport, seconds: f64) -> String {
         human(image.metadata_bytes),
         human(report.old_bytes),
         human(image.image_bytes),
+        packed::root_digest(image),
     )
 }
 
@@ -211,6 +212,7 @@ fn as_json(report: &RecompressReport, seconds: f64) -> serde_json::Value {
         .losses
         .iter()
         .map(|loss| json!({"what": loss.what, "count": loss.count}));
+    let root = image.root_digest.map(|root| Root::from(root).to_string());
     json!({
         "format": report.format,
         "old_bytes": report.old_bytes,
@@ -220,6 +222,7 @@ fn as_json(report: &RecompressReport, seconds: f64) -> serde_json::Value {
         "raw_bytes": image.raw_bytes,
         "block_bytes": image.block_bytes,
         "metadata_bytes": image.metadata_bytes,
+        "root_digest": root,
         "losses": losses.collect::<Vec<_>>(),
         "seconds": seconds,
     })

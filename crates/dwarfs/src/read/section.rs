@@ -55,6 +55,8 @@ pub(crate) struct Sections {
     pub(crate) histories: Vec<Extent>,
     /// The first section of extended attributes.
     pub(crate) xattrs: Option<Extent>,
+    /// The first section of digests.
+    pub(crate) digest: Option<Extent>,
     /// Sections that are not needed to read files, of known and unknown types.
     pub(crate) others: Vec<(SectionType, Extent)>,
     /// Whether the section index told all this.
@@ -138,6 +140,10 @@ impl SectionReader {
             }
             SectionType::XATTRS if sections.xattrs.is_none() => {
                 sections.xattrs = Some(extent);
+                return Ok(());
+            }
+            SectionType::DIGEST if sections.digest.is_none() => {
+                sections.digest = Some(extent);
                 return Ok(());
             }
             SectionType::METADATA_V2_SCHEMA => &mut sections.schema,

@@ -32,6 +32,8 @@ pub struct WriteOptions {
     pub history: Option<HistoryInfo>,
     /// Whether the image ends with a table of its sections, so that it opens without a walk.
     pub section_index: bool,
+    /// Whether the image has digests of all its bytes, in a section that upstream's readers skip.
+    pub digest: bool,
     /// Whether extended attributes are written, in a section that upstream's readers skip.
     pub xattrs: bool,
     /// Which tables of the metadata are packed.
@@ -59,6 +61,7 @@ impl Default for WriteOptions {
             create_timestamp: None,
             history: None,
             section_index: true,
+            digest: false,
             xattrs: true,
             packing: Packing::default(),
             version_string: concat!("sinterfs ", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use block::codec::Encoding;
+use block::digest::TreeBuilder;
 use model::{
     Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, RoomNeeds, Segment,
     SegmentEncoder, Spare, Summary, Tree,
@@ -32,6 +33,8 @@ pub struct DwarfsWriter {
     out: Box<dyn Write + Send>,
     options: WriteOptions,
     index: Index,
+    /// The digests of what was written, if they are asked for.
+    digest: Option<TreeBuilder>,
     /// Bytes written so far.
     pub(super) offset: u64,
     pub(super) blocks: Blocks,
@@ -64,6 +67,7 @@ impl DwarfsWriter {
     pub(crate) fn around(out: Box<dyn Write + Send>, options: WriteOptions) -> Self {
         Self {
             out,
+            digest: options.digest.then(TreeBuilder::default),
             options,
             index: Index::default(),
             offset: 0,
@@ -85,6 +89,9 @@ impl DwarfsWriter {
             .write_all(bytes)
             .map_err(|error| Error::io("cannot write the image", error))?;
         self.offset += bytes.len() as u64;
+        if let Some(digest) = &mut self.digest {
+            digest.update(bytes);
+        }
         Ok(())
     }
 
@@ -143,6 +150,13 @@ impl DwarfsWriter {
         if let Some(info) = &self.options.history {
             let raw = history::encode(info, &self.options.version_string);
             self.append_encoded(SectionType::HISTORY, &raw)?;
+        }
+        if let Some(digest) = self.digest.take() {
+            let tree = digest.finish()?;
+            self.summary.root_digest = Some(tree.root().into());
+            let kind = SectionType::DIGEST;
+            let bytes = assemble(self.number()?, kind, Compression::NONE, tree.stored());
+            self.append(kind, bytes)?;
         }
         if self.options.section_index {
             let number = self.number()?;

@@ -157,6 +157,7 @@ impl ImageWriter for ErofsWriter {
             raw_bytes: self.raw_bytes,
             block_bytes: self.block_bytes,
             metadata_bytes: self.out.offset - start,
+            root_digest: None,
             losses: dropped.losses(),
         })
     }

@@ -27,6 +27,8 @@ pub enum Asked {
     NoHistory,
     /// No index of sections.
     NoSectionIndex,
+    /// Digests of all bytes in the image.
+    WithDigest,
     /// What becomes of the ends of files.
     Tails,
     /// Parts without compression.
@@ -76,6 +78,7 @@ impl Asked {
             Self::PackMetadata => "--pack-metadata",
             Self::NoHistory => "--no-history",
             Self::NoSectionIndex => "--no-section-index",
+            Self::WithDigest => "--with-digest (`sinter digest -o` writes them beside the image)",
             Self::Tails => "--tailends or --no-fragments",
             Self::NoCompress => "--no-compress",
             Self::ChunkSize => "--chunk-size",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
+use block::digest::Tree;
 use block::{ReadAt, Sink};
 use dwarfs::dump::Parts;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
@@ -46,6 +47,16 @@ impl Format for DwarfsFormat {
         Ok(behind.map_or(Bid::No, Bid::Behind))
     }
 
+    fn digest(
+        &self,
+        source: &Arc<dyn ReadAt>,
+        options: &OpenOptions,
+    ) -> Result<Option<(u64, Tree)>> {
+        let options = own_options(&**source, options)?;
+        let found = dwarfs::read::digest(Arc::clone(source), &options)?;
+        Ok(found.map(|found| (found.start, found.tree)))
+    }
+
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
         let options = own_options(&*source, options)?;
         let concrete = Arc::new(Dwarfs::open(source, &options)?);
@@ -70,6 +81,7 @@ impl Format for DwarfsFormat {
             inodes: None,
             blocks,
             files: 0,
+            root_digest: None,
             problems,
             notes,
         })
@@ -91,6 +103,7 @@ impl Format for DwarfsFormat {
                 | Asked::PackMetadata
                 | Asked::NoHistory
                 | Asked::NoSectionIndex
+                | Asked::WithDigest
                 | Asked::NoXattrs
         )
     }
@@ -127,6 +140,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         create_timestamp: options.create_timestamp,
         history: history(options),
         section_index: solid.section_index,
+        digest: solid.digest,
         xattrs: !options.per_file.no_xattrs,
         packing: packing.unwrap_or_default(),
         ..WriteOptions::default()
@@ -261,6 +275,7 @@ impl Handle for Opened {
             metadata_encoding: create.metadata_encoding,
             history: create.history,
             section_index: create.section_index,
+            digest: create.digest,
             threads: options.threads,
         };
         let report = rewrite::rewrite(&self.concrete, out, &own, observer)?;
@@ -311,6 +326,11 @@ fn details(image: &Dwarfs) -> Result<Details> {
     }
     if let Some(created) = image.created()? {
         add("created", created.into());
+    }
+    match image.root_digest() {
+        Ok(Some(root)) => add("root digest", root.to_string().into()),
+        Ok(None) => {}
+        Err(error) => add("root digest", error.what().into()),
     }
     add("sections", sections(image)?);
     let categories: Vec<Value> = image.categories()?.into_iter().map(category).collect();

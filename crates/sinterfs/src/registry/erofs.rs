@@ -79,6 +79,7 @@ impl Format for ErofsFormat {
             inodes: Some(report.inodes),
             blocks: 0,
             files: 0,
+            root_digest: None,
             problems,
             notes,
         })
@@ -187,6 +188,16 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),
     };
+    if options.proof.is_some() {
+        // what is on other devices is in no digest
+        let others = erofs::read::needed_devices(&source, own.offset)?;
+        if !others.is_empty() || !options.devices.is_empty() {
+            return Err(Error::unsupported(
+                "the image has content on other devices, which its digest does not cover",
+            ));
+        }
+        return Erofs::open(source, &own);
+    }
     for path in &options.devices {
         own.devices.push(Arc::new(FileSource::open(path)?));
     }

@@ -61,6 +61,7 @@ impl Format for SquashfsFormat {
             inodes: Some(report.inodes),
             blocks: report.fragments,
             files: 0,
+            root_digest: None,
             problems,
             notes,
         })

@@ -385,6 +385,7 @@ impl ImageWriter for SquashfsWriter {
             raw_bytes: self.raw_bytes,
             block_bytes: self.block_bytes,
             metadata_bytes,
+            root_digest: None,
             losses,
         })
     }

@@ -1,0 +1,45 @@
+//! The root digest of an image, computed of its bytes, and the file of digests beside it.
+//!
+//! In: an image file of any format. Out: the root that `Proof` takes for it.
+//! Spec: `docs/formats/digest.md`.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use block::digest::{Root, Tree, Verified};
+use block::{FileSource, ReadAt};
+use model::{Error, Observer, Result};
+
+use crate::open::OpenOptions;
+use crate::output::Output;
+use crate::proof;
+
+/// Computes the root of the digests that an image has of itself, or, if it has none, of its whole file.
+///
+/// `Corrupt` for the first bytes that are not what the image's digests were made of.
+pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Root> {
+    let located = |error: Error| error.path(path);
+    let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
+    let own = proof::in_image(&source, &OpenOptions::default()).map_err(located)?;
+    let Some((start, tree)) = own else {
+        return Ok(Tree::of(&*source, 0, source.len()).map_err(located)?.root());
+    };
+    let verified = Verified::new(source, start, tree).map_err(located)?;
+    let wrong = verified.check(threads, observer).map_err(located)?;
+    match wrong.into_iter().next() {
+        Some(error) => Err(located(error)),
+        None => Ok(verified.tree().root()),
+    }
+}
+
+/// Writes the digests of a whole file to another one, and gives their root.
+pub fn write_digests(image: &Path, to: &Path, replace: bool) -> Result<Root> {
+    let source = FileSource::open(image)?;
+    let tree = Tree::of(&source, 0, source.len()).map_err(|error| error.path(image))?;
+    let output = Output::create(to, replace)?;
+    let written = output.writer().write_all(tree.stored());
+    written.map_err(|error| Error::io("cannot write", error).path(to))?;
+    output.commit()?;
+    Ok(tree.root())
+}

@@ -1,0 +1,136 @@
+//! Images of which it is known what they must be: a root digest that somebody vouches for.
+//!
+//! In: a source, and the digest it must have. Out: a source that hands out nothing but the bytes that
+//! this digest is of. **Invariant:** the way to the digests is not trusted (the header, sections, the
+//! index, a file beside the image): whatever leads there, their root is compared, and then all reading
+//! goes through them; what they do not cover is not read again.
+//! Spec: `docs/formats/digest.md`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use block::digest::{Root, Tree, Verified};
+use block::{FileSource, ReadAt};
+use model::{Error, Kind, Limits, Result};
+
+use crate::open::OpenOptions;
+use crate::registry;
+
+/// What an image must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// Its root digest.
+    pub digest: Root,
+    /// The file of its digests; `None` takes those in the image, or makes them of the whole file.
+    pub tree: Option<PathBuf>,
+}
+
+/// A source that was proven, if that was asked for, and how the image in it is opened.
+pub(crate) struct Proven {
+    pub(crate) source: Arc<dyn ReadAt>,
+    pub(crate) options: OpenOptions,
+    /// The source again, if it is one that verifies.
+    pub(crate) verified: Option<Arc<Verified>>,
+}
+
+impl Proven {
+    /// Tells the root digest that was proven.
+    pub(crate) fn root(&self) -> Option<Root> {
+        Some(self.verified.as_ref()?.tree().root())
+    }
+}
+
+/// Turns a source into one that hands out only what the options' proof is of; without a proof it
+/// stays what it is. `Corrupt` if the digest is another one.
+pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Proven> {
+    let mut options = options.clone();
+    let Some(proof) = &options.proof else {
+        return Ok(Proven {
+            source,
+            options,
+            verified: None,
+        });
+    };
+    let found = Digests::find(&source, proof, &options)?;
+    let root = found.tree.root();
+    if root != proof.digest {
+        let (expected, whose) = (proof.digest, found.whose);
+        let what = format!("{whose} have the root {root}, expected {expected}");
+        return Err(Error::corrupt(what));
+    }
+    if found.in_image {
+        options.offset = Some(found.start);
+    }
+    // what the image names is as good as the image
+    options.verify_objects = true;
+    let verified = Arc::new(Verified::new(source, found.start, found.tree)?);
+    Ok(Proven {
+        source: Arc::clone(&verified) as _,
+        options,
+        verified: Some(verified),
+    })
+}
+
+/// Digests that nobody has compared with anything yet.
+struct Digests {
+    tree: Tree,
+    /// Where the bytes begin that they are of.
+    start: u64,
+    in_image: bool,
+    whose: &'static str,
+}
+
+impl Digests {
+    fn find(source: &Arc<dyn ReadAt>, proof: &Proof, options: &OpenOptions) -> Result<Self> {
+        if let Some(path) = &proof.tree {
+            return Ok(Self {
+                tree: read_tree(path, &options.limits)?,
+                start: 0,
+                in_image: false,
+                whose: "the digests in the file",
+            });
+        }
+        if let Some((start, tree)) = in_image(source, options)? {
+            return Ok(Self {
+                tree,
+                start,
+                in_image: true,
+                whose: "the digests in the image",
+            });
+        }
+        Ok(Self {
+            tree: Tree::of(&**source, 0, source.len())?,
+            start: 0,
+            in_image: false,
+            whose: "the image has no digests, and those of the whole file",
+        })
+    }
+}
+
+/// Reads the digests that an image has of itself.
+pub(crate) fn in_image(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Option<(u64, Tree)>> {
+    match registry::for_image(source, options) {
+        Ok(format) => format.digest(source, options),
+        // whether it is one is told by who opens it
+        Err(error) if error.kind() == Kind::Unsupported => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a file of digests.
+fn read_tree(path: &Path, limits: &Limits) -> Result<Tree> {
+    let file = FileSource::open(path)?;
+    if file.len() > limits.metadata {
+        let what = format!(
+            "{} bytes of digests; the limit is {}",
+            file.len(),
+            limits.metadata
+        );
+        return Err(Error::limit(what).path(path));
+    }
+    let stored = file.read(0, file.len()).map_err(|error| error.path(path))?;
+    Tree::open(stored).map_err(|error| error.path(path))
+}

@@ -1,0 +1,297 @@
+//! Images that must have a digest: whatever is flipped, cut, appended, swapped or put before one, what is
+//! read of it is what it was, or nothing is.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+use std::sync::Arc;
+
+use sinterfs::{
+    BuildRequest, Cursor, Depth, Destination, FileType, Image, Ino, Kind, MemorySource,
+    OpenOptions, Proof, Quiet, Root, build, check, open_source,
+};
+use testkit::noise;
+
+/// An image, its root digest, and where in its file the covered bytes are.
+struct Made {
+    bytes: Vec<u8>,
+    root: Root,
+    covered: Range<usize>,
+    read: Vec<String>,
+}
+
+fn small_tree(tree: &Path) {
+    fs::create_dir_all(tree.join("dir")).unwrap();
+    fs::write(tree.join("dir/a"), "some text\n".repeat(20)).unwrap();
+    fs::write(tree.join("b"), noise(5, 700)).unwrap();
+    std::os::unix::fs::symlink("dir/a", tree.join("link")).unwrap();
+}
+
+fn request(tree: &Path, image: &Path) -> BuildRequest {
+    BuildRequest {
+        destination: Destination::File {
+            path: image.to_owned(),
+            replace: true,
+        },
+        with_digest: true,
+        compression: Some("none".to_owned()),
+        block_size: Some(1 << 16),
+        ..BuildRequest::new(tree)
+    }
+}
+
+/// Builds an image behind a header.
+fn made(make: impl Fn(&Path), header: &[u8], change: impl Fn(&mut BuildRequest)) -> Made {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree, image) = (dir.path().join("tree"), dir.path().join("image"));
+    make(&tree);
+    let mut request = request(&tree, &image);
+    fs::write(dir.path().join("header"), header).unwrap();
+    request.header = (!header.is_empty()).then(|| dir.path().join("header"));
+    change(&mut request);
+    let report = build(&request, &Quiet).unwrap();
+    let bytes = fs::read(&image).unwrap();
+    let root = Root::from(report.pipeline.image.root_digest.unwrap());
+    let section = find(&bytes, b"SINTERDG");
+    let mut covered = [0; 8];
+    covered.copy_from_slice(&bytes[section + 16..section + 24]);
+    let end = section - 64;
+    assert_eq!(
+        usize::try_from(u64::from_le_bytes(covered)).unwrap(),
+        end - header.len()
+    );
+    let read = read(&bytes, None).unwrap();
+    Made {
+        covered: header.len()..end,
+        bytes,
+        root,
+        read,
+    }
+}
+
+fn find(bytes: &[u8], magic: &[u8]) -> usize {
+    let at = bytes.windows(magic.len()).rposition(|here| here == magic);
+    at.unwrap()
+}
+
+fn options(root: Option<Root>) -> OpenOptions {
+    OpenOptions {
+        proof: root.map(|digest| Proof { digest, tree: None }),
+        ..OpenOptions::default()
+    }
+}
+
+/// Reads everything of an image into words.
+fn read(bytes: &[u8], root: Option<Root>) -> sinterfs::Result<Vec<String>> {
+    let source = Arc::new(MemorySource(bytes.to_vec()));
+    let opened = open_source(source, &options(root))?;
+    let mut words = Vec::new();
+    read_dir(&**opened.image(), opened.image().info().root, &mut words)?;
+    Ok(words)
+}
+
+fn read_dir(image: &dyn Image, dir: Ino, words: &mut Vec<String>) -> sinterfs::Result<()> {
+    let mut entries = Vec::new();
+    image.read_dir(dir, Cursor::START, &mut |entry| {
+        entries.push((entry.name.to_vec(), entry.ino));
+        ControlFlow::Continue(())
+    })?;
+    for (name, ino) in entries {
+        let inode = image.inode(ino)?;
+        words.push(format!("{name:?} {inode:?} {:?}", image.xattrs(ino)?));
+        match inode.kind {
+            FileType::Directory => read_dir(image, ino, words)?,
+            FileType::Symlink => words.push(format!("{:?}", image.read_link(ino)?)),
+            _ => {
+                let mut content = vec![0; usize::try_from(inode.size).unwrap()];
+                assert_eq!(image.read_at(ino, 0, &mut content)?, content.len());
+                words.push(format!("{content:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_bit_that_is_flipped_anywhere_is_never_served() {
+    let header = b"#!/bin/sh\nexec sinter mount \"$0\" DWARFS\n";
+    for section_index in [true, false] {
+        let made = made(small_tree, header, |request| {
+            request.section_index = section_index;
+        });
+        assert_eq!(read(&made.bytes, Some(made.root)).unwrap(), made.read);
+        let mut refused = 0;
+        for at in 0..made.bytes.len() {
+            for bit in 0..8 {
+                let mut flipped = made.bytes.clone();
+                flipped[at] ^= 1 << bit;
+                match read(&flipped, Some(made.root)) {
+                    Ok(words) => {
+                        assert!(!made.covered.contains(&at), "bit {bit} of byte {at} passed");
+                        assert_eq!(words, made.read, "bit {bit} of byte {at}");
+                    }
+                    Err(error) => {
+                        assert!(!error.to_string().is_empty());
+                        refused += 1;
+                    }
+                }
+            }
+        }
+        assert!(refused >= made.covered.len() * 8);
+    }
+}
+
+/// A tree whose image has many leaves.
+fn large_tree(tree: &Path) {
+    small_tree(tree);
+    for number in 0..6_u64 {
+        fs::write(tree.join(format!("f{number}")), noise(number, 90_000)).unwrap();
+    }
+}
+
+#[test]
+fn of_a_large_image_damage_costs_what_is_in_its_leaf() {
+    let made = made(large_tree, b"", |request| {
+        request.block_size = Some(1 << 18);
+    });
+    assert_eq!(read(&made.bytes, Some(made.root)).unwrap(), made.read);
+    for at in (0..made.bytes.len()).step_by(4999) {
+        let mut flipped = made.bytes.clone();
+        flipped[at] ^= 0x10;
+        match read(&flipped, Some(made.root)) {
+            Ok(words) => assert!(
+                !made.covered.contains(&at) && words == made.read,
+                "byte {at}"
+            ),
+            Err(error) => assert_eq!(error.kind(), Kind::Corrupt, "{error}"),
+        }
+    }
+    // other files are read as ever
+    let mut flipped = made.bytes.clone();
+    flipped[100_000] ^= 1;
+    let source = Arc::new(MemorySource(flipped));
+    let opened = open_source(source, &options(Some(made.root))).unwrap();
+    let image = opened.image();
+    let (mut sound, mut damaged) = (0, 0);
+    for number in 0..6 {
+        let name = format!("f{number}");
+        let ino = image
+            .lookup(image.info().root, name.as_bytes())
+            .unwrap()
+            .unwrap();
+        let mut content = vec![0; 90_000];
+        match image.read_at(ino, 0, &mut content) {
+            Ok(_) => {
+                assert!(content == noise(number, 90_000));
+                sound += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("the digest"), "{error}");
+                damaged += 1;
+            }
+        }
+    }
+    assert!(
+        sound >= 2 && damaged >= 1,
+        "{sound} sound, {damaged} damaged"
+    );
+}
+
+#[test]
+fn cut_and_extended_images() {
+    let made = made(small_tree, b"", |_| ());
+    for len in 0..made.bytes.len() {
+        match read(&made.bytes[..len], Some(made.root)) {
+            Ok(words) => {
+                // nothing but the digests themselves is missing
+                assert!(len >= made.covered.end, "cut at {len}");
+                assert_eq!(words, made.read);
+            }
+            Err(error) => assert_ne!(error.kind(), Kind::Io, "{error}"),
+        }
+    }
+    for more in [&b"x"[..], &[0; 4096], &made.bytes, b"DWARFS\x02\x05"] {
+        let longer = [&made.bytes, more].concat();
+        if let Ok(words) = read(&longer, Some(made.root)) {
+            assert_eq!(words, made.read);
+        }
+    }
+}
+
+#[test]
+fn other_images_are_refused_wherever_they_stand() {
+    let own = made(small_tree, b"", |_| ());
+    let other = made(large_tree, b"", |_| ());
+    let bare = made(small_tree, b"", |request| request.level = 1).bytes;
+    let refused = |bytes: &[u8], why: &str| {
+        let error = read(bytes, Some(own.root)).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    };
+    refused(&other.bytes, "the digests in the image have the root");
+    refused(&bare[..], "the digests in the image have the root");
+    // a bait before the image
+    refused(&[&other.bytes[..], &own.bytes].concat(), "have the root");
+    let without = &other.bytes[..other.covered.end];
+    refused(
+        &[without, &own.bytes].concat(),
+        "a second METADATA_V2_SCHEMA",
+    );
+    // the digests of another image, and its index
+    let spliced = [without, &own.bytes[own.covered.end..]].concat();
+    refused(&spliced, "");
+    // no digests at all
+    refused(without, "no digests");
+    // files are never opened as far as a wrong digest goes
+    let wrong = "00".repeat(32).parse().unwrap();
+    assert!(read(&own.bytes, Some(wrong)).is_err());
+}
+
+#[test]
+fn digests_that_leave_something_out_are_refused() {
+    let own = made(small_tree, b"", |_| ());
+    let other = made(small_tree, b"", |request| request.block_size = Some(4096));
+    // sound digests of the first sections only, then other sections
+    let end = own.bytes.len();
+    let section = own.covered.end..end;
+    let forged = [
+        &own.bytes[own.covered.clone()],
+        &other.bytes[other.covered.clone()],
+        &own.bytes[section],
+    ]
+    .concat();
+    assert!(read(&forged, Some(own.root)).is_err());
+    // sound ones twice: the first counts, and nothing behind it is read
+    let twice = [&own.bytes[..], &other.bytes[..]].concat();
+    if let Ok(words) = read(&twice, Some(own.root)) {
+        assert_eq!(words, own.read);
+    }
+}
+
+#[test]
+fn check_compares_every_byte_that_is_covered() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    let made = made(large_tree, b"header", |_| ());
+    let depth = Depth {
+        deep: false,
+        threads: 2,
+    };
+    fs::write(&path, &made.bytes).unwrap();
+    for root in [None, Some(made.root)] {
+        let report = check(&path, &options(root), depth, &Quiet).unwrap();
+        assert_eq!(report.problems, Vec::<String>::new());
+        assert_eq!(report.root_digest, Some(made.root));
+    }
+    for at in [made.covered.start + 9, 77_777, made.covered.end - 1] {
+        let mut flipped = made.bytes.clone();
+        flipped[at] ^= 0x80;
+        fs::write(&path, &flipped).unwrap();
+        for root in [None, Some(made.root)] {
+            let report = check(&path, &options(root), depth, &Quiet).unwrap();
+            let told = |problem: &String| problem.contains("that the digest was made of");
+            assert!(report.problems.iter().any(told), "{at}: {report:?}");
+        }
+    }
+}
