@@ -1,9 +1,10 @@
-//! What users do with an opened image, written once over `&dyn Image`: walk, list, cat, extract
-//! and verify.
+//! What users do with an opened image, written once over `&dyn Image`: walk, list, cat, extract,
+//! archive and verify.
 //!
 //! **Invariant:** no format is known here, and nothing is printed: progress and warnings go to
 //! the observer, results to the caller.
 
+mod archive;
 mod cat;
 mod diff;
 mod extract;
@@ -11,10 +12,12 @@ mod list;
 mod plan;
 mod resolve;
 mod runs;
+mod select;
 mod verify;
 mod walk;
 mod workers;
 
+pub use self::archive::{Archive, ArchiveFormat, ArchiveOptions, ArchiveReport};
 pub use cat::cat;
 pub use diff::{Change, DiffOptions, DiffReport, Difference, Field, Side, What, diff};
 pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};

@@ -25,6 +25,13 @@ pub(crate) struct Spot {
     len: u16,
 }
 
+impl Spot {
+    /// Tells in which order the walk met names: one that it met later has a higher number.
+    pub(crate) const fn met(self) -> usize {
+        self.name
+    }
+}
+
 /// An inode that is to be made or read under its first name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item {
@@ -164,7 +171,12 @@ impl Plan {
         &self.leaves[index as usize]
     }
 
-    /// Builds the path of a name, for messages.
+    /// Tells the further name with an index.
+    pub(crate) fn alias(&self, index: u32) -> &Alias {
+        &self.aliases[index as usize]
+    }
+
+    /// Builds the path of a name.
     pub(crate) fn path(&self, spot: Spot) -> PathBuf {
         let mut names = vec![self.name(spot)];
         let mut dir = spot.dir;

@@ -349,7 +349,11 @@ pub(crate) fn open_cached(
 }
 
 /// Makes room for two of the largest blocks for each thread.
-fn enlarged(cache: &Arc<BlockCache>, infos: &[ImageInfo], threads: usize) -> Arc<BlockCache> {
+pub(crate) fn enlarged(
+    cache: &Arc<BlockCache>,
+    infos: &[ImageInfo],
+    threads: usize,
+) -> Arc<BlockCache> {
     let largest = infos.iter().map(|info| info.totals.block_size).max();
     let needed = largest
         .unwrap_or(0)

@@ -15,6 +15,7 @@
 //! # }
 //! ```
 
+mod archive;
 mod attributes;
 mod build;
 mod check;
@@ -38,6 +39,7 @@ mod times;
 
 pub use ::build::source::merge::{Conflict, Conflicts};
 pub use ::build::{Categorizers, Order};
+pub use archive::{ArchiveRequest, archive};
 pub use attributes::{AttributeChanges, RootChanges};
 pub use block::cache::BlockCache;
 pub use block::digest::Root;
@@ -58,9 +60,9 @@ pub use model::*;
 pub use mount::{Ended, MountOptions, Session, daemon, umount};
 pub use open::{OpenOptions, Opened, open, open_source};
 pub use ops::{
-    Change, DiffOptions, DiffReport, Difference, ExtractOptions, ExtractReport, Field, Follow,
-    ListOptions, Overwrite, Row, Step, VerifyReport, What, cat, extract, list, resolve, row,
-    verify,
+    ArchiveFormat, ArchiveOptions, ArchiveReport, Change, DiffOptions, DiffReport, Difference,
+    ExtractOptions, ExtractReport, Field, Follow, ListOptions, Overwrite, Row, Step, VerifyReport,
+    What, cat, extract, list, resolve, row, verify,
 };
 pub use proof::Proof;
 pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};

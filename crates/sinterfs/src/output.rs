@@ -1,4 +1,4 @@
-//! The image file on its way to the disk: written where nobody sees it, made durable, then named.
+//! An image, or another file that is made, on its way to the disk: written where nobody sees it, made durable, then named.
 //!
 //! Enters: a target path or `-`. Leaves: bytes through `Write`, and after `commit` the file under
 //! its name. **Invariant:** until `commit` the name is untouched, and whatever ends the process,
@@ -164,7 +164,7 @@ impl Output {
 
     /// Makes the bytes durable and gives the file its name.
     pub fn commit(mut self) -> Result<()> {
-        let cannot_write = |e| Error::io("cannot write the image", e);
+        let cannot_write = |e| Error::io("cannot write the output", e);
         let mut written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         written.file.flush().map_err(cannot_write)?;
         let mut file = written.file.get_ref();
@@ -178,7 +178,7 @@ impl Output {
             }
             Target::Unnamed { path, replace } => {
                 file.sync_all()
-                    .map_err(|e| Error::io("cannot sync the image", e).path(&*path))?;
+                    .map_err(|e| Error::io("cannot sync the output", e).path(&*path))?;
                 name_file(file, path, *replace)?;
                 sync_directory(path)
             }
@@ -189,7 +189,7 @@ impl Output {
                 done,
             } => {
                 file.sync_all()
-                    .map_err(|e| Error::io("cannot sync the image", e).path(&*path))?;
+                    .map_err(|e| Error::io("cannot sync the output", e).path(&*path))?;
                 rename(temporary, path, *replace)?;
                 *done = true;
                 sync_directory(path)
@@ -279,11 +279,12 @@ fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::EXIST) if replace => {
             let temporary = temporary_name(path)?;
-            link(&temporary).map_err(|e| Error::io("cannot name the image", e).path(&temporary))?;
+            link(&temporary)
+                .map_err(|e| Error::io("cannot name the output", e).path(&temporary))?;
             rename(&temporary, path, true)
         }
         Err(rustix::io::Errno::EXIST) => Err(exists(path)),
-        Err(e) => Err(Error::io("cannot name the image", e).path(path)),
+        Err(e) => Err(Error::io("cannot name the output", e).path(path)),
     }
 }
 
@@ -299,7 +300,7 @@ fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
     }
     match result {
         Err(rustix::io::Errno::EXIST) => Err(exists(path)),
-        other => other.map_err(|e| Error::io("cannot rename the image into place", e).path(path)),
+        other => other.map_err(|e| Error::io("cannot rename the output into place", e).path(path)),
     }
 }
 

@@ -32,18 +32,20 @@ pub fn header(
         Link::Symbolic(target) => target,
         _ => b"",
     };
-    let len = match inode.kind {
-        FileType::File if has_content => inode.size,
+    let whole = match inode.kind {
+        FileType::File => inode.size,
         FileType::Symlink => target.len() as u64,
         _ => 0,
     };
-    let Ok(len) = u32::try_from(len) else {
+    let Ok(whole) = u32::try_from(whole) else {
         lost("files of 4 GiB or more, which cpio does not have");
         return None;
     };
     if !entry.xattrs.is_empty() {
         lost("files with extended attributes, which cpio does not have");
     }
+    let is_elsewhere = inode.kind == FileType::File && !has_content;
+    let len = if is_elsewhere { 0 } else { whole };
     let meta = &inode.meta;
     let (major, minor) = match inode.kind {
         FileType::CharDevice | FileType::BlockDevice => (inode.rdev.major, inode.rdev.minor),

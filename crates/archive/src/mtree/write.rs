@@ -50,7 +50,7 @@ pub fn line(
         }
         (FileType::CharDevice | FileType::BlockDevice, _) => {
             let (major, minor) = (inode.rdev.major, inode.rdev.minor);
-            let _ = write!(out, " device=linux,{major},{minor}");
+            let _ = write!(out, " device=native,{major},{minor}");
         }
         (FileType::Symlink, Link::Symbolic(target)) => {
             out.push_str(" link=");
@@ -140,7 +140,7 @@ mod tests {
         let expected = format!(
             "./a\\040b\\012\\377\\043 type=file mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 size=5 sha256={}\n\
              ./l type=link mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 link=x\\075\\134\n\
-             ./d/sda type=block mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 device=linux,8,1\n\
+             ./d/sda type=block mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 device=native,8,1\n\
              . type=dir mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040\n",
             "ab".repeat(32)
         );

@@ -92,8 +92,11 @@ fn written_path(entry: &Outgoing<'_>, sparse: bool) -> Vec<u8> {
     }
 }
 
-/// Writes the path: into the header if it fits there and is ASCII, or no text at all; else into a
-/// record, too.
+/// Writes the path: into the header if it fits there, else into a record, too.
+///
+/// The specification wants a record for what is not ASCII. But the header is taken as it is by all
+/// readers, where libarchive composes letters and accents of records that are UTF-8 (another name!), and
+/// wants a locale for them.
 fn name(header: &mut Header, records: &mut Records, path: &[u8], placeholder: bool) {
     let fits = match split(path) {
         Some((prefix, name)) => {
@@ -106,7 +109,7 @@ fn name(header: &mut Header, records: &mut Records, path: &[u8], placeholder: bo
             false
         }
     };
-    if !placeholder && needs_record(path, fits) {
+    if !placeholder && !fits {
         records.text(b"path", path);
     }
 }
@@ -116,17 +119,10 @@ fn link(header: &mut Header, records: &mut Records, link: Link<'_>) {
         Link::None => return,
         Link::Hard(target) | Link::Symbolic(target) => target,
     };
-    let fits = target.len() <= header.linkname.len();
     fill(&mut header.linkname, target);
-    if needs_record(target, fits) {
+    if target.len() > header.linkname.len() {
         records.text(b"linkpath", target);
     }
-}
-
-/// Tells whether a name has to stand in a record. Records are UTF-8; a name that is not is best left
-/// to the header, which all readers take as it is.
-fn needs_record(name: &[u8], fits: bool) -> bool {
-    !fits || (!name.is_ascii() && std::str::from_utf8(name).is_ok())
 }
 
 /// Splits a path at a slash so that both parts fit.

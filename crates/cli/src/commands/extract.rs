@@ -1,4 +1,4 @@
-//! `sinter extract`: restores an image, or a part of it, below a directory.
+//! `sinter extract`: restores an image, or a part of it, below a directory or as an archive.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use sinterfs::{ExtractOptions, ExtractReport, Overwrite, Result, extract};
 
+use super::archiving::{self, Kind};
 use super::image::ImageArgs;
 use super::work::{Jobs, Words};
 use crate::progress::Display;
@@ -19,79 +20,100 @@ Examples:
   sinter extract image.dwarfs -o out                    everything
   sinter extract image.dwarfs -o out usr/bin etc/fstab  these, and what is below them
   sinter extract image.dwarfs -o out --glob '**/*.h'    what matches
+  sinter extract image.dwarfs --tar | zstd > out.tar.zst
+  sinter extract image.dwarfs --cpio -o out.cpio
+  sinter extract image.dwarfs --mtree -o out.mtree      check with: mtree -p DIR -f out.mtree
 
 Owners are restored for root only. Nothing outside the output directory is written, whatever the
-image says. A file that can't be restored is reported and the rest goes on; the exit code is then 1.")]
+image says. A file that can't be restored is reported and the rest goes on; the exit code is then 1.
+
+Archives hold names as a walk meets them: their bytes depend on the tree and on these options,
+not on the image's format, -j or --cache-size. They are not compressed: pipe them to zstd or xz.
+--tar keeps all but sockets; GNU tar restores holes by itself, attributes and ACLs with
+--xattrs --xattrs-include='*' --acls. --cpio has whole seconds, no attributes, no holes and files
+below 4 GiB; --mtree has no attributes. What is not kept is told and counted, or refused with
+--strict.")]
 pub struct Args {
     #[command(flatten)]
-    image: ImageArgs,
+    pub(super) image: ImageArgs,
 
-    /// The directory to unpack into; it is made if it is missing.
-    #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
+    /// The directory to unpack into; it is made if it is missing. The file of an archive; without it,
+    /// or for `-`, an archive goes to standard output.
+    #[arg(
+        short,
+        long,
+        value_name = "DIR|FILE",
+        required_unless_present = "archive"
+    )]
+    pub(super) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) kind: Kind,
 
     /// What to unpack (default: everything).
     #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
 
     /// Unpack paths that match; `*` stays within a name, `**` crosses slashes.
     #[arg(long, value_name = "PATTERN")]
-    glob: Vec<String>,
+    pub(super) glob: Vec<String>,
 
     /// Take so many components off the front of paths.
     #[arg(long, value_name = "N", default_value_t = 0)]
-    strip_components: usize,
+    pub(super) strip_components: usize,
 
-    /// Replace files that are there.
+    /// Replace files that are there, or the file of an archive.
     #[arg(long, conflicts_with = "keep")]
-    force: bool,
+    pub(super) force: bool,
 
     /// Keep files that are there and unpack the others.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "archive")]
     keep: bool,
 
-    /// Restore no owners even as root.
+    /// Restore no owners even as root; in an archive, all are 0.
     #[arg(long, conflicts_with = "owner")]
-    no_owner: bool,
+    pub(super) no_owner: bool,
 
     /// Restore owners even if not root.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "archive")]
     owner: bool,
 
     /// Restore no permissions.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "archive")]
     no_permissions: bool,
 
-    /// Restore no times.
+    /// Restore no times; in an archive, all are 1970.
     #[arg(long)]
-    no_times: bool,
+    pub(super) no_times: bool,
 
     /// Write holes as zeros.
     #[arg(long)]
-    no_sparse: bool,
+    pub(super) no_sparse: bool,
 
-    /// Stop at the first file that can't be restored.
+    /// Stop at the first file that can't be restored or read.
     #[arg(long)]
-    stop_on_error: bool,
+    pub(super) stop_on_error: bool,
 
     #[command(flatten)]
-    jobs: Jobs,
+    pub(super) jobs: Jobs,
 
     #[command(flatten)]
-    words: Words,
+    pub(super) words: Words,
 }
 
 /// Unpacks.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let Some(output) = args
+        .output
+        .as_deref()
+        .filter(|_| args.kind.format().is_none())
+    else {
+        return archiving::run(args);
+    };
     let opened = args.image.open()?;
     let display = Display::start(args.words.show());
     let options = options(args);
-    let report = extract(
-        &**opened.image(),
-        &args.output,
-        &options,
-        display.observer(),
-    )?;
+    let report = extract(&**opened.image(), output, &options, display.observer())?;
     let seconds = display.observer().elapsed().as_secs_f64();
     drop(display);
     if args.words.json {

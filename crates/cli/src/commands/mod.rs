@@ -1,5 +1,6 @@
 //! The commands: one file each, with its flags, its help and one facade call.
 
+mod archiving;
 mod attributes;
 mod build;
 mod cat;

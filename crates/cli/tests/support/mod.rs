@@ -4,7 +4,9 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
+pub mod archives;
 pub mod erofs;
+pub mod vectors;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

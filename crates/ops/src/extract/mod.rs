@@ -8,7 +8,6 @@ mod content;
 mod metadata;
 mod options;
 mod report;
-mod select;
 mod target;
 
 use std::collections::HashSet;
@@ -18,7 +17,7 @@ use std::sync::Mutex;
 use model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
 
 use crate::plan::{Alias, Item, Plan, Spot};
-use crate::workers;
+use crate::{select, workers};
 use content::Files;
 use report::Counts;
 use target::Target;
@@ -36,7 +35,7 @@ pub fn extract(
     options: &ExtractOptions,
     observer: &dyn Observer,
 ) -> Result<ExtractReport> {
-    let selection = select::Selection::new(options)?;
+    let selection = select::Selection::new(&options.paths, &options.globs)?;
     let counts = Counts::default();
     let (plan, unsafe_names) = select::plan(image, &selection, options.strip)?;
     let target = Target::open(target_dir, options)?;

@@ -7,7 +7,7 @@
 #[derive(Debug, Default)]
 pub(super) struct Records {
     bytes: Vec<u8>,
-    /// Whether a name is not UTF-8.
+    /// Whether a name is to be taken as it is, whatever the charset.
     binary: bool,
 }
 
@@ -19,7 +19,7 @@ impl Records {
 
     /// Adds a record whose value is a name.
     pub(super) fn text(&mut self, key: &[u8], value: &[u8]) {
-        self.binary |= std::str::from_utf8(value).is_err();
+        self.binary |= !value.is_ascii();
         self.add(key, value);
     }
 
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_text_are_told_first() {
+    fn names_that_are_not_ascii_are_told_first() {
         let mut records = Records::default();
         records.add(b"uid", b"4000000");
         records.text(b"path", b"\xff");

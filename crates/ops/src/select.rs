@@ -1,33 +1,32 @@
-//! Decides by name what is restored and under which name.
+//! Decides by name what of an image is taken and under which name.
 //!
-//! **Invariant:** a name that could lead out of the target (`..`, with a slash, ...) never gets
+//! **Invariant:** a name that could lead out of a target (`..`, with a slash, ...) never gets
 //! into a plan; it becomes an error, and so does everything below it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
 use model::{Error, FileType, Image, Result};
 
-use super::options::ExtractOptions;
 use crate::plan::Plan;
 use crate::walk::{Entry, Step, Visit, walk};
 
 /// How many hostile names are told one by one.
 const MAX_TOLD: usize = 1000;
 
-/// What the options select.
+/// What paths and globs select.
 pub(crate) struct Selection {
     paths: Vec<(Vec<u8>, AtomicBool)>,
     globs: Vec<(GlobMatcher, AtomicBool)>,
 }
 
 impl Selection {
-    /// Prepares the paths and globs of the options. `Invalid` for a malformed glob.
-    pub(crate) fn new(options: &ExtractOptions) -> Result<Self> {
-        let path = |path: &Path| {
+    /// Prepares paths and globs. `Invalid` for a malformed glob.
+    pub(crate) fn new(paths: &[PathBuf], globs: &[String]) -> Result<Self> {
+        let path = |path: &PathBuf| {
             let bytes = path.as_os_str().as_bytes();
             let parts = bytes.split(|&byte| byte == b'/');
             let parts: Vec<_> = parts
@@ -42,12 +41,13 @@ impl Selection {
             Ok((glob.compile_matcher(), AtomicBool::new(false)))
         };
         Ok(Self {
-            paths: options.paths.iter().map(|text| path(text)).collect(),
-            globs: options.globs.iter().map(glob).collect::<Result<_>>()?,
+            paths: paths.iter().map(path).collect(),
+            globs: globs.iter().map(glob).collect::<Result<_>>()?,
         })
     }
 
-    fn is_empty(&self) -> bool {
+    /// Tells whether nothing is named, which selects everything.
+    pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.globs.is_empty()
     }
 

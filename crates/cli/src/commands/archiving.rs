@@ -1,0 +1,152 @@
+//! `sinter extract --tar`, `--cpio`, `--mtree`: an image as an archive or a list.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+use sinterfs::{
+    ArchiveFormat, ArchiveOptions, ArchiveReport, ArchiveRequest, Destination, Error, Result,
+    archive,
+};
+
+use super::extract::Args;
+use crate::progress::Display;
+use crate::size::human;
+use crate::{exit, text};
+
+/// Which archive is written, if one is.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Kind {
+    /// Write a tar (PAX), with holes and extended attributes, in place of a directory.
+    #[arg(long, group = "archive")]
+    tar: bool,
+
+    /// Write a cpio archive (newc).
+    #[arg(long, group = "archive")]
+    cpio: bool,
+
+    /// Write a list of files with SHA-256 and what else mtree(8) and bsdtar compare.
+    #[arg(long, group = "archive")]
+    mtree: bool,
+
+    /// Fail if the archive can't keep something.
+    #[arg(long, requires = "archive")]
+    strict: bool,
+}
+
+impl Kind {
+    /// Tells the format of the archive, if one is asked for.
+    pub fn format(&self) -> Option<ArchiveFormat> {
+        let kinds = [
+            (self.tar, ArchiveFormat::Tar),
+            (self.cpio, ArchiveFormat::Cpio),
+            (self.mtree, ArchiveFormat::Mtree),
+        ];
+        kinds
+            .iter()
+            .find(|(asked, _)| *asked)
+            .map(|(_, kind)| *kind)
+    }
+
+    const fn name(&self) -> &'static str {
+        match (self.tar, self.cpio) {
+            (true, _) => "tar",
+            (_, true) => "cpio",
+            _ => "mtree",
+        }
+    }
+}
+
+/// Writes the archive and says what is in it.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let format = args.kind.format().unwrap_or(ArchiveFormat::Tar);
+    let request = ArchiveRequest {
+        image: args.image.image.clone(),
+        open: args.image.options(),
+        options: ArchiveOptions {
+            paths: args.paths.clone(),
+            globs: args.glob.clone(),
+            strip: args.strip_components,
+            threads: args.jobs.threads(),
+            owner: !args.no_owner,
+            times: !args.no_times,
+            sparse: !args.no_sparse,
+            strict: args.kind.strict,
+            continue_on_error: !args.stop_on_error,
+            ..ArchiveOptions::of(format)
+        },
+        destination: destination(args)?,
+    };
+    let display = Display::start(args.words.show());
+    let report = archive(&request, display.observer())?;
+    let seconds = display.observer().elapsed().as_secs_f64();
+    let warnings = display.observer().warnings();
+    drop(display);
+    if args.words.json {
+        text::print(&format!("{:#}\n", as_json(&report, seconds)))?;
+    } else if !args.words.quiet {
+        for loss in &report.losses {
+            let kind = args.kind.name();
+            eprintln!("sinter: not kept by {kind}: {} {}", loss.count, loss.what);
+        }
+        eprintln!("{}", summary(&report, seconds));
+    }
+    let complete = warnings == 0 && report.failed == 0;
+    Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
+}
+
+fn destination(args: &Args) -> Result<Destination> {
+    let file = args
+        .output
+        .as_deref()
+        .filter(|path| *path != Path::new("-"));
+    if let Some(path) = file {
+        return Ok(Destination::File {
+            path: path.to_owned(),
+            replace: args.force,
+        });
+    }
+    if args.words.json {
+        let what = "--json and an archive both want standard output; name a file by -o";
+        return Err(Error::invalid(what));
+    }
+    if args.output.is_none() && std::io::stdout().is_terminal() {
+        let what = "an archive is nothing for a terminal: name a file by -o, or a pipe";
+        return Err(Error::invalid(what));
+    }
+    Ok(Destination::Stdout)
+}
+
+fn summary(report: &ArchiveReport, seconds: f64) -> String {
+    let mut text = format!(
+        "{} files, {} directories, {} symlinks, {} hard links, {} special files; {} in {seconds:.1} s",
+        report.files,
+        report.directories,
+        report.symlinks,
+        report.links,
+        report.specials,
+        human(report.length),
+    );
+    if report.failed > 0 {
+        text += &format!("; {} not read", report.failed);
+    }
+    text
+}
+
+fn as_json(report: &ArchiveReport, seconds: f64) -> serde_json::Value {
+    let loss = |loss: &sinterfs::Loss| json!({ "what": loss.what, "count": loss.count });
+    json!({
+        "directories": report.directories,
+        "files": report.files,
+        "hard_links": report.links,
+        "symlinks": report.symlinks,
+        "specials": report.specials,
+        "bytes": report.bytes,
+        "length": report.length,
+        "failed": report.failed,
+        "losses": report.losses.iter().map(loss).collect::<Vec<_>>(),
+        "seconds": seconds,
+    })
+}

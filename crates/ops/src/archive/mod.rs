@@ -1,0 +1,162 @@
+//! Writes an image, or a part of it, as an archive (tar, cpio) or as a list (mtree).
+//!
+//! Enters an image and what of it is wanted; leaves a stream of bytes, and a report of what is not in it.
+//! **Invariant:** names come as a walk meets them, so that the bytes depend on the tree and the options
+//! alone: not on the image's format, the number of threads or the size of the cache. What can't be read
+//! is told and counted, and the archive stays whole.
+
+mod ahead;
+mod list;
+mod names;
+mod options;
+mod report;
+mod sequence;
+mod stream;
+mod write;
+
+use std::io::Write;
+
+use model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
+
+use crate::plan::{Plan, Spot};
+use crate::select::{self, Selection};
+use ahead::Schedule;
+use report::Counts;
+use sequence::Sequence;
+
+pub use options::{ArchiveFormat, ArchiveOptions};
+pub use report::ArchiveReport;
+
+/// An archive that is planned: what goes into it, and in which order blocks are needed.
+pub struct Archive<'a> {
+    image: &'a dyn Image,
+    options: &'a ArchiveOptions,
+    observer: &'a dyn Observer,
+    plan: Plan,
+    sequence: Sequence,
+    schedule: Schedule,
+    counts: Counts,
+}
+
+impl std::fmt::Debug for Archive<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Archive").finish_non_exhaustive()
+    }
+}
+
+impl<'a> Archive<'a> {
+    /// Plans an archive of the selected part of an image.
+    ///
+    /// Names that can't be used and selections that select nothing are warned of and counted, if the
+    /// options say so, else errors.
+    pub fn plan(
+        image: &'a dyn Image,
+        options: &'a ArchiveOptions,
+        observer: &'a dyn Observer,
+    ) -> Result<Self> {
+        let selection = Selection::new(&options.paths, &options.globs)?;
+        let (plan, refused) = select::plan(image, &selection, options.strip)?;
+        let with_root = selection.is_empty() && options.strip == 0;
+        let sequence = Sequence::new(&plan, options.format, with_root)?;
+        let schedule = match options.format {
+            ArchiveFormat::Mtree => Schedule::default(),
+            _ => Schedule::new(image, &plan, &sequence)?,
+        };
+        let archive = Self {
+            image,
+            options,
+            observer,
+            plan,
+            sequence,
+            schedule,
+            counts: Counts::default(),
+        };
+        for error in refused.into_iter().chain(selection.unmatched()) {
+            archive.settle::<()>(Err(error))?;
+        }
+        Ok(archive)
+    }
+
+    /// Tells how many decoded bytes are needed at once at most, if no block is to be decoded twice.
+    pub fn bytes_at_once(&self) -> u64 {
+        self.schedule.bytes_at_once()
+    }
+
+    /// Writes all of it.
+    pub fn write(&self, out: &mut dyn Write) -> Result<ArchiveReport> {
+        self.expect()?;
+        let length = match self.options.format {
+            ArchiveFormat::Mtree => list::write(self, out)?,
+            _ => write::write(self, out)?,
+        };
+        Ok(ArchiveReport {
+            length,
+            ..self.counts.report()
+        })
+    }
+
+    fn expect(&self) -> Result<()> {
+        let mut total = Tally {
+            items: self.plan.leaves.len() as u64,
+            ..Tally::default()
+        };
+        for item in &self.plan.leaves {
+            if item.kind == FileType::File {
+                let allocated = self
+                    .image
+                    .inode(item.ino)
+                    .map_or(0, |inode| inode.allocated);
+                total.bytes = total.bytes.saturating_add(allocated);
+            }
+        }
+        self.observer.expect(Stage::Extract, total);
+        self.pause()
+    }
+
+    /// Stops if asked to.
+    fn pause(&self) -> Result<()> {
+        match self.observer.cancelled() {
+            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
+            false => Ok(()),
+        }
+    }
+
+    fn advance(&self, items: u64, bytes: u64) {
+        let done = Tally {
+            items,
+            bytes,
+            ..Tally::default()
+        };
+        self.observer.advance(Stage::Extract, done);
+    }
+
+    /// Adds the path to an error.
+    fn locate(&self, error: Error, spot: Spot) -> Error {
+        error.path(self.plan.path(spot))
+    }
+
+    /// Counts and tells a failure that leaves the rest possible, and returns any other.
+    fn settle<T>(&self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if self.options.continue_on_error && error.kind() != Kind::Cancelled => {
+                self.observer.warn(&error);
+                self.counts.add(|report| report.failed += 1);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts what is not kept of an entry; an error if nothing may be lost.
+    fn lose(&self, losses: &[&'static str], spot: Spot) -> Result<()> {
+        for what in losses {
+            if self.options.strict {
+                let error = Error::unsupported(format!("not kept: {what}"));
+                return Err(self.locate(error, spot));
+            }
+            self.counts.lose(what);
+        }
+        Ok(())
+    }
+}

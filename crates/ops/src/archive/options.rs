@@ -1,0 +1,63 @@
+//! What a caller can ask of an archive.
+
+use std::path::PathBuf;
+
+/// Names the kinds of archives and lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveFormat {
+    /// tar with PAX records.
+    Tar,
+    /// cpio, the variant `newc`.
+    Cpio,
+    /// A list of files with digests.
+    Mtree,
+}
+
+/// Says what of an image goes into an archive, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveOptions {
+    /// The kind.
+    pub format: ArchiveFormat,
+    /// Paths to take, with everything below them; with no globs either, everything.
+    pub paths: Vec<PathBuf>,
+    /// Patterns of whole paths to take, with everything below what they match.
+    pub globs: Vec<String>,
+    /// Components to take off the front of paths; entries with no more than these are left out.
+    pub strip: usize,
+    /// The number of threads; 0 means one for each processor.
+    pub threads: usize,
+    /// Keeps owner and group; without it, both are 0.
+    pub owner: bool,
+    /// Keeps times; without it, all are 1970.
+    pub times: bool,
+    /// Keeps extended attributes.
+    pub xattrs: bool,
+    /// Keeps holes; without it they are zeros.
+    pub sparse: bool,
+    /// Makes an error of what the kind of archive does not keep.
+    pub strict: bool,
+    /// Goes on after a failure that concerns one entry.
+    pub continue_on_error: bool,
+    /// How many decoded bytes other threads may be ahead.
+    pub ahead: u64,
+}
+
+impl ArchiveOptions {
+    /// Asks for everything in an archive of a kind.
+    pub fn of(format: ArchiveFormat) -> Self {
+        Self {
+            format,
+            paths: Vec::new(),
+            globs: Vec::new(),
+            strip: 0,
+            threads: 0,
+            owner: true,
+            times: true,
+            xattrs: true,
+            sparse: true,
+            strict: false,
+            continue_on_error: true,
+            ahead: 256 << 20,
+        }
+    }
+}

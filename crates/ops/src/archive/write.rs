@@ -1,0 +1,191 @@
+//! Writes tar and cpio: each name, its content and the end.
+//!
+//! **Invariant:** what follows a header is as long as it says: content that can't be read becomes zeros,
+//! is told and counted.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::ops::Range;
+
+use ::archive::{Follows, cpio, tar};
+use model::{Error, FileType, Ino, Result};
+
+use super::ahead::Position;
+use super::names::Known;
+use super::sequence::{Name, spot};
+use super::stream::Stream;
+use super::{Archive, ArchiveFormat};
+use crate::workers;
+
+/// Writes all names; tells the length of the archive.
+pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
+    let threads = workers::thread_count(archive.options.threads);
+    let (schedule, window) = (&archive.schedule, archive.options.ahead);
+    schedule.run(archive.image, threads, window, |position| {
+        let mut writer = Writer {
+            archive,
+            stream: Stream::new(out),
+            position,
+            data: 0,
+            missing: HashSet::new(),
+        };
+        for &name in &archive.sequence.names {
+            writer.name(name)?;
+        }
+        writer.end()
+    })
+}
+
+struct Writer<'a, 'p> {
+    archive: &'a Archive<'a>,
+    stream: Stream<'a>,
+    position: &'a mut Position<'p>,
+    /// Bytes of data so far.
+    data: u64,
+    /// Leaves that are not in the archive under their first names.
+    missing: HashSet<u32>,
+}
+
+impl Writer<'_, '_> {
+    fn name(&mut self, name: Name) -> Result<()> {
+        let archive = self.archive;
+        archive.pause()?;
+        let spot = spot(&archive.plan, name);
+        let known = archive.know(name, &self.missing);
+        let known = archive.settle(known.map_err(|error| archive.locate(error, spot)))?;
+        if !matches!(name, Name::Alias(_)) {
+            archive.advance(1, 0);
+        }
+        let Some(known) = known else {
+            self.miss(name);
+            return Ok(());
+        };
+        let (mut head, mut losses) = (Vec::new(), Vec::new());
+        let follows = self.header(&mut head, name, &known, &mut losses)?;
+        archive.lose(&losses, spot)?;
+        if head.is_empty() {
+            return Ok(());
+        }
+        self.stream.put(&head)?;
+        count(archive, name, &known);
+        let Some(follows) = follows else {
+            return Ok(());
+        };
+        if known.content.is_some() {
+            let done = self.content(&known)?;
+            archive.settle(done.map_err(|error| archive.locate(error, spot)))?;
+        }
+        self.stream.zeros(follows.padding)
+    }
+
+    fn header(
+        &self,
+        head: &mut Vec<u8>,
+        name: Name,
+        known: &Known,
+        losses: &mut Vec<&'static str>,
+    ) -> Result<Option<Follows>> {
+        let entry = known.outgoing();
+        let lost = &mut |what| losses.push(what);
+        if self.archive.options.format == ArchiveFormat::Tar {
+            return Ok(Some(tar::write::header(head, &entry, lost)));
+        }
+        let number = self.number(name)?;
+        let has_content = known.content.is_some();
+        Ok(cpio::write::header(head, &entry, number, has_content, lost))
+    }
+
+    /// Numbers inodes: directories first, from 1.
+    fn number(&self, name: Name) -> Result<u32> {
+        let plan = &self.archive.plan;
+        let index = match name {
+            Name::Dir(dir) => dir as usize,
+            Name::Leaf(leaf) => plan.dirs.len() + leaf as usize,
+            Name::Alias(alias) => plan.dirs.len() + plan.alias(alias).first as usize,
+        };
+        let many = |_| Error::limit("more than 2^32 entries are selected");
+        u32::try_from(index + 1).map_err(many)
+    }
+
+    fn miss(&mut self, name: Name) {
+        if let Name::Leaf(leaf) = name {
+            self.missing.insert(leaf);
+        }
+    }
+
+    /// Writes a content; what can't be read of it, and all behind that, becomes zeros.
+    fn content(&mut self, known: &Known) -> Result<Result<()>> {
+        let (mut at, mut done) = (0, Ok(()));
+        for run in &known.data {
+            if !known.is_mapped {
+                self.stream.zeros(run.start - at)?;
+            }
+            at = run.start;
+            if done.is_ok() {
+                done = self.copy(known.inode.ino, run, &mut at)?;
+            }
+            self.stream.zeros(run.end - at)?;
+            self.moved(run.end - at);
+            at = run.end;
+        }
+        if !known.is_mapped {
+            self.stream.zeros(known.inode.size - at)?;
+        }
+        Ok(done)
+    }
+
+    /// Copies a range of a file, as far as it can be read.
+    fn copy(&mut self, ino: Ino, run: &Range<u64>, at: &mut u64) -> Result<Result<()>> {
+        while *at < run.end {
+            self.archive.pause()?;
+            let mut failure = None;
+            let image = self.archive.image;
+            let count = self.stream.put_with(run.end - *at, |room| {
+                Ok(image.read_at(ino, *at, room).unwrap_or_else(|error| {
+                    failure = Some(error);
+                    0
+                }))
+            })?;
+            if count == 0 {
+                let ends = || Error::corrupt("a file ends before its size");
+                return Ok(Err(failure.unwrap_or_else(ends)));
+            }
+            *at += count;
+            self.moved(count);
+        }
+        Ok(Ok(()))
+    }
+
+    fn moved(&mut self, count: u64) {
+        self.data += count;
+        self.position.reached(self.data);
+        self.archive.advance(0, count);
+    }
+
+    fn end(&mut self) -> Result<u64> {
+        let len = self.stream.len();
+        if self.archive.options.format == ArchiveFormat::Tar {
+            self.stream.zeros(tar::write::end(len))?;
+        } else {
+            let mut end = Vec::new();
+            cpio::write::end(&mut end, len);
+            self.stream.put(&end)?;
+        }
+        self.stream.flush()?;
+        Ok(self.stream.len())
+    }
+}
+
+/// Counts a name that is in the archive.
+pub(super) fn count(archive: &Archive<'_>, name: Name, known: &Known) {
+    archive.counts.add(|report| match (name, known.inode.kind) {
+        (Name::Alias(_), _) => report.links += 1,
+        (_, FileType::Directory) => report.directories += 1,
+        (_, FileType::File) => {
+            report.files += 1;
+            report.bytes = report.bytes.saturating_add(known.inode.allocated);
+        }
+        (_, FileType::Symlink) => report.symlinks += 1,
+        _ => report.specials += 1,
+    });
+}
