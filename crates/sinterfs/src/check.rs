@@ -25,6 +25,8 @@ pub struct CheckReport {
     pub files: u64,
     /// The root of the digests that all bytes of the image were compared with.
     pub root_digest: Option<Root>,
+    /// What the signer of that root said besides, if it was signed.
+    pub signed: Option<String>,
     /// Everything that is wrong, each with its place.
     pub problems: Vec<String>,
     /// What is unusual, but harms nobody.
@@ -56,6 +58,7 @@ pub fn check(
         source,
         options,
         verified,
+        comment,
     } = &proven;
     let source = Arc::clone(source);
     if let Some(verified) = verified {
@@ -64,6 +67,7 @@ pub fn check(
             return Ok(CheckReport {
                 problems,
                 root_digest: proven.root(),
+                signed: comment.clone(),
                 ..CheckReport::default()
             });
         }
@@ -73,7 +77,10 @@ pub fn check(
         .check(Arc::clone(&source), options, depth, observer)
         .map_err(located)?;
     match verified {
-        Some(_) => report.root_digest = proven.root(),
+        Some(_) => {
+            report.root_digest = proven.root();
+            report.signed = comment.clone();
+        }
         None => own_digest(format, &source, options, &mut report, depth, observer)?,
     }
     // damaged blocks have been found; reading files over them would only say so again

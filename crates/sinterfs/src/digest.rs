@@ -37,9 +37,14 @@ pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Ro
 pub fn write_digests(image: &Path, to: &Path, replace: bool) -> Result<Root> {
     let source = FileSource::open(image)?;
     let tree = Tree::of(&source, 0, source.len()).map_err(|error| error.path(image))?;
-    let output = Output::create(to, replace)?;
-    let written = output.writer().write_all(tree.stored());
-    written.map_err(|error| Error::io("cannot write", error).path(to))?;
-    output.commit()?;
+    write_new(to, replace, tree.stored())?;
     Ok(tree.root())
+}
+
+/// Writes a file that is complete or not there.
+pub fn write_new(path: &Path, replace: bool, bytes: &[u8]) -> Result<()> {
+    let output = Output::create(path, replace)?;
+    let written = output.writer().write_all(bytes);
+    written.map_err(|error| Error::io("cannot write", error).path(path))?;
+    output.commit()
 }

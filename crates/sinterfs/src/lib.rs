@@ -35,6 +35,7 @@ mod proof;
 mod recompress;
 mod registry;
 mod serve;
+mod signature;
 mod times;
 
 pub use ::build::source::merge::{Conflict, Conflicts};
@@ -52,7 +53,7 @@ pub use check::{CheckReport, Depth, check};
 pub use composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use details::{Details, Value};
 pub use diff::diff;
-pub use digest::{digest, write_digests};
+pub use digest::{digest, write_digests, write_new};
 pub use header::Header;
 pub use input::{Input, MergePart};
 pub use layers::{Compared, mount_objects};
@@ -64,7 +65,8 @@ pub use ops::{
     ExtractOptions, ExtractReport, Field, Follow, ListOptions, Overwrite, Row, Step, VerifyReport,
     What, cat, extract, list, resolve, row, verify,
 };
-pub use proof::Proof;
+pub use proof::{Proof, Word};
 pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};
 pub use registry::FORMATS;
 pub use serve::{Mounted, Through, mount};
+pub use signature::{beside as signature_beside, sign, statement};

@@ -63,6 +63,7 @@ impl OpenOptions {
         };
         Self {
             beside: Some(self.beside.clone().unwrap_or_else(dir)),
+            proof: self.proof.as_ref().map(|proof| proof.beside(image)),
             ..self.clone()
         }
     }
@@ -74,6 +75,8 @@ pub struct Opened {
     handle: Box<dyn Handle>,
     /// The root digest of which all that is read was verified.
     root: Option<Root>,
+    /// What the signer of that said besides.
+    comment: Option<String>,
 }
 
 impl fmt::Debug for Opened {
@@ -106,6 +109,8 @@ impl Opened {
         if let Some(root) = self.root {
             let at = details.len().min(3);
             details.insert(at, ("verified digest".to_owned(), root.to_string().into()));
+            let comment = self.comment.as_deref();
+            details.extend(comment.map(|comment| ("signed".to_owned(), comment.into())));
         }
         Ok(details)
     }
@@ -139,5 +144,6 @@ pub(crate) fn open_proven(proven: &Proven) -> Result<Opened> {
         format,
         handle,
         root: proven.root(),
+        comment: proven.comment.clone(),
     })
 }

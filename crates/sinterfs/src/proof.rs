@@ -1,11 +1,12 @@
 //! Images of which it is known what they must be: a root digest that somebody vouches for.
 //!
-//! In: a source, and the digest it must have. Out: a source that hands out nothing but the bytes that
+//! In: a source, and the digest it must have or the key that must have signed it. Out: a source that hands out nothing but the bytes that
 //! this digest is of. **Invariant:** the way to the digests is not trusted (the header, sections, the
 //! index, a file beside the image): whatever leads there, their root is compared, and then all reading
 //! goes through them; what they do not cover is not read again.
 //! Spec: `docs/formats/digest.md`.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,14 +16,48 @@ use model::{Error, Kind, Limits, Result};
 
 use crate::open::OpenOptions;
 use crate::registry;
+use crate::signature;
 
 /// What an image must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// Its root digest.
-    pub digest: Root,
+    /// Who says which root digest it has.
+    pub word: Word,
     /// The file of its digests; `None` takes those in the image, or makes them of the whole file.
     pub tree: Option<PathBuf>,
+}
+
+/// Whose word a root digest is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// The caller's.
+    Known(Root),
+    /// That of whoever has a key.
+    Signed {
+        /// The public key, or the file that holds it.
+        key: OsString,
+        /// The file of the signature; `None` means the one beside the image.
+        signature: Option<PathBuf>,
+    },
+}
+
+impl Proof {
+    /// Asks for a root digest.
+    pub fn of(root: Root) -> Self {
+        Self {
+            word: Word::Known(root),
+            tree: None,
+        }
+    }
+
+    /// Completes the proof of an image of which the file is known.
+    pub(crate) fn beside(&self, image: &Path) -> Self {
+        let mut proof = self.clone();
+        if let Word::Signed { signature, .. } = &mut proof.word {
+            signature.get_or_insert_with(|| signature::beside(image));
+        }
+        proof
+    }
 }
 
 /// A source that was proven, if that was asked for, and how the image in it is opened.
@@ -31,6 +66,8 @@ pub(crate) struct Proven {
     pub(crate) options: OpenOptions,
     /// The source again, if it is one that verifies.
     pub(crate) verified: Option<Arc<Verified>>,
+    /// What the signer said besides.
+    pub(crate) comment: Option<String>,
 }
 
 impl Proven {
@@ -49,15 +86,24 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Pr
             source,
             options,
             verified: None,
+            comment: None,
         });
     };
     let found = Digests::find(&source, proof, &options)?;
     let root = found.tree.root();
-    if root != proof.digest {
-        let (expected, whose) = (proof.digest, found.whose);
-        let what = format!("{whose} have the root {root}, expected {expected}");
-        return Err(Error::corrupt(what));
-    }
+    let comment = match &proof.word {
+        Word::Known(expected) if *expected != root => {
+            let whose = found.whose;
+            let what = format!("{whose} have the root {root}, expected {expected}");
+            return Err(Error::corrupt(what));
+        }
+        Word::Known(_) => None,
+        Word::Signed { key, signature } => {
+            let none = || Error::invalid("there is no file of a signature");
+            let file = signature.as_deref().ok_or_else(none)?;
+            Some(signature::verify(root, key, file)?)
+        }
+    };
     if found.in_image {
         options.offset = Some(found.start);
     }
@@ -68,6 +114,7 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Pr
         source: Arc::clone(&verified) as _,
         options,
         verified: Some(verified),
+        comment,
     })
 }
 

@@ -78,7 +78,7 @@ fn find(bytes: &[u8], magic: &[u8]) -> usize {
 
 fn options(root: Option<Root>) -> OpenOptions {
     OpenOptions {
-        proof: root.map(|digest| Proof { digest, tree: None }),
+        proof: root.map(Proof::of),
         ..OpenOptions::default()
     }
 }

@@ -87,7 +87,9 @@ fn summary(deep: bool, report: &CheckReport) -> String {
     let verdict = format!("{}{depth}: {verdict}\n", parts.join(", "));
     let root = report.root_digest.filter(|_| report.problems.is_empty());
     let root = root.map(|root| format!("root digest {root}: every byte is as it was\n"));
-    notes.chain(root).chain([verdict]).collect()
+    let signed = report.signed.as_deref().filter(|_| root.is_some());
+    let signed = signed.map(|comment| format!("signed: {}\n", text::one_line(comment)));
+    notes.chain(root).chain(signed).chain([verdict]).collect()
 }
 
 fn as_json(args: &Args, report: &CheckReport) -> serde_json::Value {
@@ -100,6 +102,7 @@ fn as_json(args: &Args, report: &CheckReport) -> serde_json::Value {
         "files_read": report.files,
         "root_digest": report.root_digest.map(|root| root.to_string()),
         "problems": report.problems,
+        "signed": report.signed,
         "notes": report.notes,
     })
 }

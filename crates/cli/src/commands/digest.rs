@@ -26,6 +26,10 @@ pub struct Args {
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
+    /// Print the line that `sinter sign` signs, for other programs that sign or verify.
+    #[arg(long)]
+    statement: bool,
+
     /// Write the digests of the whole file to this one.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -50,7 +54,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             sinterfs::digest(&args.image, args.jobs.threads(), display.observer())?
         }
     };
-    text::print(&format!("{root}\n"))?;
+    text::print(&match args.statement {
+        true => sinterfs::statement(root),
+        false => format!("{root}\n"),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,9 +1,10 @@
 //! What every command that reads an image asks for: the file, where the image begins in it, how
 //! much memory decoded blocks may take.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use sinterfs::{OpenOptions, Opened, Proof, Result, Root};
+use sinterfs::{OpenOptions, Opened, Proof, Result, Root, Word};
 
 use crate::{size, text};
 
@@ -41,18 +42,35 @@ pub struct ImageArgs {
 struct ProofArgs {
     /// Read only bytes that this root digest is of, as `build --with-digest`, `info` and `digest`
     /// print it; anything else is an error. Images without digests are read once to be compared.
-    #[arg(long, value_name = "HEX")]
+    #[arg(long, value_name = "HEX", group = "word")]
     digest: Option<Root>,
 
+    /// Read only bytes of which somebody with this key has signed the root digest: a public key of
+    /// minisign, or the file that holds it.
+    #[arg(long, value_name = "KEY", group = "word")]
+    signed_by: Option<OsString>,
+
+    /// The signature, as `sinter sign` writes it (default: IMAGE.root.minisig).
+    #[arg(long, value_name = "FILE", requires = "signed_by")]
+    signature: Option<PathBuf>,
+
     /// The digests of the image, as `sinter digest -o` writes them, if they are not in it.
-    #[arg(long, value_name = "FILE", requires = "digest")]
+    #[arg(long, value_name = "FILE", requires = "word")]
     digest_file: Option<PathBuf>,
 }
 
 impl ProofArgs {
     fn proof(&self) -> Option<Proof> {
+        let word = match (self.digest, self.signed_by.clone()) {
+            (Some(root), _) => Word::Known(root),
+            (None, Some(key)) => Word::Signed {
+                key,
+                signature: self.signature.clone(),
+            },
+            (None, None) => return None,
+        };
         Some(Proof {
-            digest: self.digest?,
+            word,
             tree: self.digest_file.clone(),
         })
     }

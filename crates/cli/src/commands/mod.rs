@@ -20,6 +20,7 @@ mod mount;
 mod packed;
 mod packing;
 mod recompress;
+mod sign;
 mod umount;
 mod work;
 
@@ -44,6 +45,7 @@ pub enum Command {
     Check(check::Args),
     Diff(diff::Args),
     Digest(digest::Args),
+    Sign(sign::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -64,6 +66,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Check(args) => check::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Digest(args) => digest::run(&args),
+        Command::Sign(args) => sign::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

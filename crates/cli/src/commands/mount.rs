@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-use sinterfs::{Error, Kind, MountOptions, Proof, Result, Session, Through, daemon};
+use sinterfs::{Error, Kind, MountOptions, Proof, Result, Session, Through, Word, daemon};
 
 use super::image::ImageArgs;
 use crate::{size, text};
@@ -26,6 +26,8 @@ Examples:
   sinter mount --kernel image.cfs /mnt --objects /store
                                                composefs: by EROFS and overlayfs; nothing is left running
   sinter mount --digest HEX image.dwarfs /mnt  only bytes that this root digest is of
+  sinter mount --signed-by vendor.pub image.dwarfs /mnt
+                                               only bytes of which the key's owner has signed the digest
 
 As root, and unless --fuse is given, the kernel's own EROFS shows the image: it knows all names and
 attributes, and asks for content only. What it needs is made when the image is mounted: half a second
@@ -196,8 +198,8 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         "verify" => image.verify_objects = true,
         "digest" => {
             let tree = image.proof.take().and_then(|proof| proof.tree);
-            let digest = value.parse()?;
-            image.proof = Some(Proof { digest, tree });
+            let word = Word::Known(value.parse()?);
+            image.proof = Some(Proof { word, tree });
         }
         "cachesize" => image.cache_bytes = number(value)?,
         "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),

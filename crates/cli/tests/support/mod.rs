@@ -124,7 +124,16 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let output = try_run([OsStr::new("umount"), self.0.as_os_str()]);
+        let umount = || try_run([OsStr::new("umount"), self.0.as_os_str()]);
+        let mut output = umount();
+        // a process that another test is just starting holds all files that are open here
+        for _ in 0..40 {
+            if !String::from_utf8_lossy(&output.stderr).contains("busy") {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            output = umount();
+        }
         if !output.status.success() && !std::thread::panicking() {
             panic!("umount: {}", String::from_utf8_lossy(&output.stderr));
         }

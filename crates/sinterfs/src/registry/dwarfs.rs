@@ -82,6 +82,7 @@ impl Format for DwarfsFormat {
             blocks,
             files: 0,
             root_digest: None,
+            signed: None,
             problems,
             notes,
         })

@@ -80,6 +80,7 @@ impl Format for ErofsFormat {
             blocks: 0,
             files: 0,
             root_digest: None,
+            signed: None,
             problems,
             notes,
         })

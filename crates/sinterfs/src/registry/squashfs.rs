@@ -62,6 +62,7 @@ impl Format for SquashfsFormat {
             blocks: report.fragments,
             files: 0,
             root_digest: None,
+            signed: None,
             problems,
             notes,
         })
