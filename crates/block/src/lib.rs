@@ -10,6 +10,7 @@ pub mod codec;
 pub mod digest;
 mod sink;
 mod source;
+pub mod stream;
 pub mod verity;
 
 pub use sink::Sink;

@@ -41,3 +41,17 @@ pub trait Source: Send + Sync {
         0
     }
 }
+
+impl<S: Source + ?Sized> Source for std::sync::Arc<S> {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        (**self).scan(observer)
+    }
+
+    fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
+        (**self).open(tree, file)
+    }
+
+    fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
+        (**self).rank(tree, file)
+    }
+}

@@ -211,12 +211,13 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
     }
     let excludes =
         request.one_file_system || !(request.exclude.is_empty() && request.exclude_from.is_empty());
-    if excludes && request.input.has_images() {
+    if excludes && request.input.has_images()? {
         return Err(Error::invalid("nothing can be left out of an image"));
     }
-    let input = OpenInput::open(input::Request {
+    let input = OpenInput::open(&input::Request {
         input: &request.input,
         directory: directory_options(request)?,
+        scratch: Scratch::new(scratch(request)),
         threads: request.threads,
         strict: request.strict,
     })?;
@@ -224,7 +225,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         command: match request.input {
             Input::Merge { .. } => "merge",
             Input::Image { .. } => "convert",
-            Input::Directory(_) | Input::Dump(_) => "build",
+            Input::Directory(_) | Input::Archive(_) | Input::Dump(_) => "build",
         },
         former: match request.history {
             true => input.former_runs()?,

@@ -1,10 +1,11 @@
-//! Comparing two trees, each a directory or in an image.
+//! Comparing two trees, each a directory, in an archive or in an image.
 //!
 //! Enters two paths; leaves what differs. Times count as exactly as the coarser one of two images has
 //! them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use ::build::Scratch;
 use ::build::source::directory;
 use model::{Observer, Result};
 use ops::{DiffOptions, DiffReport, Side};
@@ -12,7 +13,7 @@ use ops::{DiffOptions, DiffReport, Side};
 use crate::input::{Input, OpenInput, Request};
 use crate::open::OpenOptions;
 
-/// Compares two trees; each path is a directory or an image, which is opened by its own options.
+/// Compares two trees; each path is a directory, an archive, or an image, which is opened by its own options.
 ///
 /// `options.time_unit` 0 means the coarsest unit of the images. Damage of an image is an error, a
 /// file of a directory that cannot be read counts as changed.
@@ -23,14 +24,15 @@ pub fn diff(
     observer: &dyn Observer,
 ) -> Result<DiffReport> {
     let [open_old, open_new] = open;
-    let inputs = [input(old, open_old), input(new, open_new)];
+    let inputs = [Input::of(old, open_old)?, Input::of(new, open_new)?];
     let [old, new] = [&inputs[0], &inputs[1]].map(|input| {
-        OpenInput::open(Request {
+        OpenInput::open(&Request {
             input,
             directory: directory::Options {
                 threads: options.threads,
                 ..directory::Options::default()
             },
+            scratch: Scratch::new(std::env::temp_dir()),
             threads: options.threads,
             strict: false,
         })
@@ -58,16 +60,4 @@ pub fn diff(
             ops::diff(old, new, &options, observer)
         })
     })
-}
-
-/// A directory that is to have a digest is opened as an image, and refused.
-fn input(path: &Path, open: &OpenOptions) -> Input {
-    let path: PathBuf = path.to_owned();
-    match path.is_dir() && open.proof.is_none() {
-        true => Input::Directory(path),
-        false => Input::Image {
-            path,
-            options: open.clone(),
-        },
-    }
 }

@@ -1,13 +1,13 @@
-//! `sinter build`: a directory becomes an image.
+//! `sinter build`: a directory or an archive becomes an image.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sinterfs::{Error, Input, Result};
+use sinterfs::{Error, Input, OpenOptions, Result};
 
 use super::making::Making;
 
-/// Pack a directory into an image.
+/// Pack a directory or an archive into an image.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,6 +17,9 @@ Examples:
   sinter build DIR -o dir.dwarfs -C pcmaudio/waveform::flac:level=8:exhaustive
                                                         a codec for one category
   sinter build DIR -o - | ssh host 'cat > dir.dwarfs'   to a pipe
+  sinter build x.tar.zst -o x.dwarfs                    an archive, compressed or not
+  ssh host 'tar -c --xattrs DIR' | sinter build - -o x.dwarfs
+                                                        one from a pipe
   sinter build DIR -o dir.squashfs                      a SquashFS image, by its extension
   sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m      the smallest result of each block, with
                                                         and without a filter for x86
@@ -60,8 +63,9 @@ there. docs/formats/composefs.md tells more.
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]
 pub struct Args {
-    /// The directory to pack.
-    #[arg(value_name = "DIR", required_unless_present = "from_dump")]
+    /// What to pack: a directory, an archive (tar; compressed with gzip, zstd, xz or bzip2 or not; `-` is
+    /// standard input) or an image.
+    #[arg(value_name = "SOURCE", required_unless_present = "from_dump")]
     source: Option<PathBuf>,
 
     /// Make a composefs image of a dump, in the words of composefs-dump(5), and not of a directory;
@@ -74,7 +78,7 @@ pub struct Args {
     )]
     from_dump: Option<PathBuf>,
 
-    /// Leave out what matches: a name anywhere, or, with a slash, a path from DIR on.
+    /// Leave out what matches: a name anywhere, or, with a slash, a path from SOURCE on.
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
     exclude: Vec<String>,
 
@@ -94,7 +98,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode> {
     let input = match (args.from_dump, args.source) {
         (Some(dump), _) => Input::Dump(dump),
-        (None, Some(source)) => Input::Directory(source),
+        (None, Some(source)) => Input::of(&source, &OpenOptions::default())?,
         (None, None) => return Err(Error::invalid("there is nothing to pack")),
     };
     args.making.run(input, |request| {

@@ -1,4 +1,4 @@
-//! `sinter convert`: an image becomes one of another format, or of the same with other settings.
+//! `sinter convert`: an image or an archive becomes one of another format, or of the same with other settings.
 
 use std::process::ExitCode;
 
@@ -33,9 +33,11 @@ pub struct Args {
 
 /// Converts.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let input = Input::Image {
-        options: args.image.options(),
-        path: args.image.image,
+    let options = args.image.options();
+    let input = match Input::of(&args.image.image, &options)? {
+        // a directory is nothing to convert: opening it as an image says so
+        Input::Directory(path) => Input::Image { path, options },
+        input => input,
     };
     args.making.run(input, |_| ())
 }

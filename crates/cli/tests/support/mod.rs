@@ -6,6 +6,7 @@
 
 pub mod archives;
 pub mod erofs;
+pub mod listing;
 pub mod vectors;
 
 use std::ffi::OsStr;

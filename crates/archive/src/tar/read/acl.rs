@@ -15,40 +15,38 @@ const MOST: usize = 8192;
 /// Tag, number and permissions.
 type Entry = (u16, u32, u16);
 
-/// What became of a text.
+/// What a text says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Parsed {
-    /// The value of the attribute.
-    Value(Vec<u8>),
-    /// It says no more than permission bits do.
-    Mode,
-    /// A user or a group is told by name alone, or it is no list at all.
-    Unknown,
+pub(crate) struct List {
+    /// The value of the attribute; `None` if permission bits say as much.
+    pub(crate) value: Option<Vec<u8>>,
+    /// The permission bits: those of the group are the mask, if there is one.
+    pub(crate) mode: u16,
 }
 
-/// Parses the text of a list that may say as much as permission bits.
-pub(crate) fn parse(text: &[u8]) -> Parsed {
-    match entries(text) {
-        None => Parsed::Unknown,
-        Some(entries) if entries.is_empty() => Parsed::Mode,
-        Some(entries) if entries.len() == 3 && entries.iter().all(|&(tag, ..)| !names(tag)) => {
-            Parsed::Mode
-        }
-        Some(entries) => Parsed::Value(value(&entries)),
-    }
+/// Parses the text of a list; `None` if it is none, or tells a user or a group by name alone.
+pub(crate) fn parse(text: &[u8]) -> Option<List> {
+    let entries = entries(text)?;
+    let rights = |tag: u16| {
+        let entry = entries.iter().find(|entry| entry.0 == tag);
+        entry.map(|entry| entry.2)
+    };
+    let group = rights(0x10).or(rights(0x04))?;
+    let mode = rights(0x01)? << 6 | group << 3 | rights(0x20)?;
+    let is_mode = entries.iter().all(|&(tag, ..)| !is_named(tag));
+    Some(List {
+        value: (!is_mode).then(|| value(&entries)),
+        mode,
+    })
 }
 
-/// Parses the text of a default list, which is one even if it says as much as permission bits.
-pub(crate) fn parse_default(text: &[u8]) -> Parsed {
-    match entries(text) {
-        None => Parsed::Unknown,
-        Some(entries) if entries.is_empty() => Parsed::Mode,
-        Some(entries) => Parsed::Value(value(&entries)),
-    }
+/// Parses the text of a default list, which is more than permission bits however short it is.
+pub(crate) fn parse_default(text: &[u8]) -> Option<Vec<u8>> {
+    entries(text).map(|entries| value(&entries))
 }
 
 /// Tells whether entries of a tag are in no mode.
-fn names(tag: u16) -> bool {
+fn is_named(tag: u16) -> bool {
     matches!(tag, 0x02 | 0x08 | 0x10)
 }
 
@@ -133,9 +131,7 @@ mod tests {
     #[test]
     fn a_list_is_what_setfacl_stores() {
         let text = b"user::rw-,user:lisa:r-x:502,group::r--,group:7:-w-,mask::rwx,other::---";
-        let Parsed::Value(value) = parse(text) else {
-            panic!("{:?}", parse(text));
-        };
+        let list = parse(text).unwrap();
         let expected = [
             &[2, 0, 0, 0][..],
             &[1, 0, 6, 0, 255, 255, 255, 255],
@@ -145,16 +141,24 @@ mod tests {
             &[0x10, 0, 7, 0, 255, 255, 255, 255],
             &[0x20, 0, 0, 0, 255, 255, 255, 255],
         ];
-        assert_eq!(value, expected.concat());
+        assert_eq!((list.value, list.mode), (Some(expected.concat()), 0o670));
         let lines = b"user::rw-\nuser:502:r-x\ngroup::r--\ngroup:7:-w-\nmask::rwx\nother::---\n";
-        assert_eq!(parse(lines), Parsed::Value(expected.concat()));
+        assert_eq!(parse(lines).unwrap().value, Some(expected.concat()));
     }
 
     #[test]
     fn what_is_no_list_of_numbers_is_told() {
-        assert_eq!(parse(b"user::rw-,group::r--,other::r--"), Parsed::Mode);
-        assert_eq!(parse(b"user:lisa:rwx"), Parsed::Unknown);
-        assert_eq!(parse(b"everyone@:rwx"), Parsed::Unknown);
-        assert_eq!(parse(b"user::rwz"), Parsed::Unknown);
+        let short = b"user::rw-,group::r--,other::r--";
+        let list = parse(short).unwrap();
+        assert_eq!((list.value, list.mode), (None, 0o644));
+        assert_eq!(parse_default(short).unwrap().len(), 4 + 3 * 8);
+        for bad in [
+            "user::rw-,group::r--,other::r--,user:lisa:rwx",
+            "everyone@:rwx",
+            "user::rwz",
+            "",
+        ] {
+            assert_eq!(parse(bad.as_bytes()), None, "{bad}");
+        }
     }
 }

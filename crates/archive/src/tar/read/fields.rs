@@ -114,7 +114,11 @@ impl Maker<'_> {
         };
         let (accessed, changed) = self.other_times();
         Ok(Meta {
-            mode: u16::try_from(mode & 0o7777).map_err(|_| self.bad("permissions"))?,
+            mode: match (u16::try_from(mode & 0o7777), records.mode) {
+                (Ok(mode), None) => mode,
+                (Ok(mode), Some(listed)) => mode & !0o777 | listed,
+                (Err(_), _) => return Err(self.bad("permissions")),
+            },
             uid: self.owner(records.uid, &header.uid)?,
             gid: self.owner(records.gid, &header.gid)?,
             times: Times {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use model::{Error, Result, Time};
 
-use super::acl::{self, Parsed};
+use super::acl;
 use super::value::{base64, decimal, gnu_name, length, time, url_name};
 
 use crate::member::Notes;
@@ -30,6 +30,8 @@ pub(super) struct Records {
     pub(super) modified: Option<Time>,
     pub(super) accessed: Option<Time>,
     pub(super) changed: Option<Time>,
+    /// Permission bits, from an access control list: writers differ in what they put into the header.
+    pub(super) mode: Option<u16>,
     pub(super) dev_major: Option<i64>,
     pub(super) dev_minor: Option<i64>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -108,13 +110,23 @@ impl Records {
             let value = base64(value).ok_or_else(|| not_understood("LIBARCHIVE.xattr"))?;
             self.xattrs.insert(url_name(name), value);
         } else if key == b"SCHILY.acl.access" {
-            self.list(b"system.posix_acl_access", acl::parse(value), notes);
+            match acl::parse(value) {
+                Some(list) => {
+                    self.mode = Some(list.mode);
+                    let attribute = b"system.posix_acl_access".to_vec();
+                    self.xattrs
+                        .extend(list.value.map(|value| (attribute, value)));
+                }
+                None => note(notes, UNKNOWN_LIST),
+            }
         } else if key == b"SCHILY.acl.default" {
-            self.list(
-                b"system.posix_acl_default",
-                acl::parse_default(value),
-                notes,
-            );
+            match acl::parse_default(value) {
+                Some(list) => {
+                    let attribute = b"system.posix_acl_default".to_vec();
+                    self.xattrs.insert(attribute, list);
+                }
+                None => note(notes, UNKNOWN_LIST),
+            }
         } else if key == b"RHT.security.selinux" {
             let mut label = value.to_vec();
             // the kernel's value ends so, the record does not
@@ -123,24 +135,17 @@ impl Records {
             }
             self.xattrs.insert(b"security.selinux".to_vec(), label);
         } else if !means_nothing(key) {
-            *notes.entry("PAX records that are not known").or_default() += 1;
+            note(notes, "PAX records that are not known");
         }
         Ok(())
     }
+}
 
-    /// Takes an access control list.
-    fn list(&mut self, attribute: &[u8], list: Parsed, notes: &mut Notes) {
-        match list {
-            Parsed::Value(value) => {
-                self.xattrs.insert(attribute.to_vec(), value);
-            }
-            Parsed::Mode => {}
-            Parsed::Unknown => {
-                let what = "access control lists that name users or groups without numbers";
-                *notes.entry(what).or_default() += 1;
-            }
-        }
-    }
+/// A list that can't be kept.
+const UNKNOWN_LIST: &str = "access control lists that name users or groups without numbers";
+
+fn note(notes: &mut Notes, what: &'static str) {
+    *notes.entry(what).or_default() += 1;
 }
 
 impl Sparse {

@@ -1,0 +1,60 @@
+//! Frames of zstd behind each other, decoded as they come.
+
+use std::io::{self, BufRead, ErrorKind, Read};
+
+use model::{Error, Result};
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
+
+use super::WINDOW_LOG_MAX;
+
+/// The content of all frames of a stream.
+pub(super) struct Frames<R> {
+    stream: R,
+    context: DCtx<'static>,
+    /// Whether a frame has begun and not ended.
+    within: bool,
+}
+
+impl<R: BufRead> Frames<R> {
+    pub(super) fn new(stream: R) -> Result<Self> {
+        let no_memory = || Error::limit("zstd: no memory for a decoder");
+        let mut context = DCtx::try_create().ok_or_else(no_memory)?;
+        let set = context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX));
+        set.map_err(|_| no_memory())?;
+        Ok(Self {
+            stream,
+            context,
+            within: false,
+        })
+    }
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let available = self.stream.fill_buf()?;
+            let at_end = available.is_empty();
+            if at_end && !self.within {
+                return Ok(0);
+            }
+            let (mut input, mut output) =
+                (InBuffer::around(available), OutBuffer::around(&mut *buf));
+            let decoded = self.context.decompress_stream(&mut output, &mut input);
+            let left = decoded.map_err(|code| {
+                io::Error::new(ErrorKind::InvalidData, zstd_safe::get_error_name(code))
+            })?;
+            let (read, written) = (input.pos(), output.pos());
+            self.stream.consume(read);
+            self.within = left != 0;
+            if written > 0 {
+                return Ok(written);
+            }
+            if at_end && self.within {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}

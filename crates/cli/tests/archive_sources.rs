@@ -1,0 +1,455 @@
+//! Archives as sources: what `sinter build` makes of them is what GNU tar and bsdtar unpack.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use support::listing::{Listing, differences, listing};
+use support::{is_root, run, scratch, sinter, skip};
+
+/// The time before which nothing was made that these tests make.
+fn now() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(now.unwrap().as_secs()).unwrap() - 5
+}
+
+/// Tells whether a program is there.
+fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        skip(&format!("no {program}"));
+    }
+    found
+}
+
+/// Runs a script in a directory; panics if it fails.
+fn shell(dir: &Path, script: &str) {
+    let output = Command::new("sh")
+        .args(["-ec", script])
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{script}: {output:?}");
+}
+
+/// Builds from sources, whatever comes of it.
+fn try_build(sources: &[&OsStr], image: &Path, flags: &[&str]) -> Output {
+    let mut command = sinter();
+    command.args(["build", "--force", "-l1", "-q"]);
+    command.args(flags).args(sources).arg("-o").arg(image);
+    command.output().unwrap()
+}
+
+/// Builds from an archive and lists what is unpacked of the image.
+fn ours(work: &Path, archive: &Path, made: i64) -> Listing {
+    let (image, to) = (work.join("ours.erofs"), work.join("ours"));
+    let output = try_build(&[archive.as_os_str()], &image, &[]);
+    assert!(output.status.success(), "{}: {output:?}", archive.display());
+    let _ = fs::remove_dir_all(&to);
+    run([
+        "extract".as_ref(),
+        image.as_os_str(),
+        "-q".as_ref(),
+        "-o".as_ref(),
+        to.as_os_str(),
+    ]);
+    listing(&to, made)
+}
+
+/// Unpacks an archive with a program and lists what came; `None` if the program refuses it.
+fn theirs(work: &Path, archive: &Path, program: &str, made: i64) -> Option<Listing> {
+    let to = work.join(program);
+    let _ = fs::remove_dir_all(&to);
+    fs::create_dir(&to).unwrap();
+    let mut command = Command::new(program);
+    command.args(["--numeric-owner", "--acls", "--xattrs"]);
+    if program == "tar" {
+        command.arg("--xattrs-include=*");
+    }
+    let output = command.arg("-xpf").arg(archive).arg("-C").arg(&to).output();
+    output.unwrap().status.success().then(|| listing(&to, made))
+}
+
+#[test]
+fn tars_of_upstream_are_what_tar_and_bsdtar_read() {
+    let found = testkit::shared("vectors/upstream");
+    let (Some(root), true, true, true) = (found, is_root(), has("tar"), has("bsdtar")) else {
+        return;
+    };
+    let (work, made) = (scratch(), now());
+    let mut count = 0;
+    for path in tars_below(&root) {
+        let name = path.strip_prefix(&root).unwrap().display().to_string();
+        if name.contains("/file-size/") {
+            // a header of a large file and nothing behind it: nobody takes these
+            assert!(theirs(work.path(), &path, "tar", made).is_none(), "{name}");
+            let output = try_build(&[path.as_os_str()], &work.path().join("cut"), &[]);
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(3), "{name}: {words}");
+            assert!(words.contains("ends before"), "{name}: {words}");
+            continue;
+        }
+        let ours = ours(work.path(), &path, made);
+        for program in ["tar", "bsdtar"] {
+            // GNU tar knows no attributes in libarchive's words, and takes the number of whoever has the
+            // name in an access control list on this machine; bsdtar takes the number beside the name
+            let known = ["xattr-libarchive.tar", "acl.tar"];
+            if program == "tar" && known.iter().any(|known| name.ends_with(known)) {
+                continue;
+            }
+            let theirs = theirs(work.path(), &path, program, made).expect(&name);
+            let differences = differences(&theirs, &ours);
+            assert!(differences.is_empty(), "{name}, {program}:\n{differences}");
+        }
+        count += 1;
+    }
+    assert!(count >= 25, "only {count} tars");
+}
+
+fn tars_below(root: &Path) -> Vec<PathBuf> {
+    let (mut tars, mut open) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                _ if path.is_dir() => open.push(path),
+                Some(extension) if extension == "tar" => tars.push(path),
+                _ => {}
+            }
+        }
+    }
+    tars.sort();
+    tars
+}
+
+/// Makes a tree with what archives can hold.
+fn make_tree(dir: &Path) {
+    fs::create_dir_all(dir).unwrap();
+    let script = r#"
+        deep=; for part in 1 2 3 4; do deep=$deep$(printf '%080d' $part)/; done
+        mkdir -p a/empty "$deep"
+        echo short >a/file; ln a/file a/hard; ln -s file a/symlink; ln a/symlink a/hard-symlink
+        ln -s "$deep" a/far; : >none
+        seq 1 30000 >"$deep/numbers"; ln "$deep/numbers" 'with space'
+        printf x >"$(printf 'odd\\\n\377')"
+        truncate -s 3M holes; printf begin | dd of=holes conv=notrunc status=none
+        printf middle | dd of=holes bs=1 seek=1500000 conv=notrunc status=none
+        truncate -s 1M only-a-hole
+        mkfifo pipe; mknod null c 1 3; mknod disk b 259 70000
+        chown 1234:4321 a/file none; chown 3000000:2999999 a; chown -h 7:8 a/symlink
+        chmod 4751 a/file; chmod 1777 a/empty; chmod 0 none
+        setfattr -n trusted.sinter -v 0x00ff3d0a a/file
+        setfattr -n trusted.a=b%c -v text a/empty
+        setfacl -m u:12345:rw,g:54321:x,m:rwx a/hard
+        setfacl -d -m u:12345:r a/empty
+        touch -h -d '1969-12-31 12:00:00.25 UTC' a/symlink
+        touch -d '2031-02-03 04:05:06.789012345 UTC' a/file
+        touch -d '2001-02-03 04:05:06.5 UTC' a/empty a . holes
+    "#;
+    shell(dir, script);
+}
+
+fn can_make_trees() -> bool {
+    let tools = ["tar", "setfattr", "setfacl"];
+    is_root() && tools.iter().all(|tool| has(tool))
+}
+
+#[test]
+fn every_dialect_of_gnu_tar() {
+    if !can_make_trees() {
+        return;
+    }
+    let (work, made) = (scratch(), now());
+    make_tree(&work.path().join("tree"));
+    let all = "--xattrs --xattrs-include='*' --acls --numeric-owner";
+    for flags in [
+        "--format=v7".to_owned(),
+        "--format=ustar".to_owned(),
+        "--format=oldgnu".to_owned(),
+        "--format=gnu".to_owned(),
+        "--format=oldgnu --sparse".to_owned(),
+        "--format=gnu --sparse --label=volume".to_owned(),
+        format!("--format=posix {all}"),
+        format!("--format=posix --sparse --sparse-version=0.0 {all}"),
+        format!("--format=posix --sparse --sparse-version=0.1 {all}"),
+        format!("--format=posix --sparse --sparse-version=1.0 {all}"),
+        "--format=posix --hard-dereference --pax-option=globexthdr.name=g,comment=words".to_owned(),
+    ] {
+        // the old forms have no room for some names and numbers: what is told, and left out
+        shell(
+            work.path(),
+            &format!("tar -C tree -cf x.tar {flags} . 2>said || grep -q . said"),
+        );
+        let archive = work.path().join("x.tar");
+        let theirs = theirs(work.path(), &archive, "tar", made).expect(&flags);
+        assert!(theirs.len() > 5, "{flags}");
+        let differences = differences(&theirs, &ours(work.path(), &archive, made));
+        assert!(differences.is_empty(), "{flags}:\n{differences}");
+    }
+}
+
+#[test]
+fn every_dialect_of_bsdtar_and_of_python() {
+    if !(can_make_trees() && has("bsdtar") && has("python3")) {
+        return;
+    }
+    let (work, made) = (scratch(), now());
+    make_tree(&work.path().join("tree"));
+    // bsdtar writes and reads a fraction of a second before 1970 as one behind it, and reads its own escapes
+    // in names of attributes as names
+    shell(
+        work.path(),
+        "touch -h -d '1969-12-31 12:00:00 UTC' tree/a/symlink; setfattr -x trusted.a=b%c tree/a/empty",
+    );
+    let python = "import tarfile; t = tarfile.open('x.tar', 'w', format=tarfile.FORMAT_FORMAT); \
+                  t.add('tree', '.'); t.close()";
+    let mut scripts = Vec::new();
+    for format in ["pax", "ustar", "gnutar"] {
+        let flags = "--acls --xattrs --numeric-owner";
+        scripts.push(format!(
+            "bsdtar -C tree -cf x.tar {flags} --format={format} . 2>said || grep -q . said"
+        ));
+    }
+    for format in ["GNU", "PAX"] {
+        scripts.push(format!(
+            "python3 -c \"{}\"",
+            python.replace("FORMAT_FORMAT", &format!("{format}_FORMAT"))
+        ));
+    }
+    for script in scripts {
+        shell(work.path(), &script);
+        let archive = work.path().join("x.tar");
+        let theirs = theirs(work.path(), &archive, "bsdtar", made).expect(&script);
+        assert!(theirs.len() > 12, "{script}");
+        let differences = differences(&theirs, &ours(work.path(), &archive, made));
+        assert!(differences.is_empty(), "{script}:\n{differences}");
+    }
+}
+
+#[test]
+fn a_tar_of_a_directory_gives_the_bytes_of_the_directory() {
+    if !can_make_trees() {
+        return;
+    }
+    let work = scratch();
+    make_tree(&work.path().join("tree"));
+    let flags =
+        "--format=posix --sort=name --sparse --xattrs --xattrs-include='*' --acls --numeric-owner";
+    shell(work.path(), &format!("tar -C tree -cf x.tar {flags} ."));
+    for program in ["gzip", "zstd", "xz", "bzip2"] {
+        if has(program) {
+            shell(work.path(), &format!("{program} -ck x.tar >x.{program}"));
+        }
+    }
+    let build = |source: &str, flags: &[&str]| {
+        let (image, source) = (work.path().join("image"), work.path().join(source));
+        let output = try_build(&[source.as_os_str()], &image, flags);
+        assert!(output.status.success(), "{output:?}");
+        fs::read(image).unwrap()
+    };
+    for flags in [
+        &["-f", "dwarfs", "--time-resolution=1ns"][..],
+        &["-f", "dwarfs", "-j1"],
+        &["-f", "erofs"],
+    ] {
+        let of_directory = build("tree", flags);
+        for archive in ["x.tar", "x.gzip", "x.zstd", "x.xz", "x.bzip2"] {
+            if work.path().join(archive).exists() {
+                assert!(
+                    build(archive, flags) == of_directory,
+                    "{archive}, {flags:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pipe_and_a_named_pipe_are_archives() {
+    if !has("tar") {
+        return;
+    }
+    let work = scratch();
+    shell(
+        work.path(),
+        "mkdir tree; seq 1 99999 >tree/a; cp tree/a tree/b; tar -cf x.tar tree; gzip -k x.tar",
+    );
+    let expected = work.path().join("expected");
+    let archive = work.path().join("x.tar");
+    assert!(
+        try_build(&[archive.as_os_str()], &expected, &[])
+            .status
+            .success()
+    );
+    let expected = fs::read(expected).unwrap();
+    let flags = ["build", "-l1", "-q", "--force", "-o"];
+    for (script, source) in [
+        ("cat x.tar", "-"),
+        ("cat x.tar.gz", "-"),
+        ("mkfifo pipe; cat x.tar >pipe&", "pipe"),
+    ] {
+        let mut writer = Command::new("sh");
+        let writer = writer
+            .args(["-ec", script])
+            .current_dir(work.path())
+            .stdout(Stdio::piped());
+        let mut writer = writer.spawn().unwrap();
+        if source == "pipe" {
+            writer.wait().unwrap();
+        }
+        let mut command = sinter();
+        command
+            .stdin(writer.stdout.take().unwrap())
+            .current_dir(work.path());
+        let output = command
+            .args(flags)
+            .args(["image", source])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{script}: {output:?}");
+        assert!(
+            fs::read(work.path().join("image")).unwrap() == expected,
+            "{script}"
+        );
+        writer.wait().unwrap();
+    }
+    // standard input may be a file
+    let mut command = sinter();
+    command
+        .stdin(fs::File::open(&archive).unwrap())
+        .current_dir(work.path());
+    let output = command.args(flags).args(["image", "-"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(fs::read(work.path().join("image")).unwrap() == expected);
+}
+
+#[test]
+fn members_cannot_be_elsewhere() {
+    if !(has("tar") && has("python3")) {
+        return;
+    }
+    let work = scratch();
+    let python = r#"
+import tarfile, io
+def add(t, name, type=tarfile.REGTYPE, link='', content=b''):
+    m = tarfile.TarInfo(name); m.type = type; m.linkname = link; m.size = len(content)
+    t.addfile(m, io.BytesIO(content))
+t = tarfile.open('x.tar', 'w', format=tarfile.USTAR_FORMAT)
+add(t, '/abs/./file', content=b'1'); add(t, '../up'); add(t, 'a/../../up'); add(t, '..')
+add(t, 'to', tarfile.SYMTYPE, '/etc'); add(t, 'to/passwd', content=b'x')
+add(t, 'file', content=b'1'); add(t, 'file/below')
+add(t, 'no', tarfile.LNKTYPE, 'nowhere'); add(t, 'dir', tarfile.DIRTYPE); add(t, 'link', tarfile.LNKTYPE, 'dir')
+add(t, 'twice', content=b'1'); add(t, 'keeps', tarfile.LNKTYPE, './twice'); add(t, 'twice', content=b'22')
+add(t, 'was', tarfile.DIRTYPE); add(t, 'was/below'); add(t, 'was', tarfile.SYMTYPE, 'file')
+add(t, '', tarfile.REGTYPE)
+"#;
+    shell(work.path(), &format!("python3 - <<'end'\n{python}\nend\n"));
+    let (archive, image) = (work.path().join("x.tar"), work.path().join("x.dwarfs"));
+    let mut command = sinter();
+    command
+        .args(["build", "-l1", "--force"])
+        .arg(&archive)
+        .arg("-o")
+        .arg(&image);
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{words}");
+    assert_eq!(
+        words.matches("has `..` in its path, left out").count(),
+        3,
+        "{words}"
+    );
+    assert_eq!(
+        words.matches("no directory, left out").count(),
+        2,
+        "{words}"
+    );
+    assert_eq!(words.matches("hard link to").count(), 2, "{words}");
+    assert!(words.contains("8 left out"), "{words}");
+    let to = work.path().join("to");
+    run([
+        "extract".as_ref(),
+        image.as_os_str(),
+        "-q".as_ref(),
+        "-o".as_ref(),
+        to.as_os_str(),
+    ]);
+    let found = listing(&to, 0);
+    let names: Vec<_> = found.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "abs", "abs/file", "dir", "file", "keeps", "to", "twice", "was"
+        ]
+    );
+    assert_eq!(fs::read(to.join("twice")).unwrap(), b"22");
+    assert_eq!(fs::read(to.join("keeps")).unwrap(), b"1");
+    // what is left out on purpose is not missed
+    let output = try_build(
+        &[archive.as_os_str()],
+        &image,
+        &["--exclude", "t*", "--exclude=/abs/file"],
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let _ = fs::remove_dir_all(&to);
+    run([
+        "extract".as_ref(),
+        image.as_os_str(),
+        "-q".as_ref(),
+        "-o".as_ref(),
+        to.as_os_str(),
+    ]);
+    let found = listing(&to, 0);
+    let names: Vec<_> = found.keys().map(String::as_str).collect();
+    assert_eq!(names, ["abs", "dir", "file", "keeps", "was"]);
+}
+
+#[test]
+fn archives_that_are_cut_or_damaged_leave_no_image() {
+    if !(has("tar") && has("gzip")) {
+        return;
+    }
+    let work = scratch();
+    shell(
+        work.path(),
+        "seq 1 9999 >a; seq 1 9999 >b; tar --format=posix -cf x.tar a b; gzip -k x.tar; : >empty",
+    );
+    let tar = fs::read(work.path().join("x.tar")).unwrap();
+    let gzip = fs::read(work.path().join("x.tar.gz")).unwrap();
+    let image = work.path().join("image");
+    let code = |bytes: &[u8]| {
+        let _ = fs::remove_file(&image);
+        let path = work.path().join("damaged");
+        fs::write(&path, bytes).unwrap();
+        let output = try_build(&[path.as_os_str()], &image, &[]);
+        assert_eq!(output.status.success(), image.exists(), "{output:?}");
+        output.status.code()
+    };
+    // without the zeros at the end it is complete, as GNU tar has it
+    let end = tar
+        .iter()
+        .rposition(|&byte| byte != 0)
+        .unwrap()
+        .next_multiple_of(512);
+    assert_eq!(code(&tar[..end]), Some(0));
+    for len in [600, 1024, 2000, 30_000, end - 600] {
+        assert_eq!(code(&tar[..len]), Some(3), "{len}");
+    }
+    for len in [20, gzip.len() / 2, gzip.len() - 1] {
+        assert_eq!(code(&gzip[..len]), Some(3), "{len}");
+    }
+    let mut broken = tar.clone();
+    broken[1024 + 5] ^= 1;
+    assert_eq!(code(&broken), Some(3));
+    let mut broken = gzip.clone();
+    broken[gzip.len() / 2] ^= 1;
+    assert_eq!(code(&broken), Some(3));
+    assert_eq!(code(&[0; 10240]), Some(0));
+    assert!(code(b"").is_some_and(|code| code > 1));
+    assert!(code(b"no archive and no image").is_some_and(|code| code > 1));
+}

@@ -1,0 +1,154 @@
+//! What images among an input tell, and the one cache of their decoded blocks.
+//!
+//! **Invariant:** images share one cache of decoded blocks, of the size that was asked for, but never
+//! smaller than two of the largest blocks for each thread; what does not fit lies in a scratch file, so that
+//! no block is decoded more than once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::build::Scratch;
+use ::build::source::ImageSource;
+use ::build::source::image::Damage;
+use block::cache::BlockCache;
+use model::{Error, ImageInfo, Loss, Observer, Result, Stage, Tally};
+
+use crate::open::{self, OpenOptions, Opened};
+
+/// Images among the input.
+pub(super) struct Images {
+    pub(super) damage: Arc<Damage>,
+    /// What is known of each.
+    infos: Vec<ImageInfo>,
+    /// What they hold that is lost on the way.
+    pub(super) untold: Vec<Loss>,
+    /// Their decoded blocks.
+    pub(super) cache: Arc<BlockCache>,
+    /// Bytes that all decoded blocks may take.
+    decoded_bytes: u64,
+    /// The image, if it is one and nobody else has it.
+    pub(super) opened: Option<(Opened, PathBuf)>,
+}
+
+impl Images {
+    /// Starts without any.
+    pub(super) fn new(cache: Arc<BlockCache>) -> Self {
+        Self {
+            damage: Arc::new(Damage::default()),
+            infos: Vec::new(),
+            untold: Vec::new(),
+            cache,
+            decoded_bytes: 0,
+            opened: None,
+        }
+    }
+
+    /// Adds an image that is open, as a source.
+    pub(super) fn add(&mut self, opened: &Opened, path: &Path) -> Result<ImageSource> {
+        let (image, handle) = (opened.image(), opened.handle());
+        self.infos.push(image.info().clone());
+        self.untold.extend(handle.untold()?);
+        self.decoded_bytes = self.decoded_bytes.saturating_add(handle.decoded_bytes());
+        let damage = Arc::clone(&self.damage);
+        Ok(ImageSource::new(Arc::clone(image), path, damage))
+    }
+
+    /// Makes room for two of the largest blocks for each thread.
+    pub(super) fn make_room(&self, threads: usize) {
+        enlarged(&self.cache, &self.infos, threads);
+    }
+
+    /// Tells the coarsest unit of times in nanoseconds that loses nothing of the images', and
+    /// whether an image has all times; `None` if there is no image.
+    pub(super) fn times(&self) -> Option<(u64, bool)> {
+        let units = self.infos.iter().map(|info| info.capability.time_unit);
+        let unit = units.reduce(greatest_common_divisor)?;
+        let all = self.infos.iter().any(|info| info.capability.all_times);
+        Some((unit, all))
+    }
+
+    /// Keeps decoded blocks in a scratch file, too, if not all fit into memory: files are read twice,
+    /// and the second time in another order than that of the blocks.
+    pub(super) fn spill(&self, scratch: &Scratch) -> Result<()> {
+        if self.decoded_bytes > self.cache.capacity() {
+            self.cache.spill_to(scratch.file()?);
+        }
+        Ok(())
+    }
+
+    /// Tells the bytes of memory that decoded blocks may take.
+    pub(super) fn cache_bytes(&self) -> u64 {
+        match self.infos.is_empty() {
+            true => 0,
+            false => self.cache.capacity(),
+        }
+    }
+}
+
+/// An observer that asks to stop as soon as an image is found damaged.
+pub(super) struct Watching<'a> {
+    pub(super) inner: &'a dyn Observer,
+    pub(super) damage: &'a Damage,
+}
+
+impl Observer for Watching<'_> {
+    fn expect(&self, stage: Stage, total: Tally) {
+        self.inner.expect(stage, total);
+    }
+
+    fn advance(&self, stage: Stage, done: Tally) {
+        self.inner.advance(stage, done);
+    }
+
+    fn warn(&self, warning: &Error) {
+        // damage is told once, as the error that it is
+        if !self.damage.is_found() {
+            self.inner.warn(warning);
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.damage.is_found() || self.inner.cancelled()
+    }
+}
+
+/// Makes a cache for images that are still to be opened.
+pub(crate) fn shared_cache(bytes: u64) -> Arc<BlockCache> {
+    // a block in the middle of what images have: what matters is that large ones are kept, too
+    Arc::new(BlockCache::new(bytes, 16 << 20))
+}
+
+pub(crate) fn open_cached(
+    path: &Path,
+    options: &OpenOptions,
+    cache: &Arc<BlockCache>,
+) -> Result<Opened> {
+    let options = OpenOptions {
+        cache: Some(Arc::clone(cache)),
+        ..options.clone()
+    };
+    open::open(path, &options)
+}
+
+/// Makes room for two of the largest blocks for each thread.
+pub(crate) fn enlarged(
+    cache: &Arc<BlockCache>,
+    infos: &[ImageInfo],
+    threads: usize,
+) -> Arc<BlockCache> {
+    let largest = infos.iter().map(|info| info.totals.block_size).max();
+    let needed = largest
+        .unwrap_or(0)
+        .saturating_mul(2 * threads.max(1) as u64);
+    if cache.capacity() < needed {
+        cache.set_capacity(needed);
+    }
+    Arc::clone(cache)
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

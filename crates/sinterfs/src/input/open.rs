@@ -1,0 +1,233 @@
+//! An input, opened: one source for the pipeline, and what else is known of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ::build::Scratch;
+use ::build::source::merge::{Conflicts, Part};
+use ::build::source::{Archive, Directory, ImageSource, Merge, archive, directory};
+use block::cache::BlockCache;
+use model::{Error, Kind, Loss, Observer, Result, Source};
+
+use super::images::{Images, Watching, open_cached, shared_cache};
+use super::{Input, MergePart, What};
+use crate::open::{OpenOptions, Opened};
+use crate::registry::FormerRuns;
+
+/// An input, opened.
+pub(crate) struct OpenInput {
+    tree: Tree,
+    images: Images,
+    /// The archives among it.
+    archives: Vec<Arc<Archive>>,
+}
+
+enum Tree {
+    Directory(Directory),
+    Archive(Arc<Archive>),
+    Image(ImageSource),
+    Merge(Merge),
+}
+
+/// What opening an input depends on.
+pub(crate) struct Request<'a> {
+    pub(crate) input: &'a Input,
+    /// For directories; what is left out holds for archives, too.
+    pub(crate) directory: directory::Options,
+    /// Where archives are unpacked.
+    pub(crate) scratch: Scratch,
+    pub(crate) threads: usize,
+    pub(crate) strict: bool,
+}
+
+impl Request<'_> {
+    fn archive(&self, path: &Path) -> Result<Arc<Archive>> {
+        let options = archive::Options {
+            exclude: self.directory.exclude.clone(),
+            scratch: self.scratch.clone(),
+        };
+        let archive = match path.as_os_str() == "-" {
+            true => Archive::stdin(options),
+            false => Archive::open(path, options),
+        };
+        archive.map(Arc::new)
+    }
+}
+
+impl OpenInput {
+    /// Opens all that is named.
+    pub(crate) fn open(request: &Request<'_>) -> Result<Self> {
+        match request.input {
+            Input::Directory(path) => {
+                let options = request.directory.clone();
+                Ok(Self::of(Tree::Directory(Directory::open(path, options)?)))
+            }
+            Input::Archive(path) => {
+                let archive = request.archive(path)?;
+                let mut input = Self::of(Tree::Archive(Arc::clone(&archive)));
+                input.archives.push(archive);
+                Ok(input)
+            }
+            Input::Image { path, options } => {
+                let cache = shared_cache(options.cache_bytes);
+                let opened = open_cached(path, options, &cache)?;
+                let mut input = Self::of_image(&opened, path, &cache, request.threads)?;
+                input.images.opened = Some((opened, path.clone()));
+                Ok(input)
+            }
+            Input::Dump(_) => Err(Error::invalid("only composefs images are made of dumps")),
+            Input::Merge {
+                parts, cache_bytes, ..
+            } => Self::merge(parts, *cache_bytes, request),
+        }
+    }
+
+    /// Takes a tree without images.
+    fn of(tree: Tree) -> Self {
+        Self {
+            tree,
+            images: Images::new(shared_cache(0)),
+            archives: Vec::new(),
+        }
+    }
+
+    /// Takes an image that is open.
+    pub(crate) fn of_image(
+        opened: &Opened,
+        path: &Path,
+        cache: &Arc<BlockCache>,
+        threads: usize,
+    ) -> Result<Self> {
+        let mut images = Images::new(Arc::clone(cache));
+        let tree = Tree::Image(images.add(opened, path)?);
+        images.make_room(threads);
+        Ok(Self {
+            tree,
+            images,
+            archives: Vec::new(),
+        })
+    }
+
+    fn merge(parts: &[MergePart], cache_bytes: u64, request: &Request<'_>) -> Result<Self> {
+        let mut images = Images::new(shared_cache(cache_bytes));
+        let (mut sources, mut archives) = (Vec::new(), Vec::new());
+        let options = OpenOptions::default();
+        for part in parts {
+            let source: Box<dyn Source> = match What::of(&part.path, &options)? {
+                What::Directory => {
+                    let options = request.directory.clone();
+                    Box::new(Directory::open(&part.path, options)?)
+                }
+                What::Archive => {
+                    let archive = request.archive(&part.path)?;
+                    archives.push(Arc::clone(&archive));
+                    Box::new(archive)
+                }
+                What::Image => {
+                    let opened = open_cached(&part.path, &options, &images.cache)?;
+                    Box::new(images.add(&opened, &part.path)?)
+                }
+            };
+            sources.push(Part {
+                source,
+                at: part.at.clone(),
+                name: part.path.display().to_string(),
+            });
+        }
+        images.make_room(request.threads);
+        Ok(Self {
+            tree: Tree::Merge(Merge::new(sources, request.strict)?),
+            images,
+            archives,
+        })
+    }
+
+    /// Tells the runs that made the image, if it is one.
+    pub(crate) fn former_runs(&self) -> Result<FormerRuns> {
+        match &self.images.opened {
+            Some((opened, path)) => {
+                let runs = opened.handle().former_runs();
+                runs.map_err(|error| error.path(path))
+            }
+            None => Ok(FormerRuns::default()),
+        }
+    }
+
+    /// Adds the path of the image to an error that only its damage explains.
+    pub(crate) fn located(&self, error: Error) -> Error {
+        match &self.images.opened {
+            Some((_, path)) if error.kind() == Kind::Corrupt => error.path(path),
+            _ => error,
+        }
+    }
+
+    /// Gives the source for the pipeline.
+    pub(crate) fn source(&self) -> &dyn Source {
+        match &self.tree {
+            Tree::Directory(source) => source,
+            Tree::Archive(source) => source,
+            Tree::Image(source) => source,
+            Tree::Merge(source) => source,
+        }
+    }
+
+    /// Gives the one image that is the input.
+    pub(crate) fn image(&self) -> Option<&ImageSource> {
+        match &self.tree {
+            Tree::Image(source) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// Tells the coarsest unit of times in nanoseconds that loses nothing of the images', and
+    /// whether an image has all times; `None` if there is no image.
+    pub(crate) fn times(&self) -> Option<(u64, bool)> {
+        self.images.times()
+    }
+
+    /// Keeps decoded blocks in a scratch file, too, if not all fit into memory.
+    pub(crate) fn spill(&self, scratch: &Scratch) -> Result<()> {
+        self.images.spill(scratch)
+    }
+
+    /// Tells the bytes of memory that decoded blocks of the input may take.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        self.images.cache_bytes()
+    }
+
+    /// Adds what images and archives hold and nobody is shown to what a writer lost.
+    pub(crate) fn add_untold(&self, losses: &mut Vec<Loss>) {
+        let of_archives = self.archives.iter().flat_map(|archive| archive.untold());
+        for loss in self.images.untold.iter().cloned().chain(of_archives) {
+            match losses.iter_mut().find(|known| known.what == loss.what) {
+                Some(known) => known.count = known.count.saturating_add(loss.count),
+                None => losses.push(loss),
+            }
+        }
+    }
+
+    /// Tells what was hidden by later trees.
+    pub(crate) fn conflicts(&self) -> Conflicts {
+        match &self.tree {
+            Tree::Merge(merge) => merge.conflicts(),
+            _ => Conflicts::default(),
+        }
+    }
+
+    /// Does work that reads the source; damage to an image ends it and is its error.
+    pub(crate) fn read<T>(
+        &self,
+        observer: &dyn Observer,
+        work: impl FnOnce(&dyn Source, &dyn Observer) -> Result<T>,
+    ) -> Result<T> {
+        let watching = Watching {
+            inner: observer,
+            damage: &self.images.damage,
+        };
+        let done = work(self.source(), &watching);
+        match self.images.damage.take() {
+            Some(error) => Err(error),
+            None => done,
+        }
+    }
+}
