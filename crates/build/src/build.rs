@@ -11,6 +11,7 @@ use model::{
 use crate::classify::Categorizers;
 use crate::dedupe::{Contents, FirstRead, dedupe};
 use crate::flow::{self, Owner, Stored};
+use crate::hot::Hot;
 use crate::order::{Order, order};
 use crate::prepare::Shape;
 use crate::priorities::Priorities;
@@ -31,6 +32,8 @@ pub struct Options {
     pub order: Order,
     /// Which files come before and after all others; among those of one priority `order` decides.
     pub priorities: Priorities,
+    /// Which files come before even those, in small blocks where blocks hold many files.
+    pub hot: Hot,
     /// Whether equal files are stored once.
     pub duplicates: bool,
     /// How many full blocks back repeated parts are looked for; 0 leaves the open blocks, `None`
@@ -53,6 +56,7 @@ impl Default for Options {
             threads: 0,
             order: Order::default(),
             priorities: Priorities::default(),
+            hot: Hot::default(),
             duplicates: true,
             lookback: None,
             memory: None,
@@ -96,7 +100,10 @@ pub fn build(
     };
     let mut contents = dedupe(source, &tree, &first, &scratch, observer)?;
     let ranked = options.priorities.rank(&tree, observer);
-    let order = order(&tree, &contents, by, ranked.as_deref())?;
+    let mut order = order(&tree, &contents, by, ranked.as_deref())?;
+    options
+        .hot
+        .first(&tree, &mut contents, &mut order, observer);
     // tens of megabytes that nobody needs from here on
     contents.sketches = Sketches::Absent;
     let trouble = Trouble::default();

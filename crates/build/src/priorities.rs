@@ -9,6 +9,8 @@ use std::collections::HashMap;
 
 use model::{Content, Error, NodeId, Observer, Result, Tree};
 
+use crate::paths;
+
 /// Priorities by path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Priorities {
@@ -48,7 +50,7 @@ impl Priorities {
         let mut given: HashMap<usize, i32> = HashMap::new();
         let mut root = 0;
         for (path, priority) in &self.lines {
-            match find(tree, path) {
+            match paths::find(tree, path) {
                 Some(Some(link)) => {
                     given.insert(link, i32::from(*priority));
                 }
@@ -94,24 +96,6 @@ fn parse_line(line: &[u8]) -> Option<(Vec<u8>, i16)> {
         path.push(if byte == b'\\' { *bytes.next()? } else { byte });
     }
     Some((path, number.parse().ok()?))
-}
-
-/// Finds the link that a path names; `Some(None)` is the root.
-fn find(tree: &Tree, path: &[u8]) -> Option<Option<usize>> {
-    let (mut dir, mut found) = (NodeId::ROOT, None);
-    let names = path.split(|&byte| byte == b'/');
-    for name in names.filter(|name| !matches!(name, [] | [b'.'])) {
-        let Content::Directory { first, .. } = tree.node(dir).content else {
-            return None;
-        };
-        let links = tree.children(dir);
-        let index = links
-            .binary_search_by(|link| tree.bytes(link.name).cmp(name))
-            .ok()?;
-        found = Some(first as usize + index);
-        dir = links[index].node;
-    }
-    Some(found)
 }
 
 #[cfg(test)]

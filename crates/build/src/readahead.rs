@@ -47,7 +47,8 @@ impl Plan<'_> {
             self.contents.items[content as usize].category
         };
         let before = category(position.checked_sub(1)?)?;
-        (self.grouped && category(position) != Some(before)).then_some(before)
+        let together = self.grouped || before == Category::Hot;
+        (together && category(position) != Some(before)).then_some(before)
     }
 
     fn size(&self, position: usize) -> u64 {

@@ -32,6 +32,8 @@ pub enum Category {
     Fits(RawImage),
     /// Content that is already compressed and gains nothing from more.
     Incompressible,
+    /// Content of any kind that is needed before all other.
+    Hot,
 }
 
 impl Category {
@@ -44,13 +46,14 @@ impl Category {
             Self::Waveform(_) => "pcmaudio/waveform",
             Self::Fits(_) => "fits/image",
             Self::Incompressible => "incompressible",
+            Self::Hot => "hot",
         }
     }
 
     /// Finds the category that an image calls by a name; `None` for a name that says not enough to
     /// know one, as that of audio does without the form of its samples.
     pub fn from_name(name: &str) -> Option<Self> {
-        let plain = [Self::Default, Self::Text, Self::Incompressible];
+        let plain = [Self::Default, Self::Text, Self::Incompressible, Self::Hot];
         let code = Machine::ALL.into_iter().map(Self::Code);
         plain
             .into_iter()
@@ -79,7 +82,7 @@ impl Category {
         match self {
             Self::Waveform(waveform) => waveform.frame(),
             Self::Fits(image) => image.frame(),
-            Self::Default | Self::Text | Self::Code(_) | Self::Incompressible => 1,
+            Self::Default | Self::Text | Self::Code(_) | Self::Incompressible | Self::Hot => 1,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::build::source::merge::Conflicts;
 use ::build::source::{Exclude, directory};
-use ::build::{Categorizers, Order, Priorities, Scratch};
+use ::build::{Categorizers, Hot, Order, Priorities, Scratch};
 use model::{Error, Kind, Loss, Observer, Rdev, Result};
 
 use crate::attributes::AttributeChanges;
@@ -87,6 +87,9 @@ pub struct BuildRequest {
     /// A file that says what is stored before and after all else: a path in the image and a number
     /// from -32768 to 32767 a line.
     pub sort: Option<PathBuf>,
+    /// A file that lists what is needed first, a path in the image a line: stored before all else, in small
+    /// blocks.
+    pub hot: Option<PathBuf>,
     /// Whether equal files are stored once.
     pub duplicates: bool,
     /// How many threads work.
@@ -149,6 +152,7 @@ impl BuildRequest {
             scratch: None,
             order: None,
             sort: None,
+            hot: None,
             duplicates: true,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             exclude: Vec::new(),
@@ -268,6 +272,7 @@ pub(crate) fn pack(
         threads: request.threads,
         order: request.order.unwrap_or(level.order),
         priorities: priorities(request.sort.as_deref())?,
+        hot: hot(request.hot.as_deref())?,
         duplicates: request.duplicates,
         lookback: request.lookback,
         memory: request.memory,
@@ -388,6 +393,14 @@ fn priorities(file: Option<&Path>) -> Result<Priorities> {
     };
     let text = std::fs::read(path).map_err(|e| Error::io("cannot read", e).path(path))?;
     Priorities::parse(&text).map_err(|error| error.path(path))
+}
+
+fn hot(file: Option<&Path>) -> Result<Hot> {
+    let Some(path) = file else {
+        return Ok(Hot::default());
+    };
+    let text = std::fs::read(path).map_err(|e| Error::io("cannot read", e).path(path))?;
+    Ok(Hot::parse(&text))
 }
 
 /// Chooses the directory for scratch files.

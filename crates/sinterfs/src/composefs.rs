@@ -268,6 +268,7 @@ fn refuse(request: &BuildRequest, more: &[(bool, &'static str)]) -> Result<()> {
         (request.categorizers.is_some(), "--categorize"),
         (request.order.is_some(), "--order"),
         (request.sort.is_some(), "--sort"),
+        (request.hot.is_some(), "--hot"),
         (!request.duplicates, "--no-duplicates"),
         (request.memory.is_some(), "--memory"),
         (request.scratch.is_some(), "--scratch"),

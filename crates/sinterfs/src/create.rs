@@ -118,6 +118,11 @@ fn solid_options(
             Some(_) => Encoding::None,
             None => levels::incompressible(request.level).parse()?,
         },
+        // decoded in a moment, unless somebody names a codec
+        hot: match (&request.compression, levels::hot(request.level)) {
+            (None, Some(hot)) => hot.parse()?,
+            (named, _) => named.as_deref().unwrap_or(level.compression).parse()?,
+        },
         metadata_compression: metadata.parse()?,
         time_resolution,
         keep_all_times: request.keep_all_times || of_images.is_some_and(|(_, all)| all),
@@ -169,6 +174,7 @@ fn settings_in_words(
         words.push("--no-duplicates".to_owned());
     }
     words.extend(request.sort.as_ref().map(|_| "--sort".to_owned()));
+    words.extend(request.hot.as_ref().map(|_| "--hot".to_owned()));
     words.extend(
         request
             .lookback

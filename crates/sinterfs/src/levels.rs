@@ -59,6 +59,14 @@ pub fn incompressible(level: u8) -> &'static str {
     if level < 4 { "none" } else { LONG_REPEATS }
 }
 
+/// The compression of what is needed first, from level 4 on: as small as what decodes fast gets.
+const HOT: &str = "zstd:level=19";
+
+/// Tells the compression of what is needed first at a level, unless it is the level's own.
+pub fn hot(level: u8) -> Option<&'static str> {
+    (level >= 4).then_some(HOT)
+}
+
 /// The level that is used unless another is asked for.
 pub const DEFAULT: u8 = 7;
 

@@ -134,6 +134,7 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
         (build.lookback.is_some(), "looking back for repeats"),
         (build.order.is_some(), "another order of files"),
         (build.sort.is_some(), "a sort file"),
+        (build.hot.is_some(), "a list of what is needed first"),
         (!build.duplicates, "storing equal files more than once"),
         (build.categorizers.is_some(), "telling content apart"),
         (build.memory.is_some(), "a bound of memory"),

@@ -141,6 +141,8 @@ pub struct SolidOptions {
     pub flac_level: Option<u32>,
     /// The compression of what looks incompressible.
     pub incompressible: Encoding,
+    /// The compression of what is needed first.
+    pub hot: Encoding,
     /// The compression of metadata.
     pub metadata_compression: Encoding,
     /// The unit of times in nanoseconds.

@@ -23,6 +23,9 @@ const FAR: usize = 512;
 /// time; shorter ones cost more metadata than they save.
 const NEAR: usize = 4096;
 
+/// Bytes of a full block of what is needed first: whoever needs a little of it decodes a millisecond.
+const HOT_BLOCK: usize = 1 << 20;
+
 /// The most open blocks. Together they have the bytes of `OPEN_BLOCKS` full ones at most, which is
 /// what the memory of a build counts with; else the fullest one is closed early.
 const OPEN: usize = 32;
@@ -249,7 +252,11 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             let block = self.open_block(scan.category);
             let offset = self.past.open_len(block);
             // at least one grain, so that a block larger than asked beats one that is cut wrong
-            let most = (self.block_size / scan.grain).max(1) * scan.grain;
+            let full = match scan.category {
+                Category::Hot => self.block_size.min(HOT_BLOCK),
+                _ => self.block_size,
+            };
+            let most = (full / scan.grain).max(1) * scan.grain;
             let len = (to - scan.stored).min(most - offset);
             let start = scan.stored;
             self.past.append(block, &scan.bytes[start..start + len])?;

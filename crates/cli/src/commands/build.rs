@@ -42,7 +42,8 @@ lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:
 images ricepp[:block_size=1..512]. lzma is liblzma, lzma2 our own: nearly as small for less work.
 Content of each category has blocks of its own: text, code (of each machine: code/x86-64,
 code/arm64 ...), pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64, AU; encoded with flac),
-fits/image (16-bit images in FITS files; with ricepp), incompressible (from level 4 on
+fits/image (16-bit images in FITS files; with ricepp), hot (the files of --hot, with zstd:level=19 from
+level 4 on, in blocks of 1 MiB), incompressible (from level 4 on
 zstd:level=3:window=26:long, below it or with -C CODEC stored), and <default>, which is the rest.
 -C CATEGORY::CODEC chooses another codec, --categorize=KIND,.. what is told apart.
 

@@ -233,6 +233,11 @@ pub struct Cutting {
     #[arg(long, value_name = "FILE")]
     sort: Option<PathBuf>,
 
+    /// Store the files of a list before all others, in its order and in small blocks that decode at once: what
+    /// a program needs when it starts. A path a line, as `sinter mount --record` writes them.
+    #[arg(long, value_name = "FILE")]
+    hot: Option<PathBuf>,
+
     /// Store equal files as often as there are.
     #[arg(long)]
     no_duplicates: bool,
@@ -374,6 +379,7 @@ impl Cutting {
         request.scratch = self.scratch;
         request.order = self.order.map(Order::from);
         request.sort = self.sort;
+        request.hot = self.hot;
         request.duplicates = !self.no_duplicates;
         request.categorizers = match self.categorize {
             _ if self.no_categorize => Some(Categorizers::NONE),

@@ -30,8 +30,8 @@ Examples:
 
 While blocks keep their size they are decoded and encoded one by one; category names, history
 (with an entry added), section index, what stands before the image and sections of unknown types
-stay. Blocks of incompressible content, and audio and images with a codec of their own, stay as they
-are unless -C names their category. `sinter info` lists the categories.
+stay. Blocks of incompressible content and of what is needed first, and audio and images with a codec of
+their own, stay as they are unless -C names their category. `sinter info` lists the categories.
 
 Another block size, or --rebuild, reads the image as `sinter build` reads a directory: files are
 compared, ordered and cut anew. Owners, modes, times and packing are changed in the metadata alone.

@@ -149,7 +149,8 @@ impl<'a> Recoder<'a> {
     /// Chooses the encoding of a block; `None` keeps it as it is.
     fn encoding<'r>(&self, rule: &'r Rule, now: Compression) -> Option<&'r Encoding> {
         let special = matches!(now, Compression::FLAC | Compression::RICEPP);
-        let leave = !rule.named && (special || rule.category == Category::Incompressible);
+        let stays = matches!(rule.category, Category::Incompressible | Category::Hot);
+        let leave = !rule.named && (special || stays);
         rule.encoding.as_ref().filter(|_| !leave)
     }
 

@@ -54,7 +54,7 @@ impl Default for WriteOptions {
         Self {
             block_size_bits: 24,
             encoding: zstd,
-            by_category: own_codecs(Some(8), Encoding::None),
+            by_category: own_codecs(Some(8), Encoding::None, Encoding::None),
             metadata_encoding: zstd,
             time_resolution: TimeResolution::SECOND,
             keep_all_times: false,
@@ -99,7 +99,7 @@ impl WriteOptions {
         {
             return Err(Error::invalid(format!(
                 "no category `{name}`; there are <default>, text, code, code/x86-64 and so on, \
-                 pcmaudio/waveform, fits/image, incompressible"
+                 pcmaudio/waveform, fits/image, incompressible, hot"
             )));
         }
         if (10..=30).contains(&self.block_size_bits) {
@@ -118,9 +118,16 @@ impl WriteOptions {
 }
 
 /// Names the categories that have a codec of their own: audio with FLAC of a level and images with
-/// Rice codes, both if there is a level, and what is incompressible.
-pub fn own_codecs(flac_level: Option<u32>, incompressible: Encoding) -> Vec<(String, Encoding)> {
-    let mut codecs = vec![("incompressible".to_owned(), incompressible)];
+/// Rice codes, both if there is a level, what is incompressible, and what is needed first.
+pub fn own_codecs(
+    flac_level: Option<u32>,
+    incompressible: Encoding,
+    hot: Encoding,
+) -> Vec<(String, Encoding)> {
+    let mut codecs = vec![
+        (Category::Incompressible.name().to_owned(), incompressible),
+        (Category::Hot.name().to_owned(), hot),
+    ];
     if let Some(level) = flac_level {
         let exhaustive = false;
         let flac = Encoding::Flac { level, exhaustive };
@@ -373,11 +380,11 @@ mod tests {
         };
         assert!(all.check().is_err() && metadata.check().is_err());
         let own = WriteOptions {
-            by_category: own_codecs(Some(2), Encoding::None),
+            by_category: own_codecs(Some(2), Encoding::None, Encoding::None),
             ..WriteOptions::default()
         };
         own.check().unwrap();
-        assert_eq!(own_codecs(None, Encoding::None).len(), 1);
+        assert_eq!(own_codecs(None, Encoding::None, Encoding::None).len(), 2);
     }
 
     #[test]

@@ -132,7 +132,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         encoding: options.compression.parse()?,
         by_category: [
             &solid.by_category[..],
-            &own_codecs(solid.flac_level, solid.incompressible),
+            &own_codecs(solid.flac_level, solid.incompressible, solid.hot),
         ]
         .concat(),
         metadata_encoding: solid.metadata_compression,
