@@ -64,7 +64,7 @@ impl Hot {
         &self,
         tree: &Tree,
         contents: &mut Contents,
-        order: &mut Vec<u32>,
+        order: &mut [u32],
         observer: &dyn Observer,
     ) {
         let ranks = self.ranks(tree, observer);

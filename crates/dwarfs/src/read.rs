@@ -148,6 +148,11 @@ impl Dwarfs {
         })
     }
 
+    /// Gives the cache of decoded blocks.
+    pub fn cache(&self) -> &Arc<BlockCache> {
+        &self.cache
+    }
+
     /// Tells how many inodes have extended attributes.
     pub fn with_xattrs(&self) -> u64 {
         self.xattrs.table().map_or(0, |table| table.len() as u64)

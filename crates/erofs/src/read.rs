@@ -127,6 +127,11 @@ impl Erofs {
         Ok(image)
     }
 
+    /// Gives the cache of decoded blocks.
+    pub fn cache(&self) -> &Arc<BlockCache> {
+        &self.cache
+    }
+
     /// Tells what the superblock says.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock

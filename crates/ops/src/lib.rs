@@ -15,6 +15,7 @@ mod runs;
 mod select;
 mod verify;
 mod walk;
+mod watch;
 mod workers;
 
 pub use self::archive::{Archive, ArchiveFormat, ArchiveOptions, ArchiveReport};
@@ -25,3 +26,4 @@ pub use list::{ListOptions, Row, list, row};
 pub use resolve::{Follow, resolve};
 pub use verify::{VerifyReport, verify};
 pub use walk::{Entry, Step, Visit, walk};
+pub use watch::{Activity, Watched};

@@ -119,9 +119,9 @@ fn solid_options(
             None => levels::incompressible(request.level).parse()?,
         },
         // decoded in a moment, unless somebody names a codec
-        hot: match (&request.compression, levels::hot(request.level)) {
-            (None, Some(hot)) => hot.parse()?,
-            (named, _) => named.as_deref().unwrap_or(level.compression).parse()?,
+        hot: match request.compression {
+            Some(_) => None,
+            None => levels::hot(request.level).map(str::parse).transpose()?,
         },
         metadata_compression: metadata.parse()?,
         time_resolution,

@@ -37,6 +37,7 @@ mod registry;
 mod serve;
 mod signature;
 mod times;
+mod watch;
 
 pub use ::build::source::merge::{Conflict, Conflicts};
 pub use ::build::{Categorizers, Order};
@@ -70,3 +71,4 @@ pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};
 pub use registry::FORMATS;
 pub use serve::{Mounted, Through, mount};
 pub use signature::{beside as signature_beside, sign, statement};
+pub use watch::{Counted, Watch};

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::build::Categorizers;
+use block::cache::BlockCache;
 use block::codec::Encoding;
 use block::{ReadAt, Sink};
 use model::{ContentMap, Error, Image, ImageWriter, Loss, Observer, Result, Summary, Tails, Tree};
@@ -141,8 +142,8 @@ pub struct SolidOptions {
     pub flac_level: Option<u32>,
     /// The compression of what looks incompressible.
     pub incompressible: Encoding,
-    /// The compression of what is needed first.
-    pub hot: Encoding,
+    /// The compression of what is needed first, if it is another than that of all else.
+    pub hot: Option<Encoding>,
     /// The compression of metadata.
     pub metadata_compression: Encoding,
     /// The unit of times in nanoseconds.
@@ -214,6 +215,8 @@ pub trait Handle: Send + Sync {
     fn warnings(&self) -> Vec<Error> {
         Vec::new()
     }
+    /// Gives the cache of decoded blocks.
+    fn cache(&self) -> &Arc<BlockCache>;
     /// Tells how many bytes all decoded blocks may take.
     fn decoded_bytes(&self) -> u64;
     /// Tells the runs that made the image.

@@ -188,6 +188,11 @@ impl Squashfs {
         self.superblock.directory_table
     }
 
+    /// Gives the cache of decoded blocks.
+    pub fn cache(&self) -> &Arc<BlockCache> {
+        &self.cache
+    }
+
     /// Reads an entry of the export table: the inode with the number above the index.
     pub(crate) fn exported(&self, exports: &Lookup, index: u64) -> Result<Ino> {
         let mut bytes = [0; 8];

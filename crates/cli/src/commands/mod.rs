@@ -22,6 +22,7 @@ mod packing;
 mod recompress;
 mod sign;
 mod umount;
+mod watching;
 mod work;
 
 use std::process::ExitCode;

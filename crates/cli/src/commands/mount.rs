@@ -12,6 +12,7 @@ use std::sync::Arc;
 use sinterfs::{Error, Kind, MountOptions, Proof, Result, Session, Through, Word, daemon};
 
 use super::image::ImageArgs;
+use super::watching::{WatchArgs, Watching};
 use crate::{size, text};
 
 /// Mount an image on a directory.
@@ -23,6 +24,9 @@ Examples:
   sinter mount image.dwarfs /mnt -o allow_other,cachesize=1g
   sinter mount --kernel image.dwarfs /mnt      as root: by the kernel's EROFS, or not at all
   sinter mount --fuse image.dwarfs /mnt        through FUSE, for root too
+  sinter mount --record list image.dwarfs /mnt && /mnt/bin/app --version && sinter umount /mnt
+  sinter build DIR -o fast.dwarfs --hot list   what the program read stands at the front, in small blocks
+  sinter mount --stats s.json image.dwarfs /mnt
   sinter mount --kernel image.cfs /mnt --objects /store
                                                composefs: by EROFS and overlayfs; nothing is left running
   sinter mount --digest HEX image.dwarfs /mnt  only bytes that this root digest is of
@@ -77,6 +81,9 @@ pub struct Args {
     #[arg(long, alias = "no-kernel")]
     fuse: bool,
 
+    #[command(flatten)]
+    watch: WatchArgs,
+
     /// Tell on standard output that the mount is usable, then let go of the terminal.
     #[arg(long, hide = true)]
     report_ready: bool,
@@ -97,8 +104,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
+/// A mount that this process serves.
+struct Attached {
+    session: Session,
+    watching: Option<Watching>,
+}
+
 /// Opens and mounts the image; `None` if no process is to serve it.
-fn attach(args: &Args) -> Result<Option<Session>> {
+fn attach(args: &Args) -> Result<Option<Attached>> {
     let (mut image, mut options) = (args.image.options(), MountOptions::default());
     image.verify_objects = args.verify;
     options.threads = args.threads.map_or(0, usize::from);
@@ -108,6 +121,11 @@ fn attach(args: &Args) -> Result<Option<Session>> {
         apply(option, &mut image, &mut options)?;
     }
     if args.kernel && image.objects.is_some() {
+        if args.watch.is_asked() {
+            return Err(Error::invalid(
+                "the kernel reads image and objects itself, so that nobody can count: leave out --kernel",
+            ));
+        }
         match sinterfs::mount_objects(&args.image.image, &image, &args.directory, &options) {
             Ok(_) => return Ok(None),
             Err(error) if error.kind() == Kind::Corrupt => return Err(error),
@@ -120,7 +138,11 @@ fn attach(args: &Args) -> Result<Option<Session>> {
         (_, true) => Through::Fuse,
         _ => Through::Best,
     };
-    let image = Arc::clone(opened.image());
+    let watching = args.watch.start(&opened)?;
+    let image = match &watching {
+        Some(watching) => watching.image(),
+        None => Arc::clone(opened.image()),
+    };
     let mounted = sinterfs::mount(image, &args.directory, &options, through)?;
     if let Some(error) = &mounted.fell_back {
         text::warn(&format!("mounted through FUSE: {error}"));
@@ -131,7 +153,10 @@ fn attach(args: &Args) -> Result<Option<Session>> {
             loss.count, loss.what
         ));
     }
-    Ok(Some(mounted.session))
+    Ok(Some(Attached {
+        session: mounted.session,
+        watching,
+    }))
 }
 
 /// Tells what `mount` and `df` show as the source: the image's full path.
@@ -141,9 +166,12 @@ fn fsname(image: &Path) -> String {
 }
 
 /// Serves until the file system is unmounted or a signal asks to end.
-fn serve(session: Option<Session>) -> Result<ExitCode> {
-    if let Some(mut session) = session {
-        session.serve()?;
+fn serve(attached: Option<Attached>) -> Result<ExitCode> {
+    if let Some(mut attached) = attached {
+        attached.session.serve()?;
+        if let Some(watching) = attached.watching {
+            watching.finish()?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

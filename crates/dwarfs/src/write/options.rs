@@ -54,7 +54,7 @@ impl Default for WriteOptions {
         Self {
             block_size_bits: 24,
             encoding: zstd,
-            by_category: own_codecs(Some(8), Encoding::None, Encoding::None),
+            by_category: own_codecs(Some(8), Encoding::None, None),
             metadata_encoding: zstd,
             time_resolution: TimeResolution::SECOND,
             keep_all_times: false,
@@ -118,16 +118,15 @@ impl WriteOptions {
 }
 
 /// Names the categories that have a codec of their own: audio with FLAC of a level and images with
-/// Rice codes, both if there is a level, what is incompressible, and what is needed first.
+/// Rice codes, both if there is a level, what is incompressible, and what is needed first if it has one.
 pub fn own_codecs(
     flac_level: Option<u32>,
     incompressible: Encoding,
-    hot: Encoding,
+    hot: Option<Encoding>,
 ) -> Vec<(String, Encoding)> {
-    let mut codecs = vec![
-        (Category::Incompressible.name().to_owned(), incompressible),
-        (Category::Hot.name().to_owned(), hot),
-    ];
+    let named = |category: Category, encoding| (category.name().to_owned(), encoding);
+    let mut codecs = vec![named(Category::Incompressible, incompressible)];
+    codecs.extend(hot.map(|hot| named(Category::Hot, hot)));
     if let Some(level) = flac_level {
         let exhaustive = false;
         let flac = Encoding::Flac { level, exhaustive };
@@ -380,11 +379,11 @@ mod tests {
         };
         assert!(all.check().is_err() && metadata.check().is_err());
         let own = WriteOptions {
-            by_category: own_codecs(Some(2), Encoding::None, Encoding::None),
+            by_category: own_codecs(Some(2), Encoding::None, None),
             ..WriteOptions::default()
         };
         own.check().unwrap();
-        assert_eq!(own_codecs(None, Encoding::None, Encoding::None).len(), 2);
+        assert_eq!(own_codecs(None, Encoding::None, None).len(), 1);
     }
 
     #[test]

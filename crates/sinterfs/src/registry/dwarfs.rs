@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
+use block::cache::BlockCache;
 use block::digest::Tree;
 use block::{ReadAt, Sink};
 use dwarfs::dump::Parts;
@@ -217,6 +218,10 @@ impl Handle for Opened {
 
     fn offset(&self) -> u64 {
         self.concrete.offset()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
     }
 
     fn untold(&self) -> Result<Vec<Loss>> {

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use ::build::Categorizers;
+use block::cache::BlockCache;
 use block::{FileSource, ReadAt, Sink};
 use erofs::Kernel;
 use erofs::composefs::{Composefs, Objects};
@@ -246,6 +247,10 @@ impl Handle for Opened {
 
     fn offset(&self) -> u64 {
         self.concrete.offset()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
     }
 
     fn decoded_bytes(&self) -> u64 {

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use ::build::Categorizers;
+use block::cache::BlockCache;
 use block::{ReadAt, Sink};
 use model::{Image, ImageWriter, Observer, Result, Tails};
 use squashfs::layout::Flags;
@@ -155,6 +156,10 @@ impl Handle for Opened {
 
     fn offset(&self) -> u64 {
         self.concrete.offset()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
     }
 
     fn decoded_bytes(&self) -> u64 {

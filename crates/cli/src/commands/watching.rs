@@ -1,0 +1,162 @@
+//! `--stats` and `--record` of `sinter mount`: files that tell what is asked of a mounted image.
+//!
+//! **Invariant:** a file is replaced at once, so that nobody reads half of it; neither the mount nor its end
+//! depends on whether it can be written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::json;
+use sinterfs::{Counted, Error, Opened, Result, Watch};
+
+use crate::text;
+
+/// How often what is counted is written, if there is anything new.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Where what is learnt of a mount goes.
+#[derive(Debug, clap::Args)]
+pub struct WatchArgs {
+    /// Write what is counted to a file, as JSON: reads and how long they took, questions about names, hits
+    /// and misses of the cache. It is written anew each second while something happens, and at the end.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+
+    /// Write the paths of the files that are read to a file when the mount ends, first read first: a list
+    /// for `sinter build --hot`.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+/// A mount that is watched.
+#[derive(Debug)]
+pub struct Watching {
+    watch: Arc<Watch>,
+    record: Option<PathBuf>,
+    /// Writes what is counted; ends when the sender is gone.
+    stats: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl WatchArgs {
+    /// Tells whether anything was asked for.
+    pub fn is_asked(&self) -> bool {
+        self.stats.is_some() || self.record.is_some()
+    }
+
+    /// Begins to watch an image, if that was asked for. What cannot be written is found now.
+    pub fn start(&self, opened: &Opened) -> Result<Option<Watching>> {
+        if !self.is_asked() {
+            return Ok(None);
+        }
+        let watch = Arc::new(Watch::new(opened, self.record.is_some()));
+        // the background process keeps its directory, but not for ever
+        let full = |path: &PathBuf| {
+            let full = std::path::absolute(path);
+            full.map_err(|e| Error::io("cannot tell the full path", e).path(path))
+        };
+        let record = self.record.as_ref().map(full).transpose()?;
+        if let Some(record) = &record {
+            replace(record, b"")?;
+        }
+        let stats = self.stats.as_ref().map(full).transpose()?;
+        let stats = stats.map(|path| {
+            replace(&path, &as_json(&watch.counted()))?;
+            write_each_second(Arc::clone(&watch), path)
+        });
+        Ok(Some(Watching {
+            watch,
+            record,
+            stats: stats.transpose()?,
+        }))
+    }
+}
+
+impl Watching {
+    /// Gives the image to serve.
+    pub fn image(&self) -> Arc<dyn sinterfs::Image> {
+        self.watch.image()
+    }
+
+    /// Writes what is left to write.
+    pub fn finish(self) -> Result<()> {
+        if let Some((end, thread)) = self.stats {
+            drop(end);
+            // it has warned of what it could not write
+            let _ = thread.join();
+        }
+        match &self.record {
+            Some(path) => replace(path, &self.watch.order()?),
+            None => Ok(()),
+        }
+    }
+}
+
+fn write_each_second(watch: Arc<Watch>, path: PathBuf) -> Result<(Sender<()>, JoinHandle<()>)> {
+    let (end, ended) = channel::<()>();
+    let work = move || {
+        let mut written = None;
+        let mut warned = false;
+        loop {
+            let last = ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout);
+            let counted = watch.counted();
+            let news = (counted.activity, counted.cache);
+            if (last || written != Some(news))
+                && let Err(error) = replace(&path, &as_json(&counted))
+                && !std::mem::replace(&mut warned, true)
+            {
+                text::warn(&error.to_string());
+            }
+            written = Some(news);
+            if last {
+                return;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("stats".into()).spawn(work);
+    let thread = thread.map_err(|error| Error::io("cannot start a thread", error))?;
+    Ok((end, thread))
+}
+
+/// Puts a file in the place of another.
+fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}~", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
+    written.map_err(|error| {
+        // what was written of it is of no use
+        let _ = std::fs::remove_file(&beside);
+        Error::io("cannot write", error).path(path)
+    })
+}
+
+fn as_json(counted: &Counted) -> Vec<u8> {
+    let activity = &counted.activity;
+    let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
+    let [median, p90, p99, longest] = activity.read_times.map(micros);
+    let mean = micros(activity.reading) / activity.reads.max(1) as f64;
+    let value = json!({
+        "seconds": counted.uptime.as_secs_f64(),
+        "reads": activity.reads,
+        "read_bytes": activity.bytes,
+        "failed_reads": activity.failed,
+        "read_microseconds": {
+            "mean": mean, "p50": median, "p90": p90, "p99": p99, "max": longest,
+        },
+        "lookups": activity.lookups,
+        "attributes": activity.attributes,
+        "listings": activity.listings,
+        "links": activity.links,
+        "xattrs": activity.xattrs,
+        "cache": {
+            "hits": counted.cache.hits,
+            "misses": counted.cache.misses,
+            "bytes": counted.cache.bytes,
+            "capacity": counted.capacity,
+        },
+    });
+    format!("{value:#}\n").into_bytes()
+}
