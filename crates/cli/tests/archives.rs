@@ -92,6 +92,36 @@ fn cpio_and_bsdcpio_restore_what_cpio_has() {
 }
 
 #[test]
+fn every_reader_takes_files_in_the_order_of_the_image() {
+    let Some(shared) = vectors() else { return };
+    if !is_root() || !has("cpio") || !has("bsdtar") || !has("bsdcpio") {
+        return;
+    }
+    let work = scratch();
+    for (format, image) in [
+        ("squashfs", "gzip.img"),
+        ("dwarfs", "l7.img"),
+        ("erofs", "zstd.img"),
+    ] {
+        let mut all = vectors_of(format, &shared, work.path());
+        let vector = all.iter_mut().find(|v| v.image.ends_with(image));
+        let vector = vector.expect("the vector");
+        vector.devices.push("--order=image".to_owned());
+        let to = work.path().join("x");
+        for reader in [&GNU_TAR, &BSDTAR, &PYTHON] {
+            through(reader, "--tar", &shared, vector, &to, &[]);
+        }
+        for reader in [&GNU_CPIO, &BSDCPIO] {
+            through(reader, "--cpio", &shared, vector, &to, &[]);
+        }
+        let written = |how: [&str; 2]| {
+            run(vector.args(["extract", "--tar", "-q"].into_iter().chain(how))).stdout
+        };
+        assert!(written(["-j1", "--cache-size=1k"]) == written(["-j5", "--cache-size=64m"]));
+    }
+}
+
+#[test]
 fn mtree_finds_the_extracted_tree_to_be_the_same() {
     let Some(shared) = vectors() else { return };
     if !is_root() || !has("mtree") || !has("bsdtar") {

@@ -18,7 +18,7 @@ mod walk;
 mod watch;
 mod workers;
 
-pub use self::archive::{Archive, ArchiveFormat, ArchiveOptions, ArchiveReport};
+pub use self::archive::{Archive, ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport};
 pub use cat::cat;
 pub use diff::{Change, DiffOptions, DiffReport, Difference, Field, Side, What, diff};
 pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};

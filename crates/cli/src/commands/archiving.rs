@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::{
-    ArchiveFormat, ArchiveOptions, ArchiveReport, ArchiveRequest, Destination, Error, Result,
-    archive,
+    ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, ArchiveRequest, Destination, Error,
+    Result, archive,
 };
 
 use super::extract::Args;
@@ -31,12 +31,40 @@ pub struct Kind {
     #[arg(long, group = "archive")]
     mtree: bool,
 
+    /// The order of names in an archive: path (as a walk meets them) or image (as the content of files
+    /// lies in it, then directories); default: path, unless more than 256 MiB of decoded blocks would be
+    /// needed at once.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ORDER",
+        requires = "archive",
+        hide_possible_values = true
+    )]
+    order: Option<OrderArg>,
+
     /// Fail if the archive can't keep something.
     #[arg(long, requires = "archive")]
     strict: bool,
 }
 
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum OrderArg {
+    /// As a walk meets them.
+    Path,
+    /// As contents lie in the image.
+    Image,
+}
+
 impl Kind {
+    fn order(&self) -> ArchiveOrder {
+        match self.order {
+            None => ArchiveOrder::Fitting,
+            Some(OrderArg::Path) => ArchiveOrder::Path,
+            Some(OrderArg::Image) => ArchiveOrder::Image,
+        }
+    }
+
     /// Tells the format of the archive, if one is asked for.
     pub fn format(&self) -> Option<ArchiveFormat> {
         let kinds = [
@@ -66,6 +94,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         image: args.image.image.clone(),
         open: args.image.options(),
         options: ArchiveOptions {
+            order: args.kind.order(),
             paths: args.paths.clone(),
             globs: args.glob.clone(),
             strip: args.strip_components,

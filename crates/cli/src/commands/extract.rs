@@ -27,8 +27,8 @@ Examples:
 Owners are restored for root only. Nothing outside the output directory is written, whatever the
 image says. A file that can't be restored is reported and the rest goes on; the exit code is then 1.
 
-Archives hold names as a walk meets them: their bytes depend on the tree and on these options,
-not on the image's format, -j or --cache-size. They are not compressed: pipe them to zstd or xz.
+The bytes of an archive depend on the image and on these options, not on -j or --cache-size; with
+--order path on the tree alone. They are not compressed: pipe them to zstd or xz.
 --tar keeps all but sockets; GNU tar restores holes by itself, attributes and ACLs with
 --xattrs --xattrs-include='*' --acls. --cpio has whole seconds, no attributes, no holes and files
 below 4 GiB; --mtree has no attributes. What is not kept is told and counted, or refused with

@@ -11,7 +11,7 @@ pub struct Vector {
     pub image: PathBuf,
     pub manifest: PathBuf,
     pub options: Vec<String>,
-    /// Further files of the image, as the program's options.
+    /// Further files of the image, as the program's options; a test may add options of its own.
     pub devices: Vec<String>,
 }
 

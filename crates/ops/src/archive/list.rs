@@ -37,7 +37,7 @@ pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
         let known = archive.settle(known.map_err(|error| archive.locate(error, spot)))?;
         let Some(known) = known else { continue };
         let leaf = match name {
-            Name::Dir(_) => None,
+            Name::Dir(_) | Name::Early(_) => None,
             Name::Leaf(leaf) => Some(leaf),
             Name::Alias(alias) => Some(archive.plan.alias(alias).first),
         };

@@ -1,9 +1,9 @@
 //! Writes an image, or a part of it, as an archive (tar, cpio) or as a list (mtree).
 //!
 //! Enters an image and what of it is wanted; leaves a stream of bytes, and a report of what is not in it.
-//! **Invariant:** names come as a walk meets them, so that the bytes depend on the tree and the options
-//! alone: not on the image's format, the number of threads or the size of the cache. What can't be read
-//! is told and counted, and the archive stays whole.
+//! **Invariant:** the bytes depend on the image and the options alone, not on the number of threads or the
+//! size of the cache; where names come as a walk meets them, on nothing but the tree. What can't be read is
+//! told and counted, and the archive stays whole.
 
 mod ahead;
 mod list;
@@ -24,7 +24,7 @@ use ahead::Schedule;
 use report::Counts;
 use sequence::Sequence;
 
-pub use options::{ArchiveFormat, ArchiveOptions};
+pub use options::{ArchiveFormat, ArchiveOptions, ArchiveOrder};
 pub use report::ArchiveReport;
 
 /// An archive that is planned: what goes into it, and in which order blocks are needed.
@@ -57,11 +57,7 @@ impl<'a> Archive<'a> {
         let selection = Selection::new(&options.paths, &options.globs)?;
         let (plan, refused) = select::plan(image, &selection, options.strip)?;
         let with_root = selection.is_empty() && options.strip == 0;
-        let sequence = Sequence::new(&plan, options.format, with_root)?;
-        let schedule = match options.format {
-            ArchiveFormat::Mtree => Schedule::default(),
-            _ => Schedule::new(image, &plan, &sequence)?,
-        };
+        let (sequence, schedule) = order(image, &plan, options, with_root)?;
         let archive = Self {
             image,
             options,
@@ -77,9 +73,13 @@ impl<'a> Archive<'a> {
         Ok(archive)
     }
 
-    /// Tells how many decoded bytes are needed at once at most, if no block is to be decoded twice.
+    /// Tells how many decoded bytes are to be kept at once at most, if that is worth a scratch file: as
+    /// files lie in the image few blocks are needed again.
     pub fn bytes_at_once(&self) -> u64 {
-        self.schedule.bytes_at_once()
+        match self.sequence.is_of_image() {
+            true => 0,
+            false => self.schedule.bytes_at_once(),
+        }
     }
 
     /// Writes all of it.
@@ -159,4 +159,30 @@ impl<'a> Archive<'a> {
         }
         Ok(())
     }
+}
+
+/// Chooses the order, and finds out which blocks are needed when.
+fn order(
+    image: &dyn Image,
+    plan: &Plan,
+    options: &ArchiveOptions,
+    with_root: bool,
+) -> Result<(Sequence, Schedule)> {
+    /// No option has a say in it: the bytes must not depend on the size of the cache.
+    const FITTING: u64 = 256 << 20;
+    let format = options.format;
+    if format == ArchiveFormat::Mtree {
+        let sequence = Sequence::of_walk(plan, format, with_root)?;
+        return Ok((sequence, Schedule::default()));
+    }
+    if options.order != ArchiveOrder::Image {
+        let sequence = Sequence::of_walk(plan, format, with_root)?;
+        let schedule = Schedule::new(image, plan, &sequence)?;
+        if options.order == ArchiveOrder::Path || schedule.bytes_at_once() <= FITTING {
+            return Ok((sequence, schedule));
+        }
+    }
+    let sequence = Sequence::of_image(image, plan, format, with_root)?;
+    let schedule = Schedule::new(image, plan, &sequence)?;
+    Ok((sequence, schedule))
 }

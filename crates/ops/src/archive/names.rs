@@ -50,7 +50,7 @@ impl Archive<'_> {
     pub(super) fn know(&self, name: Name, missing: &HashSet<u32>) -> Result<Known> {
         let plan = &self.plan;
         let (item, first) = match name {
-            Name::Dir(dir) => (plan.dir(dir), None),
+            Name::Dir(dir) | Name::Early(dir) => (plan.dir(dir), None),
             Name::Leaf(leaf) => (plan.leaf(leaf), None),
             Name::Alias(alias) => {
                 let first = plan.alias(alias).first;
@@ -114,7 +114,7 @@ impl Archive<'_> {
             inode.meta.times = Times::default();
         }
         inode.nlink = match name {
-            Name::Dir(_) => inode.nlink,
+            Name::Dir(_) | Name::Early(_) => inode.nlink,
             Name::Leaf(leaf) => self.sequence.links(leaf),
             Name::Alias(alias) => self.sequence.links(self.plan.alias(alias).first),
         };

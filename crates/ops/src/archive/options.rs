@@ -13,11 +13,25 @@ pub enum ArchiveFormat {
     Mtree,
 }
 
+/// Says in which order names leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ArchiveOrder {
+    /// As a walk meets them, unless that needs more than 256 MiB of decoded blocks at once; then `Image`.
+    #[default]
+    Fitting,
+    /// As a walk meets them.
+    Path,
+    /// Files as their content lies in the image.
+    Image,
+}
+
 /// Says what of an image goes into an archive, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveOptions {
     /// The kind.
     pub format: ArchiveFormat,
+    /// The order of names; lists have that of a walk.
+    pub order: ArchiveOrder,
     /// Paths to take, with everything below them; with no globs either, everything.
     pub paths: Vec<PathBuf>,
     /// Patterns of whole paths to take, with everything below what they match.
@@ -47,6 +61,7 @@ impl ArchiveOptions {
     pub fn of(format: ArchiveFormat) -> Self {
         Self {
             format,
+            order: ArchiveOrder::default(),
             paths: Vec::new(),
             globs: Vec::new(),
             strip: 0,

@@ -1,13 +1,17 @@
-//! The order in which names leave: as a walk meets them.
+//! The order in which names leave: as a walk meets them, or files as their content lies in the image.
 //!
 //! Enters a plan, which has directories, other inodes and further names apart; leaves one sequence of
-//! all. **Invariant:** a directory comes before what it holds, a further name behind the first; what is
-//! below a directory follows it without a break, since GNU tar sets a directory's times when it comes to
-//! a name outside of it. For this the root, which it cannot tell from such a name, is the last of a tar.
+//! all. **Invariants:** a further name comes behind the first. As a walk goes, a directory comes before what
+//! it holds, which follows without a break, since GNU tar sets a directory's times when it comes to
+//! a name outside of it. For this the root, which it cannot tell from such a name, is the last of a tar. In
+//! the image's order what is no file follows the files, and directories what they hold: bsdtar sets at
+//! once the times of those that are there. One with symlinks is told before these, too, since GNU tar
+//! makes some symlinks in the end and remembers the times of directories that came before them. In a
+//! cpio archive, whose readers need directories before their contents, these are first.
 
 use std::collections::HashMap;
 
-use model::{Error, FileType, Result};
+use model::{Error, FileType, Image, Result};
 
 use super::ArchiveFormat;
 use crate::plan::{Plan, Spot};
@@ -17,6 +21,8 @@ use crate::plan::{Plan, Spot};
 pub(super) enum Name {
     /// A directory, by its index in the plan.
     Dir(u32),
+    /// A directory that is to come once more.
+    Early(u32),
     /// Any other inode under its first name.
     Leaf(u32),
     /// A further name.
@@ -27,6 +33,7 @@ pub(super) enum Name {
 #[derive(Debug)]
 pub(super) struct Sequence {
     pub(super) names: Vec<Name>,
+    is_of_image: bool,
     /// How many names the inodes have that have several, by index of the leaf.
     several: HashMap<u32, u32>,
     /// The alias that has the content, where the last name has it.
@@ -34,13 +41,11 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    pub(super) fn new(plan: &Plan, format: ArchiveFormat, with_root: bool) -> Result<Self> {
-        let many = |_| Error::limit("more than 2^32 entries are selected");
-        let count = |len: usize| u32::try_from(len).map_err(many);
-        let dirs = (1..count(plan.dirs.len())?).map(Name::Dir);
-        let leaves = (0..count(plan.leaves.len())?).map(Name::Leaf);
+    /// Puts names into the order in which a walk met them.
+    pub(super) fn of_walk(plan: &Plan, format: ArchiveFormat, with_root: bool) -> Result<Self> {
         let aliases = (0..count(plan.aliases.len())?).map(Name::Alias);
-        let mut names: Vec<_> = dirs.chain(leaves).chain(aliases).collect();
+        let leaves = (0..count(plan.leaves.len())?).map(Name::Leaf);
+        let mut names: Vec<_> = dirs(plan)?.chain(leaves).chain(aliases).collect();
         // names were kept as the walk met them
         names.sort_by_key(|name| spot(plan, *name).met());
         if with_root && format == ArchiveFormat::Tar {
@@ -48,6 +53,42 @@ impl Sequence {
         } else if with_root {
             names.insert(0, Name::Dir(0));
         }
+        Ok(Self::with(names, plan, format, false))
+    }
+
+    /// Puts files into the order of the blocks that they begin with; all else is as a walk met it.
+    pub(super) fn of_image(
+        image: &dyn Image,
+        plan: &Plan,
+        format: ArchiveFormat,
+        with_root: bool,
+    ) -> Result<Self> {
+        let mut walk = Self::of_walk(plan, format, with_root)?.names;
+        let mut further: HashMap<u32, Vec<Name>> = HashMap::new();
+        for (index, alias) in (0..).zip(&plan.aliases) {
+            let names = further.entry(alias.first).or_default();
+            names.push(Name::Alias(index));
+        }
+        let mut names = Vec::new();
+        if format == ArchiveFormat::Cpio {
+            let is_dir = |name: &mut Name| matches!(name, Name::Dir(_));
+            names.extend(walk.extract_if(.., is_dir));
+        }
+        for job in plan.jobs(image)? {
+            if job.range.start == 0 {
+                names.push(Name::Leaf(job.leaf));
+                names.extend(further.remove(&job.leaf).unwrap_or_default());
+            }
+        }
+        walk.retain(|name| leaf(plan, *name).is_none_or(|leaf| !is_file(plan, leaf)));
+        match format {
+            ArchiveFormat::Tar => contents_first(plan, &walk, &mut names),
+            _ => names.append(&mut walk),
+        }
+        Ok(Self::with(names, plan, format, true))
+    }
+
+    fn with(names: Vec<Name>, plan: &Plan, format: ArchiveFormat, is_of_image: bool) -> Self {
         let (mut several, mut last) = (HashMap::new(), HashMap::new());
         for (index, alias) in (0..).zip(&plan.aliases) {
             *several.entry(alias.first).or_insert(1) += 1;
@@ -55,11 +96,17 @@ impl Sequence {
                 last.insert(alias.first, index);
             }
         }
-        Ok(Self {
+        Self {
             names,
+            is_of_image,
             several,
             last,
-        })
+        }
+    }
+
+    /// Tells whether files come as their content lies in the image.
+    pub(super) const fn is_of_image(&self) -> bool {
+        self.is_of_image
     }
 
     /// Tells how many names of a leaf are in the archive.
@@ -69,25 +116,71 @@ impl Sequence {
 
     /// Tells the leaf whose content a name has; `None` if another name has it, or there is none.
     pub(super) fn content_of(&self, plan: &Plan, name: Name) -> Option<u32> {
-        let leaf = match name {
-            Name::Dir(_) => return None,
-            Name::Leaf(leaf) if self.last.contains_key(&leaf) => return None,
-            Name::Leaf(leaf) => leaf,
-            Name::Alias(alias) => {
-                let leaf = plan.alias(alias).first;
-                let has_it = self.last.get(&leaf) == Some(&alias);
-                has_it.then_some(leaf)?
-            }
+        let leaf = leaf(plan, name)?;
+        let has_it = match (self.last.get(&leaf), name) {
+            (Some(last), Name::Alias(alias)) => *last == alias,
+            (last, name) => last.is_none() && matches!(name, Name::Leaf(_)),
         };
-        (plan.leaf(leaf).kind == FileType::File).then_some(leaf)
+        (has_it && is_file(plan, leaf)).then_some(leaf)
+    }
+}
+
+/// Tells the leaf that a name leads to; `None` for a directory.
+fn leaf(plan: &Plan, name: Name) -> Option<u32> {
+    match name {
+        Name::Dir(_) | Name::Early(_) => None,
+        Name::Leaf(leaf) => Some(leaf),
+        Name::Alias(alias) => Some(plan.alias(alias).first),
+    }
+}
+
+fn is_file(plan: &Plan, leaf: u32) -> bool {
+    plan.leaf(leaf).kind == FileType::File
+}
+
+/// Puts each directory behind what it holds, and, if it holds symlinks, before them, too.
+fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
+    // directories that are not over, and whether they have been told early
+    let mut open: Vec<(u32, bool)> = Vec::new();
+    for &name in walk {
+        let parent = spot(plan, name).dir;
+        while let Some((dir, _)) = open.pop_if(|(dir, _)| *dir != parent) {
+            names.push(Name::Dir(dir));
+        }
+        match name {
+            // the root, at the end
+            Name::Dir(0) | Name::Early(_) => names.push(name),
+            Name::Dir(dir) => open.push((dir, false)),
+            Name::Leaf(leaf) | Name::Alias(leaf) => {
+                let is_symlink =
+                    matches!(name, Name::Leaf(_)) && plan.leaf(leaf).kind == FileType::Symlink;
+                if let Some((dir, told @ false)) = open.last_mut().filter(|_| is_symlink) {
+                    names.push(Name::Early(*dir));
+                    *told = true;
+                }
+                names.push(name);
+            }
+        }
+    }
+    while let Some((dir, _)) = open.pop() {
+        names.push(Name::Dir(dir));
     }
 }
 
 /// Tells where a name stands.
 pub(super) fn spot(plan: &Plan, name: Name) -> Spot {
     match name {
-        Name::Dir(dir) => plan.dir(dir).spot,
+        Name::Dir(dir) | Name::Early(dir) => plan.dir(dir).spot,
         Name::Leaf(leaf) => plan.leaf(leaf).spot,
         Name::Alias(alias) => plan.alias(alias).spot,
     }
+}
+
+/// Lists the directories but the root, parents first.
+fn dirs(plan: &Plan) -> Result<impl Iterator<Item = Name>> {
+    Ok((1..count(plan.dirs.len())?).map(Name::Dir))
+}
+
+fn count(len: usize) -> Result<u32> {
+    u32::try_from(len).map_err(|_| Error::limit("more than 2^32 entries are selected"))
 }

@@ -53,7 +53,7 @@ impl Writer<'_, '_> {
         let spot = spot(&archive.plan, name);
         let known = archive.know(name, &self.missing);
         let known = archive.settle(known.map_err(|error| archive.locate(error, spot)))?;
-        if !matches!(name, Name::Alias(_)) {
+        if matches!(name, Name::Leaf(_)) {
             archive.advance(1, 0);
         }
         let Some(known) = known else {
@@ -62,7 +62,9 @@ impl Writer<'_, '_> {
         };
         let (mut head, mut losses) = (Vec::new(), Vec::new());
         let follows = self.header(&mut head, name, &known, &mut losses)?;
-        archive.lose(&losses, spot)?;
+        if !matches!(name, Name::Early(_)) {
+            archive.lose(&losses, spot)?;
+        }
         if head.is_empty() {
             return Ok(());
         }
@@ -99,7 +101,7 @@ impl Writer<'_, '_> {
     fn number(&self, name: Name) -> Result<u32> {
         let plan = &self.archive.plan;
         let index = match name {
-            Name::Dir(dir) => dir as usize,
+            Name::Dir(dir) | Name::Early(dir) => dir as usize,
             Name::Leaf(leaf) => plan.dirs.len() + leaf as usize,
             Name::Alias(alias) => plan.dirs.len() + plan.alias(alias).first as usize,
         };
@@ -179,6 +181,8 @@ impl Writer<'_, '_> {
 /// Counts a name that is in the archive.
 pub(super) fn count(archive: &Archive<'_>, name: Name, known: &Known) {
     archive.counts.add(|report| match (name, known.inode.kind) {
+        // counted where it stands in the end
+        (Name::Early(_), _) => {}
         (Name::Alias(_), _) => report.links += 1,
         (_, FileType::Directory) => report.directories += 1,
         (_, FileType::File) => {
