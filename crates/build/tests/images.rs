@@ -11,7 +11,7 @@ use model::{
     Content, Cursor, ExtentSource, Image as _, Ino, Kind, Meta, NodeId, Quiet, Rdev, Source, Tree,
 };
 use sinterfs_build::source::image::{Damage, content_map};
-use sinterfs_build::source::merge::Part;
+use sinterfs_build::source::merge::{How, Marks, Part};
 use sinterfs_build::source::{ImageSource, Merge};
 use sinterfs_build::{Options, Order, build};
 use support::{Image, Memory, MemoryWriter, noise};
@@ -269,6 +269,14 @@ fn part(image: &Arc<MemImage>, at: &str, name: &str) -> Part {
         source: Box::new(source(image)),
         at: at.as_bytes().to_vec(),
         name: name.to_owned(),
+        marks: Marks::default(),
+    }
+}
+
+fn how(strict: bool) -> How {
+    How {
+        strict,
+        ..How::default()
     }
 }
 
@@ -292,7 +300,7 @@ fn an_overlay_shows_what_lies_on_top() {
     let (lower, upper) = (lower(), upper());
     let merge = |strict| {
         let parts = vec![part(&lower, "", "lower"), part(&upper, "", "upper")];
-        Merge::new(parts, strict).unwrap()
+        Merge::new(parts, how(strict)).unwrap()
     };
     let overlay = merge(false);
     let packed = pack(&overlay, 2);
@@ -333,7 +341,7 @@ fn an_overlay_shows_what_lies_on_top() {
     assert!(error.to_string().contains("4 names"), "{error}");
     // the other way round a directory hides a file
     let parts = vec![part(&upper, "", "upper"), part(&lower, "", "lower")];
-    let other = Merge::new(parts, false).unwrap();
+    let other = Merge::new(parts, how(false)).unwrap();
     let packed = pack(&other, 1);
     assert!(shown(&packed).contains(&"thing/inside=inside".to_owned()));
     assert_eq!(other.conflicts().count, 4);
@@ -348,7 +356,7 @@ fn sources_go_where_they_are_put() {
         part(&upper, "one/lib/more", "upper again"),
         part(&lower, "new/place", "lower again"),
     ];
-    let merge = Merge::new(parts, true).unwrap();
+    let merge = Merge::new(parts, how(true)).unwrap();
     let packed = pack(&merge, 2);
     check_names(&packed);
     let tree = packed.tree.as_ref().unwrap();
@@ -390,7 +398,7 @@ fn a_way_to_a_source_meets_what_is_there() {
         part(&upper, "thing/in", "upper"),
         part(&upper, "only-below/in", "upper"),
     ];
-    let merge = Merge::new(parts, false).unwrap();
+    let merge = Merge::new(parts, how(false)).unwrap();
     let packed = pack(&merge, 1);
     let tree = packed.tree.as_ref().unwrap();
     let found = names(tree);
@@ -403,9 +411,9 @@ fn a_way_to_a_source_meets_what_is_there() {
 #[test]
 fn places_must_be_plain_paths() {
     for at in ["/", "a//b", "a/", "/a", "..", "a/./b", "a\0"] {
-        let merge = Merge::new(vec![part(&lower(), at, "lower")], false);
+        let merge = Merge::new(vec![part(&lower(), at, "lower")], how(false));
         assert_eq!(merge.unwrap_err().kind(), Kind::Invalid, "{at}");
     }
-    let nothing = Merge::new(Vec::new(), true).unwrap();
+    let nothing = Merge::new(Vec::new(), how(true)).unwrap();
     assert_eq!(nothing.scan(&Quiet).unwrap().nodes().len(), 1);
 }

@@ -9,7 +9,7 @@ use model::{NodeId, Quiet, Source, Tree, XattrSet, Xattrs};
 use rustix::fs::{XattrFlags, lsetxattr};
 use sinterfs_build::source::directory::Options;
 use sinterfs_build::source::image::Damage;
-use sinterfs_build::source::merge::Part;
+use sinterfs_build::source::merge::{How, Marks, Part};
 use sinterfs_build::source::{Directory, ImageSource, Merge};
 use testkit::{Builder, meta};
 
@@ -210,8 +210,14 @@ fn images_and_layers_keep_theirs() {
         source: Box::new(source(image)),
         at: at.into(),
         name: "part".to_owned(),
+        marks: Marks::default(),
     };
-    let merge = |parts| Merge::new(parts, false).unwrap().scan(&Quiet).unwrap();
+    let merge = |parts| {
+        Merge::new(parts, How::default())
+            .unwrap()
+            .scan(&Quiet)
+            .unwrap()
+    };
     let tree = merge(vec![part(&lower, ""), part(&upper, "")]);
     let expected = [
         name("a", &[("user.same", "same")]),

@@ -453,3 +453,37 @@ fn archives_that_are_cut_or_damaged_leave_no_image() {
     assert!(code(b"").is_some_and(|code| code > 1));
     assert!(code(b"no archive and no image").is_some_and(|code| code > 1));
 }
+
+#[test]
+fn every_dialect_of_cpio() {
+    if !(can_make_trees() && has("cpio") && has("bsdcpio")) {
+        return;
+    }
+    let (work, made) = (scratch(), now());
+    make_tree(&work.path().join("tree"));
+    // these have neither attributes nor parts of seconds, and odc no larger numbers
+    let plain = "cd tree; rm holes only-a-hole disk; chown -R 7:8 .; find . -print0 | xargs -0 touch -h -d @1000000000; \
+                 setfacl -Rb .; setfattr -x trusted.sinter a/file; setfattr -x trusted.a=b%c a/empty; chmod 4755 a/file";
+    shell(work.path(), plain);
+    for script in [
+        "cpio -o -H newc",
+        "cpio -o -H crc",
+        "cpio -o -H odc",
+        "bsdcpio -o -H newc",
+        "bsdcpio -o -H odc",
+    ] {
+        let script = format!("cd tree; find . -print0 | {script} -0 >../x.cpio 2>../said");
+        shell(work.path(), &script);
+        shell(
+            work.path(),
+            "rm -rf theirs; mkdir theirs; cd theirs; bsdcpio -idm --quiet <../x.cpio",
+        );
+        let theirs = listing(&work.path().join("theirs"), made);
+        assert!(theirs.len() > 12, "{script}");
+        let differences = differences(
+            &theirs,
+            &ours(work.path(), &work.path().join("x.cpio"), made),
+        );
+        assert!(differences.is_empty(), "{script}:\n{differences}");
+    }
+}

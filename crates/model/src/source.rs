@@ -34,6 +34,12 @@ pub trait Source: Send + Sync {
     /// Opens the content of a regular file of the tree that `scan` returned.
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>>;
 
+    /// Tells whether a directory is the source's own, and was not made up for what is below it.
+    fn tells(&self, directory: NodeId) -> bool {
+        let _ = directory;
+        true
+    }
+
     /// Tells where a file stands among all in the order in which they are read at the least cost
     /// when each is read once; files of one rank are best read by path.
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
@@ -49,6 +55,10 @@ impl<S: Source + ?Sized> Source for std::sync::Arc<S> {
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         (**self).open(tree, file)
+    }
+
+    fn tells(&self, directory: NodeId) -> bool {
+        (**self).tells(directory)
     }
 
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {

@@ -215,7 +215,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
     }
     let excludes =
         request.one_file_system || !(request.exclude.is_empty() && request.exclude_from.is_empty());
-    if excludes && request.input.has_images()? {
+    if excludes && matches!(request.input, Input::Image { .. }) {
         return Err(Error::invalid("nothing can be left out of an image"));
     }
     let input = OpenInput::open(&input::Request {
@@ -227,9 +227,11 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
     })?;
     let before = Before {
         command: match request.input {
-            Input::Merge { .. } => "merge",
+            Input::Merge { layers: None, .. } => "merge",
             Input::Image { .. } => "convert",
-            Input::Directory(_) | Input::Archive(_) | Input::Dump(_) => "build",
+            Input::Directory(_) | Input::Archive(_) | Input::Dump(_) | Input::Merge { .. } => {
+                "build"
+            }
         },
         former: match request.history {
             true => input.former_runs()?,

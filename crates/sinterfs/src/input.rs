@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use ::build::source::archive;
+use ::build::source::merge::Marks;
 use model::{Error, Result};
 
 use crate::open::OpenOptions;
@@ -42,9 +43,42 @@ pub enum Input {
     Merge {
         /// Where each comes from and where it goes.
         parts: Vec<MergePart>,
+        /// For layers, that hide what is below them without telling: what marks names that are gone;
+        /// `None` for trees that only happen to meet.
+        layers: Option<Whiteouts>,
         /// Bytes that decoded blocks of all images may take.
         cache_bytes: u64,
     },
+}
+
+/// What marks names of lower layers that are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Whiteouts {
+    /// In archives both kinds, in directories and images those of overlayfs.
+    #[default]
+    Auto,
+    /// Names that begin with `.wh.`.
+    Oci,
+    /// Character devices 0/0, and attributes of opaque directories.
+    Overlayfs,
+    /// Both kinds everywhere.
+    All,
+    /// Nothing: names and devices stay as they are.
+    None,
+}
+
+impl Whiteouts {
+    /// Tells the marks of a source.
+    fn marks(self, what: What) -> Marks {
+        let (names, overlay) = match self {
+            Self::Auto => (what == What::Archive, true),
+            Self::Oci => (true, false),
+            Self::Overlayfs => (false, true),
+            Self::All => (true, true),
+            Self::None => (false, false),
+        };
+        Marks { names, overlay }
+    }
 }
 
 /// One of several trees.
@@ -73,19 +107,16 @@ impl Input {
         })
     }
 
-    /// Tells whether images are read.
-    pub(crate) fn has_images(&self) -> Result<bool> {
-        match self {
-            Self::Directory(_) | Self::Archive(_) | Self::Dump(_) => Ok(false),
-            Self::Image { .. } => Ok(true),
-            Self::Merge { parts, .. } => {
-                for part in parts {
-                    if What::of(&part.path, &OpenOptions::default())? == What::Image {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
+    /// Stacks what several paths name, the lowest first.
+    pub fn layers(paths: Vec<PathBuf>, whiteouts: Whiteouts) -> Self {
+        let part = |path| MergePart {
+            path,
+            at: Vec::new(),
+        };
+        Self::Merge {
+            parts: paths.into_iter().map(part).collect(),
+            layers: Some(whiteouts),
+            cache_bytes: OpenOptions::default().cache_bytes,
         }
     }
 }

@@ -11,11 +11,11 @@ mod names;
 mod unpack;
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ::archive::tar::read::{Reader, is_tar};
-use ::archive::{Member, Notes};
+use ::archive::{Member, Notes, cpio, tar};
 use block::stream::Compression;
 use model::{Error, FileContent, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree};
 
@@ -34,7 +34,7 @@ pub const START: usize = 512;
 
 /// Tells whether a file that begins with these bytes (`START` of them) is an archive, or compressed.
 pub fn is_archive(start: &[u8]) -> bool {
-    Compression::of(start).is_some() || is_tar(start)
+    Compression::of(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
 }
 
 /// Says how an archive becomes a tree.
@@ -61,6 +61,8 @@ struct Scanned {
     places: Vec<Place>,
     /// For each node the index of its place among those of all files, which are in the archive's order.
     of_nodes: Vec<u32>,
+    /// Directories that no member tells of, in order.
+    made_up: Vec<NodeId>,
     notes: Notes,
 }
 
@@ -119,7 +121,7 @@ impl Archive {
             let error = Error::invalid("an empty file is no archive");
             return Err(self.located(error));
         }
-        let mut members = Reader::new(bytes);
+        let mut members = Members::of(file, bytes).map_err(|error| self.located(error))?;
         let mut names = Names::default();
         let mut tally = Tally::default();
         loop {
@@ -177,6 +179,7 @@ impl Source for Archive {
             file,
             places: grown.places,
             of_nodes: grown.of_nodes,
+            made_up: grown.made_up,
             notes,
         });
         Ok(grown.tree)
@@ -194,9 +197,51 @@ impl Source for Archive {
         Ok(Box::new(Stored::new(file, place, self.path.join(path))))
     }
 
+    fn tells(&self, directory: NodeId) -> bool {
+        let scanned = self.scanned.get();
+        scanned.is_none_or(|scanned| scanned.made_up.binary_search(&directory).is_err())
+    }
+
     fn rank(&self, _: &Tree, file: NodeId) -> u64 {
         let scanned = self.scanned.get();
         let place = scanned.and_then(|scanned| scanned.of_nodes.get(file.index()));
         place.map_or(0, |&place| u64::from(place))
+    }
+}
+
+/// Members of an archive of either kind.
+enum Members {
+    Tar(Box<tar::read::Reader<FileBytes>>),
+    Cpio(cpio::read::Reader<FileBytes>),
+}
+
+impl Members {
+    /// Looks what it is; `bytes` are the file's.
+    fn of(file: &File, bytes: FileBytes) -> Result<Self> {
+        let mut start = [0; START];
+        let found = file.read_at(&mut start, 0);
+        found.map_err(|error| Error::io("cannot read the archive", error))?;
+        if cpio::read::is_cpio(&start) {
+            return Ok(Self::Cpio(cpio::read::Reader::new(bytes)));
+        }
+        // an empty tar is zeros
+        if tar::read::is_tar(&start) || start == [0; START] {
+            return Ok(Self::Tar(Box::new(tar::read::Reader::new(bytes))));
+        }
+        Err(Error::unsupported("neither tar nor cpio"))
+    }
+
+    fn next_member(&mut self) -> Result<Option<Member>> {
+        match self {
+            Self::Tar(reader) => reader.next_member(),
+            Self::Cpio(reader) => reader.next_member(),
+        }
+    }
+
+    fn notes(&self) -> &Notes {
+        match self {
+            Self::Tar(reader) => reader.notes(),
+            Self::Cpio(reader) => reader.notes(),
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! stay hard links; what an upper layer hides is not in the tree and is counted.
 
 mod layers;
+mod whiteouts;
 
 use std::sync::OnceLock;
 
@@ -13,7 +14,10 @@ use model::{
     Content, Error, FileContent, Meta, NodeId, Observer, Result, Source, Time, Times, Tree,
 };
 
+use super::Exclude;
 use layers::Union;
+
+pub use whiteouts::Marks;
 
 /// How many names that were hidden are kept for messages.
 const KEPT: usize = 100;
@@ -26,6 +30,8 @@ pub struct Part {
     pub at: Vec<u8>,
     /// What messages call it.
     pub name: String,
+    /// What hides names of the parts before it.
+    pub marks: Marks,
 }
 
 impl std::fmt::Debug for Part {
@@ -60,8 +66,19 @@ pub struct Conflicts {
 #[derive(Debug)]
 pub struct Merge {
     parts: Vec<Part>,
-    strict: bool,
+    how: How,
     scanned: OnceLock<Scanned>,
+}
+
+/// How trees meet.
+#[derive(Debug, Clone, Default)]
+pub struct How {
+    /// Whether hiding anything is an error.
+    pub strict: bool,
+    /// Whether the parts are layers, which are there to hide something.
+    pub layers: bool,
+    /// What of the common tree is left out.
+    pub exclude: Exclude,
 }
 
 #[derive(Debug)]
@@ -80,11 +97,11 @@ struct Origin {
 }
 
 impl Merge {
-    /// Puts sources together, lower layers first. A `strict` merge fails instead of hiding anything.
+    /// Puts sources together, lower layers first.
     ///
     /// # Errors
     /// `Invalid` for a place that is no path of plain names.
-    pub fn new(parts: Vec<Part>, strict: bool) -> Result<Self> {
+    pub fn new(parts: Vec<Part>, how: How) -> Result<Self> {
         for part in &parts {
             let plain = |name: &[u8]| {
                 !matches!(name, b"" | b"." | b"..") && name.len() <= 255 && !name.contains(&0)
@@ -99,7 +116,7 @@ impl Merge {
         }
         Ok(Self {
             parts,
-            strict,
+            how,
             scanned: OnceLock::new(),
         })
     }
@@ -125,9 +142,9 @@ impl Source for Merge {
             .iter()
             .map(|part| part.source.scan(observer))
             .collect::<Result<Vec<Tree>>>()?;
-        let mut union = Union::new(&self.parts, &trees, made_up(&trees))?;
+        let mut union = Union::new(&self.parts, &trees, &self.how, made_up(&trees))?;
         union.run()?;
-        if let (true, Some(first)) = (self.strict, union.conflicts.first.first()) {
+        if let (true, Some(first)) = (self.how.strict, union.conflicts.first.first()) {
             return Err(Error::invalid(format!(
                 "{} names are in several of the sources, the first in {} and {} (--strict)",
                 union.conflicts.count, first.hidden, first.kept

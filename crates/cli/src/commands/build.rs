@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sinterfs::{Error, Input, OpenOptions, Result};
+use sinterfs::{Error, Input, OpenOptions, Result, Whiteouts};
 
 use super::making::Making;
 
@@ -20,6 +20,8 @@ Examples:
   sinter build x.tar.zst -o x.dwarfs                    an archive, compressed or not
   ssh host 'tar -c --xattrs DIR' | sinter build - -o x.dwarfs
                                                         one from a pipe
+  sinter build base.dwarfs 1.tar.gz 2.tar.gz -o all.dwarfs
+                                                        layers, with what hides names below
   sinter build DIR -o dir.squashfs                      a SquashFS image, by its extension
   sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m      the smallest result of each block, with
                                                         and without a filter for x86
@@ -64,10 +66,17 @@ there. docs/formats/composefs.md tells more.
 The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
 creation, and no file gets a later time.")]
 pub struct Args {
-    /// What to pack: a directory, an archive (tar; compressed with gzip, zstd, xz or bzip2 or not; `-` is
-    /// standard input) or an image.
+    /// What to pack: a directory, an archive (tar or cpio; compressed with gzip, zstd, xz or bzip2 or not; `-` is
+    /// standard input) or an image. Several are layers, later ones on top of earlier ones.
     #[arg(value_name = "SOURCE", required_unless_present = "from_dump")]
-    source: Option<PathBuf>,
+    sources: Vec<PathBuf>,
+
+    /// What marks, in a layer, that a name of the layers below is gone: oci (names that begin with .wh.),
+    /// overlayfs (character devices 0/0, and attributes of opaque directories), all of these, or none;
+    /// auto: in archives all, in directories and images those of overlayfs. A single source keeps such
+    /// names and devices unless this asks for something.
+    #[arg(long, value_enum, value_name = "KIND")]
+    whiteouts: Option<WhiteoutsArg>,
 
     /// Make a composefs image of a dump, in the words of composefs-dump(5), and not of a directory;
     /// `-` is standard input.
@@ -75,7 +84,7 @@ pub struct Args {
         long,
         visible_alias = "from-file",
         value_name = "FILE",
-        conflicts_with = "source"
+        conflicts_with_all = ["sources", "whiteouts"]
     )]
     from_dump: Option<PathBuf>,
 
@@ -95,12 +104,37 @@ pub struct Args {
     making: Making,
 }
 
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum WhiteoutsArg {
+    Auto,
+    Oci,
+    Overlayfs,
+    All,
+    None,
+}
+
+impl From<WhiteoutsArg> for Whiteouts {
+    fn from(kind: WhiteoutsArg) -> Self {
+        match kind {
+            WhiteoutsArg::Auto => Self::Auto,
+            WhiteoutsArg::Oci => Self::Oci,
+            WhiteoutsArg::Overlayfs => Self::Overlayfs,
+            WhiteoutsArg::All => Self::All,
+            WhiteoutsArg::None => Self::None,
+        }
+    }
+}
+
 /// Builds the image.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let input = match (args.from_dump, args.source) {
-        (Some(dump), _) => Input::Dump(dump),
-        (None, Some(source)) => Input::of(&source, &OpenOptions::default())?,
-        (None, None) => return Err(Error::invalid("there is nothing to pack")),
+    let input = match (args.from_dump, &*args.sources, args.whiteouts) {
+        (Some(dump), ..) => Input::Dump(dump),
+        (None, [], _) => return Err(Error::invalid("there is nothing to pack")),
+        (None, [source], None) => Input::of(source, &OpenOptions::default())?,
+        (None, _, whiteouts) => Input::layers(
+            args.sources,
+            whiteouts.map(Whiteouts::from).unwrap_or_default(),
+        ),
     };
     args.making.run(input, |request| {
         request.exclude = args.exclude;

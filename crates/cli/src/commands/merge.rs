@@ -55,6 +55,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode> {
     let input = Input::Merge {
         parts: parts(args.sources, &args.at, args.overlay)?,
+        layers: None,
         cache_bytes: args.cache_size,
     };
     args.making.run(input, |_| ())

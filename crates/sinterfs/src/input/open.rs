@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::build::Scratch;
-use ::build::source::merge::{Conflicts, Part};
+use ::build::source::merge::{Conflicts, How, Part};
 use ::build::source::{Archive, Directory, ImageSource, Merge, archive, directory};
 use block::cache::BlockCache;
 use model::{Error, Kind, Loss, Observer, Result, Source};
 
 use super::images::{Images, Watching, open_cached, shared_cache};
-use super::{Input, MergePart, What};
+use super::{Input, MergePart, What, Whiteouts};
 use crate::open::{OpenOptions, Opened};
 use crate::registry::FormerRuns;
 
@@ -77,8 +77,10 @@ impl OpenInput {
             }
             Input::Dump(_) => Err(Error::invalid("only composefs images are made of dumps")),
             Input::Merge {
-                parts, cache_bytes, ..
-            } => Self::merge(parts, *cache_bytes, request),
+                parts,
+                layers,
+                cache_bytes,
+            } => Self::merge(parts, *layers, *cache_bytes, request),
         }
     }
 
@@ -108,12 +110,18 @@ impl OpenInput {
         })
     }
 
-    fn merge(parts: &[MergePart], cache_bytes: u64, request: &Request<'_>) -> Result<Self> {
+    fn merge(
+        parts: &[MergePart],
+        layers: Option<Whiteouts>,
+        cache_bytes: u64,
+        request: &Request<'_>,
+    ) -> Result<Self> {
         let mut images = Images::new(shared_cache(cache_bytes));
         let (mut sources, mut archives) = (Vec::new(), Vec::new());
         let options = OpenOptions::default();
         for part in parts {
-            let source: Box<dyn Source> = match What::of(&part.path, &options)? {
+            let what = What::of(&part.path, &options)?;
+            let source: Box<dyn Source> = match what {
                 What::Directory => {
                     let options = request.directory.clone();
                     Box::new(Directory::open(&part.path, options)?)
@@ -132,11 +140,17 @@ impl OpenInput {
                 source,
                 at: part.at.clone(),
                 name: part.path.display().to_string(),
+                marks: layers.unwrap_or(Whiteouts::None).marks(what),
             });
         }
         images.make_room(request.threads);
+        let how = How {
+            strict: request.strict,
+            layers: layers.is_some(),
+            exclude: request.directory.exclude.clone(),
+        };
         Ok(Self {
-            tree: Tree::Merge(Merge::new(sources, request.strict)?),
+            tree: Tree::Merge(Merge::new(sources, how)?),
             images,
             archives,
         })

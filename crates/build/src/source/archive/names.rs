@@ -26,6 +26,8 @@ pub(super) struct Grown {
     pub(super) places: Vec<Place>,
     /// For each node the index of its place; more than there are for what is no file.
     pub(super) of_nodes: Vec<u32>,
+    /// Directories that no member tells of, in order.
+    pub(super) made_up: Vec<NodeId>,
 }
 
 /// Why a member can't be in a tree, in words.
@@ -45,6 +47,8 @@ struct File {
     meta: Meta,
     held: Held,
     xattrs: XattrSet,
+    /// Whether no member tells of it.
+    made_up: bool,
 }
 
 /// What a file holds.
@@ -80,6 +84,7 @@ impl Names {
         if let Kind::HardLink(target) = &member.kind {
             match self.target(target) {
                 Ok(target) => {
+                    self.fill(target, &mut member)?;
                     self.set(parent, name, target);
                     return Ok(Ok(()));
                 }
@@ -99,7 +104,7 @@ impl Names {
         }
         let xattrs = self.keep(member.xattrs)?;
         if let Some(root) = self.files.first_mut() {
-            (root.meta, root.xattrs) = (member.meta, xattrs);
+            (root.meta, root.xattrs, root.made_up) = (member.meta, xattrs, false);
         }
         Ok(Ok(()))
     }
@@ -137,9 +142,37 @@ impl Names {
         }
     }
 
+    /// Gives a file without content that of a further name: of several names cpio has it with the last.
+    fn fill(&mut self, file: u32, member: &mut Member) -> Result<()> {
+        if member.size == 0 {
+            return Ok(());
+        }
+        let place = self.place(member)?;
+        if let Some(File {
+            held: held @ Held::File(0, _),
+            ..
+        }) = self.files.get_mut(file as usize)
+        {
+            *held = Held::File(member.size, place);
+        }
+        Ok(())
+    }
+
+    /// Notes where the content of a member is.
+    fn place(&mut self, member: &mut Member) -> Result<u32> {
+        let place = u32::try_from(self.places.len());
+        let place = place.map_err(|_| Error::limit("more than 4294967295 files"))?;
+        self.places.push(Place {
+            start: member.content,
+            size: member.size,
+            map: member.map.take().map(Arc::from),
+        });
+        Ok(place)
+    }
+
     /// Puts a member's file under a name; a directory that is there already changes and stays.
-    fn put(&mut self, parent: u32, name: &[u8], member: Member) -> Result<()> {
-        let xattrs = self.keep(member.xattrs)?;
+    fn put(&mut self, parent: u32, name: &[u8], mut member: Member) -> Result<()> {
+        let xattrs = self.keep(std::mem::take(&mut member.xattrs))?;
         let known = self.child(parent, name);
         let held = match member.kind {
             Kind::Directory => {
@@ -147,20 +180,12 @@ impl Names {
                 let known = known.and_then(|known| self.files.get_mut(known as usize));
                 if let Some(directory) = known {
                     (directory.meta, directory.xattrs) = (member.meta, xattrs);
+                    directory.made_up = false;
                     return Ok(());
                 }
                 Held::Directory(BTreeMap::new())
             }
-            Kind::File | Kind::HardLink(_) => {
-                let place = u32::try_from(self.places.len());
-                let place = place.map_err(|_| Error::limit("more than 4294967295 files"))?;
-                self.places.push(Place {
-                    start: member.content,
-                    size: member.size,
-                    map: member.map.map(Arc::from),
-                });
-                Held::File(member.size, place)
-            }
+            Kind::File | Kind::HardLink(_) => Held::File(member.size, self.place(&mut member)?),
             Kind::Symlink(target) => Held::Symlink(target.into()),
             Kind::CharDevice(rdev) => Held::CharDevice(rdev),
             Kind::BlockDevice(rdev) => Held::BlockDevice(rdev),
@@ -172,6 +197,7 @@ impl Names {
             meta: member.meta,
             held,
             xattrs,
+            made_up: false,
         });
         self.set(parent, name, number);
         Ok(())
@@ -218,6 +244,7 @@ impl Names {
         let mut growth = Growth {
             nodes: vec![None; self.files.len()],
             of_nodes: vec![u32::MAX],
+            of_files: vec![0],
             open: vec![(0, NodeId::ROOT, Vec::new())],
         };
         self.take_xattrs(&mut builder, 0, NodeId::ROOT)?;
@@ -239,7 +266,17 @@ impl Names {
         }
         let (tree, before) = builder.finish_numbered()?;
         let of_node = |id: &NodeId| growth.of_nodes.get(id.index()).copied();
+        let is_made_up = |id: &NodeId| {
+            let file = growth.of_files.get(id.index());
+            let file = file.and_then(|&file| self.files.get(file as usize));
+            file.is_some_and(|file| file.made_up)
+        };
+        let made_up = (0..).map(NodeId).zip(&before);
+        let made_up = made_up
+            .filter(|(_, id)| is_made_up(id))
+            .map(|(node, _)| node);
         Ok(Grown {
+            made_up: made_up.collect(),
             of_nodes: before
                 .iter()
                 .map(|id| of_node(id).unwrap_or(u32::MAX))
@@ -283,6 +320,7 @@ impl Names {
         let id = builder.add(parent, name, found.meta, content)?;
         *known = Some(id);
         growth.of_nodes.push(place);
+        growth.of_files.push(file);
         if matches!(found.held, Held::Directory(_)) {
             growth.open.push((file, id, path));
         }
@@ -308,6 +346,8 @@ struct Growth {
     nodes: Vec<Option<NodeId>>,
     /// The place of each node, by the builder's ids.
     of_nodes: Vec<u32>,
+    /// The file of each node, by the builder's ids.
+    of_files: Vec<u32>,
     /// Directories to look into, with their paths if anybody asks for them.
     open: Vec<(u32, NodeId, Vec<u8>)>,
 }
@@ -324,6 +364,7 @@ fn made_up(member: &Meta) -> File {
         },
         held: Held::Directory(BTreeMap::new()),
         xattrs: XattrSet::NONE,
+        made_up: true,
     }
 }
 

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder, Xattrs};
 
-use super::{Conflict, Conflicts, DIRECTORY, KEPT, Origin, Part};
+use super::whiteouts::{Mark, Marks};
+use super::{Conflict, Conflicts, DIRECTORY, How, KEPT, Origin, Part};
 
 /// What one part has at a place.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,7 @@ struct Open<'a> {
 pub(super) struct Union<'a> {
     parts: &'a [Part],
     trees: &'a [Tree],
+    how: &'a How,
     builder: TreeBuilder,
     made_up: Meta,
     /// Where each node comes from, by the builder's ids.
@@ -41,25 +43,39 @@ pub(super) struct Union<'a> {
 }
 
 impl<'a> Union<'a> {
-    pub(super) fn new(parts: &'a [Part], trees: &'a [Tree], made_up: Meta) -> Result<Self> {
-        let root = parts
-            .iter()
-            .zip(trees)
-            .rfind(|(part, _)| part.at.is_empty());
-        let meta = root.map_or(made_up, |(_, tree)| tree.node(NodeId::ROOT).meta);
-        let mut builder = TreeBuilder::new(meta);
-        if let Some((_, tree)) = root {
-            take_xattrs(&mut builder, NodeId::ROOT, tree, NodeId::ROOT)?;
-        }
-        Ok(Self {
+    pub(super) fn new(
+        parts: &'a [Part],
+        trees: &'a [Tree],
+        how: &'a How,
+        made_up: Meta,
+    ) -> Result<Self> {
+        let mut union = Self {
             parts,
             trees,
-            builder,
+            how,
+            builder: TreeBuilder::new(made_up),
             made_up,
             origins: vec![None],
             linked: vec![BTreeMap::new(); trees.len()],
             conflicts: Conflicts::default(),
-        })
+        };
+        let roots = roots(parts);
+        if let Some(root) = union.telling(&roots) {
+            union.builder = TreeBuilder::new(union.tree(root).node(NodeId::ROOT).meta);
+            union.take_xattrs(NodeId::ROOT, root)?;
+        }
+        Ok(union)
+    }
+
+    /// Finds the layer that says what a directory looks like: the last one that has it, and did not make it
+    /// up for what is below it. A way to a root is there for what is at its end: it changes nothing.
+    fn telling<'l>(&self, layers: &'l [Layer<'a>]) -> Option<&'l Layer<'a>> {
+        let tells = |layer: &&Layer<'_>| {
+            let source = &self.parts[layer.part as usize].source;
+            layer.way.is_empty() && source.tells(layer.node)
+        };
+        let told = layers.iter().rfind(tells);
+        told.or_else(|| layers.iter().rfind(|layer| layer.way.is_empty()))
     }
 
     /// Goes over all directories.
@@ -72,6 +88,7 @@ impl<'a> Union<'a> {
         while let Some(dir) = open.pop() {
             let mut names: BTreeMap<&'a [u8], Vec<Layer<'a>>> = BTreeMap::new();
             for layer in &dir.layers {
+                self.hide(layer, &mut names);
                 self.each_name(layer, |name, below| {
                     names.entry(name).or_default().push(below);
                 });
@@ -94,6 +111,30 @@ impl<'a> Union<'a> {
         &self.trees[layer.part as usize]
     }
 
+    fn marks(&self, layer: &Layer<'_>) -> Marks {
+        self.parts[layer.part as usize].marks
+    }
+
+    /// Takes out the names of lower layers that a layer says are gone from its directory.
+    fn hide(&self, layer: &Layer<'a>, names: &mut BTreeMap<&'a [u8], Vec<Layer<'a>>>) {
+        if !layer.way.is_empty() {
+            return;
+        }
+        let (tree, marks) = (self.tree(layer), self.marks(layer));
+        if marks.is_opaque(tree, layer.node) {
+            names.clear();
+        }
+        for link in tree.children(layer.node) {
+            match marks.of_name(tree.bytes(link.name)) {
+                Some(Mark::Opaque) => names.clear(),
+                Some(Mark::Gone(name)) => {
+                    names.remove(name);
+                }
+                Some(Mark::Nothing) | None => {}
+            }
+        }
+    }
+
     /// Shows the names that a layer has in its directory.
     fn each_name(&self, layer: &Layer<'a>, mut show: impl FnMut(&'a [u8], Layer<'a>)) {
         if !layer.way.is_empty() {
@@ -104,9 +145,12 @@ impl<'a> Union<'a> {
             return show(name, Layer { way, ..*layer });
         }
         let tree = self.tree(layer);
+        let marks = self.marks(layer);
         for link in tree.children(layer.node) {
-            let node = link.node;
-            show(tree.bytes(link.name), Layer { node, ..*layer });
+            let (name, node) = (tree.bytes(link.name), link.node);
+            if marks.of_name(name).is_none() {
+                show(name, Layer { node, ..*layer });
+            }
         }
     }
 
@@ -134,21 +178,33 @@ impl<'a> Union<'a> {
             path.push(b'/');
         }
         path.extend_from_slice(name);
-        self.note_hidden(&path, hidden, kept);
+        if !self.how.layers {
+            self.note_hidden(&path, hidden, kept);
+        }
         let Some(top) = kept.last() else {
             return Ok(None);
         };
-        if !self.is_directory(top) {
+        let is_directory = self.is_directory(top);
+        let exclude = &self.how.exclude;
+        if !exclude.is_empty() && exclude.matches(&path, is_directory) {
+            return Ok(None);
+        }
+        for layer in kept.iter().filter(|layer| layer.way.is_empty()) {
+            let (tree, marks) = (self.tree(layer), self.marks(layer));
+            marks.refuse_foreign(tree, layer.node)?;
+        }
+        if self.marks(top).is_whiteout(self.tree(top), top.node) {
+            return Ok(None);
+        }
+        if !is_directory {
             self.add_leaf(dir.id, name, top)?;
             return Ok(None);
         }
-        // a way to a root is there for what is at its end: it changes no directory that is real
-        let real = kept.iter().rfind(|layer| layer.way.is_empty());
-        let meta = real.map_or(self.made_up, |layer| self.tree(layer).node(layer.node).meta);
+        let telling = self.telling(kept);
+        let meta = telling.map_or(self.made_up, |layer| self.tree(layer).node(layer.node).meta);
         let id = self.builder.add(dir.id, name, meta, DIRECTORY)?;
-        if let Some(layer) = real {
-            let tree = self.tree(layer);
-            take_xattrs(&mut self.builder, id, tree, layer.node)?;
+        if let Some(layer) = telling {
+            self.take_xattrs(id, layer)?;
         }
         self.origins.push(None);
         let layers = kept.to_vec();
@@ -158,8 +214,8 @@ impl<'a> Union<'a> {
     fn add_leaf(&mut self, parent: NodeId, name: &[u8], layer: &Layer<'a>) -> Result<()> {
         let tree = self.tree(layer);
         let node = tree.node(layer.node);
-        let linked = &mut self.linked[layer.part as usize];
-        if let Some(&known) = linked.get(&layer.node) {
+        let part = layer.part as usize;
+        if let Some(&known) = self.linked[part].get(&layer.node) {
             return self.builder.link(parent, name, known);
         }
         let content = match node.content {
@@ -167,15 +223,30 @@ impl<'a> Union<'a> {
             other => other,
         };
         let id = self.builder.add(parent, name, node.meta, content)?;
-        take_xattrs(&mut self.builder, id, tree, layer.node)?;
+        self.take_xattrs(id, layer)?;
         self.origins.push(Some(Origin {
             part: layer.part,
             node: layer.node,
         }));
         if node.links > 1 {
-            linked.insert(layer.node, id);
+            self.linked[part].insert(layer.node, id);
         }
         Ok(())
+    }
+
+    /// Gives a node the extended attributes of a layer's own, but not those that are the layer's.
+    fn take_xattrs(&mut self, to: NodeId, layer: &Layer<'a>) -> Result<()> {
+        let (tree, marks) = (self.tree(layer), self.marks(layer));
+        let set = tree.node(layer.node).xattrs;
+        if set.is_none() {
+            return Ok(());
+        }
+        let pairs = tree.xattrs().pairs(set);
+        let pairs = pairs.filter(|(name, _)| !marks.owns(name));
+        let mut pairs: Xattrs = pairs
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        self.builder.set_xattrs(to, &mut pairs)
     }
 
     fn note_hidden(&mut self, path: &[u8], hidden: &[Layer<'_>], kept: &[Layer<'_>]) {
@@ -191,19 +262,6 @@ impl<'a> Union<'a> {
             }
         }
     }
-}
-
-/// Gives a node the extended attributes of a node of a part's tree.
-fn take_xattrs(builder: &mut TreeBuilder, to: NodeId, tree: &Tree, from: NodeId) -> Result<()> {
-    let set = tree.node(from).xattrs;
-    if set.is_none() {
-        return Ok(());
-    }
-    let pairs = tree.xattrs().pairs(set);
-    let mut pairs: Xattrs = pairs
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
-    builder.set_xattrs(to, &mut pairs)
 }
 
 /// Tells the layers of the common root.

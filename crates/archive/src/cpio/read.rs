@@ -1,0 +1,274 @@
+//! Reads a cpio archive from front to back: `newc`, the same with checksums, and `odc`.
+//!
+//! Enters a stream, leaves one `Member` after the other. Spec: cpio(5) of libarchive, "New ASCII Format" and
+//! "Portable ASCII Format"; initramfs: Linux' Documentation/driver-api/early-userspace/buffer-format.rst.
+//! **Invariant:** further names of an inode come as hard links to the first, whichever of them has the
+//! content. An archive ends at its trailer; an end before it is an error.
+
+use std::collections::HashMap;
+
+use model::{Error, FileType, Meta, Rdev, Result, Time, Times, Xattrs};
+
+use crate::member::{Kind, Member, Notes};
+use crate::stream::{Input, Stream, cut};
+
+/// What the first bytes are.
+const NEWC: &[u8; 6] = b"070701";
+const NEWC_WITH_SUMS: &[u8; 6] = b"070702";
+const ODC: &[u8; 6] = b"070707";
+
+/// The name that stands at the end.
+const TRAILER: &[u8] = b"TRAILER!!!";
+
+/// The most bytes of a name or a target.
+const LONGEST: u64 = 64 << 10;
+
+/// Tells whether bytes begin a cpio archive.
+pub fn is_cpio(start: &[u8]) -> bool {
+    [NEWC, NEWC_WITH_SUMS, ODC]
+        .iter()
+        .any(|magic| start.starts_with(*magic))
+}
+
+/// Reads members.
+#[derive(Debug)]
+pub struct Reader<S> {
+    input: Input<S>,
+    /// What is left of the last member, its padding included.
+    rest: u64,
+    /// The first name of each inode that has several.
+    linked: HashMap<(u64, u64), Vec<u8>>,
+    notes: Notes,
+    at_end: bool,
+}
+
+/// The numbers of a header, in either form.
+struct Header {
+    device: u64,
+    inode: u64,
+    mode: u32,
+    uid: u32,
+    gid: u32,
+    links: u64,
+    modified: i64,
+    rdev: Rdev,
+    size: u64,
+    name: u64,
+    /// What names and content are filled up to.
+    unit: u64,
+}
+
+impl<S: Stream> Reader<S> {
+    /// Starts at the beginning of a stream.
+    pub fn new(stream: S) -> Self {
+        Self {
+            input: Input::new(stream),
+            rest: 0,
+            linked: HashMap::new(),
+            notes: Notes::new(),
+            at_end: false,
+        }
+    }
+
+    /// Tells what was passed over so far, and how often.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Reads the next member; `None` at the end. Its content is skipped with the next call.
+    pub fn next_member(&mut self) -> Result<Option<Member>> {
+        if self.at_end {
+            return Ok(None);
+        }
+        let rest = std::mem::take(&mut self.rest);
+        self.input.skip(rest, "content of a member")?;
+        let at = self.input.position();
+        let header = self.header(at)?;
+        let mut path = self.text(header.name, at)?;
+        self.fill_up(header.unit)?;
+        if path.pop() != Some(0) {
+            return Err(bad(at, "a name without a NUL at its end"));
+        }
+        if path == TRAILER {
+            self.at_end = true;
+            return Ok(None);
+        }
+        self.member(&header, path, at).map(Some)
+    }
+
+    /// Goes on to a multiple of a unit.
+    fn fill_up(&mut self, unit: u64) -> Result<()> {
+        let padding = self.input.position().wrapping_neg() % unit;
+        self.input.skip(padding, "padding of a member")
+    }
+
+    fn text(&mut self, len: u64, at: u64) -> Result<Vec<u8>> {
+        let bounded = usize::try_from(len).ok().filter(|_| len <= LONGEST);
+        let Some(bounded) = bounded else {
+            let what = format!("{len} bytes of a name or a target");
+            return Err(Error::limit(what).at("cpio header", at));
+        };
+        self.input.bytes(bounded, "name or target of a member")
+    }
+
+    fn member(&mut self, header: &Header, path: Vec<u8>, at: u64) -> Result<Member> {
+        let kind = FileType::from_mode(header.mode).ok_or_else(|| bad(at, "no known type"))?;
+        let mut size = header.size;
+        let mut kind = match kind {
+            FileType::Directory => Kind::Directory,
+            FileType::File => Kind::File,
+            FileType::Symlink => {
+                size = 0;
+                let target = self.text(header.size, at)?;
+                self.fill_up(header.unit)?;
+                Kind::Symlink(target)
+            }
+            FileType::CharDevice => Kind::CharDevice(header.rdev),
+            FileType::BlockDevice => Kind::BlockDevice(header.rdev),
+            FileType::Fifo => Kind::Fifo,
+            FileType::Socket => Kind::Socket,
+        };
+        if header.links > 1 && kind != Kind::Directory {
+            let inode = (header.device, header.inode);
+            match self.linked.get(&inode) {
+                Some(first) => kind = Kind::HardLink(first.clone()),
+                None => {
+                    self.linked.insert(inode, path.clone());
+                }
+            }
+        }
+        let content = self.input.position();
+        let end = content.saturating_add(size);
+        self.rest = size.saturating_add(end.wrapping_neg() % header.unit);
+        let modified = Time {
+            secs: header.modified,
+            nanos: 0,
+        };
+        Ok(Member {
+            path,
+            meta: Meta {
+                mode: u16::try_from(header.mode & 0o7777).unwrap_or_default(),
+                uid: header.uid,
+                gid: header.gid,
+                times: Times::all(modified),
+            },
+            kind,
+            xattrs: Xattrs::new(),
+            size,
+            map: None,
+            content,
+            at,
+        })
+    }
+
+    fn header(&mut self, at: u64) -> Result<Header> {
+        let mut magic = [0; 6];
+        if self.input.fill(&mut magic)? < magic.len() {
+            return Err(cut("trailer of the archive", at));
+        }
+        if magic == *ODC {
+            return self.octal(at);
+        }
+        if magic != *NEWC && magic != *NEWC_WITH_SUMS {
+            return Err(bad(at, "a magic that is none"));
+        }
+        let bytes = self.input.bytes(104, "cpio header")?;
+        let mut fields = Fields {
+            bytes: &bytes,
+            radix: 16,
+            at,
+        };
+        let inode = fields.next(8)?.into();
+        let mode = fields.next(8)?;
+        let (uid, gid) = (fields.next(8)?, fields.next(8)?);
+        let links = fields.next(8)?.into();
+        let modified = fields.next(8)?.into();
+        let size = fields.next(8)?.into();
+        let device = u64::from(fields.next(8)?) << 32 | u64::from(fields.next(8)?);
+        let rdev = Rdev {
+            major: fields.next(8)?,
+            minor: fields.next(8)?,
+        };
+        let name = fields.next(8)?.into();
+        Ok(Header {
+            device,
+            inode,
+            mode,
+            uid,
+            gid,
+            links,
+            modified,
+            rdev,
+            size,
+            name,
+            unit: 4,
+        })
+    }
+
+    /// Reads the older header, whose numbers are octal.
+    fn octal(&mut self, at: u64) -> Result<Header> {
+        let bytes = self.input.bytes(70, "cpio header")?;
+        let mut fields = Fields {
+            bytes: &bytes,
+            radix: 8,
+            at,
+        };
+        let device = fields.next(6)?.into();
+        let inode = fields.next(6)?.into();
+        let mode = fields.next(6)?;
+        let (uid, gid) = (fields.next(6)?, fields.next(6)?);
+        let links = fields.next(6)?.into();
+        let rdev = fields.next(6)?;
+        let modified = fields.long(11)?;
+        let name = fields.next(6)?.into();
+        let size = fields.long(11)?;
+        Ok(Header {
+            device,
+            inode,
+            mode,
+            uid,
+            gid,
+            links,
+            modified: i64::try_from(modified).map_err(|_| bad(at, "a time that is none"))?,
+            rdev: Rdev {
+                major: rdev >> 8,
+                minor: rdev & 0xff,
+            },
+            size,
+            name,
+            unit: 1,
+        })
+    }
+}
+
+/// Numbers of so many digits each.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    radix: u32,
+    at: u64,
+}
+
+impl Fields<'_> {
+    fn long(&mut self, digits: usize) -> Result<u64> {
+        let (field, rest) = self.bytes.split_at_checked(digits).unwrap_or_default();
+        self.bytes = rest;
+        let number = std::str::from_utf8(field).ok();
+        // a sign would be a number to Rust
+        let number = number.filter(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        let number = number.and_then(|text| u64::from_str_radix(text, self.radix).ok());
+        number.ok_or_else(|| bad(self.at, "a number that is none"))
+    }
+
+    fn next(&mut self, digits: usize) -> Result<u32> {
+        let number = self.long(digits)?;
+        u32::try_from(number).map_err(|_| bad(self.at, "a number beyond 32 bits"))
+    }
+}
+
+#[cold]
+fn bad(at: u64, what: &'static str) -> Error {
+    Error::corrupt(what).at("cpio header", at)
+}
+
+#[cfg(test)]
+mod tests;

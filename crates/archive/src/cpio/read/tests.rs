@@ -1,0 +1,98 @@
+//! Archives made byte by byte, and damaged ones.
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Makes a member of `newc`: inode, mode, links, name, content.
+fn member(inode: u32, mode: u32, links: u32, name: &str, content: &[u8]) -> Vec<u8> {
+    let numbers = [
+        inode,
+        mode,
+        1,
+        2,
+        links,
+        1000,
+        content.len() as u32,
+        3,
+        4,
+        5,
+        6,
+        name.len() as u32 + 1,
+        0,
+    ];
+    let mut bytes = NEWC.to_vec();
+    for number in numbers {
+        bytes.extend(format!("{number:08x}").bytes());
+    }
+    for part in [&[name.as_bytes(), b"\0"].concat(), content] {
+        bytes.extend_from_slice(part);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+    }
+    bytes
+}
+
+fn sample() -> Vec<u8> {
+    [
+        member(1, 0o40755, 2, ".", b""),
+        member(2, 0o100644, 2, "a", b""),
+        member(3, 0o120777, 1, "s", b"target"),
+        member(2, 0o100644, 2, "b", b"content"),
+        member(4, 0o20600, 1, "null", b""),
+        member(0, 0, 1, "TRAILER!!!", b""),
+    ]
+    .concat()
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<Member>> {
+    let mut reader = Reader::new(Cursor::new(bytes));
+    let mut members = Vec::new();
+    while let Some(member) = reader.next_member()? {
+        members.push(member);
+    }
+    Ok(members)
+}
+
+#[test]
+fn members_and_links() {
+    let bytes = sample();
+    let members = read(&bytes).unwrap();
+    let kinds: Vec<_> = members.iter().map(|member| member.kind.clone()).collect();
+    let rdev = Rdev { major: 5, minor: 6 };
+    assert_eq!(
+        kinds,
+        [
+            Kind::Directory,
+            Kind::File,
+            Kind::Symlink(b"target".to_vec()),
+            Kind::HardLink(b"a".to_vec()),
+            Kind::CharDevice(rdev),
+        ]
+    );
+    let last = &members[3];
+    let content = usize::try_from(last.content).unwrap();
+    assert_eq!(&bytes[content..content + 7], b"content");
+    assert_eq!((last.meta.uid, last.meta.gid, last.size), (1, 2, 7));
+}
+
+#[test]
+fn an_end_before_the_trailer_is_an_error() {
+    let bytes = sample();
+    for len in [0, 5, 100, 112, bytes.len() - 20] {
+        assert!(read(&bytes[..len]).is_err(), "{len}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn damage_is_no_panic(place in any::<prop::sample::Index>(), byte: u8) {
+        let mut bytes = sample();
+        let at = place.index(bytes.len());
+        bytes[at] = byte;
+        for member in read(&bytes).into_iter().flatten() {
+            prop_assert!(member.content <= bytes.len() as u64);
+        }
+    }
+}

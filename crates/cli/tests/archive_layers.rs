@@ -1,0 +1,243 @@
+//! Several sources as layers: what `sinter build` makes of them is what overlayfs shows of the same layers.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::listing::{Listing, differences, listing};
+use support::{is_root, run, scratch, sinter, skip};
+
+/// Runs a script in a directory; panics if it fails.
+fn shell(dir: &Path, script: &str) {
+    let output = Command::new("sh")
+        .args(["-ec", script])
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{script}: {output:?}");
+}
+
+/// Layers that the kernel stacks; they come apart when dropped.
+struct Stacked(PathBuf);
+
+impl Stacked {
+    /// Mounts directories on top of each other, the lowest first, with the last one to write to or not.
+    fn new(work: &Path, layers: &[&str], writable: bool) -> Option<Self> {
+        let (upper, lower) = match writable {
+            true => layers
+                .split_last()
+                .map(|(upper, lower)| (Some(upper), lower))?,
+            false => (None, layers),
+        };
+        let lower: Vec<_> = lower.iter().rev().copied().collect();
+        let mut options = format!("lowerdir={}", lower.join(":"));
+        if let Some(upper) = upper {
+            options += &format!(",upperdir={upper},workdir=scratch");
+        }
+        fs::create_dir_all(work.join("scratch")).unwrap();
+        fs::create_dir_all(work.join("merged")).unwrap();
+        let mut mount = Command::new("mount");
+        mount
+            .current_dir(work)
+            .args(["-t", "overlay", "overlay", "-o", &options, "merged"]);
+        let output = mount.output().unwrap();
+        if !output.status.success() {
+            skip(&format!(
+                "no overlayfs: {}",
+                String::from_utf8_lossy(&output.stderr)
+            ));
+            return None;
+        }
+        Some(Self(work.join("merged")))
+    }
+}
+
+impl Drop for Stacked {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(&self.0).status();
+        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+const BASE: &str = r#"
+    mkdir -p etc/dir usr/lib usr/share/doc gone/deep swap var/log opaque/below
+    for name in etc/a etc/b etc/dir/c usr/lib/lib.so usr/share/doc/copyright gone/deep/file swap/in var/log/x \
+        opaque/one opaque/below/two top; do echo "base $name" >$name; done
+    ln usr/lib/lib.so usr/lib/lib.so.1; ln -s usr/lib lib; echo was >dir-later; mkfifo pipe
+    chown 12:34 etc/a; chmod 750 var; touch -d '2001-02-03 04:05:06.123456789' etc/* usr/lib/* var etc
+    setfattr -n trusted.keep -v base etc
+"#;
+const FIRST: &str = r#"
+    rm etc/a; rm -r gone; echo first >etc/b; echo new >etc/new; rm -r swap; echo file >swap
+    rm -r opaque; mkdir opaque; echo first >opaque/three; echo more >>usr/lib/lib.so.1
+    rm dir-later; mkdir dir-later; echo x >dir-later/y; chmod 700 var; rm lib; mkdir lib; echo own >lib/own
+    touch -d '2011-02-03 04:05:06' etc/b etc
+"#;
+const SECOND: &str = r#"
+    echo back >etc/a; rm etc/new; rm swap; mkdir swap; echo again >swap/in2; mkdir gone; echo other >gone/file
+    rm opaque/three; rm usr/lib/lib.so; echo second >opaque/four; rm -r dir-later; ln -s nowhere dir-later
+    ln etc/a etc/a2; rm pipe; mknod pipe c 1 3
+"#;
+
+/// Makes three layers, the upper two as overlayfs leaves them.
+fn layers(work: &Path) -> bool {
+    shell(work, "mkdir 0 1 2");
+    shell(&work.join("0"), BASE);
+    for (layers, script) in [(&["0", "1"][..], FIRST), (&["0", "1", "2"], SECOND)] {
+        let Some(stacked) = Stacked::new(work, layers, true) else {
+            return false;
+        };
+        shell(&stacked.0, script);
+        drop(stacked);
+        shell(work, "rm -rf scratch");
+    }
+    true
+}
+
+/// Says what OCI's layers say in their words.
+const TO_OCI: &str = r#"
+    cp -a $layer oci$layer; cd oci$layer
+    find . -type c | while read path; do
+        test "$(stat -c %t:%T "$path")" = 0:0 || continue
+        rm "$path"; : >"$(dirname "$path")/.wh.$(basename "$path")"
+    done
+    find . -type d | while read path; do
+        if getfattr --only-values -n trusted.overlay.opaque "$path" >/dev/null 2>&1; then
+            : >"$path/.wh..wh..opq"
+        fi
+        time=$(stat -c %y "../$layer/$path")
+        for name in opaque origin impure; do setfattr -x trusted.overlay.$name "$path" 2>/dev/null || true; done
+        touch -d "$time" "$path"
+    done
+    find . -type f | while read path; do
+        setfattr -x trusted.overlay.origin "$path" 2>/dev/null || true
+    done
+"#;
+
+fn built(work: &Path, sources: &[&str], flags: &[&str]) -> Listing {
+    let mut command = sinter();
+    command
+        .current_dir(work)
+        .args(["build", "--force", "-l1", "-q", "-o", "x.erofs"]);
+    let output = command.args(flags).args(sources).output().unwrap();
+    assert!(output.status.success(), "{sources:?}: {output:?}");
+    let to = work.join("to");
+    let _ = fs::remove_dir_all(&to);
+    run([
+        "extract".as_ref(),
+        work.join("x.erofs").as_os_str(),
+        "-q".as_ref(),
+        "-o".as_ref(),
+        to.as_os_str(),
+    ]);
+    listing(&to, i64::MAX)
+}
+
+#[test]
+fn three_layers_are_what_overlayfs_shows() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    if !layers(work) {
+        return;
+    }
+    let expected = {
+        let stacked = Stacked::new(work, &["0", "1", "2"], false).unwrap();
+        listing(&stacked.0, i64::MAX)
+    };
+    assert!(
+        expected.len() > 20 && !expected.contains_key("etc/new"),
+        "{expected:?}"
+    );
+    for layer in ["1", "2"] {
+        shell(work, &TO_OCI.replace("$layer", layer));
+    }
+    let tar = "tar --format=posix --xattrs --xattrs-include='*' --numeric-owner";
+    for name in ["0", "1", "2", "oci1", "oci2"] {
+        shell(work, &format!("{tar} -C {name} -cf {name}.tar ."));
+        // without the root, and without directories that are there already
+        shell(
+            work,
+            &format!("zstd -q {name}.tar; {tar} -C {name} -cf {name}.parts.tar $(ls -A {name})"),
+        );
+    }
+    run(["build", "-l1", "-q", "--time-resolution=1ns", "-o"]
+        .map(Into::into)
+        .into_iter()
+        .chain([
+            work.join("0.dwarfs").into_os_string(),
+            work.join("0").into_os_string(),
+        ]));
+    for sources in [
+        &["0", "1", "2"][..],
+        &["0.tar", "1.tar", "2.tar"],
+        &["0.dwarfs", "1.tar.zst", "2"],
+        &["0", "oci1.tar", "oci2.tar"],
+        &["0.tar", "oci1.tar.zst", "2.tar"],
+        &["0.dwarfs", "oci1.parts.tar", "oci2.parts.tar"],
+    ] {
+        let differences = differences(&expected, &built(work, sources, &[]));
+        assert!(differences.is_empty(), "{sources:?}:\n{differences}");
+    }
+    let both = built(work, &["0", "oci1", "2"], &["--whiteouts=all"]);
+    let differences = differences(&expected, &both);
+    assert!(differences.is_empty(), "{differences}");
+}
+
+#[test]
+fn marks_are_files_where_nobody_asks() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(
+        work,
+        "mkdir a; cd a; : >.wh.x; mknod gone c 0 0; echo y >x; : >.wh..wh..opq; tar -cf ../a.tar .",
+    );
+    let names = |listing: Listing| listing.into_keys().collect::<Vec<_>>();
+    let all = [".wh..wh..opq", ".wh.x", "gone", "x"];
+    for source in ["a", "a.tar"] {
+        assert_eq!(names(built(work, &[source], &[])), all);
+        assert_eq!(
+            names(built(work, &[source, source], &["--whiteouts=none"])),
+            all
+        );
+        assert_eq!(names(built(work, &[source], &["--whiteouts=all"])), ["x"]);
+        assert_eq!(
+            names(built(work, &[source], &["--whiteouts=oci"])),
+            ["gone", "x"]
+        );
+    }
+    // an opaque directory hides what is below the layer, not what is in it
+    shell(
+        work,
+        "mkdir b; : >b/below; mkdir c; : >c/x; : >c/.wh.z; tar -C c -cf c.tar x .wh.z",
+    );
+    assert_eq!(names(built(work, &["b", "a.tar"], &[])), ["x"]);
+    assert_eq!(
+        names(built(work, &["b", "c.tar"], &["--exclude=be*"])),
+        ["x"]
+    );
+    assert_eq!(
+        names(built(work, &["b", "a"], &[])),
+        [".wh..wh..opq", ".wh.x", "below", "x"]
+    );
+    // a directory that no member tells of says nothing of the one below
+    shell(
+        work,
+        "mkdir -m 700 b/d; : >b/d/y; touch -d 2001-02-03 b/d; mkdir e e/d; : >e/d/x; tar -C e -cf e.tar d/x",
+    );
+    let found = built(work, &["b", "e.tar"], &[]);
+    assert!(
+        found["d"].starts_with("40700 ") && found["d"].contains(" at 98115"),
+        "{found:?}"
+    );
+    assert_eq!(names(found), ["below", "d", "d/x", "d/y"]);
+}
