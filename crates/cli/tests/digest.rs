@@ -276,6 +276,75 @@ fn images_of_other_formats_have_their_digests_beside_them() {
 }
 
 #[test]
+fn content_elsewhere_is_refused_or_compared() {
+    let work = scratch();
+    let tree = tree(work.path());
+    let at = |name: &str| {
+        work.path()
+            .join(name)
+            .into_os_string()
+            .into_string()
+            .unwrap()
+    };
+    // a device beside the image is in no digest
+    let (image, blob) = (at("image.erofs"), at("blob"));
+    build(
+        "erofs",
+        &tree,
+        Path::new(&image),
+        &["-l1", "--blob-device", &blob],
+    );
+    let root = word_after(&run(["digest", &image]), "");
+    run(["check", &image]);
+    for more in [&[][..], &["--device", &blob]] {
+        let words = ["ls", &image, "--digest", &root];
+        refused(
+            &try_run(words.iter().chain(more)),
+            4,
+            "content on other devices",
+        );
+    }
+    // objects are compared with what the image names
+    let (image, store, dump) = (at("image.cfs"), at("objects"), at("dump"));
+    build(
+        "composefs",
+        &tree,
+        Path::new(&image),
+        &["--digest-store", &store],
+    );
+    let root = word_after(&run(["digest", &image]), "");
+    let words = ["cat", &image, "f1", "--objects", &store, "--digest", &root];
+    assert!(run(words).stdout == noise(1, 300_000));
+    let mut mount = vec!["--objects", &store, "--digest", &root];
+    mount.extend(kernel_serves().then_some("--kernel"));
+    // not by the kernel alone, which would compare nothing
+    let mounted = Mounted::new(Path::new(&image), &work.path().join("mnt"), &mount);
+    assert!(fs::read(mounted.0.join("f1")).unwrap() == noise(1, 300_000));
+    drop(mounted);
+    for directory in fs::read_dir(&store).unwrap() {
+        for object in fs::read_dir(directory.unwrap().path()).unwrap() {
+            let path = object.unwrap().path();
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[0] ^= 1;
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    refused(&try_run(words), 3, "but the image names");
+    // where the image names only a path, nobody vouches for what is there
+    let unnamed = "/ 4096 40755 2 0 0 0 0.0 - - -\n/f 9 100644 1 0 0 0 0.0 ab/cd - -\n";
+    fs::write(&dump, unnamed).unwrap();
+    run(["build", "--from-dump", &dump, "-o", &image, "--force", "-q"]);
+    fs::create_dir_all(work.path().join("objects/ab")).unwrap();
+    fs::write(work.path().join("objects/ab/cd"), "123456789").unwrap();
+    let root = word_after(&run(["digest", &image]), "");
+    let words = ["cat", &image, "f", "--objects", &store];
+    assert_eq!(run(words).stdout, b"123456789");
+    let proven = try_run(words.iter().chain(&["--digest", root.as_str()]));
+    refused(&proven, 3, "the image names no digest of object");
+}
+
+#[test]
 fn what_the_sums_are_of_is_what_sha256sum_says() {
     let work = scratch();
     let tree = tree(work.path());

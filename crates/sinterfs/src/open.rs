@@ -19,6 +19,8 @@ use crate::registry::{self, Format, Handle};
 pub struct OpenOptions {
     /// Where the image begins in its file, in bytes; `None` finds it behind any header.
     pub offset: Option<u64>,
+    /// How long the image is, in bytes; `None` finds out where something may follow it in its file.
+    pub len: Option<u64>,
     /// Bytes that decoded blocks may take, if `cache` is not given.
     pub cache_bytes: u64,
     /// A cache of decoded blocks to share with other images.
@@ -41,6 +43,7 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             offset: None,
+            len: None,
             cache_bytes: 512 << 20,
             cache: None,
             limits: Limits::default(),

@@ -106,9 +106,8 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Pr
     };
     if found.in_image {
         options.offset = Some(found.start);
+        options.len = Some(found.tree.covered());
     }
-    // what the image names is as good as the image
-    options.verify_objects = true;
     let verified = Arc::new(Verified::new(source, found.start, found.tree)?);
     Ok(Proven {
         source: Arc::clone(&verified) as _,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use sinterfs::{
     BuildRequest, Cursor, Depth, Destination, FileType, Image, Ino, Kind, MemorySource,
-    OpenOptions, Proof, Quiet, Root, build, check, open_source,
+    OpenOptions, Proof, Quiet, Root, build, check, open_source, write_digests,
 };
 use testkit::noise;
 
@@ -292,6 +292,51 @@ fn check_compares_every_byte_that_is_covered() {
             let report = check(&path, &options(root), depth, &Quiet).unwrap();
             let told = |problem: &String| problem.contains("that the digest was made of");
             assert!(report.problems.iter().any(told), "{at}: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn digests_beside_images_of_other_formats_cover_every_byte() {
+    for format in ["squashfs", "erofs"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image");
+        let (tree, digests) = (dir.path().join("tree"), dir.path().join("digests"));
+        small_tree(&tree);
+        let mut request = request(&tree, &path);
+        request.format = Some(format.to_owned());
+        (request.with_digest, request.block_size) = (false, None);
+        request.compression = None;
+        build(&request, &Quiet).unwrap();
+        let root = write_digests(&path, &digests, false).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        let sound = read(&bytes, None).unwrap();
+        let mut options = options(Some(root));
+        options.proof = options.proof.map(|proof| Proof {
+            tree: Some(digests.clone()),
+            ..proof
+        });
+        let read = |bytes: &[u8]| {
+            let opened = open_source(Arc::new(MemorySource(bytes.to_vec())), &options)?;
+            let mut words = Vec::new();
+            read_dir(&**opened.image(), opened.image().info().root, &mut words)?;
+            Ok::<_, sinterfs::Error>(words)
+        };
+        assert_eq!(read(&bytes).unwrap(), sound);
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            assert!(read(&flipped).is_err(), "{format}: byte {at}");
+        }
+        assert!(read(&bytes[..bytes.len() - 1]).is_err());
+        let longer = [&bytes[..], &[1; 5000]].concat();
+        assert_eq!(read(&longer).unwrap(), sound);
+        let stored = fs::read(&digests).unwrap();
+        for at in 0..stored.len() {
+            let mut flipped = stored.clone();
+            flipped[at] ^= 1;
+            fs::write(&digests, flipped).unwrap();
+            assert!(read(&bytes).is_err(), "{format}: byte {at} of the digests");
         }
     }
 }

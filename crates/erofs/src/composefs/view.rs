@@ -61,6 +61,8 @@ pub struct Composefs {
     objects: Arc<dyn Objects>,
     /// The files whose objects were found to be what they should; `None` if nobody asks.
     verified: Option<Mutex<HashSet<Ino>>>,
+    /// Whether an object of which the image names no digest is refused.
+    all_named: bool,
 }
 
 /// An object that an image names.
@@ -76,7 +78,16 @@ impl Composefs {
             image,
             objects,
             verified: verify.then(Mutex::default),
+            all_named: false,
         }
+    }
+
+    /// Refuses objects of which the image names no digest, and hashes all others.
+    #[must_use]
+    pub fn all_named(mut self) -> Self {
+        self.verified.get_or_insert_default();
+        self.all_named = true;
+        self
     }
 
     /// Tells the inode of a file and the object that holds its content; `None` for a file that has
@@ -112,6 +123,10 @@ impl Composefs {
             )));
         }
         let (Some(verified), Some(expected)) = (&self.verified, object.digest) else {
+            if self.all_named {
+                let what = format!("the image names no digest of object {}", name());
+                return Err(Error::corrupt(what));
+            }
             return Ok(opened);
         };
         let known = || verified.lock().unwrap_or_else(PoisonError::into_inner);

@@ -171,6 +171,7 @@ fn own_options(source: &dyn ReadAt, options: &OpenOptions) -> Result<dwarfs::rea
     };
     Ok(dwarfs::read::OpenOptions {
         offset,
+        len: options.len,
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),

@@ -47,11 +47,15 @@ impl Format for ErofsFormat {
         let concrete = Arc::new(open(source, options)?);
         let image: Arc<dyn Image> = match options.objects.clone() {
             None => Arc::clone(&concrete) as _,
-            Some(dir) => Arc::new(Composefs::new(
-                Arc::clone(&concrete),
-                Arc::new(Store(dir)),
-                options.verify_objects,
-            )),
+            Some(dir) => {
+                let (image, store) = (Arc::clone(&concrete), Arc::new(Store(dir)));
+                let view = Composefs::new(image, store, options.verify_objects);
+                Arc::new(match options.proof {
+                    // what the image names is as good as the image, and nothing else is
+                    Some(_) => view.all_named(),
+                    None => view,
+                })
+            }
         };
         Ok(Box::new(Opened { image, concrete }))
     }
