@@ -265,7 +265,7 @@ fn images_of_other_formats_have_their_digests_beside_them() {
         refused(&read, 3, "expected");
         fs::write(&digests, b"SINTERDG").unwrap();
         let torn = try_run(["ls", path].iter().chain(&with_file));
-        refused(&torn, 3, "no tree of digests");
+        refused(&torn, 3, "these are no digests");
         // what could replace the image does not
         refused(
             &try_run(["digest", path, "-o", path, "--force"]),

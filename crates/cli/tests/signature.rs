@@ -217,3 +217,52 @@ fn a_mount_by_a_key() {
     let mounted = Mounted::new(&image, &work.path().join("mnt"), &flags);
     assert!(fs::read(mounted.0.join("file")).unwrap() == noise(1, 200_000));
 }
+
+#[test]
+fn an_image_holds_its_signature() {
+    let work = scratch();
+    let Some((public, secret)) = keys(work.path(), "own") else {
+        return;
+    };
+    let signed = image(work.path(), "image.dwarfs", 1, &["--with-digest"]);
+    let embed = ["--embed", "--comment", "inside"];
+    assert!(sign(&signed, &secret, &embed).status.success());
+    let checked = check(&signed, &public, &[]);
+    assert!(checked.status.success(), "{checked:?}");
+    assert!(String::from_utf8_lossy(&checked.stdout).contains("signed: inside\n"));
+    let (path, new) = (signed.to_str().unwrap(), work.path().join("new.dwarfs"));
+    run(["check", "--deep", path]);
+    if let Some(dwarfsck) = support::peer("dwarfsck") {
+        let mut command = Command::new(dwarfsck);
+        command.arg("-i").arg(path).arg("--check-integrity");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    // no new image has the old one's
+    for verb in [
+        &["recompress"][..],
+        &["recompress", "--rebuild-metadata"],
+        &["convert"],
+    ] {
+        let new = new.to_str().unwrap();
+        run(verb
+            .iter()
+            .chain(&[path, "-o", new, "--force", "--with-digest"]));
+        let told = String::from_utf8(run(["info", new]).stdout).unwrap();
+        assert!(
+            told.contains("DIGEST") && !told.contains("SIGNATURE"),
+            "{told}"
+        );
+    }
+    refused(
+        &check(&new, &public, &[]),
+        5,
+        "there is no signature of the image",
+    );
+    let bare = image(work.path(), "bare.dwarfs", 1, &[]);
+    refused(&sign(&bare, &secret, &embed), 2, "no digests to be signed");
+    let other = image(work.path(), "image.squashfs", 1, &[]);
+    let before = fs::read(&other).unwrap();
+    refused(&sign(&other, &secret, &embed), 4, "hold no signatures");
+    assert!(fs::read(&other).unwrap() == before);
+}

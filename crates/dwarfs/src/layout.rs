@@ -123,6 +123,8 @@ impl SectionType {
     pub const XATTRS: Self = Self(U16::new(0x5801));
     /// Digests of all that is before it; not of upstream either.
     pub const DIGEST: Self = Self(U16::new(0x5802));
+    /// A signature of these; not of upstream either.
+    pub const SIGNATURE: Self = Self(U16::new(0x5803));
 
     /// Tells the name of the type, upstream's where it has one; `None` for an unknown one.
     pub fn name(self) -> Option<&'static str> {
@@ -134,6 +136,7 @@ impl SectionType {
             Self::HISTORY => "HISTORY",
             Self::XATTRS => "XATTRS",
             Self::DIGEST => "DIGEST",
+            Self::SIGNATURE => "SIGNATURE",
             _ => return None,
         })
     }

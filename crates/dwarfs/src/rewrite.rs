@@ -11,6 +11,7 @@ mod blocks;
 mod carry;
 mod flow;
 mod samples;
+mod sign;
 
 use std::io::Write;
 
@@ -26,6 +27,7 @@ use crate::write::{DwarfsWriter, HistoryInfo, WriteOptions};
 
 pub use blocks::{BlockRules, Selection};
 use blocks::{Done, Recoder};
+pub use sign::sign;
 
 /// Says how an image is written anew.
 #[derive(Debug, Clone)]
@@ -239,8 +241,13 @@ fn carry_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool) -> Res
         .into_iter()
         .chain(image.sections.others.iter().copied())
     {
-        // digests are of the old image
-        if kind != SectionType::SECTION_INDEX && kind != SectionType::DIGEST {
+        // digests are of the old image, and so are signatures
+        let of_old = [
+            SectionType::SECTION_INDEX,
+            SectionType::DIGEST,
+            SectionType::SIGNATURE,
+        ];
+        if !of_old.contains(&kind) {
             let (compression, stored) = stored(image, kind, extent)?;
             writer.carry_unknown(kind, compression, stored.to_vec());
         }

@@ -24,8 +24,8 @@ pub use options::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOpti
 pub use writer::DwarfsWriter;
 
 pub(crate) use metadata::CarriedCategories;
-pub(crate) use section::assemble;
-pub(crate) use writer::BlockEncoder;
+pub(crate) use section::{Index, assemble};
+pub(crate) use writer::{BlockEncoder, set_minor};
 
 /// Turns counts into where each run starts, with the end of the last; packed, into the differences
 /// of these, the first being zero.

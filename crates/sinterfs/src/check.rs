@@ -108,9 +108,9 @@ fn own_digest(
 ) -> Result<()> {
     match format.digest(source, options) {
         Ok(None) => {}
-        Ok(Some((start, tree))) => {
-            let root = tree.root();
-            let verified = Verified::new(Arc::clone(source), start, tree)?;
+        Ok(Some(own)) => {
+            let root = own.digests.root();
+            let verified = Verified::new(Arc::clone(source), own.start, own.digests)?;
             report
                 .problems
                 .extend(wrong_bytes(&verified, depth, observer)?);

@@ -7,13 +7,14 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use block::digest::{Root, Tree, Verified};
+use block::digest::{Digests, Root, Verified};
 use block::{FileSource, ReadAt};
 use model::{Error, Observer, Result};
 
 use crate::open::OpenOptions;
 use crate::output::Output;
 use crate::proof;
+use crate::registry;
 
 /// Computes the root of the digests that an image has of itself, or, if it has none, of its whole file.
 ///
@@ -22,23 +23,25 @@ pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Ro
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
     let own = proof::in_image(&source, &OpenOptions::default()).map_err(located)?;
-    let Some((start, tree)) = own else {
-        return Ok(Tree::of(&*source, 0, source.len()).map_err(located)?.root());
+    let Some(own) = own else {
+        return Ok(Digests::of(&*source, 0, source.len())
+            .map_err(located)?
+            .root());
     };
-    let verified = Verified::new(source, start, tree).map_err(located)?;
+    let verified = Verified::new(source, own.start, own.digests).map_err(located)?;
     let wrong = verified.check(threads, observer).map_err(located)?;
     match wrong.into_iter().next() {
         Some(error) => Err(located(error)),
-        None => Ok(verified.tree().root()),
+        None => Ok(verified.digests().root()),
     }
 }
 
 /// Writes the digests of a whole file to another one, and gives their root.
 pub fn write_digests(image: &Path, to: &Path, replace: bool) -> Result<Root> {
     let source = FileSource::open(image)?;
-    let tree = Tree::of(&source, 0, source.len()).map_err(|error| error.path(image))?;
-    write_new(to, replace, tree.stored())?;
-    Ok(tree.root())
+    let digests = Digests::of(&source, 0, source.len()).map_err(|error| error.path(image))?;
+    write_new(to, replace, digests.stored())?;
+    Ok(digests.root())
 }
 
 /// Writes a file that is complete or not there.
@@ -46,5 +49,22 @@ pub fn write_new(path: &Path, replace: bool, bytes: &[u8]) -> Result<()> {
     let output = Output::create(path, replace)?;
     let written = output.writer().write_all(bytes);
     written.map_err(|error| Error::io("cannot write", error).path(path))?;
+    output.commit()
+}
+
+/// Puts a signature into an image, in place of the one that it has. `Unsupported` for formats that
+/// hold none, `Invalid` for images without digests.
+pub fn embed_signature(image: &Path, signature: &str) -> Result<()> {
+    let located = |error: Error| error.path(image);
+    let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(image)?);
+    if !image.is_file() {
+        return Err(located(Error::invalid(
+            "no file, which a new one could replace",
+        )));
+    }
+    let format = registry::for_image(&source, &OpenOptions::default()).map_err(located)?;
+    let output = Output::create(image, true)?;
+    let mut out = output.writer();
+    format.sign(&source, signature, &mut out).map_err(located)?;
     output.commit()
 }

@@ -54,7 +54,7 @@ pub use check::{CheckReport, Depth, check};
 pub use composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use details::{Details, Value};
 pub use diff::diff;
-pub use digest::{digest, write_digests, write_new};
+pub use digest::{digest, embed_signature, write_digests, write_new};
 pub use header::Header;
 pub use input::{Input, MergePart, Whiteouts};
 pub use layers::{Compared, mount_objects};

@@ -34,7 +34,7 @@ pub struct OpenOptions {
     /// Whether these are hashed when they are first read, and compared with the digests that images name.
     pub verify_objects: bool,
     /// What the image must prove to be before a byte of it is believed.
-    pub proof: Option<Proof>,
+    pub proof: Option<Box<Proof>>,
     /// The directory where further files of the image may be, by names that the image tells.
     pub beside: Option<PathBuf>,
 }
@@ -66,7 +66,10 @@ impl OpenOptions {
         };
         Self {
             beside: Some(self.beside.clone().unwrap_or_else(dir)),
-            proof: self.proof.as_ref().map(|proof| proof.beside(image)),
+            proof: self
+                .proof
+                .as_ref()
+                .map(|proof| Box::new(proof.beside(image))),
             ..self.clone()
         }
     }

@@ -10,12 +10,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use block::digest::{Root, Tree, Verified};
-use block::{FileSource, ReadAt};
+use block::digest::{Digests, Root, Verified};
+use block::{Bytes, FileSource, ReadAt};
 use model::{Error, Kind, Limits, Result};
 
 use crate::open::OpenOptions;
-use crate::registry;
+use crate::registry::{self, OwnDigests};
 use crate::signature;
 
 /// What an image must be.
@@ -24,7 +24,9 @@ pub struct Proof {
     /// Who says which root digest it has.
     pub word: Word,
     /// The file of its digests; `None` takes those in the image, or makes them of the whole file.
-    pub tree: Option<PathBuf>,
+    pub digests: Option<PathBuf>,
+    /// The file of the image, if it has one; a signature may be beside it.
+    pub image: Option<PathBuf>,
 }
 
 /// Whose word a root digest is.
@@ -36,7 +38,7 @@ pub enum Word {
     Signed {
         /// The public key, or the file that holds it.
         key: OsString,
-        /// The file of the signature; `None` means the one beside the image.
+        /// The file of the signature; `None` means the one in the image, or else beside it.
         signature: Option<PathBuf>,
     },
 }
@@ -46,17 +48,18 @@ impl Proof {
     pub fn of(root: Root) -> Self {
         Self {
             word: Word::Known(root),
-            tree: None,
+            digests: None,
+            image: None,
         }
     }
 
     /// Completes the proof of an image of which the file is known.
     pub(crate) fn beside(&self, image: &Path) -> Self {
-        let mut proof = self.clone();
-        if let Word::Signed { signature, .. } = &mut proof.word {
-            signature.get_or_insert_with(|| signature::beside(image));
+        let image = self.image.clone().unwrap_or_else(|| image.to_owned());
+        Self {
+            image: Some(image),
+            ..self.clone()
         }
-        proof
     }
 }
 
@@ -73,7 +76,7 @@ pub(crate) struct Proven {
 impl Proven {
     /// Tells the root digest that was proven.
     pub(crate) fn root(&self) -> Option<Root> {
-        Some(self.verified.as_ref()?.tree().root())
+        Some(self.verified.as_ref()?.digests().root())
     }
 }
 
@@ -89,8 +92,8 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Pr
             comment: None,
         });
     };
-    let found = Digests::find(&source, proof, &options)?;
-    let root = found.tree.root();
+    let found = Found::find(&source, proof, &options)?;
+    let root = found.digests.root();
     let comment = match &proof.word {
         Word::Known(expected) if *expected != root => {
             let whose = found.whose;
@@ -99,16 +102,21 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Pr
         }
         Word::Known(_) => None,
         Word::Signed { key, signature } => {
-            let none = || Error::invalid("there is no file of a signature");
-            let file = signature.as_deref().ok_or_else(none)?;
-            Some(signature::verify(root, key, file)?)
+            let beside = proof.image.as_deref().map(signature::beside);
+            let signed = match (signature, found.signature, beside) {
+                (Some(file), _, _) => signature::read_file(file)?,
+                (None, Some(inside), _) => signature::of_image(&inside?)?,
+                (None, None, Some(file)) => signature::read_file(&file)?,
+                (None, None, None) => return Err(Error::not_found(signature::NONE)),
+            };
+            Some(signed.verify(root, key)?)
         }
     };
     if found.in_image {
         options.offset = Some(found.start);
-        options.len = Some(found.tree.covered());
+        options.len = Some(found.digests.covered());
     }
-    let verified = Arc::new(Verified::new(source, found.start, found.tree)?);
+    let verified = Arc::new(Verified::new(source, found.start, found.digests)?);
     Ok(Proven {
         source: Arc::clone(&verified) as _,
         options,
@@ -118,38 +126,41 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Pr
 }
 
 /// Digests that nobody has compared with anything yet.
-struct Digests {
-    tree: Tree,
+struct Found {
+    digests: Digests,
     /// Where the bytes begin that they are of.
     start: u64,
     in_image: bool,
     whose: &'static str,
+    /// The signature that is in the image.
+    signature: Option<Result<Bytes>>,
 }
 
-impl Digests {
+impl Found {
     fn find(source: &Arc<dyn ReadAt>, proof: &Proof, options: &OpenOptions) -> Result<Self> {
-        if let Some(path) = &proof.tree {
-            return Ok(Self {
-                tree: read_tree(path, &options.limits)?,
-                start: 0,
-                in_image: false,
-                whose: "the digests in the file",
-            });
-        }
-        if let Some((start, tree)) = in_image(source, options)? {
-            return Ok(Self {
-                tree,
-                start,
-                in_image: true,
-                whose: "the digests in the image",
-            });
-        }
-        Ok(Self {
-            tree: Tree::of(&**source, 0, source.len())?,
+        let of_file = |digests: Digests, whose: &'static str| Self {
+            digests,
             start: 0,
             in_image: false,
-            whose: "the image has no digests, and those of the whole file",
-        })
+            whose,
+            signature: None,
+        };
+        if let Some(path) = &proof.digests {
+            let digests = read_digests(path, &options.limits)?;
+            return Ok(of_file(digests, "the digests in the file"));
+        }
+        if let Some(own) = in_image(source, options)? {
+            return Ok(Self {
+                digests: own.digests,
+                start: own.start,
+                in_image: true,
+                whose: "the digests in the image",
+                signature: own.signature,
+            });
+        }
+        let digests = Digests::of(&**source, 0, source.len())?;
+        let whose = "the image has no digests, and those of the whole file";
+        Ok(of_file(digests, whose))
     }
 }
 
@@ -157,7 +168,7 @@ impl Digests {
 pub(crate) fn in_image(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
-) -> Result<Option<(u64, Tree)>> {
+) -> Result<Option<OwnDigests>> {
     match registry::for_image(source, options) {
         Ok(format) => format.digest(source, options),
         // whether it is one is told by who opens it
@@ -167,7 +178,7 @@ pub(crate) fn in_image(
 }
 
 /// Reads a file of digests.
-fn read_tree(path: &Path, limits: &Limits) -> Result<Tree> {
+fn read_digests(path: &Path, limits: &Limits) -> Result<Digests> {
     let file = FileSource::open(path)?;
     if file.len() > limits.metadata {
         let what = format!(
@@ -178,5 +189,5 @@ fn read_tree(path: &Path, limits: &Limits) -> Result<Tree> {
         return Err(Error::limit(what).path(path));
     }
     let stored = file.read(0, file.len()).map_err(|error| error.path(path))?;
-    Tree::open(stored).map_err(|error| error.path(path))
+    Digests::open(stored).map_err(|error| error.path(path))
 }

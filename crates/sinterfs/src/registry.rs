@@ -15,7 +15,8 @@ use std::sync::Arc;
 use ::build::Categorizers;
 use block::cache::BlockCache;
 use block::codec::Encoding;
-use block::{ReadAt, Sink};
+use block::digest::Digests;
+use block::{Bytes, ReadAt, Sink};
 use model::{ContentMap, Error, Image, ImageWriter, Loss, Observer, Result, Summary, Tails, Tree};
 
 use crate::check::{CheckReport, Depth};
@@ -59,14 +60,14 @@ pub trait Format: Sync {
     fn extensions(&self) -> &'static [&'static str];
     /// Tells how sure the format is that an image is its own.
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid>;
-    /// Reads the digests that an image has of its own bytes, and where these begin in the source;
-    /// neither is trusted.
-    fn digest(
-        &self,
-        _: &Arc<dyn ReadAt>,
-        _: &OpenOptions,
-    ) -> Result<Option<(u64, block::digest::Tree)>> {
+    /// Reads the digests that an image has of its own bytes; nothing of them is trusted.
+    fn digest(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Option<OwnDigests>> {
         Ok(None)
+    }
+    /// Writes an image, with what stands before it, anew with a signature in it.
+    fn sign(&self, _: &Arc<dyn ReadAt>, _: &str, _: &mut dyn Write) -> Result<()> {
+        let what = format!("{} images hold no signatures", self.name());
+        Err(Error::unsupported(what))
     }
     /// Opens an image.
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>>;
@@ -95,6 +96,17 @@ pub trait Format: Sync {
         blob: Option<Blob>,
         options: &CreateOptions,
     ) -> Result<Box<dyn ImageWriter>>;
+}
+
+/// What an image says of its own bytes.
+#[derive(Debug)]
+pub struct OwnDigests {
+    /// Where in the source the bytes begin.
+    pub start: u64,
+    /// Their digests.
+    pub digests: Digests,
+    /// A signature of the root, or why it cannot be read.
+    pub signature: Option<Result<Bytes>>,
 }
 
 /// A device of its own for the content of an image.

@@ -35,27 +35,56 @@ pub fn beside(image: &Path) -> PathBuf {
     path.into()
 }
 
-/// Compares a signature with a root and a public key, and gives what else the signer says (the trusted
-/// comment).
-pub(crate) fn verify(root: Root, key: &OsStr, file: &Path) -> Result<String> {
-    let key = public_key(key)?;
-    let refuse = |why: String| Error::corrupt(why).path(file);
-    let text = match read(file) {
-        Ok(text) => text,
-        Err(error) if is_missing(&error) => {
-            return Err(Error::not_found("there is no signature of the image").path(file));
+/// What is said where there is no signature at all.
+pub(crate) const NONE: &str = "there is no signature of the image";
+
+/// A signature that nobody has compared with anything yet.
+pub(crate) struct Signed {
+    text: String,
+    /// Where it comes from.
+    file: Option<PathBuf>,
+}
+
+/// Reads the file of a signature.
+pub(crate) fn read_file(file: &Path) -> Result<Signed> {
+    match read(file) {
+        Ok(text) => Ok(Signed {
+            text,
+            file: Some(file.to_owned()),
+        }),
+        Err(error) if is_missing(&error) => Err(Error::not_found(NONE).path(file)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes a signature that an image holds.
+pub(crate) fn of_image(bytes: &[u8]) -> Result<Signed> {
+    let text = String::from_utf8(bytes.to_vec());
+    let text = text.map_err(|_| Error::corrupt("the signature in the image is no text"))?;
+    Ok(Signed { text, file: None })
+}
+
+impl Signed {
+    /// Compares the signature with a root and a public key, and gives what else the signer says (the
+    /// trusted comment).
+    pub(crate) fn verify(&self, root: Root, key: &OsStr) -> Result<String> {
+        let key = public_key(key)?;
+        let refuse = |why: String| match &self.file {
+            Some(file) => Error::corrupt(why).path(file),
+            None => Error::corrupt(why),
+        };
+        let signature = Signature::decode(&self.text)
+            .map_err(|wrong| refuse(format!("no signature of minisign: {wrong}")))?;
+        match key.verify(statement(root).as_bytes(), &signature, false) {
+            Ok(()) => Ok(signature.trusted_comment().to_owned()),
+            Err(Wrong::UnexpectedKeyId) => {
+                Err(refuse("the signature is of another key".to_owned()))
+            }
+            Err(Wrong::InvalidSignature) => Err(refuse(format!(
+                "the signature is not of this image, whose root digest is {root}"
+            ))),
+            Err(wrong) => Err(refuse(wrong.to_string())),
         }
-        Err(error) => return Err(error),
-    };
-    let signature = Signature::decode(&text)
-        .map_err(|wrong| refuse(format!("no signature of minisign: {wrong}")))?;
-    match key.verify(statement(root).as_bytes(), &signature, false) {
-        Ok(()) => Ok(signature.trusted_comment().to_owned()),
-        Err(Wrong::UnexpectedKeyId) => Err(refuse("the signature is of another key".to_owned())),
-        Err(Wrong::InvalidSignature) => Err(refuse(format!(
-            "the signature is not of this image, whose root digest is {root}"
-        ))),
-        Err(wrong) => Err(refuse(wrong.to_string())),
     }
 }
 
@@ -135,6 +164,10 @@ mod tests {
     use minisign::KeyPair;
 
     use super::*;
+
+    fn verify(root: Root, key: &OsStr, file: &Path) -> Result<String> {
+        read_file(file)?.verify(root, key)
+    }
 
     /// A pair of keys in files: `key` and `pub`.
     fn keys(dir: &Path, password: Option<&str>) -> (PathBuf, PathBuf) {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use sinterfs::{
     BuildRequest, Cursor, Depth, Destination, FileType, Image, Ino, Kind, MemorySource,
-    OpenOptions, Proof, Quiet, Root, build, check, open_source, write_digests,
+    OpenOptions, Proof, Quiet, Root, Word, build, check, embed_signature, open_source, sign,
+    write_digests,
 };
 use testkit::noise;
 
@@ -78,7 +79,7 @@ fn find(bytes: &[u8], magic: &[u8]) -> usize {
 
 fn options(root: Option<Root>) -> OpenOptions {
     OpenOptions {
-        proof: root.map(Proof::of),
+        proof: root.map(Proof::of).map(Box::new),
         ..OpenOptions::default()
     }
 }
@@ -312,10 +313,10 @@ fn digests_beside_images_of_other_formats_cover_every_byte() {
         let bytes = fs::read(&path).unwrap();
         let sound = read(&bytes, None).unwrap();
         let mut options = options(Some(root));
-        options.proof = options.proof.map(|proof| Proof {
-            tree: Some(digests.clone()),
-            ..proof
-        });
+        options.proof = Some(Box::new(Proof {
+            digests: Some(digests.clone()),
+            ..Proof::of(root)
+        }));
         let read = |bytes: &[u8]| {
             let opened = open_source(Arc::new(MemorySource(bytes.to_vec())), &options)?;
             let mut words = Vec::new();
@@ -338,5 +339,78 @@ fn digests_beside_images_of_other_formats_cover_every_byte() {
             fs::write(&digests, flipped).unwrap();
             assert!(read(&bytes).is_err(), "{format}: byte {at} of the digests");
         }
+    }
+}
+
+#[test]
+fn a_signature_in_the_image_is_as_good_as_one_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (image, key) = (dir.path().join("image"), dir.path().join("key"));
+    let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+    fs::write(&key, pair.sk.to_box(None).unwrap().to_string()).unwrap();
+    let public = pair.pk.to_base64();
+    let options = OpenOptions {
+        proof: Some(Box::new(Proof {
+            word: Word::Signed {
+                key: public.into(),
+                signature: None,
+            },
+            digests: None,
+            image: None,
+        })),
+        ..OpenOptions::default()
+    };
+    let header = b"#!/bin/sh\n";
+    for section_index in [true, false] {
+        let made = made(small_tree, header, |request| {
+            request.section_index = section_index;
+        });
+        let read = |bytes: &[u8]| {
+            let opened = open_source(Arc::new(MemorySource(bytes.to_vec())), &options)?;
+            let mut words = Vec::new();
+            read_dir(&**opened.image(), opened.image().info().root, &mut words)?;
+            Ok::<_, sinterfs::Error>(words)
+        };
+        fs::write(&image, &made.bytes).unwrap();
+        assert_eq!(read(&made.bytes).unwrap_err().kind(), Kind::NotFound);
+        for comment in ["first", "a later one"] {
+            let signature = sign(made.root, &key, None, comment).unwrap();
+            embed_signature(&image, &signature).unwrap();
+            let signed = fs::read(&image).unwrap();
+            assert_eq!(signed[..made.covered.end], made.bytes[..made.covered.end]);
+            assert_eq!(read(&signed).unwrap(), made.read);
+            let depth = Depth {
+                deep: true,
+                threads: 1,
+            };
+            let report = check(&image, &options, depth, &Quiet).unwrap();
+            assert_eq!(report.signed.as_deref(), Some(comment));
+            assert!(
+                report.problems.is_empty() && report.notes.is_empty(),
+                "{report:?}"
+            );
+            let report = check(&image, &OpenOptions::default(), depth, &Quiet).unwrap();
+            assert!(
+                report.problems.is_empty() && report.notes.is_empty(),
+                "{report:?}"
+            );
+        }
+        let signed = fs::read(&image).unwrap();
+        for at in 0..signed.len() {
+            let mut flipped = signed.clone();
+            flipped[at] ^= 1 << (at % 8);
+            match read(&flipped) {
+                Ok(words) => assert!(!made.covered.contains(&at) && words == made.read, "{at}"),
+                Err(error) => assert_ne!(error.kind(), Kind::Io, "{error}"),
+            }
+            if let Ok(words) = read(&signed[..at]) {
+                assert_eq!(words, made.read);
+            }
+        }
+        // the signature of another image
+        let other = sign(Root::from([1; 32]), &key, None, "x").unwrap();
+        embed_signature(&image, &other).unwrap();
+        let error = read(&fs::read(&image).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("not of this image"), "{error}");
     }
 }

@@ -1,6 +1,6 @@
-//! Making a tree of bytes that come in order.
+//! Making digests of bytes that come in order.
 //!
-//! **Invariant:** the tree depends on the bytes alone, not on how they were cut.
+//! **Invariant:** the digests depend on the bytes alone, not on how they were cut.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use sha2::{Digest, Sha256};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::{Header, MAGIC, NEW_LEAF_BITS, OF_LEAF, SHA_256, Tree, VERSION};
+use super::{Digests, Header, MAGIC, NEW_LEAF_BITS, OF_LEAF, SHA_256, VERSION};
 use crate::Bytes;
 
-/// Takes bytes and makes their tree. Memory: 32 bytes a leaf.
-pub struct TreeBuilder {
+/// Takes bytes and makes their digests. Memory: 32 bytes a leaf.
+pub struct DigestBuilder {
     /// The hashes of full leaves, behind room for the header.
     stored: Vec<u8>,
     /// What was hashed of the leaf that is not full yet.
@@ -25,7 +25,7 @@ pub struct TreeBuilder {
 /// Bytes of a leaf.
 const LEAF: usize = 1 << NEW_LEAF_BITS;
 
-impl TreeBuilder {
+impl DigestBuilder {
     /// Takes the next bytes.
     pub fn update(&mut self, mut bytes: &[u8]) {
         self.covered += bytes.len() as u64;
@@ -52,8 +52,8 @@ impl TreeBuilder {
         self.covered
     }
 
-    /// Gives the tree.
-    pub fn finish(mut self) -> Result<Tree> {
+    /// Gives the digests.
+    pub fn finish(mut self) -> Result<Digests> {
         if self.in_open > 0 {
             self.close();
         }
@@ -67,11 +67,11 @@ impl TreeBuilder {
         };
         let room = self.stored.iter_mut().zip(header.as_bytes());
         room.for_each(|(to, from)| *to = *from);
-        Tree::open(Bytes::from(self.stored))
+        Digests::open(Bytes::from(self.stored))
     }
 }
 
-impl Default for TreeBuilder {
+impl Default for DigestBuilder {
     fn default() -> Self {
         Self {
             stored: vec![0; size_of::<Header>()],
@@ -82,9 +82,9 @@ impl Default for TreeBuilder {
     }
 }
 
-impl fmt::Debug for TreeBuilder {
+impl fmt::Debug for DigestBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TreeBuilder")
+        f.debug_struct("DigestBuilder")
             .field("covered", &self.covered)
             .finish_non_exhaustive()
     }

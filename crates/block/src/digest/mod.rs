@@ -1,6 +1,6 @@
 //! Digests of all bytes of an image: hashes of its leaves, and a root over these.
 //!
-//! In: bytes in order, or the stored form of a tree. Out: a tree, its root, a source that hands out
+//! In: bytes in order, or digests as they are stored. Out: digests, their root, a source that hands out
 //! nothing else than the bytes it was made of ([`Verified`]).
 //! Spec: `docs/formats/digest.md`.
 //!
@@ -20,7 +20,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::{Bytes, ReadAt};
 
-pub use builder::TreeBuilder;
+pub use builder::DigestBuilder;
 pub use verified::Verified;
 
 /// The first bytes of the stored form.
@@ -35,14 +35,14 @@ const SHA_256: u16 = 1;
 /// Sizes of a leaf that are accepted, as powers of two.
 const LEAF_BITS: std::ops::RangeInclusive<u16> = 12..=24;
 
-/// The size of a leaf in new trees, as a power of two: 64 KiB.
+/// The size of a leaf in new digests, as a power of two: 64 KiB.
 const NEW_LEAF_BITS: u16 = 16;
 
 /// What stands before the bytes of a leaf where they are hashed.
 const OF_LEAF: [u8; 1] = [0];
 
-/// What stands before a stored tree where it is hashed.
-const OF_TREE: [u8; 1] = [1];
+/// What stands before stored digests where they are hashed.
+const OF_ALL: [u8; 1] = [1];
 
 type Hash = [u8; 32];
 
@@ -62,7 +62,7 @@ struct Header {
 
 const _: () = assert!(size_of::<Header>() == 32);
 
-/// The root digest of an image: who knows it knows every byte that the tree covers.
+/// The root digest of an image: who knows it knows every byte that the digests cover.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Root(Hash);
 
@@ -111,16 +111,16 @@ impl FromStr for Root {
 
 /// The hashes of all leaves.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct Digests {
     /// The stored form.
     stored: Bytes,
     header: Header,
 }
 
-impl Tree {
-    /// Takes a stored tree. `Corrupt` or `Unsupported` for what is none.
+impl Digests {
+    /// Takes stored digests. `Corrupt` or `Unsupported` for what are none.
     pub fn open(stored: Bytes) -> Result<Self> {
-        let none = || Error::corrupt("no tree of digests");
+        let none = || Error::corrupt("these are no digests");
         let (header, hashes) = Header::ref_from_prefix(&stored).map_err(|_| none())?;
         let header = *header;
         if header.magic != MAGIC {
@@ -128,11 +128,11 @@ impl Tree {
         }
         if header.version.get() != VERSION || header.hash.get() != SHA_256 {
             let (version, hash) = (header.version, header.hash);
-            let what = format!("a tree of digests of version {version}, hash {hash}");
+            let what = format!("digests of version {version}, hash {hash}");
             return Err(Error::unsupported(what));
         }
         if !LEAF_BITS.contains(&header.leaf_bits.get()) || header.zero.get() != 0 {
-            return Err(Error::corrupt("a tree of digests that makes no sense"));
+            return Err(Error::corrupt("digests that make no sense"));
         }
         let leaves = header.covered.get().div_ceil(1 << header.leaf_bits.get());
         if leaves.checked_mul(size_of::<Hash>() as u64) != Some(hashes.len() as u64) {
@@ -146,7 +146,7 @@ impl Tree {
     /// Hashes a range of a source.
     pub fn of(source: &dyn ReadAt, start: u64, len: u64) -> Result<Self> {
         const STEP: u64 = 256 << 10;
-        let mut builder = TreeBuilder::default();
+        let mut builder = DigestBuilder::default();
         let mut buf = crate::codec::zeroed(len.min(STEP))?;
         let mut done = 0;
         while done < len {
@@ -166,7 +166,7 @@ impl Tree {
 
     /// Computes the root.
     pub fn root(&self) -> Root {
-        let mut hash = Sha256::new_with_prefix(OF_TREE);
+        let mut hash = Sha256::new_with_prefix(OF_ALL);
         hash.update(&self.stored);
         Root(hash.finalize().into())
     }

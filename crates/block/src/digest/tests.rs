@@ -1,4 +1,4 @@
-//! Trees of known bytes, and readers over damaged, changing and short sources.
+//! Digests of known bytes, and readers over damaged, changing and short sources.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ fn sample(len: usize) -> Vec<u8> {
     (0..len as u64).map(|n| ((n * n) >> 7) as u8).collect()
 }
 
-fn tree(bytes: &[u8]) -> Tree {
-    let mut builder = TreeBuilder::default();
+fn digests(bytes: &[u8]) -> Digests {
+    let mut builder = DigestBuilder::default();
     builder.update(bytes);
     builder.finish().unwrap()
 }
 
-fn verified(source: Vec<u8>, start: u64, tree: &Tree) -> Result<Verified> {
-    Verified::new(Arc::new(MemorySource(source)), start, tree.clone())
+fn verified(source: Vec<u8>, start: u64, digests: &Digests) -> Result<Verified> {
+    Verified::new(Arc::new(MemorySource(source)), start, digests.clone())
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn roots_are_those_of_sha256sum() {
     ];
     for (len, root) in known {
         assert_eq!(
-            tree(&vec![b'a'; len]).root().to_string(),
+            digests(&vec![b'a'; len]).root().to_string(),
             root,
             "{len} bytes"
         );
@@ -59,7 +59,7 @@ fn roots_are_those_of_sha256sum() {
 
 #[test]
 fn a_root_is_read_as_it_is_shown() {
-    let root = tree(b"abc").root();
+    let root = digests(b"abc").root();
     assert_eq!(root.to_string().parse::<Root>().unwrap(), root);
     let upper = root.to_string().to_uppercase();
     assert_eq!(upper.parse::<Root>().unwrap(), root);
@@ -80,27 +80,27 @@ fn a_root_is_read_as_it_is_shown() {
 #[test]
 fn cuts_make_no_difference() {
     let bytes = sample(200_001);
-    let whole = tree(&bytes);
+    let whole = digests(&bytes);
     for step in [1000, 65535, 65536, 65537] {
-        let mut builder = TreeBuilder::default();
+        let mut builder = DigestBuilder::default();
         bytes.chunks(step).for_each(|part| builder.update(part));
         assert_eq!(builder.finish().unwrap().stored(), whole.stored());
     }
     let mut behind = vec![7; 100];
     behind.extend_from_slice(&bytes);
     let source = MemorySource(behind);
-    let of = Tree::of(&source, 100, bytes.len() as u64).unwrap();
+    let of = Digests::of(&source, 100, bytes.len() as u64).unwrap();
     assert_eq!(of.root(), whole.root());
 }
 
 #[test]
 fn every_range_comes_back() {
     let bytes = sample(3 * 65536 + 77);
-    let tree = tree(&bytes);
+    let digests = digests(&bytes);
     let mut source = vec![9; 5];
     source.extend_from_slice(&bytes);
     source.extend_from_slice(b"no part of it");
-    let verified = verified(source, 5, &tree).unwrap();
+    let verified = verified(source, 5, &digests).unwrap();
     assert_eq!(verified.len(), 5 + bytes.len() as u64);
     let edges = [0, 1, 65535, 65536, 65537, 131_072, 196_608, bytes.len()];
     for start in edges {
@@ -117,12 +117,12 @@ fn every_range_comes_back() {
 #[test]
 fn no_flipped_bit_comes_out() {
     let bytes = sample(65536 + 300);
-    let tree = tree(&bytes);
+    let digests = digests(&bytes);
     for at in [0, 1, 4095, 65535, 65536, 65836 - 1] {
         for bit in [0, 7] {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1 << bit;
-            let verified = verified(damaged, 0, &tree).unwrap();
+            let verified = verified(damaged, 0, &digests).unwrap();
             let mut buf = vec![1; bytes.len()];
             assert!(verified.read_at(0, &mut buf).is_err());
             assert_eq!(buf, vec![0; bytes.len()], "nothing of it is left");
@@ -133,28 +133,31 @@ fn no_flipped_bit_comes_out() {
         }
     }
     let short = bytes[..bytes.len() - 1].to_vec();
-    assert_eq!(verified(short, 0, &tree).unwrap_err().kind(), Kind::Corrupt);
+    assert_eq!(
+        verified(short, 0, &digests).unwrap_err().kind(),
+        Kind::Corrupt
+    );
 }
 
 #[test]
-fn no_stored_tree_of_another_size_is_taken() {
-    let sound = tree(&sample(200_000));
+fn no_stored_digests_of_another_size_are_taken() {
+    let sound = digests(&sample(200_000));
     let root = sound.root();
     let stored = sound.stored();
     for len in 0..stored.len() {
-        assert!(Tree::open(stored[..len].to_vec().into()).is_err());
+        assert!(Digests::open(stored[..len].to_vec().into()).is_err());
     }
-    assert!(Tree::open([stored, b"x"].concat().into()).is_err());
+    assert!(Digests::open([stored, b"x"].concat().into()).is_err());
     for at in 0..stored.len() {
         let mut damaged = stored.to_vec();
         damaged[at] ^= 1;
-        if let Ok(tree) = Tree::open(damaged.into()) {
-            assert_ne!(tree.root(), root, "byte {at}");
+        if let Ok(digests) = Digests::open(damaged.into()) {
+            assert_ne!(digests.root(), root, "byte {at}");
         }
     }
     let mut huge = stored.to_vec();
     huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
-    assert!(Tree::open(huge.into()).is_err());
+    assert!(Digests::open(huge.into()).is_err());
 }
 
 /// Gives other bytes from the second read on.
@@ -178,7 +181,7 @@ impl ReadAt for Changing {
 fn a_file_that_changes_after_it_was_verified_is_no_way_in() {
     let bytes = sample(100_000);
     let source = Changing(bytes.clone(), AtomicBool::new(false));
-    let verified = Verified::new(Arc::new(source), 0, tree(&bytes)).unwrap();
+    let verified = Verified::new(Arc::new(source), 0, digests(&bytes)).unwrap();
     assert_eq!(&*verified.read(10, 10).unwrap(), &bytes[10..20]);
     // kept, not read again
     assert_eq!(&*verified.read(20, 10).unwrap(), &bytes[20..30]);

@@ -1,6 +1,6 @@
-//! A source that hands out only the bytes that a tree of digests was made of.
+//! A source that hands out only the bytes that digests were made of.
 //!
-//! In: a source that nobody vouches for, a tree that somebody does. Out: bytes, or `Corrupt`.
+//! In: a source that nobody vouches for, digests that somebody does. Out: bytes, or `Corrupt`.
 //!
 //! **Invariant:** what is handed out is what was hashed: leaves are read into memory of ours, hashed
 //! there, and given out from there. Nothing is remembered of a leaf but its bytes: a file that changes
@@ -14,40 +14,40 @@ use std::sync::{Arc, Mutex};
 use model::{Error, Kind, Observer, Result, Stage, Tally};
 use parking_lot::Mutex as Lock;
 
-use super::Tree;
+use super::Digests;
 use crate::source::check_range;
 use crate::{Bytes, ReadAt};
 
 /// How many leaves are kept for small reads that follow each other.
 const KEPT: usize = 64;
 
-/// Reads a source of which a range is covered by a tree; nothing else of it can be read.
+/// Reads a source of which a range is covered by digests; nothing else of it can be read.
 ///
-/// Memory: the tree, and 64 leaves.
+/// Memory: the digests, and 64 leaves.
 pub struct Verified {
     source: Arc<dyn ReadAt>,
     /// Where the covered bytes begin in the source.
     start: u64,
-    tree: Tree,
+    digests: Digests,
     kept: Vec<Lock<Option<(u64, Bytes)>>>,
 }
 
 impl Verified {
-    /// Takes a source whose bytes from `start` on are to be those of the tree. `Corrupt` if it ends
+    /// Takes a source whose bytes from `start` on are to be those of the digests. `Corrupt` if it ends
     /// before they do.
-    pub fn new(source: Arc<dyn ReadAt>, start: u64, tree: Tree) -> Result<Self> {
-        check_range(source.len(), start, tree.covered())?;
+    pub fn new(source: Arc<dyn ReadAt>, start: u64, digests: Digests) -> Result<Self> {
+        check_range(source.len(), start, digests.covered())?;
         Ok(Self {
             source,
             start,
-            tree,
+            digests,
             kept: std::iter::repeat_with(Lock::default).take(KEPT).collect(),
         })
     }
 
-    /// Gives the tree.
-    pub fn tree(&self) -> &Tree {
-        &self.tree
+    /// Gives the digests.
+    pub fn digests(&self) -> &Digests {
+        &self.digests
     }
 
     /// Tells where in the source the covered bytes begin.
@@ -58,14 +58,14 @@ impl Verified {
     /// Reads all leaves with so many threads (above 0) and gives the errors of those that are not what
     /// they were, in their order. `Io` if reading fails.
     pub fn check(&self, threads: usize, observer: &dyn Observer) -> Result<Vec<Error>> {
-        let covered = self.tree.covered();
+        let covered = self.digests.covered();
         let all = Tally {
             items: 0,
             bytes: covered,
             stored: covered,
         };
         observer.expect(Stage::Verify, all);
-        let step = self.tree.leaf_size().max(1 << 20);
+        let step = self.digests.leaf_size().max(1 << 20);
         let next = AtomicU64::new(0);
         let wrong = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
@@ -103,7 +103,7 @@ impl Verified {
 
     /// Lists what is wrong with whole leaves; the range begins at one.
     fn wrong_leaves(&self, range: Range<u64>) -> Result<Vec<Error>> {
-        let size = self.tree.leaf_size();
+        let size = self.digests.leaf_size();
         let mut wrong = Vec::new();
         for leaf in range.start / size..range.end.div_ceil(size) {
             match self.leaf(leaf) {
@@ -117,9 +117,9 @@ impl Verified {
 
     /// Tells the covered bytes of a leaf.
     fn range(&self, leaf: u64) -> Range<u64> {
-        let start = leaf.saturating_mul(self.tree.leaf_size());
-        let end = start.saturating_add(self.tree.leaf_size());
-        start..end.min(self.tree.covered())
+        let start = leaf.saturating_mul(self.digests.leaf_size());
+        let end = start.saturating_add(self.digests.leaf_size());
+        start..end.min(self.digests.covered())
     }
 
     /// Reads a leaf and compares its hash.
@@ -127,7 +127,7 @@ impl Verified {
         let Range { start, end } = self.range(leaf);
         let at = self.start.saturating_add(start);
         let bytes = self.source.read(at, end.saturating_sub(start))?;
-        match self.tree.fits(leaf, &bytes) {
+        match self.digests.fits(leaf, &bytes) {
             true => Ok(bytes),
             false => Err(self.wrong(leaf)),
         }
@@ -151,7 +151,7 @@ impl Verified {
 
     /// Fills a buffer with covered bytes.
     fn fill(&self, mut at: u64, mut buf: &mut [u8]) -> Result<()> {
-        let size = self.tree.leaf_size();
+        let size = self.digests.leaf_size();
         while !buf.is_empty() {
             let leaf = at / size;
             let range = self.range(leaf);
@@ -162,7 +162,7 @@ impl Verified {
                 self.source.read_at(self.start.saturating_add(at), now)?;
                 let leaves = now.chunks(usize::try_from(size).unwrap_or(usize::MAX));
                 for (number, bytes) in (leaf..).zip(leaves) {
-                    if !self.tree.fits(number, bytes) {
+                    if !self.digests.fits(number, bytes) {
                         return Err(self.wrong(number));
                     }
                 }
@@ -188,11 +188,11 @@ impl Verified {
     /// Tells the bytes of whole leaves that begin here and are wanted; 0 if there are none, or if one
     /// alone is better kept.
     fn whole_leaves(&self, at: u64, wanted: usize) -> usize {
-        let size = self.tree.leaf_size();
+        let size = self.digests.leaf_size();
         if !at.is_multiple_of(size) {
             return 0;
         }
-        let (wanted, left) = (wanted as u64, self.tree.covered().saturating_sub(at));
+        let (wanted, left) = (wanted as u64, self.digests.covered().saturating_sub(at));
         let bytes = match wanted == left {
             true => wanted,
             false => wanted - wanted % size,
@@ -213,7 +213,7 @@ impl Verified {
 
 impl ReadAt for Verified {
     fn len(&self) -> u64 {
-        self.start.saturating_add(self.tree.covered())
+        self.start.saturating_add(self.digests.covered())
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
@@ -235,7 +235,7 @@ impl fmt::Debug for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified")
             .field("start", &self.start)
-            .field("covered", &self.tree.covered())
+            .field("covered", &self.digests.covered())
             .finish_non_exhaustive()
     }
 }

@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let open = |digest: Option<Root>| OpenOptions {
         cache_bytes: args.cache_size,
         objects: args.objects.clone(),
-        proof: digest.map(Proof::of),
+        proof: digest.map(Proof::of).map(Box::new),
         ..OpenOptions::default()
     };
     let open = [open(args.digest_old), open(args.digest_new)];

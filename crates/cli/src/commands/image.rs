@@ -50,7 +50,8 @@ struct ProofArgs {
     #[arg(long, value_name = "KEY", group = "word")]
     signed_by: Option<OsString>,
 
-    /// The signature, as `sinter sign` writes it (default: IMAGE.root.minisig).
+    /// The signature, as `sinter sign` writes it (default: the one in the image, or else
+    /// IMAGE.root.minisig).
     #[arg(long, value_name = "FILE", requires = "signed_by")]
     signature: Option<PathBuf>,
 
@@ -71,7 +72,8 @@ impl ProofArgs {
         };
         Some(Proof {
             word,
-            tree: self.digest_file.clone(),
+            digests: self.digest_file.clone(),
+            image: None,
         })
     }
 }
@@ -105,7 +107,7 @@ impl ImageArgs {
             cache_bytes: self.cache_size,
             devices: self.device.clone(),
             objects: self.objects.clone(),
-            proof: self.proof.proof(),
+            proof: self.proof.proof().map(Box::new),
             ..OpenOptions::default()
         }
     }

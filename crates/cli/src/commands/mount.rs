@@ -225,9 +225,11 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         "objects" => image.objects = Some(value.into()),
         "verify" => image.verify_objects = true,
         "digest" => {
-            let tree = image.proof.take().and_then(|proof| proof.tree);
-            let word = Word::Known(value.parse()?);
-            image.proof = Some(Proof { word, tree });
+            image.proof = Some(Box::new(Proof {
+                word: Word::Known(value.parse()?),
+                digests: image.proof.take().and_then(|proof| proof.digests),
+                image: None,
+            }));
         }
         "cachesize" => image.cache_bytes = number(value)?,
         "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),

@@ -16,6 +16,7 @@ use crate::text;
 Examples:
   minisign -G -p vendor.pub -s vendor.key               a pair of keys, by minisign(1)
   sinter sign image.dwarfs --key vendor.key             writes image.dwarfs.root.minisig
+  sinter sign image.dwarfs --key vendor.key --embed     the signature goes into the image
   sinter mount image.dwarfs /mnt --signed-by vendor.pub refuses anything else
 
 Every byte of the image is compared with its digests before they are signed; without digests in it, the
@@ -45,6 +46,11 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Put the signature into the image, behind its digests (DwarFS, with --with-digest); the image
+    /// is copied for that, and stays what it was if anything fails.
+    #[arg(long, conflicts_with = "output")]
+    embed: bool,
+
     /// Replace that file if it exists.
     #[arg(long)]
     force: bool,
@@ -63,11 +69,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         None => comment(args),
     };
     let signature = sinterfs::sign(root, &args.key, password(args)?, &comment)?;
-    let output = match &args.output {
-        Some(output) => output.clone(),
-        None => sinterfs::signature_beside(&args.image),
-    };
-    write_new(&output, args.force, signature.as_bytes())?;
+    match (&args.output, args.embed) {
+        (_, true) => sinterfs::embed_signature(&args.image, &signature)?,
+        (Some(output), _) => write_new(output, args.force, signature.as_bytes())?,
+        (None, _) => {
+            let output = sinterfs::signature_beside(&args.image);
+            write_new(&output, args.force, signature.as_bytes())?;
+        }
+    }
     text::print(&format!("{root}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -57,6 +57,8 @@ pub(crate) struct Sections {
     pub(crate) xattrs: Option<Extent>,
     /// The first section of digests.
     pub(crate) digest: Option<Extent>,
+    /// The first section with a signature of them.
+    pub(crate) signature: Option<Extent>,
     /// Sections that are not needed to read files, of known and unknown types.
     pub(crate) others: Vec<(SectionType, Extent)>,
     /// Whether the section index told all this.
@@ -144,6 +146,10 @@ impl SectionReader {
             }
             SectionType::DIGEST if sections.digest.is_none() => {
                 sections.digest = Some(extent);
+                return Ok(());
+            }
+            SectionType::SIGNATURE if sections.signature.is_none() => {
+                sections.signature = Some(extent);
                 return Ok(());
             }
             SectionType::METADATA_V2_SCHEMA => &mut sections.schema,

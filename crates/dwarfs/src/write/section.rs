@@ -62,13 +62,13 @@ pub(crate) fn assemble(
 
 /// Collects where sections start.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(crate) struct Index {
     entries: Vec<IndexEntry>,
 }
 
 impl Index {
     /// Adds a section; `Limit` if it starts beyond what an entry can tell.
-    pub(super) fn push(&mut self, kind: SectionType, offset: u64) -> Result<()> {
+    pub(crate) fn push(&mut self, kind: SectionType, offset: u64) -> Result<()> {
         let entry = IndexEntry::new(kind, offset)
             .ok_or_else(|| Error::limit("an image of more than 2^48 bytes"))?;
         self.entries.push(entry);
@@ -76,12 +76,12 @@ impl Index {
     }
 
     /// Tells how many sections there are, which is the number of the next.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Makes the section, which holds the entry of itself too.
-    pub(super) fn section(mut self, number: u32, offset: u64) -> Result<Vec<u8>> {
+    pub(crate) fn section(mut self, number: u32, offset: u64) -> Result<Vec<u8>> {
         self.push(SectionType::SECTION_INDEX, offset)?;
         section(
             number,

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use block::codec::Encoding;
-use block::digest::TreeBuilder;
+use block::digest::DigestBuilder;
 use model::{
     Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, RoomNeeds, Segment,
     SegmentEncoder, Spare, Summary, Tree,
@@ -34,7 +34,7 @@ pub struct DwarfsWriter {
     options: WriteOptions,
     index: Index,
     /// The digests of what was written, if they are asked for.
-    digest: Option<TreeBuilder>,
+    digest: Option<DigestBuilder>,
     /// Bytes written so far.
     pub(super) offset: u64,
     pub(super) blocks: Blocks,
@@ -67,7 +67,7 @@ impl DwarfsWriter {
     pub(crate) fn around(out: Box<dyn Write + Send>, options: WriteOptions) -> Self {
         Self {
             out,
-            digest: options.digest.then(TreeBuilder::default),
+            digest: options.digest.then(DigestBuilder::default),
             options,
             index: Index::default(),
             offset: 0,
@@ -152,10 +152,10 @@ impl DwarfsWriter {
             self.append_encoded(SectionType::HISTORY, &raw)?;
         }
         if let Some(digest) = self.digest.take() {
-            let tree = digest.finish()?;
-            self.summary.root_digest = Some(tree.root().into());
+            let digests = digest.finish()?;
+            self.summary.root_digest = Some(digests.root().into());
             let kind = SectionType::DIGEST;
-            let bytes = assemble(self.number()?, kind, Compression::NONE, tree.stored());
+            let bytes = assemble(self.number()?, kind, Compression::NONE, digests.stored());
             self.append(kind, bytes)?;
         }
         if self.options.section_index {
@@ -175,7 +175,7 @@ impl DwarfsWriter {
 }
 
 /// Changes the version that a section tells, which its hashes are not taken over.
-fn set_minor(section: &mut [u8], minor: u8) {
+pub(crate) fn set_minor(section: &mut [u8], minor: u8) {
     if let Some(byte) = section.get_mut(std::mem::offset_of!(FileHeader, minor)) {
         *byte = minor;
     }

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::sync::Arc;
 
 use block::cache::BlockCache;
-use block::digest::Tree;
 use block::{ReadAt, Sink};
 use dwarfs::dump::Parts;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
@@ -14,8 +13,8 @@ use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own
 use model::{Error, Image, ImageWriter, Loss, Observer, Result};
 
 use super::{
-    Asked, Bid, Blob, CreateOptions, Format, Handle, MetadataPlan, RewriteOptions, Rewritten,
-    VolumeOptions,
+    Asked, Bid, Blob, CreateOptions, Format, Handle, MetadataPlan, OwnDigests, RewriteOptions,
+    Rewritten, VolumeOptions,
 };
 use crate::check::{CheckReport, Depth};
 use crate::details::{Details, Value};
@@ -52,10 +51,19 @@ impl Format for DwarfsFormat {
         &self,
         source: &Arc<dyn ReadAt>,
         options: &OpenOptions,
-    ) -> Result<Option<(u64, Tree)>> {
+    ) -> Result<Option<OwnDigests>> {
         let options = own_options(&**source, options)?;
         let found = dwarfs::read::digest(Arc::clone(source), &options)?;
-        Ok(found.map(|found| (found.start, found.tree)))
+        Ok(found.map(|found| OwnDigests {
+            start: found.start,
+            digests: found.digests,
+            signature: found.signature,
+        }))
+    }
+
+    fn sign(&self, source: &Arc<dyn ReadAt>, signature: &str, out: &mut dyn Write) -> Result<()> {
+        let options = own_options(&**source, &OpenOptions::default())?;
+        rewrite::sign(source, &options, signature.as_bytes(), out)
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -175,7 +183,6 @@ fn own_options(source: &dyn ReadAt, options: &OpenOptions) -> Result<dwarfs::rea
         limits: options.limits,
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),
-        ..Default::default()
     })
 }
 

@@ -1,0 +1,91 @@
+//! Puts a signature into an image that has digests.
+//!
+//! In: an image, a signature of its root digest. Out: the same bytes up to the end of the digests, then
+//! the signature and, if there was one, a section index. **Invariant:** no byte that is covered changes.
+//! Spec: `docs/formats/dwarfs-extensions.md`.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use block::ReadAt;
+use model::{Error, Result};
+
+use crate::layout::{Compression, SectionType};
+use crate::read::{Dwarfs, OpenOptions};
+use crate::write::{Index, assemble, set_minor};
+
+/// Bytes that are copied at once.
+const STEP: usize = 1 << 20;
+
+/// Writes the file of an image anew, what stands before the image included, with a signature in place of any
+/// that it has. `Invalid` if the image has no digests, or if something else follows them.
+pub fn sign(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    signature: &[u8],
+    out: &mut dyn Write,
+) -> Result<()> {
+    let reader = Dwarfs::find(Arc::clone(source), options)?;
+    if reader.file_offset(reader.len()) < source.len() {
+        return Err(Error::invalid(
+            "something follows the image in its file, and would be lost",
+        ));
+    }
+    let (mut index, mut end, mut indexed) = (Index::default(), None, false);
+    for section in reader.walk() {
+        let (header, extent) = section?;
+        match (header.kind, end) {
+            (SectionType::DIGEST, None) => end = extent.offset.checked_add(extent.len),
+            (_, None) => {}
+            (SectionType::SIGNATURE, Some(_)) => continue,
+            (SectionType::SECTION_INDEX, Some(_)) => {
+                indexed = true;
+                continue;
+            }
+            (kind, Some(_)) => {
+                let what = format!("a {kind} behind the digests: they are not of the whole image");
+                return Err(Error::invalid(what));
+            }
+        }
+        index.push(header.kind, extent.offset)?;
+    }
+    let Some(end) = end else {
+        return Err(Error::invalid(
+            "the image has no digests to be signed in it (`--with-digest` of whoever makes it)",
+        ));
+    };
+    copy(&**source, reader.file_offset(end), out)?;
+    let number = |index: &Index| {
+        u32::try_from(index.len()).map_err(|_| Error::limit("more than 4294967295 sections"))
+    };
+    let kind = SectionType::SIGNATURE;
+    let mut bytes = assemble(number(&index)?, kind, Compression::NONE, signature);
+    index.push(kind, end)?;
+    set_minor(&mut bytes, reader.minor);
+    if indexed {
+        let at = end.saturating_add(bytes.len() as u64);
+        let number = number(&index)?;
+        let mut index = index.section(number, at)?;
+        set_minor(&mut index, reader.minor);
+        bytes.extend_from_slice(&index);
+    }
+    out.write_all(&bytes).map_err(cannot_write)
+}
+
+/// Copies so many bytes from the start of the source.
+fn copy(source: &dyn ReadAt, len: u64, out: &mut dyn Write) -> Result<()> {
+    let mut buf = vec![0; usize::try_from(len).map_or(STEP, |len| len.min(STEP))];
+    let mut done = 0;
+    while done < len {
+        let count = usize::try_from(len - done).map_or(buf.len(), |left| left.min(buf.len()));
+        let part = buf.split_at_mut(count).0;
+        source.read_at(done, part)?;
+        out.write_all(part).map_err(cannot_write)?;
+        done += count as u64;
+    }
+    Ok(())
+}
+
+fn cannot_write(error: std::io::Error) -> Error {
+    Error::io("cannot write the image", error)
+}
