@@ -1,7 +1,7 @@
 //! Checksums of bytes in memory, each as the formats store it.
 
 use model::Result;
-use sha2::{Digest, Sha512_256};
+use sha2::{Digest, Sha256, Sha512_256};
 
 use crate::ReadAt;
 
@@ -50,6 +50,11 @@ impl std::fmt::Debug for Xxh3 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Xxh3")
     }
+}
+
+/// Computes SHA-256, by which OCI names documents.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
 }
 
 /// Computes SHA-512/256 (FIPS 180-4), not SHA-512 cut short.

@@ -241,3 +241,96 @@ fn marks_are_files_where_nobody_asks() {
     );
     assert_eq!(names(found), ["below", "d", "d/x", "d/y"]);
 }
+
+/// Makes an OCI layout of layers, and one with images for two platforms.
+const LAYOUT: &str = r#"
+import gzip, hashlib, json, os
+def blob(dir, data):
+    digest = hashlib.sha256(data).hexdigest()
+    os.makedirs(dir + '/blobs/sha256', exist_ok=True)
+    open(dir + '/blobs/sha256/' + digest, 'wb').write(data)
+    return {'digest': 'sha256:' + digest, 'size': len(data)}
+def manifest(dir, layers):
+    kind = 'application/vnd.oci.image.layer.v1.tar'
+    all = [dict(blob(dir, data), mediaType=kind + more) for data, more in layers]
+    config = dict(blob(dir, b'{}'), mediaType='application/vnd.oci.image.config.v1+json')
+    return blob(dir, json.dumps({'schemaVersion': 2, 'config': config, 'layers': all}).encode())
+def layout(dir, manifests):
+    json.dump({'imageLayoutVersion': '1.0.0'}, open(dir + '/oci-layout', 'w'))
+    json.dump({'schemaVersion': 2, 'manifests': manifests}, open(dir + '/index.json', 'w'))
+read = lambda name: open(name, 'rb').read()
+three = [(read('0.tar'), ''), (gzip.compress(read('oci1.tar')), '+gzip'), (read('oci2.tar.zst'), '+zstd')]
+layout('one', [manifest('one', three)])
+arm = dict(manifest('two', three[:1]), platform={'os': 'linux', 'architecture': 'arm64', 'variant': 'v8'})
+amd = dict(manifest('two', three), platform={'os': 'linux', 'architecture': 'amd64'})
+made = dict(manifest('two', three[:2]), platform={'os': 'unknown', 'architecture': 'unknown'})
+inner = blob('two', json.dumps({'schemaVersion': 2, 'manifests': [arm, amd, made]}).encode())
+layout('two', [inner])
+"#;
+
+#[test]
+fn an_oci_layout_is_its_layers() {
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(
+        work,
+        "mkdir 0 oci1 oci2; cd 0; mkdir -p a/b; echo 0 >a/b/c; echo 0 >gone; cd ../oci1; mkdir a; echo 1 >a/x",
+    );
+    shell(
+        work,
+        ": >oci1/.wh.gone; mkdir -p oci2/a; : >oci2/a/.wh..wh..opq; echo 2 >oci2/a/y",
+    );
+    for name in ["0", "oci1", "oci2"] {
+        shell(
+            work,
+            &format!("tar -C {name} -cf {name}.tar .; zstd -q {name}.tar"),
+        );
+    }
+    shell(work, &format!("python3 - <<'end'\n{LAYOUT}\nend\n"));
+    let all = ["a", "a/y"];
+    let names = |listing: Listing| listing.into_keys().collect::<Vec<_>>();
+    assert_eq!(names(built(work, &["one"], &[])), all);
+    assert_eq!(
+        names(built(work, &["two"], &["--platform=linux/amd64"])),
+        all
+    );
+    let arm = built(work, &["two"], &["--platform=linux/arm64"]);
+    assert_eq!(names(arm), ["a", "a/b", "a/b/c", "gone"]);
+    shell(work, "mkdir more; : >more/z");
+    assert_eq!(names(built(work, &["one", "more"], &[])), ["a", "a/y", "z"]);
+    for (flags, expected) in [
+        (&["two"][..], "linux/arm64/v8, linux/amd64"),
+        (&["two", "--platform=plan9/mips"], "no image for plan9/mips"),
+    ] {
+        let output = support::try_run(["build", "-o", "x"].iter().chain(flags).map(
+            |arg| match *arg {
+                "two" | "x" => work.join(arg).into_os_string(),
+                arg => arg.into(),
+            },
+        ));
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && words.contains(expected),
+            "{words}"
+        );
+    }
+    // a document that is not what its digest says
+    shell(
+        work,
+        "for blob in one/blobs/sha256/*; do grep -q schemaVersion $blob || continue; printf ' ' >>$blob; done",
+    );
+    let output = support::try_run(
+        ["build", "-o"]
+            .map(Into::into)
+            .into_iter()
+            .chain([work.join("x"), work.join("one")].map(PathBuf::into_os_string)),
+    );
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.code() == Some(3) && words.contains("SHA-256"),
+        "{words}"
+    );
+}

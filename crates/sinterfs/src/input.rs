@@ -4,6 +4,7 @@
 //! **Invariant:** what a path names is told by its content, never by its name.
 
 mod images;
+mod oci;
 mod open;
 
 use std::fs::File;
@@ -43,12 +44,21 @@ pub enum Input {
     Merge {
         /// Where each comes from and where it goes.
         parts: Vec<MergePart>,
-        /// For layers, that hide what is below them without telling: what marks names that are gone;
-        /// `None` for trees that only happen to meet.
-        layers: Option<Whiteouts>,
+        /// For layers, that hide what is below them without telling; `None` for trees that only happen to
+        /// meet.
+        layers: Option<Layering>,
         /// Bytes that decoded blocks of all images may take.
         cache_bytes: u64,
     },
+}
+
+/// How sources become layers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layering {
+    /// What marks names of lower layers that are gone.
+    pub whiteouts: Whiteouts,
+    /// Which image of a layout of several is taken: `os/architecture`.
+    pub platform: Option<String>,
 }
 
 /// What marks names of lower layers that are gone.
@@ -71,7 +81,7 @@ impl Whiteouts {
     /// Tells the marks of a source.
     fn marks(self, what: What) -> Marks {
         let (names, overlay) = match self {
-            Self::Auto => (what == What::Archive, true),
+            Self::Auto => (matches!(what, What::Archive | What::Layout), true),
             Self::Oci => (true, false),
             Self::Overlayfs => (false, true),
             Self::All => (true, true),
@@ -99,6 +109,7 @@ impl Input {
         let path = path.to_owned();
         Ok(match What::of(&path, options)? {
             What::Directory => Self::Directory(path),
+            What::Layout => Self::layers(vec![path], Layering::default()),
             What::Archive => Self::Archive(path),
             What::Image => Self::Image {
                 path,
@@ -108,14 +119,14 @@ impl Input {
     }
 
     /// Stacks what several paths name, the lowest first.
-    pub fn layers(paths: Vec<PathBuf>, whiteouts: Whiteouts) -> Self {
+    pub fn layers(paths: Vec<PathBuf>, layering: Layering) -> Self {
         let part = |path| MergePart {
             path,
             at: Vec::new(),
         };
         Self::Merge {
             parts: paths.into_iter().map(part).collect(),
-            layers: Some(whiteouts),
+            layers: Some(layering),
             cache_bytes: OpenOptions::default().cache_bytes,
         }
     }
@@ -125,6 +136,8 @@ impl Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Directory,
+    /// A directory with images as OCI lays them out.
+    Layout,
     Archive,
     Image,
 }
@@ -142,7 +155,10 @@ impl What {
         let status = std::fs::metadata(path).map_err(failed)?;
         let kind = status.file_type();
         if kind.is_dir() {
-            return Ok(Self::Directory);
+            return Ok(match oci::is_layout(path) {
+                true => Self::Layout,
+                false => Self::Directory,
+            });
         }
         if !(kind.is_file() || kind.is_block_device()) {
             // nothing can be looked at twice in a pipe, as images are

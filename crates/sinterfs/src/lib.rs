@@ -56,7 +56,7 @@ pub use details::{Details, Value};
 pub use diff::diff;
 pub use digest::{digest, embed_signature, write_digests, write_new};
 pub use header::Header;
-pub use input::{Input, MergePart, Whiteouts};
+pub use input::{Input, Layering, MergePart, Whiteouts};
 pub use layers::{Compared, mount_objects};
 pub use model::*;
 pub use mount::{Ended, MountOptions, Session, daemon, umount};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sinterfs::{Error, Input, OpenOptions, Result, Whiteouts};
+use sinterfs::{Error, Input, Layering, OpenOptions, Result, Whiteouts};
 
 use super::making::Making;
 
@@ -22,6 +22,8 @@ Examples:
                                                         one from a pipe
   sinter build base.dwarfs 1.tar.gz 2.tar.gz -o all.dwarfs
                                                         layers, with what hides names below
+  skopeo copy docker://debian oci:debian && sinter build debian -o debian.dwarfs
+                                                        a container's image, by its OCI layout
   sinter build DIR -o dir.squashfs                      a SquashFS image, by its extension
   sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m      the smallest result of each block, with
                                                         and without a filter for x86
@@ -67,7 +69,8 @@ The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is re
 creation, and no file gets a later time.")]
 pub struct Args {
     /// What to pack: a directory, an archive (tar or cpio; compressed with gzip, zstd, xz or bzip2 or not; `-` is
-    /// standard input) or an image. Several are layers, later ones on top of earlier ones.
+    /// standard input) or an image. Several are layers, later ones on top of earlier ones, and so are
+    /// those in a directory with an OCI layout.
     #[arg(value_name = "SOURCE", required_unless_present = "from_dump")]
     sources: Vec<PathBuf>,
 
@@ -78,13 +81,17 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "KIND")]
     whiteouts: Option<WhiteoutsArg>,
 
+    /// Which image of an OCI layout is packed, where there are several.
+    #[arg(long, value_name = "OS/ARCH")]
+    platform: Option<String>,
+
     /// Make a composefs image of a dump, in the words of composefs-dump(5), and not of a directory;
     /// `-` is standard input.
     #[arg(
         long,
         visible_alias = "from-file",
         value_name = "FILE",
-        conflicts_with_all = ["sources", "whiteouts"]
+        conflicts_with_all = ["sources", "whiteouts", "platform"]
     )]
     from_dump: Option<PathBuf>,
 
@@ -130,11 +137,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let input = match (args.from_dump, &*args.sources, args.whiteouts) {
         (Some(dump), ..) => Input::Dump(dump),
         (None, [], _) => return Err(Error::invalid("there is nothing to pack")),
-        (None, [source], None) => Input::of(source, &OpenOptions::default())?,
-        (None, _, whiteouts) => Input::layers(
-            args.sources,
-            whiteouts.map(Whiteouts::from).unwrap_or_default(),
-        ),
+        (None, [source], None) if args.platform.is_none() => {
+            Input::of(source, &OpenOptions::default())?
+        }
+        (None, _, whiteouts) => {
+            let layering = Layering {
+                whiteouts: whiteouts.map(Whiteouts::from).unwrap_or_default(),
+                platform: args.platform,
+            };
+            Input::layers(args.sources, layering)
+        }
     };
     args.making.run(input, |request| {
         request.exclude = args.exclude;

@@ -10,7 +10,7 @@ use block::cache::BlockCache;
 use model::{Error, Kind, Loss, Observer, Result, Source};
 
 use super::images::{Images, Watching, open_cached, shared_cache};
-use super::{Input, MergePart, What, Whiteouts};
+use super::{Input, Layering, MergePart, What, Whiteouts, oci};
 use crate::open::{OpenOptions, Opened};
 use crate::registry::FormerRuns;
 
@@ -80,7 +80,7 @@ impl OpenInput {
                 parts,
                 layers,
                 cache_bytes,
-            } => Self::merge(parts, *layers, *cache_bytes, request),
+            } => Self::merge(parts, layers.as_ref(), *cache_bytes, request),
         }
     }
 
@@ -112,7 +112,7 @@ impl OpenInput {
 
     fn merge(
         parts: &[MergePart],
-        layers: Option<Whiteouts>,
+        layers: Option<&Layering>,
         cache_bytes: u64,
         request: &Request<'_>,
     ) -> Result<Self> {
@@ -121,8 +121,23 @@ impl OpenInput {
         let options = OpenOptions::default();
         for part in parts {
             let what = What::of(&part.path, &options)?;
+            let whiteouts = layers.map_or(Whiteouts::None, |layers| layers.whiteouts);
+            let marks = whiteouts.marks(what);
+            if let (What::Layout, Some(layers)) = (what, layers) {
+                for path in oci::layers(&part.path, layers.platform.as_deref())? {
+                    let archive = request.archive(&path)?;
+                    archives.push(Arc::clone(&archive));
+                    sources.push(Part {
+                        source: Box::new(archive),
+                        at: part.at.clone(),
+                        name: path.display().to_string(),
+                        marks,
+                    });
+                }
+                continue;
+            }
             let source: Box<dyn Source> = match what {
-                What::Directory => {
+                What::Directory | What::Layout => {
                     let options = request.directory.clone();
                     Box::new(Directory::open(&part.path, options)?)
                 }
@@ -140,7 +155,7 @@ impl OpenInput {
                 source,
                 at: part.at.clone(),
                 name: part.path.display().to_string(),
-                marks: layers.unwrap_or(Whiteouts::None).marks(what),
+                marks,
             });
         }
         images.make_room(request.threads);

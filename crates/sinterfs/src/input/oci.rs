@@ -1,0 +1,163 @@
+//! Image layouts of OCI, as skopeo and buildah make them: the layers of an image, lowest first.
+//!
+//! Enters a directory with `oci-layout` and `index.json`; leaves the paths of the layers' archives. Spec: OCI
+//! image-spec 1.1, "Image Layout", "Image Index", "Image Manifest", "Descriptors".
+//! **Invariant:** a document that is named by a digest is what the digest says, and digests are paths of
+//! plain characters below `blobs`. Layers are archives like others: what they hold is judged when they are read.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use block::checksum::sha256;
+use block::verity::hex;
+use model::{Error, Result};
+use serde_json::Value;
+
+/// The most bytes of an index or a manifest.
+const LONGEST: u64 = 16 << 20;
+
+/// How many indexes may be within each other.
+const DEEPEST: usize = 4;
+
+/// Tells whether a directory is a layout.
+pub(super) fn is_layout(dir: &Path) -> bool {
+    dir.join("oci-layout").is_file() && dir.join("index.json").is_file()
+}
+
+/// Finds the layers of the only image in a layout, or of that for a platform (`os/architecture[/variant]`).
+pub(super) fn layers(dir: &Path, platform: Option<&str>) -> Result<Vec<PathBuf>> {
+    let mut document = read(&dir.join("index.json"), None)?;
+    let mut path = dir.join("index.json");
+    for _ in 0..DEEPEST {
+        let located = |error: Error| error.path(&path);
+        if document.get("layers").is_some() {
+            return of_manifest(dir, &document).map_err(located);
+        }
+        let chosen = choose(&document, platform).map_err(located)?;
+        let digest = digest(chosen).map_err(located)?;
+        path = blob(dir, &digest);
+        document = read(&path, Some(&digest))?;
+    }
+    Err(Error::limit("indexes within indexes").path(dir))
+}
+
+/// Chooses one of an index's manifests.
+fn choose<'a>(index: &'a Value, platform: Option<&str>) -> Result<&'a Value> {
+    let all = index.get("manifests").and_then(Value::as_array);
+    let all = all.ok_or_else(|| Error::corrupt("neither an index nor a manifest of an image"))?;
+    // statements about how images were made are beside them
+    let images = all
+        .iter()
+        .filter(|&manifest| name(manifest) != "unknown/unknown");
+    let matching: Vec<_> = match platform {
+        None => images.collect(),
+        Some(asked) => {
+            let is_asked = |manifest: &&Value| {
+                let name = name(manifest);
+                // an index within this one, or a layout of one image, may not tell a platform
+                name.is_empty()
+                    || name == asked
+                    || name
+                        .strip_prefix(asked)
+                        .is_some_and(|rest| rest.starts_with('/'))
+            };
+            images.filter(is_asked).collect()
+        }
+    };
+    match (&*matching, platform) {
+        ([one], _) => Ok(one),
+        ([], _) => Err(Error::not_found(format!(
+            "no image for {}; there are: {}",
+            platform.unwrap_or("any platform"),
+            names(all)
+        ))),
+        (_, None) => Err(Error::invalid(format!(
+            "several images; choose one with --platform: {}",
+            names(all)
+        ))),
+        (_, Some(asked)) => Err(Error::invalid(format!(
+            "several images for {asked}: {}",
+            names(all)
+        ))),
+    }
+}
+
+/// Names the platform of a manifest; empty if it tells none.
+fn name(manifest: &Value) -> String {
+    let Some(platform) = manifest.get("platform") else {
+        return String::new();
+    };
+    let parts = ["os", "architecture", "variant"];
+    let parts = parts.iter().filter_map(|part| platform.get(part)?.as_str());
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn names(manifests: &[Value]) -> String {
+    let names = manifests.iter().map(name).filter(|name| !name.is_empty());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Finds the layers of a manifest.
+fn of_manifest(dir: &Path, manifest: &Value) -> Result<Vec<PathBuf>> {
+    let layers = manifest.get("layers").and_then(Value::as_array);
+    let layers = layers.ok_or_else(|| Error::corrupt("a manifest without a list of layers"))?;
+    let mut paths = Vec::new();
+    for layer in layers {
+        let media = layer.get("mediaType").and_then(Value::as_str);
+        let media = media.unwrap_or_default();
+        if !media.contains(".tar") {
+            let what = format!("a layer of the type {media:?}, which is no tar");
+            return Err(Error::unsupported(what));
+        }
+        paths.push(blob(dir, &digest(layer)?));
+    }
+    Ok(paths)
+}
+
+/// An algorithm and what it gave, in hexadecimal digits.
+struct Digest {
+    algorithm: String,
+    hex: String,
+}
+
+/// Reads the digest of a descriptor.
+fn digest(descriptor: &Value) -> Result<Digest> {
+    let text = descriptor.get("digest").and_then(Value::as_str);
+    let parts = text.and_then(|text| text.split_once(':'));
+    let plain = |part: &str, more: &str| {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || more.contains(c);
+        (1..=256).contains(&part.len()) && part.chars().all(fits) && !part.starts_with('.')
+    };
+    let (algorithm, hex) = parts
+        .filter(|(algorithm, hex)| plain(algorithm, "+._-") && plain(hex, ""))
+        .ok_or_else(|| Error::corrupt("a descriptor without a digest"))?;
+    Ok(Digest {
+        algorithm: algorithm.to_owned(),
+        hex: hex.to_owned(),
+    })
+}
+
+fn blob(dir: &Path, digest: &Digest) -> PathBuf {
+    dir.join("blobs").join(&digest.algorithm).join(&digest.hex)
+}
+
+/// Reads a document, and compares it with its digest.
+fn read(path: &Path, digest: Option<&Digest>) -> Result<Value> {
+    let failed = |error| Error::io("cannot read", error).path(path);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    let mut file = file.take(LONGEST + 1);
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(Error::limit(format!("more than {LONGEST} bytes")).path(path));
+    }
+    if let Some(digest) = digest.filter(|digest| digest.algorithm == "sha256") {
+        let found = hex(&sha256(&bytes));
+        if found != digest.hex {
+            let what = format!("the document has the SHA-256 {found}");
+            return Err(Error::corrupt(what).path(path));
+        }
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Error::corrupt("not JSON").because(error).path(path))
+}
