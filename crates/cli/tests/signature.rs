@@ -216,6 +216,12 @@ fn a_mount_by_a_key() {
     let flags = ["--signed-by", line, "--signature", to];
     let mounted = Mounted::new(&image, &work.path().join("mnt"), &flags);
     assert!(fs::read(mounted.0.join("file")).unwrap() == noise(1, 200_000));
+    drop(mounted);
+    // as fstab says it, with the signature where it is looked for
+    assert!(sign(&image, &secret, &[]).status.success());
+    let option = format!("signed_by={}", public.display());
+    let mounted = Mounted::new(&image, &work.path().join("mnt"), &["-o", &option]);
+    assert!(fs::read(mounted.0.join("file")).unwrap() == noise(1, 200_000));
 }
 
 #[test]

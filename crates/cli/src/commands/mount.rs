@@ -46,8 +46,8 @@ fs-verity digests where the store's file system keeps them; where it does not, -
 objects before anything is mounted.
 
 Mount options: ro, allow_other, default_permissions, fsname=NAME, subtype=NAME, dev, suid, noexec,
-uid=N, gid=N, umask=MODE, digest=HEX, and as other tools name them: offset=N, cachesize=SIZE,
-workers=N.")]
+uid=N, gid=N, umask=MODE, digest=HEX, signed_by=KEY, and as other tools name them: offset=N,
+cachesize=SIZE, workers=N.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -224,12 +224,10 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         "device" => image.devices.push(value.into()),
         "objects" => image.objects = Some(value.into()),
         "verify" => image.verify_objects = true,
-        "digest" => {
-            image.proof = Some(Box::new(Proof {
-                word: Word::Known(value.parse()?),
-                digests: image.proof.take().and_then(|proof| proof.digests),
-                image: None,
-            }));
+        "digest" => prove(image, Word::Known(value.parse()?)),
+        "signed_by" => {
+            let (key, signature) = (value.into(), None);
+            prove(image, Word::Signed { key, signature });
         }
         "cachesize" => image.cache_bytes = number(value)?,
         "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),
@@ -240,4 +238,13 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         }
     }
     Ok(())
+}
+
+/// Adds whose word is taken for the image, in place of what was asked before.
+fn prove(image: &mut sinterfs::OpenOptions, word: Word) {
+    image.proof = Some(Box::new(Proof {
+        word,
+        digests: image.proof.take().and_then(|proof| proof.digests),
+        image: None,
+    }));
 }
