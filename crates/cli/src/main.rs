@@ -10,6 +10,7 @@ mod calendar;
 mod commands;
 mod exit;
 mod interrupt;
+mod names;
 mod progress;
 mod size;
 mod text;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use commands::Command;
+use names::Spoken;
 
 /// Packs trees of files into read-only images, and mounts, reads and checks them.
 #[derive(Debug, Parser)]
@@ -44,7 +46,11 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match commands::run(Cli::parse().command) {
+    let done = names::spoken(std::env::args_os().collect()).and_then(|spoken| match spoken {
+        Spoken::Words(words) => commands::run(Cli::parse_from(words).command),
+        Spoken::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),
+    });
+    match done {
         Ok(code) => code,
         Err(error) => exit::report(&error),
     }

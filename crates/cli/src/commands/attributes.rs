@@ -102,9 +102,10 @@ pub struct Telling {
 /// When the image is said to have been made.
 #[derive(Debug, clap::Args)]
 pub struct Creation {
-    /// Record when the image was made (then the same input gives other bytes every second).
-    #[arg(long)]
-    create_timestamp: bool,
+    /// Record when the image was made (then the same input gives other bytes every second), or this time,
+    /// in seconds since 1970.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
+    create_timestamp: Option<Option<u64>>,
 
     /// Record no time of creation even if SOURCE_DATE_EPOCH is set.
     #[arg(long, conflicts_with = "create_timestamp")]
@@ -158,7 +159,8 @@ impl Creation {
         request.attributes.latest_time = epoch;
         request.create_timestamp = match epoch {
             _ if self.no_create_timestamp => None,
-            None if self.create_timestamp => Some(now().unsigned_abs()),
+            _ if self.create_timestamp.flatten().is_some() => self.create_timestamp.flatten(),
+            None if self.create_timestamp.is_some() => Some(now().unsigned_abs()),
             epoch => epoch.map(i64::unsigned_abs),
         };
         Ok(())

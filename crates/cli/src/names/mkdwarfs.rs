@@ -1,0 +1,305 @@
+//! mkdwarfs 0.15: its options as those of `sinter build -f dwarfs`.
+
+use std::ffi::OsString;
+
+use sinterfs::{Error, Result};
+
+use super::scan::Said;
+use super::table::Does::{Already, Noted, Refused, Same};
+use super::table::{Rule, Style, Tool, rule};
+use super::values;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "mkdwarfs",
+    usage: "-i DIR -o IMAGE [OPTIONS]",
+    about: "\
+Packs a directory into a DwarFS image, as `sinter build` does. Levels are those of sinter, each smaller and
+faster to make than its nearest in mkdwarfs; codecs, block sizes and orders are what they are there. Devices,
+fifos and sockets are always kept. The image does not tell when it was made unless SOURCE_DATE_EPOCH says so, so
+that equal trees are equal images. Beside each option is that of `sinter build` that it stands for.",
+    style: Style::Getopt,
+    rules: RULES,
+    finish,
+};
+
+const NO_OTHER: &str = "repeats are found by anchors, which need no sizes";
+
+const RULES: &[Rule] = &[
+    rule(&["-i", "--input"], "DIR", Noted("the directory")),
+    rule(&["-o", "--output"], "IMAGE", Same("--output")),
+    rule(&["-f", "--force"], "", Same("--force")),
+    rule(&["-l", "--compress-level"], "0..9", Same("--level")),
+    rule(&["-S", "--block-size-bits"], "N", Noted("--block-size 2^N")),
+    rule(&["-N", "--num-workers"], "N", Same("--jobs")),
+    rule(&["-L", "--memory-limit"], "SIZE", Noted("--memory")),
+    rule(&["-B", "--max-lookback-blocks"], "N", Same("--lookback")),
+    rule(
+        &["-C", "--compression"],
+        "CODEC",
+        Noted("--compression, with CATEGORY:: before it for some blocks"),
+    ),
+    rule(
+        &["--metadata-compression"],
+        "CODEC",
+        Noted("--metadata-compression"),
+    ),
+    rule(&["--categorize"], "[=KIND,..]", Same("--categorize")),
+    rule(&["--order"], "ORDER", Noted("--order")),
+    rule(&["--header"], "FILE", Same("--header")),
+    rule(&["--set-owner"], "UID", Same("--set-owner")),
+    rule(&["--set-group"], "GID", Same("--set-group")),
+    rule(&["--set-time"], "TIME", Same("--set-time")),
+    rule(&["--chmod"], "MODE,..", Same("--chmod")),
+    rule(&["--keep-all-times"], "", Same("--keep-all-times")),
+    rule(&["--time-resolution"], "UNIT", Same("--time-resolution")),
+    rule(
+        &["-P", "--pack-metadata"],
+        "TABLE,..",
+        Noted("--pack-metadata"),
+    ),
+    rule(
+        &["--no-create-timestamp"],
+        "",
+        Same("--no-create-timestamp"),
+    ),
+    rule(&["--no-history"], "", Same("--no-history")),
+    rule(
+        &["--no-history-timestamps"],
+        "",
+        Already("the history has no times"),
+    ),
+    rule(&["--no-section-index"], "", Same("--no-section-index")),
+    rule(
+        &["--with-devices", "--with-specials"],
+        "",
+        Already("all types of files are kept"),
+    ),
+    rule(
+        &["--log-level"],
+        "LEVEL",
+        Noted("error, warn: --quiet; info: nothing"),
+    ),
+    rule(&["--no-progress"], "", Same("--quiet")),
+    rule(
+        &["--progress"],
+        "MODE",
+        Noted("none: --quiet; simple, ascii, unicode: nothing"),
+    ),
+    rule(
+        &["-F", "--filter"],
+        "RULE",
+        Refused("--exclude GLOB leaves out what matches"),
+    ),
+    rule(
+        &["--debug-filter"],
+        "[=X]",
+        Refused("`sinter ls -R IMAGE` tells what was taken"),
+    ),
+    rule(
+        &["--input-list"],
+        "FILE",
+        Refused("--exclude GLOB leaves out what matches"),
+    ),
+    rule(
+        &["--remove-empty-dirs"],
+        "",
+        Refused("--exclude leaves directories out by name"),
+    ),
+    rule(
+        &["--recompress"],
+        "[=X]",
+        Refused("`sinter recompress IMAGE -o NEW`"),
+    ),
+    rule(
+        &["--rebuild-metadata", "--change-block-size"],
+        "",
+        Refused("`sinter recompress IMAGE -o NEW`"),
+    ),
+    rule(
+        &["--recompress-categories"],
+        "X",
+        Refused("`sinter recompress IMAGE -o NEW -C CATEGORY::CODEC`"),
+    ),
+    rule(
+        &[
+            "--no-metadata-version-history",
+            "--remove-header",
+            "--no-check",
+        ],
+        "",
+        Refused("`sinter recompress --help` has what there is"),
+    ),
+    rule(&["-W", "--window-size"], "N", Refused(NO_OTHER)),
+    rule(&["-w", "--window-step"], "N", Refused(NO_OTHER)),
+    rule(&["--bloom-filter-size"], "N", Refused(NO_OTHER)),
+    rule(
+        &["--schema-compression", "--history-compression"],
+        "CODEC",
+        Refused("--metadata-compression is for these, too"),
+    ),
+    rule(
+        &["--no-history-command-line"],
+        "",
+        Refused("--no-history leaves out all of it"),
+    ),
+    rule(
+        &["--no-sparse-files"],
+        "",
+        Refused("holes are kept as holes"),
+    ),
+    rule(
+        &["--file-hash", "--max-similarity-size"],
+        "X",
+        Refused("equal files are compared byte by byte"),
+    ),
+    rule(
+        &[
+            "--num-scanner-workers",
+            "--num-segmenter-workers",
+            "--compress-niceness",
+        ],
+        "N",
+        Refused("-N is for all threads; nice(1)"),
+    ),
+    rule(
+        &[
+            "--no-category-names",
+            "--no-category-metadata",
+            "--no-hardlink-table",
+        ],
+        "",
+        Refused("readers want them"),
+    ),
+    rule(
+        &["--hotness-list"],
+        "FILE",
+        Refused("--sort FILE puts files first"),
+    ),
+    rule(
+        &[
+            "--incompressible-min-input-size",
+            "--incompressible-block-size",
+            "--incompressible-ratio",
+            "--incompressible-zstd-level",
+        ],
+        "X",
+        Refused("-C incompressible::CODEC chooses the codec"),
+    ),
+    rule(
+        &[
+            "--incompressible-fragments",
+            "--hollow",
+            "--log-with-context",
+        ],
+        "",
+        Refused("there is nothing like it"),
+    ),
+];
+
+fn finish(mut said: Said) -> Result<Vec<OsString>> {
+    let source = said.all("-i").last().map(OsString::from);
+    let source = source.ok_or_else(|| Error::invalid("-i DIR says what to pack"))?;
+    if let Some(more) = said.operands.first() {
+        let what = format!("{}: -i names what to pack, -o the image", more.display());
+        return Err(Error::invalid(what));
+    }
+    if let Some(bits) = said.text("-S")? {
+        let bits: Option<u32> = bits.parse().ok().filter(|bits| *bits < 63);
+        let bits = bits.ok_or_else(|| Error::invalid("-S wants the power of two of a size"))?;
+        said.say("--block-size", (1_u64 << bits).to_string());
+    }
+    if let Some(memory) = said.text("-L")?.filter(|memory| *memory != "auto") {
+        let memory = values::bytes("-L", memory)?;
+        said.say("--memory", memory.to_string());
+    }
+    for (theirs, ours) in [
+        ("-C", "--compression"),
+        ("--metadata-compression", "--metadata-compression"),
+    ] {
+        let codecs: Vec<String> = said
+            .all(theirs)
+            .map(|text| codec(&text.to_string_lossy()))
+            .collect();
+        codecs.iter().for_each(|codec| said.say(ours, codec));
+    }
+    match said.text("--order")? {
+        Some("nilsimsa") => said.say("--order", "similarity"),
+        Some(order @ ("none" | "path" | "revpath" | "similarity")) => {
+            let order = order.to_owned();
+            said.say("--order", order);
+        }
+        Some(order) => {
+            let what = format!(
+                "--order {order}: there are none, path, revpath and similarity, for all categories"
+            );
+            return Err(Error::unsupported(what));
+        }
+        None => {}
+    }
+    match said.text("-P")? {
+        None | Some("auto") => {}
+        Some(tables) => {
+            let tables = tables.to_owned();
+            said.say("--pack-metadata", tables);
+        }
+    }
+    quiet(&mut said)?;
+    let mut words: Vec<OsString> = vec!["build".into(), "--format=dwarfs".into()];
+    words.append(&mut said.words);
+    words.extend(["--".into(), source]);
+    Ok(words)
+}
+
+/// Tells a codec in our words.
+fn codec(text: &str) -> String {
+    let (category, codec) = match text.split_once("::") {
+        Some((category, codec)) => (Some(category), codec),
+        None => (None, text),
+    };
+    let options = codec.split(':').map(|option| match option.split_once('=') {
+        Some(("dict_size", bits)) => format!("dict={bits}"),
+        _ if option == "null" => "none".to_owned(),
+        _ => option.to_owned(),
+    });
+    let codec = options.collect::<Vec<_>>().join(":");
+    category.map_or(codec.clone(), |category| format!("{category}::{codec}"))
+}
+
+fn quiet(said: &mut Said) -> Result<()> {
+    let level = match said.text("--log-level")? {
+        None | Some("info") => false,
+        Some("error" | "warn") => true,
+        Some(level) => {
+            let what = format!("--log-level {level}: there are error, warn and info");
+            return Err(Error::unsupported(what));
+        }
+    };
+    let progress = said.text("--progress")? == Some("none");
+    if level || progress {
+        said.flag("--quiet");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs() {
+        for (theirs, ours) in [
+            ("null", "none"),
+            ("zstd:level=22:long", "zstd:level=22:long"),
+            (
+                "lzma:level=9:dict_size=24:extreme",
+                "lzma:level=9:dict=24:extreme",
+            ),
+            (
+                "pcmaudio/waveform::flac:level=8",
+                "pcmaudio/waveform::flac:level=8",
+            ),
+        ] {
+            assert_eq!(codec(theirs), ours);
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! mksquashfs 4.7: its options as those of `sinter build -f squashfs`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use sinterfs::{Error, Result};
+
+use super::scan::{Said, with_value};
+use super::table::Does::{Already, Noted, NotedRest, Refused, Same};
+use super::table::{Rule, Style, Tool, rule};
+use super::values;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "mksquashfs",
+    usage: "DIR IMAGE [OPTIONS] [-e PATH..]",
+    about: "\
+Packs a directory into a SquashFS image, as `sinter build -f squashfs` does, with the settings of mksquashfs:
+gzip 9 in blocks of 128 KiB unless told otherwise. The image tells as its time of creation that of its
+latest file, or SOURCE_DATE_EPOCH, so that equal trees are equal images. Beside each option is that of
+`sinter build` that it stands for.",
+    style: Style::Words,
+    rules: RULES,
+    finish,
+};
+
+const RULES: &[Rule] = &[
+    rule(&["-b"], "SIZE", Noted("--block-size")),
+    rule(&["-comp"], "CODEC", Noted("--compression")),
+    rule(
+        &["-Xcompression-level"],
+        "N",
+        Noted("--compression CODEC:level=N"),
+    ),
+    rule(&["-Xhc"], "", Noted("--compression lz4hc:level=12")),
+    rule(
+        &["-Xbcj"],
+        "FILTER,..",
+        Noted("--compression xz:bcj=FILTER,.."),
+    ),
+    rule(
+        &["-Xdict-size"],
+        "SIZE",
+        Noted("--compression xz:dict=SIZE"),
+    ),
+    rule(&["-noI", "-noInodeCompression"], "", Same("--noI")),
+    rule(&["-noId", "-noIdTableCompression"], "", Same("--noId")),
+    rule(&["-noD", "-noDataCompression"], "", Same("--noD")),
+    rule(&["-noF", "-noFragmentCompression"], "", Same("--noF")),
+    rule(&["-noX", "-noXattrCompression"], "", Same("--noX")),
+    rule(&["-no-compression"], "", Same("--no-compression")),
+    rule(&["-no-exports"], "", Same("--no-exports")),
+    rule(&["-exports"], "", Already("unless --no-exports")),
+    rule(&["-no-sparse"], "", Same("--no-sparse")),
+    rule(&["-no-xattrs"], "", Same("--no-xattrs")),
+    rule(&["-xattrs"], "", Already("unless --no-xattrs")),
+    rule(
+        &["-tailends", "-always-use-fragments"],
+        "",
+        Same("--tailends"),
+    ),
+    rule(&["-no-tailends"], "", Already("unless --tailends")),
+    rule(&["-no-fragments"], "", Same("--no-fragments")),
+    rule(&["-no-duplicates"], "", Same("--no-duplicates")),
+    rule(&["-nopad"], "", Same("--no-pad")),
+    rule(&["-noappend"], "", Noted("--force")),
+    rule(
+        &["-no-recovery"],
+        "",
+        Already("nothing half-written is left"),
+    ),
+    rule(&["-all-root", "-root-owned"], "", Same("--all-root")),
+    rule(&["-force-uid"], "UID", Noted("--set-owner")),
+    rule(&["-force-gid"], "GID", Noted("--set-group")),
+    rule(&["-uid-gid-offset"], "N", Same("--id-offset")),
+    rule(&["-force-file-mode"], "MODE", Noted("--chmod FMODE")),
+    rule(&["-force-dir-mode"], "MODE", Noted("--chmod DMODE")),
+    rule(&["-root-mode"], "MODE", Same("--root-mode")),
+    rule(&["-root-uid"], "UID", Noted("--root-uid")),
+    rule(&["-root-gid"], "GID", Noted("--root-gid")),
+    rule(&["-root-time"], "TIME", Noted("--root-time")),
+    rule(&["-inode-time", "-all-time"], "TIME", Noted("--set-time")),
+    rule(
+        &["-mkfs-time", "-fstime"],
+        "TIME",
+        Noted("--create-timestamp=TIME"),
+    ),
+    rule(&["-repro"], "", Already("equal trees are equal images")),
+    rule(
+        &["-repro-time"],
+        "TIME",
+        Noted("--create-timestamp=TIME --set-time TIME"),
+    ),
+    rule(&["-sort"], "FILE", Same("--sort")),
+    rule(&["-ef"], "FILE", Noted("--exclude, for each line")),
+    rule(
+        &["-wildcards"],
+        "",
+        Noted("the patterns of -e and -ef are globs"),
+    ),
+    rule(&["-one-file-system"], "", Same("--one-file-system")),
+    rule(&["-processors"], "N", Same("--jobs")),
+    rule(&["-mem"], "SIZE", Noted("--memory")),
+    rule(&["-quiet", "-no-progress"], "", Same("--quiet")),
+    rule(
+        &["-e"],
+        "PATH..",
+        NotedRest("--exclude, for all arguments that follow"),
+    ),
+    rule(
+        &["-one-file-system-x"],
+        "",
+        Refused("--one-file-system keeps the empty directories"),
+    ),
+    rule(
+        &["-regex"],
+        "",
+        Refused("--exclude takes globs, as -wildcards does"),
+    ),
+    rule(
+        &["-keep-as-directory"],
+        "",
+        Refused("`sinter merge DIR` puts it below its name"),
+    ),
+    rule(
+        &["-no-strip", "-tarstyle"],
+        "",
+        Refused("`sinter merge DIR` puts it below its name"),
+    ),
+    rule(
+        &["-root-becomes"],
+        "NAME",
+        Refused("`sinter merge` joins images"),
+    ),
+    rule(
+        &["-offset", "-o"],
+        "N",
+        Refused("--header FILE puts a file before the image"),
+    ),
+    rule(
+        &["-exit-on-error"],
+        "",
+        Refused("--strict fails for all that is not kept, too"),
+    ),
+    rule(
+        &["-info"],
+        "",
+        Refused("`sinter ls -R IMAGE` lists the image"),
+    ),
+    rule(
+        &["-no-hardlinks"],
+        "",
+        Refused("names of one file are one inode in all images"),
+    ),
+    rule(
+        &["-Xwindow-size", "-Xstrategy"],
+        "X",
+        Refused("gzip has level=N only"),
+    ),
+    rule(&["-Xalgorithm"], "X", Refused("lzo has no options")),
+    rule(
+        &["-max-depth"],
+        "N",
+        Refused("--exclude leaves out what is too deep"),
+    ),
+    rule(
+        &["-p", "-pf", "-pd"],
+        "X",
+        Refused("make the file in the directory first"),
+    ),
+    rule(
+        &["-xattrs-include", "-xattrs-exclude", "-xattrs-add"],
+        "X",
+        Refused("--no-xattrs leaves out all"),
+    ),
+    rule(
+        &["-tar", "-cpiostyle", "-cpiostyle0"],
+        "",
+        Refused("`sinter build` reads directories here"),
+    ),
+    rule(
+        &["-mem-percent", "-throttle", "-limit"],
+        "N",
+        Refused("--memory SIZE bounds the memory"),
+    ),
+    rule(
+        &["-recover", "-recovery-path"],
+        "NAME",
+        Refused("a build leaves nothing to recover"),
+    ),
+];
+
+fn finish(mut said: Said) -> Result<Vec<OsString>> {
+    let [source, image] = said.two_operands("a directory and an image have to be named")?;
+    let path = Path::new(&image);
+    if said.has("-noappend") {
+        said.words.push("--force".into());
+    } else if path
+        .metadata()
+        .is_ok_and(|found| found.is_file() && found.len() > 0)
+    {
+        let what = "the image exists, and nothing is appended to images: -noappend replaces it, \
+                    `sinter merge` makes one of several";
+        return Err(Error::unsupported(what).path(path));
+    }
+    let compression = compression(&said)?;
+    said.say("--compression", compression);
+    let block_size = values::bytes("-b", said.text("-b")?.unwrap_or("128K"))?;
+    said.say("--block-size", block_size.to_string());
+    if let Some(memory) = said.text("-mem")? {
+        let memory = values::bytes("-mem", memory)?;
+        said.say("--memory", memory.to_string());
+    }
+    owners(&mut said)?;
+    times(&mut said)?;
+    modes(&mut said)?;
+    excludes(&mut said, Path::new(&source))?;
+    let mut words: Vec<OsString> = vec!["build".into(), "--format=squashfs".into()];
+    words.append(&mut said.words);
+    words.extend([with_value("--output", &image), "--".into(), source]);
+    Ok(words)
+}
+
+fn compression(said: &Said) -> Result<String> {
+    let codec = said.text("-comp")?.unwrap_or("gzip");
+    let level = said.text("-Xcompression-level")?;
+    let only = |spelled: &str, of: &str| match said.has(spelled) && codec != of {
+        true => Err(Error::invalid(format!("{spelled} is an option of {of}"))),
+        false => Ok(()),
+    };
+    only("-Xhc", "lz4")?;
+    only("-Xbcj", "xz")?;
+    only("-Xdict-size", "xz")?;
+    match (codec, level) {
+        ("lz4", None) if said.has("-Xhc") => Ok("lz4hc:level=12".to_owned()),
+        ("gzip", level) => Ok(format!("gzip:level={}", level.unwrap_or("9"))),
+        ("zstd", level) => Ok(format!("zstd:level={}", level.unwrap_or("15"))),
+        (_, Some(_)) => {
+            let what =
+                format!("-Xcompression-level: {codec} has no levels in mksquashfs, or one here");
+            Err(Error::unsupported(what))
+        }
+        ("xz", None) => {
+            let mut text = "xz".to_owned();
+            if let Some(filters) = said.text("-Xbcj")? {
+                text += &format!(":bcj={filters}");
+            }
+            if let Some(size) = said.text("-Xdict-size")? {
+                text += &format!(":dict={}", values::bytes("-Xdict-size", size)?);
+            }
+            Ok(text)
+        }
+        (codec, None) => Ok(codec.to_owned()),
+    }
+}
+
+fn owners(said: &mut Said) -> Result<()> {
+    for (theirs, ours) in [
+        ("-force-uid", "--set-owner"),
+        ("-force-gid", "--set-group"),
+        ("-root-uid", "--root-uid"),
+        ("-root-gid", "--root-gid"),
+    ] {
+        if let Some(text) = said.text(theirs)? {
+            let number = values::number(theirs, text)?.to_owned();
+            said.say(ours, number);
+        }
+    }
+    Ok(())
+}
+
+fn times(said: &mut Said) -> Result<()> {
+    let time = |theirs: &str| -> Result<Option<String>> {
+        let text = said.text(theirs)?;
+        let time = text.map(|text| values::time(theirs, text).map(str::to_owned));
+        time.transpose()
+    };
+    let of_both = time("-repro-time")?;
+    // the time of the latest file is what we write anyway
+    let of_image = match said.text("-mkfs-time")? {
+        Some("inode") => None,
+        _ => time("-mkfs-time")?.or_else(|| of_both.clone()),
+    };
+    let of_files = time("-inode-time")?.or(of_both);
+    let of_root = time("-root-time")?;
+    match of_image.as_deref() {
+        Some("now") => said.words.push("--create-timestamp".into()),
+        Some(time) => said.say("--create-timestamp", time),
+        None => {}
+    }
+    for (time, ours) in [(&of_files, "--set-time"), (&of_root, "--root-time")] {
+        // -inode-time is for the root, too, whatever -root-time says
+        if let Some(time) = time
+            .as_ref()
+            .filter(|_| ours == "--set-time" || of_files.is_none())
+        {
+            said.say(ours, time);
+        }
+    }
+    Ok(())
+}
+
+fn modes(said: &mut Said) -> Result<()> {
+    let mut clauses = Vec::new();
+    for (theirs, kind) in [("-force-file-mode", 'F'), ("-force-dir-mode", 'D')] {
+        let Some(text) = said.text(theirs)? else {
+            continue;
+        };
+        match u16::from_str_radix(text, 8) {
+            // five digits are all bits, those of set-id of directories, too
+            Ok(bits) => clauses.push(format!("{kind}{bits:05o}")),
+            Err(_) => clauses.extend(text.split(',').map(|part| format!("{kind}{part}"))),
+        }
+    }
+    if !clauses.is_empty() {
+        said.say("--chmod", clauses.join(","));
+    }
+    Ok(())
+}
+
+/// Makes patterns of paths: they count from the source, or are paths of the system that lead there.
+fn excludes(said: &mut Said, source: &Path) -> Result<()> {
+    let mut paths: Vec<Vec<u8>> = said
+        .all("-e")
+        .map(|path| path.as_bytes().to_vec())
+        .collect();
+    for file in said.all("-ef") {
+        let text = std::fs::read(file);
+        let text = text.map_err(|error| Error::io("cannot read", error).path(file))?;
+        let lines = text.split(|&byte| byte == b'\n');
+        let lines = lines.map(<[u8]>::trim_ascii_start);
+        let named = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        paths.extend(named.map(<[u8]>::to_vec));
+    }
+    let globs = said.has("-wildcards");
+    for path in paths {
+        let pattern = exclude(&path, source, globs)?;
+        said.say("--exclude", values::system(pattern));
+    }
+    Ok(())
+}
+
+fn exclude(path: &[u8], source: &Path, globs: bool) -> Result<Vec<u8>> {
+    let leads_there = [&b"/"[..], b"./", b"../"]
+        .iter()
+        .any(|start| path.starts_with(start));
+    if !globs && leads_there {
+        let path = values::system(path.to_vec());
+        return Ok(values::literal(&values::below(source, &path)?));
+    }
+    if !globs {
+        return Ok(values::literal(path));
+    }
+    if path
+        .windows(2)
+        .any(|two| two[1] == b'(' && b"?*+@!".contains(&two[0]))
+    {
+        let text = String::from_utf8_lossy(path);
+        let what = format!("{text}: globs have no (alternatives); give one pattern for each");
+        return Err(Error::unsupported(what));
+    }
+    let escaped = |path: &[u8]| -> Vec<u8> {
+        let escape = |&byte: &u8| match byte {
+            b'{' | b'}' => vec![b'\\', byte],
+            byte => vec![byte],
+        };
+        path.iter().flat_map(escape).collect()
+    };
+    match path.strip_prefix(b"... ") {
+        // a name at any depth; with a slash a path below any directory
+        Some(name) if name.contains(&b'/') => Ok([b"/**/".as_slice(), &escaped(name)].concat()),
+        Some(name) => Ok(escaped(name)),
+        None => Ok([b"/".as_slice(), &escaped(path)].concat()),
+    }
+}

@@ -1,0 +1,440 @@
+//! The program called as mksquashfs, mkfs.erofs, mkdwarfs and the like: images that hold what the real
+//! tools' hold, and options that are refused and not ignored.
+
+mod support;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use support::archives::words_of;
+use support::{compare, is_root, make_tree, run, scratch, skip, vectors};
+
+/// Calls the program by another name.
+fn called(work: &Path, name: &str, args: &[&str]) -> Output {
+    let link = work.join(name);
+    if !link.exists() {
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sinter"), &link).expect("a symlink");
+    }
+    let mut command = Command::new(link);
+    command.env_remove("SOURCE_DATE_EPOCH").current_dir(work);
+    command.args(args).output().expect("the program")
+}
+
+fn call(work: &Path, name: &str, args: &[&str]) {
+    let output = called(work, name, args);
+    assert!(output.status.success(), "{args:?}: {}", words_of(&output));
+}
+
+/// Finds a real tool: in the directory that a variable names, or where the system has it.
+fn real(variable: &str, tool: &str) -> Option<PathBuf> {
+    let dirs = std::env::var_os(variable)
+        .into_iter()
+        .chain(std::env::var_os("PATH"));
+    let paths: Vec<PathBuf> = dirs
+        .flat_map(|dirs| std::env::split_paths(&dirs).collect::<Vec<_>>())
+        .collect();
+    paths
+        .iter()
+        .map(|dir| dir.join(tool))
+        .find(|path| path.is_file())
+}
+
+fn extracted(image: &Path, to: &Path) {
+    run([
+        OsStr::new("extract"),
+        OsStr::new("-q"),
+        OsStr::new("-o"),
+        to.as_os_str(),
+        image.as_os_str(),
+    ]);
+}
+
+/// Makes an image by both, and compares what they hold.
+fn same(
+    shared: &Path,
+    work: &Path,
+    real: &Path,
+    name: &str,
+    [ours, theirs]: [&[&str]; 2],
+    options: &[&str],
+) {
+    call(work, name, ours);
+    let output = Command::new(real)
+        .current_dir(work)
+        .args(theirs)
+        .output()
+        .expect("the tool");
+    assert!(output.status.success(), "{}", words_of(&output));
+    let (a, b) = (work.join("a"), work.join("b"));
+    extracted(&work.join("ours"), &a);
+    extracted(&work.join("theirs"), &b);
+    compare(shared, options, &b, &a);
+    for tree in [a, b] {
+        std::fs::remove_dir_all(tree).expect("the tree is removed");
+    }
+}
+
+/// What `unsquashfs -s` tells that options decide about.
+fn flags(work: &Path, unsquashfs: &Path, image: &str) -> Vec<String> {
+    let output = Command::new(unsquashfs)
+        .current_dir(work)
+        .args(["-s", image])
+        .output();
+    let text = String::from_utf8(output.expect("unsquashfs").stdout).expect("text");
+    let told = [
+        "Compression",
+        "Block size",
+        "Filesystem is",
+        "Inodes are",
+        "Data is",
+        "Fragments are",
+        "Xattrs are",
+        "Always-use-fragments",
+        "Duplicates are",
+        "Tailends are",
+        "Uids/Gids",
+        "\tcompression-level",
+        "\tDictionary",
+        "\tFilters",
+    ];
+    let lines = text
+        .lines()
+        .filter(|line| told.iter().any(|start| line.starts_with(start)));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn mksquashfs_gives_the_same() {
+    let Some(shared) = vectors() else { return };
+    let (tool, judge) = (
+        real("SINTER_PEER_SQUASHFS", "mksquashfs"),
+        real("SINTER_PEER_SQUASHFS", "unsquashfs"),
+    );
+    let (Some(tool), Some(judge)) = (tool, judge) else {
+        return skip("mksquashfs is missing");
+    };
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    make_tree(&shared, &work.join("tree"), &["--size", "small"]);
+    std::fs::write(work.join("list"), "text\n# a comment\nmodes/f0755\n").expect("a list");
+    for flags_of in [
+        &[][..],
+        &[
+            "-comp",
+            "zstd",
+            "-Xcompression-level",
+            "3",
+            "-b",
+            "64K",
+            "-all-root",
+        ],
+        &[
+            "-comp",
+            "xz",
+            "-b",
+            "1M",
+            "-no-fragments",
+            "-no-xattrs",
+            "-Xbcj",
+            "x86",
+        ],
+        &[
+            "-comp",
+            "lz4",
+            "-Xhc",
+            "-always-use-fragments",
+            "-nopad",
+            "-no-exports",
+        ],
+        &[
+            "-comp",
+            "lzo",
+            "-force-uid",
+            "7",
+            "-force-gid",
+            "8",
+            "-noI",
+            "-noD",
+            "-noF",
+            "-noX",
+        ],
+        &[
+            "-no-duplicates",
+            "-no-sparse",
+            "-processors",
+            "2",
+            "-mem",
+            "512M",
+            "-ef",
+            "list",
+        ],
+        &["-wildcards", "-e", "text", "... *.conf", "modes/f0[47]*"],
+        &["-quiet", "-no-progress", "-e", "./tree/text", "deep/d00"],
+        &["-mkfs-time", "1234567", "-all-time", "7654321"],
+        &[
+            "-comp",
+            "gzip",
+            "-Xcompression-level",
+            "4",
+            "-noId",
+            "-no-recovery",
+            "-exports",
+            "-xattrs",
+        ],
+    ] {
+        let args = |image| [&["tree", image, "-noappend"], flags_of].concat();
+        let options = ["--mtime-seconds", "--skip-xattr", "system.posix_acl"];
+        same(
+            &shared,
+            work,
+            &tool,
+            "mksquashfs",
+            [&args("ours"), &args("theirs")],
+            &options,
+        );
+        assert_eq!(
+            flags(work, &judge, "ours"),
+            flags(work, &judge, "theirs"),
+            "{flags_of:?}"
+        );
+    }
+    // nothing is appended, or replaced unasked
+    let output = called(work, "mksquashfs", &["tree", "ours"]);
+    assert!(
+        words_of(&output).contains("-noappend"),
+        "{}",
+        words_of(&output)
+    );
+    assert_eq!(output.status.code(), Some(4));
+}
+
+#[test]
+fn mkfs_erofs_gives_the_same() {
+    let Some(shared) = vectors() else { return };
+    let Some(tool) = real("SINTER_PEER_EROFS", "mkfs.erofs") else {
+        eprintln!("NOT RUN: there is no mkfs.erofs");
+        return;
+    };
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    make_tree(&shared, &work.join("tree"), &["--size", "small"]);
+    for flags in [
+        &[][..],
+        &["-zlz4hc,9", "-C65536", "-Eztailpacking", "-x-1"],
+        &["-z", "lz4hc,level=12", "-T", "1234567", "--all-root"],
+        &[
+            "-zdeflate,level=9",
+            "-Efragments,dedupe",
+            "-C",
+            "32768",
+            "--quiet",
+        ],
+        &[
+            "-zzstd,level=3",
+            "--force-uid=3",
+            "--force-gid",
+            "4",
+            "-Lname",
+            "--workers=2",
+        ],
+        &[
+            "--chunksize=4096",
+            "--exclude-path=text/book.txt",
+            "-U",
+            "5eed0000-0000-4000-8000-000000000001",
+        ],
+        &[
+            "-zlzma,6",
+            "-d0",
+            "-T1234567",
+            "--mkfs-time",
+            "--force-uid=1",
+            "--force-gid=2",
+            "--uid-offset=5",
+            "--gid-offset=5",
+        ],
+    ] {
+        let args = |image| [flags, &[image, "tree"]].concat();
+        // whiteouts get a mark of overlayfs there
+        let options = ["--mtime-seconds", "--skip-xattr", "trusted.overlay"];
+        same(
+            &shared,
+            work,
+            &tool,
+            "mkfs.erofs",
+            [&args("ours"), &args("theirs")],
+            &options,
+        );
+    }
+}
+
+#[test]
+fn mkdwarfs_gives_the_same() {
+    let Some(shared) = vectors() else { return };
+    let Some(tool) = support::peer("mkdwarfs") else {
+        return;
+    };
+    if !is_root() {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    make_tree(&shared, &work.join("tree"), &["--size", "small"]);
+    for flags in [
+        &["-l1"][..],
+        &["-l", "4", "-S", "18", "-N2", "-B1", "--order=nilsimsa"],
+        &[
+            "-C",
+            "lzma:level=6:dict_size=20",
+            "--categorize",
+            "--time-resolution=1ns",
+            "-l3",
+        ],
+        &[
+            "-Cnull",
+            "--set-owner=5",
+            "--set-group",
+            "6",
+            "--set-time=77",
+            "--chmod=ug+r",
+            "-l1",
+        ],
+        &[
+            "--pack-metadata=all",
+            "--no-history",
+            "--no-section-index",
+            "--no-create-timestamp",
+            "-l2",
+        ],
+    ] {
+        let fixed = [
+            "-i",
+            "tree",
+            "-f",
+            "--with-devices",
+            "--with-specials",
+            "--log-level=error",
+        ];
+        let args = |image| [&fixed, flags, &["-o", image]].concat();
+        let options = ["--no-xattrs", "--drop", "link,nlink:lpcbs"];
+        same(
+            &shared,
+            work,
+            &tool,
+            "mkdwarfs",
+            [&args("ours"), &args("theirs")],
+            &options,
+        );
+    }
+}
+
+#[test]
+fn readers_under_their_names() {
+    let work = scratch();
+    let work = work.path();
+    std::fs::create_dir_all(work.join("tree/dir")).expect("directories");
+    std::fs::write(work.join("tree/dir/file"), "content").expect("a file");
+    call(work, "mksquashfs", &["tree", "image", "-quiet"]);
+    call(work, "unsquashfs", &["-q", "image"]);
+    let read = |path: &str| std::fs::read_to_string(work.join(path)).expect("the file");
+    assert_eq!(read("squashfs-root/dir/file"), "content");
+    call(
+        work,
+        "unsquashfs",
+        &["-d", "there", "-f", "image", "dir/f*"],
+    );
+    assert_eq!(read("there/dir/file"), "content");
+    let listed = called(work, "unsquashfs", &["-ll", "image"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("dir/file"));
+    assert_eq!(
+        called(work, "unsquashfs", &["-cat", "image", "dir/file"]).stdout,
+        b"content"
+    );
+    let tar = called(work, "sqfs2tar", &["image"]).stdout;
+    assert_eq!(
+        tar,
+        called(work, "dwarfsextract", &["-i", "image", "-fgnutar"]).stdout
+    );
+    assert_eq!(tar.len() % 10_240, 0);
+    std::fs::create_dir(work.join("out")).expect("a directory");
+    call(work, "dwarfsextract", &["-i", "image", "-o", "out"]);
+    assert_eq!(read("out/dir/file"), "content");
+}
+
+#[test]
+fn what_is_not_done_is_refused() {
+    let work = scratch();
+    let work = work.path();
+    std::fs::create_dir(work.join("tree")).expect("a directory");
+    for (name, args, hint) in [
+        ("mksquashfs", &["tree", "i", "-regex"][..], "globs"),
+        ("mksquashfs", &["tree", "tree", "i"], "sinter merge"),
+        ("mksquashfs", &["tree", "i", "-frobnicate"], "--help"),
+        (
+            "mksquashfs",
+            &["tree", "i", "-force-uid", "root"],
+            "not looked up",
+        ),
+        (
+            "mksquashfs",
+            &["tree", "i", "-comp", "gzip", "-Xhc"],
+            "option of lz4",
+        ),
+        (
+            "mksquashfs",
+            &["tree", "i", "-mkfs-time", "yesterday"],
+            "seconds since 1970",
+        ),
+        ("mksquashfs", &["tree", "i", "-b"], "wants a value"),
+        ("mkfs.erofs", &["i", "tree", "-zlz4:zstd"], "one codec"),
+        (
+            "mkfs.erofs",
+            &["-Eall-fragments", "i", "tree"],
+            "--extended",
+        ),
+        ("mkfs.erofs", &["-b512", "i", "tree"], "4096"),
+        (
+            "mkfs.erofs",
+            &["--uid-offset=1", "i", "tree"],
+            "--id-offset",
+        ),
+        ("mkdwarfs", &["-i", "tree", "-o", "i", "-W12"], "anchors"),
+        (
+            "mkdwarfs",
+            &["-i", "tree", "-o", "i", "--recompress"],
+            "sinter recompress",
+        ),
+        ("mkdwarfs", &["tree", "i"], "-i"),
+        ("unsquashfs", &["-pf", "x", "i"], "sinter convert"),
+    ] {
+        let output = called(work, name, args);
+        let said = words_of(&output);
+        assert!(
+            !output.status.success() && said.contains(hint),
+            "{name} {args:?}: {said}"
+        );
+        assert!(!work.join("i").exists(), "{name} {args:?}");
+    }
+    for name in [
+        "mksquashfs",
+        "mkfs.erofs",
+        "mkdwarfs",
+        "unsquashfs",
+        "sqfs2tar",
+        "dwarfsextract",
+    ] {
+        let help = called(work, name, &["--help"]);
+        let text = String::from_utf8_lossy(&help.stdout).into_owned();
+        assert!(
+            help.status.success() && text.contains("Refused"),
+            "{name}: {text}"
+        );
+    }
+}
