@@ -1,8 +1,8 @@
 //! Writing an image as an archive or a list, to a file or a stream.
 //!
-//! Enters an image file; leaves an output that is whole or not there, if it is a file. **Invariant:** where
-//! the order of names is not the image's and needs more decoded blocks at once than fit into the cache,
-//! they lie in a scratch file, too: none of them is decoded twice.
+//! Enters an image file; leaves an output that is whole or not there, if it is a file. **Invariant:** no
+//! block is decoded twice: where the order of names needs more of them at once than fit into the cache,
+//! decoded blocks lie in a scratch file, too.
 
 use std::path::{Path, PathBuf};
 

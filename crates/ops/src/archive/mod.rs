@@ -73,13 +73,9 @@ impl<'a> Archive<'a> {
         Ok(archive)
     }
 
-    /// Tells how many decoded bytes are to be kept at once at most, if that is worth a scratch file: as
-    /// files lie in the image few blocks are needed again.
+    /// Tells how many decoded bytes are needed at once at most, if no block is to be decoded twice.
     pub fn bytes_at_once(&self) -> u64 {
-        match self.sequence.is_of_image() {
-            true => 0,
-            false => self.schedule.bytes_at_once(),
-        }
+        self.schedule.bytes_at_once()
     }
 
     /// Writes all of it.

@@ -33,7 +33,6 @@ pub(super) enum Name {
 #[derive(Debug)]
 pub(super) struct Sequence {
     pub(super) names: Vec<Name>,
-    is_of_image: bool,
     /// How many names the inodes have that have several, by index of the leaf.
     several: HashMap<u32, u32>,
     /// The alias that has the content, where the last name has it.
@@ -53,7 +52,7 @@ impl Sequence {
         } else if with_root {
             names.insert(0, Name::Dir(0));
         }
-        Ok(Self::with(names, plan, format, false))
+        Ok(Self::with(names, plan, format))
     }
 
     /// Puts files into the order of the blocks that they begin with; all else is as a walk met it.
@@ -85,10 +84,10 @@ impl Sequence {
             ArchiveFormat::Tar => contents_first(plan, &walk, &mut names),
             _ => names.append(&mut walk),
         }
-        Ok(Self::with(names, plan, format, true))
+        Ok(Self::with(names, plan, format))
     }
 
-    fn with(names: Vec<Name>, plan: &Plan, format: ArchiveFormat, is_of_image: bool) -> Self {
+    fn with(names: Vec<Name>, plan: &Plan, format: ArchiveFormat) -> Self {
         let (mut several, mut last) = (HashMap::new(), HashMap::new());
         for (index, alias) in (0..).zip(&plan.aliases) {
             *several.entry(alias.first).or_insert(1) += 1;
@@ -98,15 +97,9 @@ impl Sequence {
         }
         Self {
             names,
-            is_of_image,
             several,
             last,
         }
-    }
-
-    /// Tells whether files come as their content lies in the image.
-    pub(super) const fn is_of_image(&self) -> bool {
-        self.is_of_image
     }
 
     /// Tells how many names of a leaf are in the archive.
