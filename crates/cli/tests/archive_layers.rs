@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::listing::{Listing, differences, listing};
-use support::{is_root, run, scratch, sinter, skip};
+use support::{is_root, lacking, run, scratch, sinter};
 
 /// Runs a script in a directory; panics if it fails.
 fn shell(dir: &Path, script: &str) {
@@ -46,10 +46,8 @@ impl Stacked {
             .args(["-t", "overlay", "overlay", "-o", &options, "merged"]);
         let output = mount.output().unwrap();
         if !output.status.success() {
-            skip(&format!(
-                "no overlayfs: {}",
-                String::from_utf8_lossy(&output.stderr)
-            ));
+            let why = String::from_utf8_lossy(&output.stderr).into_owned();
+            lacking("overlay", &format!("no overlayfs: {why}"));
             return None;
         }
         Some(Self(work.join("merged")))

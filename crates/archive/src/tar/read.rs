@@ -22,8 +22,10 @@ use pax::Records;
 
 /// The most bytes of a name or of a target that GNU's long ones may have.
 const LONGEST_NAME: usize = 64 << 10;
-/// The most bytes of one header's PAX records: a map of holes may be among them.
+/// The most bytes of one member's PAX records: a map of holes may be among them.
 const MOST_RECORDS: usize = 64 << 20;
+/// The most bytes of PAX records for all members: each member has a copy while it is read.
+const MOST_GLOBAL_RECORDS: usize = 1 << 20;
 
 /// Tells whether bytes begin with a header of tar.
 pub fn is_tar(start: &[u8]) -> bool {
@@ -92,12 +94,14 @@ impl<S: Stream> Reader<S> {
                     let bytes = self.content(&header, at, MOST_RECORDS)?;
                     let records = &mut before.records;
                     let records = records.get_or_insert_with(|| self.globals.clone());
-                    records.add(&bytes, &mut self.notes).map_err(place(at))?;
+                    let added = records.add(&bytes, MOST_RECORDS, &mut self.notes);
+                    added.map_err(place(at))?;
                 }
                 typeflag::PAX_GLOBAL => {
-                    let bytes = self.content(&header, at, MOST_RECORDS)?;
+                    let bytes = self.content(&header, at, MOST_GLOBAL_RECORDS)?;
                     let globals = &mut self.globals;
-                    globals.add(&bytes, &mut self.notes).map_err(place(at))?;
+                    let added = globals.add(&bytes, MOST_GLOBAL_RECORDS, &mut self.notes);
+                    added.map_err(place(at))?;
                 }
                 typeflag::GNU_LONG_NAME => before.name = Some(self.name(&header, at)?),
                 typeflag::GNU_LONG_LINK => before.target = Some(self.name(&header, at)?),

@@ -7,7 +7,7 @@ use sinterfs::{Input, Result};
 use super::image::ImageArgs;
 use super::making::Making;
 
-/// Turn an image into one of another format, without unpacking it to disk.
+/// Turn an image into one of another format, or an archive into one, without unpacking it to disk.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -13,7 +13,7 @@ use super::work::{Jobs, Words};
 use crate::progress::Display;
 use crate::{exit, size, text};
 
-/// Show what differs between two images or directories.
+/// Show what differs between two images, archives or directories.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,7 @@ Each line begins with what happened: `-` removed, `+` added, `>` renamed, `~` ch
 Times count as exactly as the coarser one of two images has them, holes do not differ from zeros.
 The exit code is 0 if nothing differs, 1 if something does, more if the comparison failed.")]
 pub struct Args {
-    /// The older tree: an image or a directory.
+    /// The older tree: an image, an archive or a directory.
     #[arg(value_name = "OLD")]
     old: PathBuf,
 

@@ -11,7 +11,7 @@ use sinterfs::{Error, Input, MergePart, Result};
 use super::making::Making;
 use crate::size::parse as size;
 
-/// Pack the trees of several images and directories into one image.
+/// Pack the trees of several images, archives and directories into one image.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ that is told and counted, and with --strict an error.
 Times, holes, hard links and owners stay as they are in the images, and a damaged image is an error.
 SOURCE_DATE_EPOCH, if set, is recorded as the time of creation, and no file gets a later time.")]
 pub struct Args {
-    /// Images and directories.
+    /// Images, archives and directories.
     #[arg(value_name = "SOURCE", required_unless_present = "at")]
     sources: Vec<PathBuf>,
 

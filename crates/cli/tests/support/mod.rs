@@ -200,7 +200,7 @@ pub fn kernel_serves() -> bool {
 }
 
 /// Tells why a test of the kernel's can't run here: a failure in CI only where the kernel has the file system.
-fn lacking(format: &str, why: &str) {
+pub fn lacking(format: &str, why: &str) {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     match known.contains(format) {
         true => skip(why),

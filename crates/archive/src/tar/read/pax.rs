@@ -36,7 +36,8 @@ pub(super) struct Records {
     pub(super) dev_minor: Option<i64>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) sparse: Sparse,
-    any: bool,
+    /// The bytes of all records so far.
+    taken: usize,
 }
 
 /// What records tell of holes.
@@ -56,11 +57,15 @@ pub(super) struct Sparse {
 impl Records {
     /// Tells whether there was any record.
     pub(super) fn is_any(&self) -> bool {
-        self.any
+        self.taken > 0
     }
 
-    /// Adds the records of a header; later ones win.
-    pub(super) fn add(&mut self, mut bytes: &[u8], notes: &mut Notes) -> Result<()> {
+    /// Adds the records of a header, `most` bytes with those before; later ones win.
+    pub(super) fn add(&mut self, mut bytes: &[u8], most: usize, notes: &mut Notes) -> Result<()> {
+        self.taken = self.taken.saturating_add(bytes.len());
+        if self.taken > most {
+            return Err(Error::limit(format!("more than {most} bytes of records")));
+        }
         while !bytes.is_empty() {
             // some writers fill the block
             if bytes.iter().all(|&byte| byte == 0) {
@@ -70,7 +75,6 @@ impl Records {
                 Error::corrupt("a record is not of the form LENGTH KEY=VALUE and a line end")
             })?;
             self.record(key, value, notes)?;
-            self.any = true;
             bytes = rest;
         }
         Ok(())
@@ -134,6 +138,8 @@ impl Records {
                 label.push(0);
             }
             self.xattrs.insert(b"security.selinux".to_vec(), label);
+        } else if key == b"SCHILY.fflags" {
+            note(notes, "files with flags, as of chattr");
         } else if !means_nothing(key) {
             note(notes, "PAX records that are not known");
         }

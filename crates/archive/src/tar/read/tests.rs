@@ -298,6 +298,16 @@ fn what_ends_too_soon_or_is_damaged_tells_where() {
 }
 
 #[test]
+fn records_of_one_member_are_bounded_together() {
+    let large = vec![b'v'; 600 << 10];
+    let file = plain("f", typeflag::FILE, 0);
+    let global = |name: &str| records(b'g', &[(name, &large)]);
+    assert!(read(&[global("SCHILY.xattr.user.a"), file.clone()].concat()).is_ok());
+    let two = [global("SCHILY.xattr.user.a"), global("SCHILY.xattr.user.b")];
+    assert!(fails(&[&two.concat(), &file]).contains("more than 1048576 bytes"));
+}
+
+#[test]
 fn signed_sums_are_right_too() {
     let mut tar = plain("\u{e9}", typeflag::FILE, 0);
     let header = Header::read_from_bytes(&tar).unwrap();
@@ -332,7 +342,7 @@ proptest! {
     #[test]
     fn noise_is_no_panic(noise in prop::collection::vec(any::<u8>(), 0..2048)) {
         let mut records = Records::default();
-        let _ = records.add(&noise, &mut Notes::new());
+        let _ = records.add(&noise, MOST_RECORDS, &mut Notes::new());
         let _ = read(&noise);
     }
 }
