@@ -169,6 +169,35 @@ fn wait_for(path: &Path, is_there: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 }
 
 #[test]
+fn what_nobody_reads_is_forgotten() {
+    if !Path::new("/dev/fuse").exists() {
+        support::skip("needs /dev/fuse");
+        return;
+    }
+    let work = scratch();
+    let at = |name: &str| work.path().join(name);
+    let source = at("tree");
+    tree(&source);
+    for format in ["dwarfs", "squashfs"] {
+        let (image, stats) = (at("image"), at("stats.json"));
+        support::build(format, &source, &image, &[]);
+        let flags = ["--idle", "1", "--stats", stats.to_str().expect("a path")];
+        let mounted = Mounted::new(&image, &at("mnt"), &flags);
+        let cached = |bytes: &[u8]| -> Option<u64> {
+            let told: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+            told["cache"]["bytes"]
+                .as_u64()
+                .filter(|_| told["reads"] != 0)
+        };
+        for name in ["lib/13", "twin of 07"] {
+            let read = std::fs::read(mounted.0.join(name)).expect("a file");
+            assert_eq!(read, std::fs::read(source.join(name)).expect("a file"));
+            wait_for(&stats, |bytes| cached(bytes) == Some(0));
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_done_is_said() {
     let work = scratch();
     let at = |name: &str| work.path().join(name);

@@ -8,8 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
+use std::time::Duration;
 
-use sinterfs::{Error, Kind, MountOptions, Proof, Result, Session, Through, Word, daemon};
+use sinterfs::{
+    Error, IdleWatch, Kind, MountOptions, Proof, Result, Session, Through, Word, daemon,
+};
 
 use super::image::ImageArgs;
 use super::watching::{WatchArgs, Watching};
@@ -81,6 +84,11 @@ pub struct Args {
     #[arg(long, alias = "no-kernel")]
     fuse: bool,
 
+    /// Forget decoded blocks after so many seconds without reads; they are forgotten, too, when the system
+    /// runs short of memory.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    idle: u64,
+
     #[command(flatten)]
     watch: WatchArgs,
 
@@ -108,6 +116,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 struct Attached {
     session: Session,
     watching: Option<Watching>,
+    _idle: IdleWatch,
 }
 
 /// Opens and mounts the image; `None` if no process is to serve it.
@@ -156,6 +165,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     Ok(Some(Attached {
         session: mounted.session,
         watching,
+        _idle: IdleWatch::start(&opened, Duration::from_secs(args.idle))?,
     }))
 }
 

@@ -1,0 +1,133 @@
+//! Giving the memory of decoded blocks back while nobody needs them.
+//!
+//! Enters the cache of an image that is served for a long time; leaves it empty when nothing was read for a
+//! while, or when the system runs short of memory. **Invariant:** answers do not depend on it: what was
+//! forgotten is decoded again.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use block::cache::BlockCache;
+use model::{Error, Result};
+
+use crate::open::Opened;
+use crate::trim::trim;
+
+/// How often the cache and the system's memory are looked at, at most.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// The part of the system's memory below which what is available is short.
+const SHORT: u64 = 32;
+
+/// Looks after a cache until it is dropped.
+#[derive(Debug)]
+pub struct IdleWatch {
+    work: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl IdleWatch {
+    /// Looks after the cache of an image, which is emptied after so long without reads, and whenever less
+    /// than a 32nd of the system's memory is available.
+    pub fn start(opened: &Opened, idle: Duration) -> Result<Self> {
+        let cache = Arc::clone(opened.handle().cache());
+        let (end, ended) = channel::<()>();
+        let every = EVERY.min(idle.max(Duration::from_millis(100)));
+        let work = move || {
+            let mut idling = Idling::new(&cache);
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                let is_time = idling.lasts(&cache) >= idle || is_short();
+                if is_time && cache.stats().bytes > 0 {
+                    cache.clear();
+                    trim();
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("idle".into()).spawn(work);
+        let thread = thread.map_err(|error| Error::io("cannot start a thread", error))?;
+        Ok(Self {
+            work: Some((end, thread)),
+        })
+    }
+}
+
+impl Drop for IdleWatch {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.work.take() {
+            drop(end);
+            // a panic in there has been told on standard error
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Since when nothing was read.
+struct Idling {
+    uses: u64,
+    since: Instant,
+}
+
+impl Idling {
+    fn new(cache: &BlockCache) -> Self {
+        Self {
+            uses: uses(cache),
+            since: Instant::now(),
+        }
+    }
+
+    fn lasts(&mut self, cache: &BlockCache) -> Duration {
+        let uses = uses(cache);
+        if uses != self.uses {
+            *self = Self::new(cache);
+        }
+        self.since.elapsed()
+    }
+}
+
+fn uses(cache: &BlockCache) -> u64 {
+    let stats = cache.stats();
+    stats.hits.wrapping_add(stats.misses)
+}
+
+/// Tells whether the system is short of memory; where it does not say so, it is not.
+fn is_short() -> bool {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    is_short_by(&text)
+}
+
+fn is_short_by(meminfo: &str) -> bool {
+    let value = |name: &str| -> Option<u64> {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix("kB")?.trim().parse().ok()
+    };
+    match (value("MemAvailable:"), value("MemTotal:")) {
+        (Some(available), Some(total)) => available < total / SHORT,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_is_less_than_a_32nd() {
+        let meminfo = |available: u64| {
+            format!("MemTotal:       32000 kB\nMemFree: 1 kB\nMemAvailable:   {available} kB\n")
+        };
+        assert!(is_short_by(&meminfo(999)) && !is_short_by(&meminfo(1000)));
+        assert!(!is_short_by("") && !is_short_by("MemTotal: x kB\nMemAvailable: 0 kB"));
+    }
+
+    #[test]
+    fn reads_begin_the_wait_anew() {
+        let cache = BlockCache::new(1000, 10);
+        let mut idling = Idling::new(&cache);
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(idling.lasts(&cache) >= Duration::from_millis(20));
+        let open = || Ok(block::cache::Opened::Decoded(vec![7; 10]));
+        cache.read(1, 0, &mut [0; 3], open).unwrap();
+        assert!(idling.lasts(&cache) < Duration::from_millis(20));
+    }
+}
