@@ -88,7 +88,7 @@ const RULES: &[Rule] = &[
     rule(
         &["--tar"],
         "X",
-        Refused("`sinter build` reads directories here"),
+        Refused("`sinter build -f erofs TAR -o IMAGE`"),
     ),
     rule(
         &["--hard-dereference"],

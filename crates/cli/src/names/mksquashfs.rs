@@ -173,10 +173,11 @@ const RULES: &[Rule] = &[
         "X",
         Refused("--no-xattrs leaves out all"),
     ),
+    rule(&["-tar"], "", Refused("`sinter build - -o IMAGE < TAR`")),
     rule(
-        &["-tar", "-cpiostyle", "-cpiostyle0"],
+        &["-cpiostyle", "-cpiostyle0"],
         "",
-        Refused("`sinter build` reads directories here"),
+        Refused("`cpio -o | sinter build - -o IMAGE`"),
     ),
     rule(
         &["-mem-percent", "-throttle", "-limit"],
