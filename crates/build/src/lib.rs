@@ -43,4 +43,4 @@ pub use order::Order;
 pub use priorities::Priorities;
 pub use report::Report;
 pub use scratch::Scratch;
-pub use transform::{Chmod, RootTransform, Transform};
+pub use transform::{Chmod, IdMap, RootTransform, Transform};

@@ -3,10 +3,12 @@
 //! **Invariant:** only `meta` of nodes changes, the same way for every name of a node.
 
 pub mod chmod;
+mod ids;
 
 use model::{Error, FileType, Meta, NodeId, Result, Time, Times, Tree};
 
 pub use chmod::Chmod;
+pub use ids::IdMap;
 
 /// Says what becomes of the metadata; the default changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,6 +17,10 @@ pub struct Transform {
     pub owner: Option<u32>,
     /// The group of everything.
     pub group: Option<u32>,
+    /// What becomes of owners, where there is none for all.
+    pub owners: IdMap,
+    /// What becomes of groups, where there is none for all.
+    pub groups: IdMap,
     /// What is added to every owner and group in the end.
     pub id_offset: u32,
     /// All times of everything.
@@ -78,7 +84,7 @@ impl Transform {
 
     /// Fails where `apply` would, without a change.
     pub fn check(&self, tree: &Tree) -> Result<()> {
-        if self.id_offset == 0 {
+        if self.id_offset == 0 && self.owners.is_empty() && self.groups.is_empty() {
             return Ok(());
         }
         for (index, node) in (0..).zip(tree.nodes()) {
@@ -103,8 +109,14 @@ impl Transform {
                 Error::limit(format!("{offset} more than {id} is no owner or group"))
             })
         };
-        let owner = root.0.or(self.owner).unwrap_or(meta.uid);
-        let group = root.1.or(self.group).unwrap_or(meta.gid);
+        let owner = root
+            .0
+            .or(self.owner)
+            .unwrap_or_else(|| self.owners.apply(meta.uid));
+        let group = root
+            .1
+            .or(self.group)
+            .unwrap_or_else(|| self.groups.apply(meta.gid));
         Ok((moved(owner)?, moved(group)?))
     }
 }

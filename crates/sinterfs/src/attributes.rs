@@ -2,7 +2,7 @@
 //!
 //! In: numbers and the words of chmod. Out: `build::Transform`.
 
-use ::build::{Chmod, RootTransform, Transform};
+use ::build::{Chmod, IdMap, RootTransform, Transform};
 use model::{Error, Result, Time};
 
 /// Changes of what files look like; the default changes nothing.
@@ -12,6 +12,10 @@ pub struct AttributeChanges {
     pub owner: Option<u32>,
     /// Group for every file.
     pub group: Option<u32>,
+    /// What becomes of owners, as `FROM:TO[:COUNT]`; the first that holds.
+    pub owner_map: Vec<String>,
+    /// What becomes of groups, likewise.
+    pub group_map: Vec<String>,
     /// What is added to every owner and group in the end.
     pub id_offset: u32,
     /// One time for every file, in seconds since 1970.
@@ -43,6 +47,8 @@ impl AttributeChanges {
         Ok(Transform {
             owner: self.owner,
             group: self.group,
+            owners: IdMap::parse(&self.owner_map)?,
+            groups: IdMap::parse(&self.group_map)?,
             id_offset: self.id_offset,
             time: self.time.map(at),
             clamp: self.latest_time.map(at),

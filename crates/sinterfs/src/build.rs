@@ -5,11 +5,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ::build::source::merge::Conflicts;
-use ::build::source::{Exclude, directory};
+use ::build::source::{Edits, directory};
 use ::build::{Categorizers, Hot, Order, Priorities, Scratch};
 use model::{Error, Kind, Loss, Observer, Rdev, Result};
 
 use crate::attributes::AttributeChanges;
+use crate::choices::{self, Choice};
 use crate::composefs::{self, ComposefsOptions, ObjectsReport};
 use crate::create::create_options;
 use crate::header::HeaderBytes;
@@ -94,10 +95,8 @@ pub struct BuildRequest {
     pub duplicates: bool,
     /// How many threads work.
     pub threads: usize,
-    /// Patterns of what is left out.
-    pub exclude: Vec<String>,
-    /// Files of such patterns.
-    pub exclude_from: Vec<PathBuf>,
+    /// What is left out and what stays, the first that matches.
+    pub choices: Vec<Choice>,
     /// Whether other file systems are left out.
     pub one_file_system: bool,
     /// What becomes of owners, times and permissions.
@@ -155,8 +154,7 @@ impl BuildRequest {
             hot: None,
             duplicates: true,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            exclude: Vec::new(),
-            exclude_from: Vec::new(),
+            choices: Vec::new(),
             one_file_system: false,
             attributes: AttributeChanges::default(),
             time_resolution: None,
@@ -213,14 +211,14 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
     if let Input::Dump(path) = &request.input {
         return composefs::of_dump(request, path);
     }
-    let excludes =
-        request.one_file_system || !(request.exclude.is_empty() && request.exclude_from.is_empty());
-    if excludes && matches!(request.input, Input::Image { .. }) {
-        return Err(Error::invalid("nothing can be left out of an image"));
+    if request.one_file_system {
+        choices::may_stay_on_one(&request.input)?;
     }
+    let directory = directory_options(request)?;
     let input = OpenInput::open(&input::Request {
         input: &request.input,
-        directory: directory_options(request)?,
+        edits: edits(request, &directory),
+        directory,
         scratch: Scratch::new(scratch(request)),
         threads: request.threads,
         strict: request.strict,
@@ -416,13 +414,18 @@ fn scratch(request: &BuildRequest) -> PathBuf {
     chosen.unwrap_or_else(std::env::temp_dir)
 }
 
-fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
-    let mut patterns = request.exclude.clone();
-    for file in &request.exclude_from {
-        patterns.extend(Exclude::lines_of(file)?);
+/// Tells what becomes of the tree after its scan: only of an image nothing was left out until then.
+fn edits(request: &BuildRequest, directory: &directory::Options) -> Edits {
+    let mut edits = Edits::default();
+    if matches!(request.input, Input::Image { .. }) {
+        edits.exclude = directory.exclude.clone();
     }
+    edits
+}
+
+fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     Ok(directory::Options {
-        exclude: Exclude::new(&patterns)?,
+        exclude: choices::exclude(&request.choices)?,
         one_file_system: request.one_file_system,
         // an image must not hold the one that it replaces, nor its device
         skip: [request.path(), request.blob_device.as_deref()]

@@ -138,8 +138,7 @@ pub(crate) fn of_dump(request: &BuildRequest, dump: &Path) -> Result<BuildReport
                 *attributes != only_times,
                 "a change of owners, permissions or the root",
             ),
-            (!request.exclude.is_empty(), "--exclude"),
-            (!request.exclude_from.is_empty(), "--exclude-from"),
+            (!request.choices.is_empty(), "--exclude or --include"),
             (request.one_file_system, "--one-file-system"),
         ],
     )?;

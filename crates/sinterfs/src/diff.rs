@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use ::build::Scratch;
-use ::build::source::directory;
+use ::build::source::{Edits, directory};
 use model::{Observer, Result};
 use ops::{DiffOptions, DiffReport, Side};
 
@@ -28,6 +28,7 @@ pub fn diff(
     let [old, new] = [&inputs[0], &inputs[1]].map(|input| {
         OpenInput::open(&Request {
             input,
+            edits: Edits::default(),
             directory: directory::Options {
                 threads: options.threads,
                 ..directory::Options::default()

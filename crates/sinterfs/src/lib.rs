@@ -19,6 +19,7 @@ mod archive;
 mod attributes;
 mod build;
 mod check;
+mod choices;
 mod composefs;
 mod create;
 mod details;
@@ -53,6 +54,7 @@ pub use build::{
     BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, VolumeOptions, build,
 };
 pub use check::{CheckReport, Depth, check};
+pub use choices::Choice;
 pub use composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use details::{Details, Value};
 pub use diff::diff;

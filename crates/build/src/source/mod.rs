@@ -2,12 +2,14 @@
 
 pub mod archive;
 pub mod directory;
+pub mod edited;
 mod exclude;
 pub mod image;
 pub mod merge;
 
 pub use archive::Archive;
 pub use directory::Directory;
-pub use exclude::Exclude;
+pub use edited::{Edited, Edits};
+pub use exclude::{Exclude, Rule};
 pub use image::ImageSource;
 pub use merge::Merge;

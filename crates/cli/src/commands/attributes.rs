@@ -18,6 +18,15 @@ pub struct Attributes {
     #[arg(long, visible_alias = "root-owned", conflicts_with_all = ["set_owner", "set_group"])]
     all_root: bool,
 
+    /// Change owners: FROM becomes TO, and so on for COUNT numbers (1 unless told). May be given several times,
+    /// the first that holds for an owner counts; the others stay.
+    #[arg(long, value_name = "FROM:TO[:COUNT]", conflicts_with_all = ["set_owner", "all_root"])]
+    uid_map: Vec<String>,
+
+    /// Change groups in the same way.
+    #[arg(long, value_name = "FROM:TO[:COUNT]", conflicts_with_all = ["set_group", "all_root"])]
+    gid_map: Vec<String>,
+
     /// Add a number to every owner and group, to those that other options set, too.
     #[arg(
         long,
@@ -120,6 +129,8 @@ impl Attributes {
         request.attributes = AttributeChanges {
             owner: self.set_owner.or(zero),
             group: self.set_group.or(zero),
+            owner_map: self.uid_map,
+            group_map: self.gid_map,
             id_offset: self.id_offset,
             time: match self.use_epoch {
                 true => Some(0),

@@ -32,6 +32,8 @@ Examples:
   sinter build DIR -o dir.cfs --digest-store objects    a composefs image, its content in a store
   sinter build --from-dump dump -o dir.cfs --print-digest
                                                         one of a dump as of composefs-info dump
+  sinter build DIR -o dir.dwarfs --include /var/log/ --include '/var/log/a*' --exclude '/var/log/*'
+                                                        of several rules the first that matches
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 
@@ -95,15 +97,7 @@ pub struct Args {
     )]
     from_dump: Option<PathBuf>,
 
-    /// Leave out what matches: a name anywhere, or, with a slash, a path from SOURCE on.
-    #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
-    exclude: Vec<String>,
-
-    /// Leave out what matches a line of a file; empty lines and lines with # are comments.
-    #[arg(long, value_name = "FILE")]
-    exclude_from: Vec<PathBuf>,
-
-    /// Leave out what lies on other file systems.
+    /// Leave out what lies on other file systems (of directories).
     #[arg(short = 'x', long)]
     one_file_system: bool,
 
@@ -149,8 +143,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     };
     args.making.run(input, |request| {
-        request.exclude = args.exclude;
-        request.exclude_from = args.exclude_from;
         request.one_file_system = args.one_file_system;
     })
 }

@@ -6,6 +6,7 @@ use sinterfs::verity::hex;
 use sinterfs::{BuildRequest, Destination, Error, Input, Result};
 
 use super::attributes::{Attributes, Creation, Telling};
+use super::choosing::Choosing;
 use super::packed;
 use super::packing::{Packing, Target};
 use super::work::{Jobs, Words};
@@ -23,6 +24,9 @@ pub struct Making {
 
     #[command(flatten)]
     jobs: Jobs,
+
+    #[command(flatten)]
+    choosing: Choosing,
 
     #[command(flatten)]
     attributes: Attributes,
@@ -45,6 +49,7 @@ impl Making {
         let mut request = request(input, destination, &self.jobs);
         let prints_digest = self.packing.prints_digest();
         self.packing.ask(&mut request)?;
+        self.choosing.ask(&mut request);
         self.attributes.ask(&mut request)?;
         self.creation.ask(&mut request)?;
         self.telling.ask(&mut request);

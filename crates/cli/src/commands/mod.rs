@@ -5,6 +5,7 @@ mod attributes;
 mod build;
 mod cat;
 mod check;
+mod choosing;
 mod completions;
 mod convert;
 mod diff;

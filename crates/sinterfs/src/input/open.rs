@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use ::build::Scratch;
 use ::build::source::merge::{Conflicts, How, Part};
-use ::build::source::{Archive, Directory, ImageSource, Merge, archive, directory};
+use ::build::source::{
+    Archive, Directory, Edited, Edits, Exclude, ImageSource, Merge, archive, directory,
+};
 use block::cache::BlockCache;
 use model::{Error, Kind, Loss, Observer, Result, Source};
 
@@ -20,6 +22,7 @@ pub(crate) struct OpenInput {
     images: Images,
     /// The archives among it.
     archives: Vec<Arc<Archive>>,
+    edits: Edits,
 }
 
 enum Tree {
@@ -34,6 +37,8 @@ pub(crate) struct Request<'a> {
     pub(crate) input: &'a Input,
     /// For directories; what is left out holds for archives, too.
     pub(crate) directory: directory::Options,
+    /// What becomes of the tree.
+    pub(crate) edits: Edits,
     /// Where archives are unpacked.
     pub(crate) scratch: Scratch,
     pub(crate) threads: usize,
@@ -41,9 +46,9 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    fn archive(&self, path: &Path) -> Result<Arc<Archive>> {
+    fn archive(&self, path: &Path, exclude: &Exclude) -> Result<Arc<Archive>> {
         let options = archive::Options {
-            exclude: self.directory.exclude.clone(),
+            exclude: exclude.clone(),
             scratch: self.scratch.clone(),
         };
         let archive = match path.as_os_str() == "-" {
@@ -57,13 +62,21 @@ impl Request<'_> {
 impl OpenInput {
     /// Opens all that is named.
     pub(crate) fn open(request: &Request<'_>) -> Result<Self> {
+        let opened = Self::unedited(request)?;
+        Ok(Self {
+            edits: request.edits.clone(),
+            ..opened
+        })
+    }
+
+    fn unedited(request: &Request<'_>) -> Result<Self> {
         match request.input {
             Input::Directory(path) => {
                 let options = request.directory.clone();
                 Ok(Self::of(Tree::Directory(Directory::open(path, options)?)))
             }
             Input::Archive(path) => {
-                let archive = request.archive(path)?;
+                let archive = request.archive(path, &request.directory.exclude)?;
                 let mut input = Self::of(Tree::Archive(Arc::clone(&archive)));
                 input.archives.push(archive);
                 Ok(input)
@@ -90,6 +103,7 @@ impl OpenInput {
             tree,
             images: Images::new(shared_cache(0)),
             archives: Vec::new(),
+            edits: Edits::default(),
         }
     }
 
@@ -107,6 +121,7 @@ impl OpenInput {
             tree,
             images,
             archives: Vec::new(),
+            edits: Edits::default(),
         })
     }
 
@@ -119,13 +134,18 @@ impl OpenInput {
         let mut images = Images::new(shared_cache(cache_bytes));
         let (mut sources, mut archives) = (Vec::new(), Vec::new());
         let options = OpenOptions::default();
+        // rules are about the common tree; what is below it may be left unread where all roots are one
+        let exclude = match layers {
+            Some(_) => request.directory.exclude.clone(),
+            None => Exclude::default(),
+        };
         for part in parts {
             let what = What::of(&part.path, &options)?;
             let whiteouts = layers.map_or(Whiteouts::None, |layers| layers.whiteouts);
             let marks = whiteouts.marks(what);
             if let (What::Layout, Some(layers)) = (what, layers) {
                 for path in oci::layers(&part.path, layers.platform.as_deref())? {
-                    let archive = request.archive(&path)?;
+                    let archive = request.archive(&path, &exclude)?;
                     archives.push(Arc::clone(&archive));
                     sources.push(Part {
                         source: Box::new(archive),
@@ -138,11 +158,14 @@ impl OpenInput {
             }
             let source: Box<dyn Source> = match what {
                 What::Directory | What::Layout => {
-                    let options = request.directory.clone();
+                    let options = directory::Options {
+                        exclude: exclude.clone(),
+                        ..request.directory.clone()
+                    };
                     Box::new(Directory::open(&part.path, options)?)
                 }
                 What::Archive => {
-                    let archive = request.archive(&part.path)?;
+                    let archive = request.archive(&part.path, &exclude)?;
                     archives.push(Arc::clone(&archive));
                     Box::new(archive)
                 }
@@ -168,6 +191,7 @@ impl OpenInput {
             tree: Tree::Merge(Merge::new(sources, how)?),
             images,
             archives,
+            edits: Edits::default(),
         })
     }
 
@@ -253,7 +277,10 @@ impl OpenInput {
             inner: observer,
             damage: &self.images.damage,
         };
-        let done = work(self.source(), &watching);
+        let done = match self.edits.is_empty() {
+            true => work(self.source(), &watching),
+            false => work(&Edited::new(self.source(), &self.edits), &watching),
+        };
         match self.images.damage.take() {
             Some(error) => Err(error),
             None => done,

@@ -190,7 +190,7 @@ impl Walk<'_> {
         }
         let path = join(&task.path, name.as_bytes());
         let exclude = &self.dir.options.exclude;
-        if exclude.matches(&path, false) {
+        if exclude.matches_any(&path) {
             return None;
         }
         let status = match status::of_name(dir, &name) {
@@ -205,7 +205,7 @@ impl Walk<'_> {
             self.observer.warn(&error.path(self.dir.full_path(&path)));
             return None;
         };
-        if kind == FileType::Directory && exclude.matches(&path, true) {
+        if exclude.matches(&path, kind == FileType::Directory) {
             return None;
         }
         let identity = (status.identity.device, status.identity.ino);

@@ -1,0 +1,73 @@
+//! What of a source goes into an image: rules in the order of the command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use sinterfs::{BuildRequest, Choice};
+
+/// What is left out, and what stays.
+#[derive(Debug)]
+pub struct Choosing {
+    choices: Vec<Choice>,
+}
+
+/// The flags; their order is not kept here.
+#[derive(Debug, Args)]
+struct Flags {
+    /// Leave out what matches: a name anywhere, or, with a slash, a path from the source's root on. Of several
+    /// --exclude and --include the first that matches decides, in the order given.
+    #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
+    exclude: Vec<String>,
+
+    /// Keep what matches, whatever a later --exclude says.
+    #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
+    include: Vec<String>,
+
+    /// Leave out what matches a line of a file; empty lines and lines with # are comments, lines that
+    /// begin with `+ ` are for --include.
+    #[arg(long, value_name = "FILE")]
+    exclude_from: Vec<PathBuf>,
+
+    /// Keep what matches a line of a file; lines that begin with `- ` are for --exclude.
+    #[arg(long, value_name = "FILE")]
+    include_from: Vec<PathBuf>,
+}
+
+impl Choosing {
+    /// Adds what was asked to a request.
+    pub fn ask(self, request: &mut BuildRequest) {
+        request.choices = self.choices;
+    }
+}
+
+impl Args for Choosing {
+    fn augment_args(command: Command) -> Command {
+        Flags::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Flags::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for Choosing {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut placed = Vec::new();
+        let flags = Flags::from_arg_matches(matches)?;
+        let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
+        placed.extend(indices("exclude").zip(flags.exclude.into_iter().map(Choice::Exclude)));
+        placed.extend(indices("include").zip(flags.include.into_iter().map(Choice::Include)));
+        let files = flags.exclude_from.into_iter().map(Choice::ExcludeFrom);
+        placed.extend(indices("exclude_from").zip(files));
+        let files = flags.include_from.into_iter().map(Choice::IncludeFrom);
+        placed.extend(indices("include_from").zip(files));
+        placed.sort_by_key(|(index, _)| *index);
+        let choices = placed.into_iter().map(|(_, choice)| choice).collect();
+        Ok(Self { choices })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

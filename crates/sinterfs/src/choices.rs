@@ -1,0 +1,52 @@
+//! What a user asks to be left out, and to stay.
+//!
+//! In: patterns and files of them, in the order in which they were given. Out: `build::source::Exclude`.
+
+use std::path::PathBuf;
+
+use ::build::source::{Exclude, Rule};
+use model::{Error, Result};
+
+use crate::input::Input;
+
+/// One thing said of what is packed; the first pattern that matches a name decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// What matches a pattern is left out.
+    Exclude(String),
+    /// What matches a pattern stays.
+    Include(String),
+    /// What matches a line of a file is left out, unless the line says otherwise.
+    ExcludeFrom(PathBuf),
+    /// What matches a line of a file stays, unless the line says otherwise.
+    IncludeFrom(PathBuf),
+}
+
+/// Compiles what was chosen.
+pub(crate) fn exclude(choices: &[Choice]) -> Result<Exclude> {
+    let mut rules = Vec::new();
+    for choice in choices {
+        match choice {
+            Choice::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
+            Choice::Include(pattern) => rules.push(Rule::include(pattern)),
+            Choice::ExcludeFrom(file) => rules.extend(Rule::lines_of(file, false)?),
+            Choice::IncludeFrom(file) => rules.extend(Rule::lines_of(file, true)?),
+        }
+    }
+    Exclude::of_rules(rules)
+}
+
+/// Fails for an input in which there can be no other file systems.
+pub(crate) fn may_stay_on_one(input: &Input) -> Result<()> {
+    let what = match input {
+        Input::Directory(_) => return Ok(()),
+        Input::Merge { parts, .. } if parts.iter().any(|part| part.path.is_dir()) => return Ok(()),
+        Input::Archive(_) => "an archive",
+        Input::Dump(_) => "a dump",
+        Input::Image { .. } => "an image",
+        Input::Merge { .. } => "archives and images",
+    };
+    Err(Error::invalid(format!(
+        "--one-file-system is for directories: {what} cannot hold other file systems"
+    )))
+}
