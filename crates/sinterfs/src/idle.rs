@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use block::cache::BlockCache;
 use model::{Error, Result};
 
+use crate::allocator::trim;
 use crate::open::Opened;
-use crate::trim::trim;
 
 /// How often the cache and the system's memory are looked at, at most.
 const EVERY: Duration = Duration::from_secs(5);

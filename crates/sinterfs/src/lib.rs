@@ -15,6 +15,7 @@
 //! # }
 //! ```
 
+mod allocator;
 mod archive;
 mod attributes;
 mod build;
@@ -39,11 +40,11 @@ mod registry;
 mod serve;
 mod signature;
 mod times;
-mod trim;
 mod watch;
 
 pub use ::build::source::merge::{Conflict, Conflicts};
 pub use ::build::{Categorizers, Order};
+pub use allocator::keep_little;
 pub use archive::{ArchiveRequest, archive};
 pub use attributes::{AttributeChanges, RootChanges};
 pub use block::cache::BlockCache;

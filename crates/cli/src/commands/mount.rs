@@ -99,6 +99,7 @@ pub struct Args {
 
 /// Mounts.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    sinterfs::keep_little();
     if args.foreground {
         serve(attach(args)?)
     } else if args.report_ready {
