@@ -11,6 +11,7 @@ mod commands;
 mod exit;
 mod interrupt;
 mod names;
+mod page;
 mod progress;
 mod size;
 mod text;

@@ -33,6 +33,7 @@ use xattr::Prefix;
 pub use config::{Algorithm, Configs};
 pub use device::Slot;
 pub(crate) use inspect::Inspected;
+pub use inspect::StoredRun;
 pub use superblock::Superblock;
 
 /// Says how to open an image.

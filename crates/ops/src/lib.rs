@@ -13,6 +13,7 @@ mod plan;
 mod resolve;
 mod runs;
 mod select;
+mod usage;
 mod verify;
 mod walk;
 mod watch;
@@ -24,6 +25,7 @@ pub use diff::{Change, DiffOptions, DiffReport, Difference, Field, Side, What, d
 pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
 pub use list::{ListOptions, Row, list, row};
 pub use resolve::{Follow, resolve};
+pub use usage::{Cell, Node, Part, ShowBlocks, StoredBlock, Sum, Usage, usage};
 pub use verify::{VerifyReport, verify};
 pub use walk::{Entry, Step, Visit, walk};
 pub use watch::{Activity, Watched};

@@ -68,9 +68,10 @@ pub use model::*;
 pub use mount::{Ended, MountOptions, Session, daemon, umount};
 pub use open::{OpenOptions, Opened, open, open_source};
 pub use ops::{
-    ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Change, DiffOptions, DiffReport,
-    Difference, ExtractOptions, ExtractReport, Field, Follow, ListOptions, Overwrite, Row, Step,
-    VerifyReport, What, cat, extract, list, resolve, row, verify,
+    ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, DiffOptions,
+    DiffReport, Difference, ExtractOptions, ExtractReport, Field, Follow, ListOptions, Node,
+    Overwrite, Part, Row, Step, Sum, Usage, VerifyReport, What, cat, extract, list, resolve, row,
+    verify,
 };
 pub use proof::{Proof, Word};
 pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};

@@ -9,6 +9,7 @@ use block::cache::BlockCache;
 use block::digest::Root;
 use block::{FileSource, ReadAt};
 use model::{Error, Image, Limits, Result};
+use ops::{StoredBlock, Usage};
 
 use crate::details::Details;
 use crate::proof::{self, Proof, Proven};
@@ -119,6 +120,13 @@ impl Opened {
             details.extend(comment.map(|comment| ("signed".to_owned(), comment.into())));
         }
         Ok(details)
+    }
+
+    /// Measures what takes the room in the image.
+    pub fn usage(&self) -> Result<Usage> {
+        let show =
+            |of, visit: &mut dyn FnMut(StoredBlock<'_>)| self.handle.stored_blocks(of, visit);
+        ops::usage(&**self.image(), &show)
     }
 
     /// Writes all structures as text.

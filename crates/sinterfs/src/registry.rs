@@ -17,7 +17,10 @@ use block::cache::BlockCache;
 use block::codec::Encoding;
 use block::digest::Digests;
 use block::{Bytes, ReadAt, Sink};
-use model::{ContentMap, Error, Image, ImageWriter, Loss, Observer, Result, Summary, Tails, Tree};
+use model::{
+    ContentMap, Error, Image, ImageWriter, Ino, Loss, Observer, Result, Summary, Tails, Tree,
+};
+use ops::StoredBlock;
 
 use crate::check::{CheckReport, Depth};
 use crate::composefs;
@@ -231,6 +234,9 @@ pub trait Handle: Send + Sync {
     fn cache(&self) -> &Arc<BlockCache>;
     /// Tells how many bytes all decoded blocks may take.
     fn decoded_bytes(&self) -> u64;
+    /// Shows blocks as they are stored: for `None` all, if the format knows them at once; for a file
+    /// those that it refers to, if the format knows them by files only.
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()>;
     /// Tells the runs that made the image.
     fn former_runs(&self) -> Result<FormerRuns> {
         Ok(FormerRuns::default())

@@ -46,7 +46,7 @@ use table::{List, Lookup};
 use xattrs::XattrLists;
 
 pub use fields::Order;
-pub use info::CompressorOptions;
+pub use info::{CompressorOptions, StoredBlock};
 pub use locate::{locate, starts_with_magic};
 pub use superblock::Superblock;
 

@@ -61,7 +61,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn is_same(a: &Path, b: &Path) -> bool {
+/// Tells whether two paths are one file.
+pub(super) fn is_same(a: &Path, b: &Path) -> bool {
     let found = |path: &Path| path.canonicalize().ok();
     found(a).is_some_and(|place| found(b) == Some(place))
 }

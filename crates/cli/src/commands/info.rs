@@ -1,11 +1,14 @@
 //! `sinter info`: what an image is and how it was made.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sinterfs::{Details, Result, Value};
+use sinterfs::{Details, Error, Result, Usage, Value};
 
+use super::digest::is_same;
 use super::image::ImageArgs;
-use crate::text;
+use crate::{page, text};
 
 /// Show format, totals, codecs and history of an image.
 #[derive(Debug, clap::Args)]
@@ -13,7 +16,8 @@ use crate::text;
 Examples:
   sinter info image.dwarfs
   sinter info --json image.dwarfs
-  sinter info --dump image.dwarfs     every structure of the image as text")]
+  sinter info --dump image.dwarfs     every structure of the image as text
+  sinter info --report image.html image.dwarfs    a page: what takes the room in the image")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -25,6 +29,15 @@ pub struct Args {
     /// Print all structures of the image as text.
     #[arg(long, conflicts_with = "json")]
     dump: bool,
+
+    /// Write a page for a browser about what takes the room in the image: by directory, codec,
+    /// category and file. It needs no other file; `-` is standard output.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "dump"])]
+    report: Option<PathBuf>,
+
+    /// Replace that file if it exists.
+    #[arg(long, requires = "report")]
+    force: bool,
 }
 
 /// Shows what is known.
@@ -35,12 +48,27 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let details = opened.details()?;
-    if args.json {
+    if let Some(report) = &args.report {
+        write_report(args, report, &details, &opened.usage()?)?;
+    } else if args.json {
         text::print(&format!("{:#}\n", json(&Value::Map(details))))?;
     } else {
         text::print(&plain(&details, 0))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write_report(args: &Args, to: &Path, details: &Details, usage: &Usage) -> Result<()> {
+    let image = &args.image.image;
+    let name = image.file_name().unwrap_or(image.as_os_str());
+    let page = page::page(name.as_bytes(), details, usage);
+    if to == Path::new("-") {
+        return text::print(&page);
+    }
+    if is_same(to, image) {
+        return Err(Error::invalid("the report would replace its image").path(to));
+    }
+    sinterfs::write_new(to, args.force, page.as_bytes())
 }
 
 fn json(value: &Value) -> serde_json::Value {

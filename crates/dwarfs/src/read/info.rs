@@ -208,7 +208,7 @@ impl Dwarfs {
     }
 
     /// Tells the names of the categories and the category of each block, where the image tells.
-    pub(crate) fn block_categories(&self) -> Result<Option<(Vec<String>, Vec<u32>)>> {
+    pub fn block_categories(&self) -> Result<Option<(Vec<String>, Vec<u32>)>> {
         let Some((names, numbers)) = self.category_tables()? else {
             return Ok(None);
         };

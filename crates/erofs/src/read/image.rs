@@ -147,13 +147,36 @@ fn extent_of(run: &Run) -> Extent {
 }
 
 impl Erofs {
+    /// Shows a file's extents, and the run that each is of: its own, or one of the packed inode's.
+    pub(super) fn pieces(
+        &self,
+        node: &Node,
+        from: u64,
+        visit: &mut dyn FnMut(Extent, &Run) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut map = Map::new(self, node)?;
+        let mut at = from;
+        while at < node.size {
+            let run = map.run_at(at)?;
+            let step = match run.place {
+                Place::Packed(offset) => self.packed_extents(node, &run, offset, visit)?,
+                _ => visit(extent_of(&run), &run),
+            };
+            if step.is_break() {
+                break;
+            }
+            at = run.end();
+        }
+        Ok(())
+    }
+
     /// Shows the extents of a run that is in the packed inode.
     fn packed_extents(
         &self,
         node: &Node,
         run: &Run,
         offset: u64,
-        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Extent, &Run) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let packed = self.packed_for(node)?;
         let end = offset.saturating_add(run.len);
@@ -175,7 +198,7 @@ impl Erofs {
             if let ExtentSource::Block { offset, .. } = &mut extent.source {
                 *offset = skip;
             }
-            if visit(extent).is_break() {
+            if visit(extent, &part).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             at = at.saturating_add(len);
@@ -319,20 +342,7 @@ impl Image for Erofs {
             return Ok(());
         }
         self.expect_content(&node)?;
-        let mut map = Map::new(self, &node)?;
-        let mut at = from;
-        while at < node.size {
-            let run = map.run_at(at)?;
-            let step = match run.place {
-                Place::Packed(offset) => self.packed_extents(&node, &run, offset, visit)?,
-                _ => visit(extent_of(&run)),
-            };
-            if step.is_break() {
-                break;
-            }
-            at = run.end();
-        }
-        Ok(())
+        self.pieces(&node, from, &mut |extent, _| visit(extent))
     }
 
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {

@@ -3,11 +3,14 @@
 //!
 //! **Invariant:** looks at metadata only; content is not decoded.
 
-use model::{Error, FileType, Result};
+use std::ops::ControlFlow;
+
+use model::{Error, ExtentSource, FileType, Ino, Result};
 
 use super::Erofs;
+use super::config::Algorithm;
 use super::inode::Node;
-use super::map::{Map, Run};
+use super::map::{Map, Place, Run};
 
 /// An entry of a directory as it is stored.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +19,17 @@ pub(crate) struct RawEntry<'a> {
     pub(crate) nid: u64,
     /// The type, where the entry knows it.
     pub(crate) kind: Option<FileType>,
+}
+
+/// Where content of a file is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredRun {
+    /// Its number in extents.
+    pub block: u64,
+    /// Bytes in the image.
+    pub stored: u64,
+    /// What encoded it; `None` if it is as it was.
+    pub algorithm: Option<Algorithm>,
 }
 
 /// What looking at an inode found.
@@ -66,6 +80,26 @@ impl Erofs {
         Ok(Inspected {
             kind: node.kind,
             nlink: node.nlink,
+        })
+    }
+
+    /// Shows where a file's content is stored, without holes and what other files hold.
+    pub fn stored_runs(&self, file: Ino, visit: &mut dyn FnMut(StoredRun)) -> Result<()> {
+        let node = self.node(file.0)?;
+        self.pieces(&node, 0, &mut |extent, run| {
+            let ExtentSource::Block { block, .. } = extent.source else {
+                return ControlFlow::Continue(());
+            };
+            let (stored, algorithm) = match run.place {
+                Place::Cluster(cluster) => (cluster.stored, Some(cluster.algorithm)),
+                _ => (run.len, None),
+            };
+            visit(StoredRun {
+                block,
+                stored,
+                algorithm,
+            });
+            ControlFlow::Continue(())
         })
     }
 

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use block::cache::BlockCache;
 use block::{ReadAt, Sink};
 use dwarfs::dump::Parts;
+use dwarfs::layout::SectionType;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
 use dwarfs::rewrite::{self, BlockRules, MetadataRule, Rebuild, Selection};
 use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
-use model::{Error, Image, ImageWriter, Loss, Observer, Result};
+use model::{Error, Image, ImageWriter, Ino, Loss, Observer, Result};
+use ops::StoredBlock;
 
 use super::{
     Asked, Bid, Blob, CreateOptions, Format, Handle, MetadataPlan, OwnDigests, RewriteOptions,
@@ -255,6 +257,28 @@ impl Handle for Opened {
     fn decoded_bytes(&self) -> u64 {
         let blocks = self.concrete.block_count();
         blocks.saturating_mul(self.concrete.block_size())
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        if of.is_some() {
+            return Ok(());
+        }
+        let (names, numbers) = self.concrete.block_categories()?.unwrap_or_default();
+        let sections = self.concrete.sections()?.into_iter();
+        let blocks = sections.filter(|section| section.kind == SectionType::BLOCK);
+        for (block, section) in (0..).zip(blocks) {
+            let number = usize::try_from(block).ok().and_then(|at| numbers.get(at));
+            let number = number.and_then(|number| usize::try_from(*number).ok());
+            visit(StoredBlock {
+                block,
+                stored: section.len,
+                codec: &section.compression.to_string(),
+                category: number
+                    .and_then(|at| names.get(at))
+                    .map_or("", String::as_str),
+            });
+        }
+        Ok(())
     }
 
     fn former_runs(&self) -> Result<FormerRuns> {

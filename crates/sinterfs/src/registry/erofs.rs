@@ -13,7 +13,8 @@ use erofs::Kernel;
 use erofs::composefs::{Composefs, Objects};
 use erofs::read::{Algorithm, Erofs, Slot};
 use erofs::write::{DeviceName, ErofsWriter, WriteOptions};
-use model::{Error, Image, ImageWriter, Observer, Result};
+use model::{Error, Image, ImageWriter, Ino, Observer, Result};
+use ops::StoredBlock;
 
 use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
 use crate::check::{CheckReport, Depth};
@@ -261,6 +262,20 @@ impl Handle for Opened {
         // how much clusters hold is known only when all indexes have been read; LZ4's most
         let stored = self.image.info().totals.stored;
         stored.saturating_mul(255)
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        let Some(file) = of else {
+            return Ok(());
+        };
+        self.concrete.stored_runs(file, &mut |run| {
+            visit(StoredBlock {
+                block: run.block,
+                stored: run.stored,
+                codec: run.algorithm.map_or("none", Algorithm::name),
+                category: "",
+            });
+        })
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ::build::Categorizers;
 use block::cache::BlockCache;
 use block::{ReadAt, Sink};
-use model::{Image, ImageWriter, Observer, Result, Tails};
+use model::{Image, ImageWriter, Ino, Observer, Result, Tails};
+use ops::StoredBlock;
 use squashfs::layout::Flags;
 use squashfs::read::{CompressorOptions, Offset, Order, Squashfs, locate, starts_with_magic};
 use squashfs::write::{Parts, SquashfsWriter, WriteOptions};
@@ -169,6 +170,30 @@ impl Handle for Opened {
         // damage shows when it is read; until then the content is as large as can be
         let content = self.concrete.content_bytes().unwrap_or(u64::MAX);
         content.saturating_add(fragments)
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        let Some(file) = of else {
+            return Ok(());
+        };
+        let compressor = self.concrete.superblock().compressor.name();
+        self.concrete.stored_blocks(file, &mut |block| {
+            let codec = if block.raw {
+                "none"
+            } else {
+                compressor.unwrap_or("unknown")
+            };
+            visit(StoredBlock {
+                block: block.position,
+                stored: u64::from(block.len),
+                codec,
+                category: if block.fragment {
+                    "fragments"
+                } else {
+                    "whole blocks"
+                },
+            });
+        })
     }
 }
 

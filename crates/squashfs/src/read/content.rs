@@ -63,20 +63,20 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    fn is_hole(self) -> bool {
+    pub(super) fn is_hole(self) -> bool {
         self.len == 0
     }
 }
 
 /// Goes over the blocks of a file.
-struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     image: &'a Squashfs,
     reader: Reader<'a>,
     position: u64,
 }
 
 impl Blocks<'_> {
-    fn next(&mut self) -> Result<Stored> {
+    pub(super) fn next(&mut self) -> Result<Stored> {
         let stored = match self.image.superblock.major {
             1 => {
                 let [word] = self.reader.fields(&[16])?;
@@ -116,7 +116,7 @@ impl Blocks<'_> {
 
 impl Squashfs {
     /// Starts to go over a file's blocks at one of them.
-    fn blocks(&self, ino: Ino, content: &Content, from: u64) -> Result<Blocks<'_>> {
+    pub(super) fn blocks(&self, ino: Ino, content: &Content, from: u64) -> Result<Blocks<'_>> {
         let first = Checkpoint {
             words: content.words,
             position: content.start,

@@ -28,7 +28,7 @@ impl Squashfs {
         }
     }
 
-    fn content(&self, ino: Ino) -> Result<Content> {
+    pub(super) fn content(&self, ino: Ino) -> Result<Content> {
         match self.record(ino)?.body {
             Body::File(content) => Ok(content),
             _ => Err(not_a(ino, "file")),

@@ -3,10 +3,11 @@
 //! In: an opened image. Out: numbers and words for `info` and `dump`.
 
 use block::ReadAt;
-use model::{Error, ImageInfo, Result};
+use model::{Error, ImageInfo, Ino, Result};
 use zerocopy::FromBytes;
 
 use super::Squashfs;
+use super::content::Stored;
 use super::superblock::Superblock;
 use super::xattrs::XattrLists;
 use crate::layout::options::{Gzip, Lz4, Lzo, Xz, Zstd};
@@ -24,6 +25,19 @@ pub enum CompressorOptions {
     Lzo(Lzo),
     Lz4(Lz4),
     Zstd(Zstd),
+}
+
+/// A block as it is stored, for those who count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredBlock {
+    /// Where it is in the image, which is its number in extents.
+    pub position: u64,
+    /// Bytes in the image.
+    pub len: u32,
+    /// It is not compressed.
+    pub raw: bool,
+    /// It holds the ends of files.
+    pub fragment: bool,
 }
 
 impl Squashfs {
@@ -55,6 +69,34 @@ impl Squashfs {
     /// Tells whether inodes can be found by number.
     pub fn has_exports(&self) -> bool {
         self.exports.is_some()
+    }
+
+    /// Shows the blocks that a file refers to, as they are stored.
+    pub fn stored_blocks(&self, ino: Ino, visit: &mut dyn FnMut(StoredBlock)) -> Result<()> {
+        let content = self.content(ino)?;
+        let mut show = |stored: Stored, fragment| {
+            let Stored { position, len, raw } = stored;
+            visit(StoredBlock {
+                position,
+                len,
+                raw,
+                fragment,
+            });
+        };
+        let count = content.blocks(self.superblock.block_size);
+        if count > 0 {
+            let mut blocks = self.blocks(ino, &content, 0)?;
+            for _ in 0..count {
+                let stored = blocks.next()?;
+                if !stored.is_hole() {
+                    show(stored, false);
+                }
+            }
+        }
+        if let Some((index, _)) = content.fragment {
+            show(self.fragment(index)?, true);
+        }
+        Ok(())
     }
 
     /// Reads the compressor's options; `None` where the image keeps none.

@@ -1,0 +1,138 @@
+//! One page about an image that needs nothing else: what takes the room in it, in HTML.
+//!
+//! Enters: what was measured and what the image tells. Leaves: the page. **Invariant:** nothing is fetched, nothing
+//! of the image is markup or script (names are escaped wherever they stand), and the same image makes the same
+//! page. It can be read without script, which draws the treemap only.
+
+mod blocks;
+mod data;
+mod html;
+mod tables;
+
+use sinterfs::{Details, Usage};
+
+use crate::size::human;
+use crate::text;
+use html::{Html, share};
+
+/// Makes the page of an image.
+pub fn page(name: &[u8], details: &Details, usage: &Usage) -> String {
+    let mut html = Html::default();
+    let name = text::name(name);
+    html.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    // whatever might get past the escapes could not load or send anything
+    html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
+    html.raw("style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>");
+    html.text(&name);
+    html.raw(" - what takes the room</title>\n<style>\n");
+    html.raw(include_str!("page.css"));
+    html.raw("</style>\n</head>\n<body>\n<h1>What takes the room in ");
+    html.name(&name);
+    html.raw("</h1>\n");
+    summary(&mut html, details, usage);
+    savings(&mut html, usage);
+    treemap(&mut html);
+    tables::all(&mut html, usage);
+    blocks::map(&mut html, usage);
+    html.raw("<script type=\"application/json\" id=\"data\">");
+    html.raw(&data::json(usage));
+    html.raw("</script>\n<script>\n");
+    html.raw(include_str!("page.js"));
+    html.raw("</script>\n</body>\n</html>\n");
+    html.finish()
+}
+
+fn summary(html: &mut Html, details: &Details, usage: &Usage) {
+    let told = |wanted: &str| {
+        let found = details.iter().find(|(name, _)| name == wanted);
+        match found {
+            Some((_, sinterfs::Value::Text(text))) => text.clone(),
+            _ => String::new(),
+        }
+    };
+    let format = format!("{} {}", told("format"), told("version"));
+    let counts = format!(
+        "{}: {} for {} in {} files, {} directories and {} others; {} further names of files.",
+        format.trim(),
+        human(usage.image_bytes),
+        human(usage.file_bytes),
+        usage.files,
+        usage.directories,
+        usage.others,
+        usage.hard_links,
+    );
+    html.paragraph(&counts);
+    if usage.elsewhere > 0 {
+        html.paragraph(&format!(
+            "The content of {} files is not in the image.",
+            usage.elsewhere
+        ));
+    }
+    if usage.untold_bytes > 0 {
+        html.paragraph(&format!(
+            "How {} of content are stored is not told by this format; they count as nothing here.",
+            human(usage.untold_bytes)
+        ));
+    }
+}
+
+/// Shows what each step of packing left.
+fn savings(html: &mut Html, usage: &Usage) {
+    html.heading("Where the bytes went");
+    html.table("What is left of the files after each step; a step's saving is what it took off.");
+    html.head(&["", "-Bytes", "-Size", "-Saved by the step", ""]);
+    let held = usage.file_bytes.saturating_sub(usage.hole_bytes);
+    let steps = [
+        ("files, hard links once", usage.file_bytes),
+        ("without holes", held),
+        ("equal content once", usage.distinct_bytes),
+        ("compressed", usage.block_bytes),
+        ("the image, with metadata", usage.image_bytes),
+    ];
+    let most = steps.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+    let mut before = None;
+    for (name, bytes) in steps {
+        let saved = match before {
+            Some(before) if bytes <= before && before > 0 => share(before - bytes, before),
+            Some(before) if bytes > before => format!("+{}", human(bytes - before)),
+            _ => String::new(),
+        };
+        let cells = [
+            name,
+            &format!("-{bytes}"),
+            &format!("-{}", human(bytes)),
+            &format!("-{saved}"),
+        ];
+        html.row(&cells, Some((bytes, most)));
+        before = Some(bytes);
+    }
+    html.raw("</table>\n");
+}
+
+fn treemap(html: &mut Html) {
+    html.heading("By directory");
+    html.paragraph(
+        "Areas are bytes in the image. A block that several files share is divided among them by \
+         how much of it they use. Choose a directory to zoom in, Escape to zoom out.",
+    );
+    html.raw(
+        "<noscript><p>The treemap is drawn by script; the tables below need none.</p></noscript>\n",
+    );
+    html.raw("<nav id=\"way\" aria-label=\"Directory shown\"></nav>\n");
+    html.raw("<div id=\"treemap\" role=\"group\" aria-label=\"Treemap of bytes in the image by directory\"></div>\n");
+    html.raw("<p id=\"told\" aria-live=\"polite\"></p>\n<ul class=\"key\">");
+    html.raw("<li class=\"soft\">Bytes in the image for a byte of the file:</li>");
+    let steps = [
+        "below 10 %",
+        "below 25 %",
+        "below 50 %",
+        "below 90 %",
+        "more",
+        "no file's",
+    ];
+    for (number, step) in steps.iter().enumerate() {
+        html.raw(&format!("<li><i class=\"r{number}\"></i>{step}</li>"));
+    }
+    html.raw("</ul>\n");
+}

@@ -1,0 +1,289 @@
+//! What takes the room in an image: for directories, files, codecs, categories and kinds of files, how many
+//! bytes of it they take as it is stored.
+//!
+//! Enters: an image, and its stored blocks as far as the format tells them. Leaves: sums of bounded
+//! number. **Invariant:** the stored bytes of a block are divided among those who refer to it, by how many bytes
+//! of it they refer to, and no byte is lost: all shares together are the block. An inode counts once, where its first name
+//! is. Memory: some 100 bytes a stored block, 24 a range of content between unused ones, and the inodes of
+//! several names.
+
+mod blocks;
+mod ranges;
+mod tree;
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+
+use model::{ExtentSource, FileType, Image, Ino, Kind, Result};
+
+use crate::walk::{Step, Visit, walk};
+use blocks::Blocks;
+pub use blocks::{Cell, StoredBlock, Sum};
+use ranges::Ranges;
+use tree::Growing;
+pub use tree::{Node, Part};
+
+/// Shows the stored blocks of an image: for `None` all, for a file those that it refers to; a format does one of
+/// the two, or, where it can't tell, neither.
+pub type ShowBlocks<'a> = dyn Fn(Option<Ino>, &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> + 'a;
+
+/// How many files `Usage::largest` holds.
+const LARGEST: usize = 40;
+
+/// How many kinds of files are told apart.
+const KINDS: usize = 2000;
+
+/// What takes the room in an image.
+#[derive(Debug, Clone)]
+pub struct Usage {
+    /// Regular files, each once.
+    pub files: u64,
+    /// Directories, the root too.
+    pub directories: u64,
+    /// All else.
+    pub others: u64,
+    /// Further names of files.
+    pub hard_links: u64,
+    /// Files whose content is not in the image.
+    pub elsewhere: u64,
+    /// Bytes of the files.
+    pub file_bytes: u64,
+    /// Of them those in holes.
+    pub hole_bytes: u64,
+    /// Of them those that are left if equal ones are counted once.
+    pub distinct_bytes: u64,
+    /// Of them those in blocks of which the format does not tell how they are stored.
+    pub untold_bytes: u64,
+    /// Stored blocks.
+    pub blocks: u64,
+    /// Bytes of these.
+    pub block_bytes: u64,
+    /// Bytes of those that no file refers to.
+    pub unused_bytes: u64,
+    /// Bytes of the image.
+    pub image_bytes: u64,
+    /// Sums for each codec, largest first.
+    pub codecs: Vec<Sum>,
+    /// Sums for each category, largest first.
+    pub categories: Vec<Sum>,
+    /// Sums for each kind of file by the end of its name, largest first.
+    pub kinds: Vec<Sum>,
+    /// The blocks in the order of the image, neighbours together where they are many.
+    pub map: Vec<Cell>,
+    /// What takes most, as a tree.
+    pub root: Node,
+    /// The files that take most, with their paths.
+    pub largest: Vec<Node>,
+}
+
+/// Measures what takes the room in an image. Content is not read.
+pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
+    let mut blocks = Blocks::default();
+    show(None, &mut |block| blocks.add(block))?;
+    let mut counted = Counted::default();
+    each(image, &mut |met| {
+        counted.first(image, &mut blocks, show, &met)
+    })?;
+    let all = image.info().totals.stored.max(blocks.stored());
+    let mut shared = Shared::new(all);
+    each(image, &mut |met| shared.second(image, &mut blocks, &met))?;
+    let unused_bytes = blocks.unused();
+    let (root, largest) = shared.tree.finish(&[
+        (Part::Unused, unused_bytes),
+        (Part::Metadata, all.saturating_sub(blocks.stored())),
+    ]);
+    Ok(Usage {
+        files: counted.files,
+        directories: counted.directories.saturating_add(1),
+        others: counted.others,
+        hard_links: counted.hard_links,
+        elsewhere: counted.elsewhere,
+        file_bytes: counted.bytes,
+        hole_bytes: counted.holes,
+        distinct_bytes: counted.ranges.finish(),
+        untold_bytes: blocks.untold(),
+        blocks: blocks.count(),
+        block_bytes: blocks.stored(),
+        unused_bytes,
+        image_bytes: all,
+        codecs: blocks.by_codec(),
+        categories: blocks.by_category(),
+        kinds: largest_first(shared.kinds.into_values().collect()),
+        map: blocks.map(),
+        root,
+        largest,
+    })
+}
+
+/// What a walk meets.
+enum Met<'a> {
+    Directory(&'a [u8], usize),
+    Left(usize),
+    File {
+        path: &'a [u8],
+        name: &'a [u8],
+        ino: Ino,
+        size: u64,
+        depth: usize,
+    },
+    Link,
+    Other,
+}
+
+/// Walks an image, and tells further names of files from first ones.
+fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Result<()> {
+    let mut seen = HashSet::new();
+    walk(image, image.info().root, &mut |met| {
+        let (entry, depth) = match met {
+            Visit::Broken(_, error) => return Err(error),
+            Visit::Leave(entry) => return visit(Met::Left(entry.depth)).map(|()| Step::On),
+            Visit::Enter(entry) => (entry, entry.depth),
+        };
+        visit(match entry.kind {
+            FileType::Directory => Met::Directory(entry.name, depth),
+            FileType::File => {
+                let inode = image.inode(entry.ino)?;
+                match inode.nlink > 1 && !seen.insert(entry.ino) {
+                    true => Met::Link,
+                    false => Met::File {
+                        path: entry.path,
+                        name: entry.name,
+                        ino: entry.ino,
+                        size: inode.size,
+                        depth,
+                    },
+                }
+            }
+            _ => Met::Other,
+        })?;
+        Ok(Step::On)
+    })
+}
+
+/// What the first walk finds.
+#[derive(Default)]
+struct Counted {
+    files: u64,
+    directories: u64,
+    others: u64,
+    hard_links: u64,
+    elsewhere: u64,
+    bytes: u64,
+    holes: u64,
+    ranges: Ranges,
+}
+
+impl Counted {
+    fn first(
+        &mut self,
+        image: &dyn Image,
+        blocks: &mut Blocks,
+        show: &ShowBlocks<'_>,
+        met: &Met<'_>,
+    ) -> Result<()> {
+        match *met {
+            Met::Directory(..) => self.directories += 1,
+            Met::Left(_) => {}
+            Met::Link => self.hard_links += 1,
+            Met::Other => self.others += 1,
+            Met::File { ino, size, .. } => {
+                self.files += 1;
+                self.bytes = self.bytes.saturating_add(size);
+                let here = extents(image, ino, &mut |source, len| match source {
+                    ExtentSource::Hole => self.holes = self.holes.saturating_add(len),
+                    ExtentSource::Block { block, offset } => {
+                        blocks.refer(block, len);
+                        self.ranges.add(block, offset, len);
+                    }
+                })?;
+                match here {
+                    true => show(Some(ino), &mut |block| blocks.add(block))?,
+                    false => self.elsewhere += 1,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the second walk finds.
+struct Shared {
+    tree: Growing,
+    kinds: BTreeMap<Vec<u8>, Sum>,
+}
+
+impl Shared {
+    fn new(all: u64) -> Self {
+        Self {
+            tree: Growing::new(all, LARGEST),
+            kinds: BTreeMap::new(),
+        }
+    }
+
+    fn second(&mut self, image: &dyn Image, blocks: &mut Blocks, met: &Met<'_>) -> Result<()> {
+        match *met {
+            Met::Directory(name, depth) => self.tree.enter(name, depth),
+            Met::Left(depth) => self.tree.leave(depth),
+            Met::Link | Met::Other => {}
+            Met::File {
+                path,
+                name,
+                ino,
+                size,
+                depth,
+            } => {
+                let mut stored = 0_u64;
+                extents(image, ino, &mut |source, len| {
+                    if let ExtentSource::Block { block, .. } = source {
+                        stored = stored.saturating_add(blocks.share(block, len));
+                    }
+                })?;
+                self.tree.file(path, name, depth, size, stored);
+                let kind = kind_of(name);
+                let known = self.kinds.contains_key(kind) || self.kinds.len() < KINDS;
+                let kind = if known { kind } else { b"" };
+                let sum = self.kinds.entry(kind.to_vec()).or_default();
+                sum.name = kind.to_vec();
+                sum.add(1, stored, size);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shows where a file's content is; `false` if it is not in the image.
+fn extents(image: &dyn Image, ino: Ino, visit: &mut dyn FnMut(ExtentSource, u64)) -> Result<bool> {
+    let shown = image.extents(ino, 0, &mut |extent| {
+        visit(extent.source, extent.len);
+        ControlFlow::Continue(())
+    });
+    match shown {
+        Err(error) if error.kind() == Kind::Unsupported => Ok(false),
+        shown => shown.map(|()| true),
+    }
+}
+
+/// Tells the kind of a file by what follows the last dot of its name, if that is short and no number.
+fn kind_of(name: &[u8]) -> &[u8] {
+    let Some(dot) = name
+        .iter()
+        .rposition(|byte| *byte == b'.')
+        .filter(|dot| *dot > 0)
+    else {
+        return b"";
+    };
+    let end = name.get(dot + 1..).unwrap_or_default();
+    let letters = end.iter().all(u8::is_ascii_alphanumeric);
+    let number = end.iter().all(u8::is_ascii_digit);
+    if letters && !number && end.len() <= 10 {
+        end
+    } else {
+        b""
+    }
+}
+
+/// Puts those first that take most.
+fn largest_first(mut sums: Vec<Sum>) -> Vec<Sum> {
+    sums.sort_by(|a, b| (b.stored, b.content, &a.name).cmp(&(a.stored, a.content, &b.name)));
+    sums
+}

@@ -1,0 +1,250 @@
+//! The stored blocks of an image, and who shares them.
+//!
+//! **Invariant:** the shares of a block are whole bytes, and those of all who refer to it add up to it exactly.
+
+use std::collections::BTreeMap;
+
+use super::largest_first;
+
+/// Cells of the map of blocks at most.
+const CELLS: u64 = 1024;
+
+/// A block as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredBlock<'a> {
+    /// Its number, as extents name it.
+    pub block: u64,
+    /// Bytes in the image.
+    pub stored: u64,
+    /// What encoded it.
+    pub codec: &'a str,
+    /// The kind of its content, where that is known.
+    pub category: &'a str,
+}
+
+/// Several blocks or files as one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// What they have in common.
+    pub name: Vec<u8>,
+    /// How many there are.
+    pub count: u64,
+    /// Their bytes in the image.
+    pub stored: u64,
+    /// Bytes of files that refer to them, or of these files.
+    pub content: u64,
+}
+
+impl Sum {
+    /// Adds to the sum.
+    pub(super) fn add(&mut self, count: u64, stored: u64, content: u64) {
+        self.count = self.count.saturating_add(count);
+        self.stored = self.stored.saturating_add(stored);
+        self.content = self.content.saturating_add(content);
+    }
+}
+
+/// Neighbouring blocks of one codec and category.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// The first block.
+    pub first: u64,
+    /// The sum; the name is the codec that has most of it.
+    pub sum: Sum,
+    /// The category of the first.
+    pub category: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    stored: u64,
+    /// Bytes of files that refer to it, and how many of them have had their share.
+    referred: u64,
+    given: u64,
+    codec: u16,
+    category: u16,
+    told: bool,
+}
+
+/// Names by number.
+#[derive(Debug, Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    fn number(&mut self, name: &str) -> u16 {
+        let found = self.0.iter().position(|known| known == name);
+        let number = found.unwrap_or_else(|| {
+            self.0.push(name.to_owned());
+            self.0.len() - 1
+        });
+        u16::try_from(number).unwrap_or(u16::MAX)
+    }
+
+    fn get(&self, number: u16) -> &str {
+        self.0.get(usize::from(number)).map_or("", String::as_str)
+    }
+}
+
+/// All blocks.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    all: BTreeMap<u64, Block>,
+    codecs: Names,
+    categories: Names,
+}
+
+impl Blocks {
+    /// Adds a block, which may be known.
+    pub(super) fn add(&mut self, block: StoredBlock<'_>) {
+        let codec = self.codecs.number(block.codec);
+        let category = self.categories.number(block.category);
+        let entry = self.entry(block.block);
+        entry.told = true;
+        entry.stored = entry.stored.max(block.stored);
+        (entry.codec, entry.category) = (codec, category);
+    }
+
+    fn entry(&mut self, block: u64) -> &mut Block {
+        self.all.entry(block).or_insert(Block {
+            stored: 0,
+            referred: 0,
+            given: 0,
+            codec: u16::MAX,
+            category: u16::MAX,
+            told: false,
+        })
+    }
+
+    /// Notes that a file refers to bytes of a block.
+    pub(super) fn refer(&mut self, block: u64, len: u64) {
+        let entry = self.entry(block);
+        entry.referred = entry.referred.saturating_add(len);
+    }
+
+    /// Gives the share of somebody who refers to bytes of a block, once for each time that it was noted.
+    pub(super) fn share(&mut self, block: u64, len: u64) -> u64 {
+        let Some(block) = self.all.get_mut(&block) else {
+            return 0;
+        };
+        let until = |given: u64| {
+            let part = u128::from(block.stored) * u128::from(given);
+            u64::try_from(part / u128::from(block.referred.max(1))).unwrap_or(u64::MAX)
+        };
+        let given = block.given.saturating_add(len);
+        let share = until(given).saturating_sub(until(block.given));
+        block.given = given;
+        share
+    }
+
+    fn told(&self) -> impl Iterator<Item = (u64, &Block)> {
+        let told = self.all.iter().filter(|(_, block)| block.told);
+        told.map(|(number, block)| (*number, block))
+    }
+
+    /// Tells how many blocks there are.
+    pub(super) fn count(&self) -> u64 {
+        self.told().count() as u64
+    }
+
+    /// Tells how many bytes they are.
+    pub(super) fn stored(&self) -> u64 {
+        let stored = self.told().map(|(_, block)| block.stored);
+        stored.fold(0, u64::saturating_add)
+    }
+
+    /// Tells how many bytes those are to which nobody refers.
+    pub(super) fn unused(&self) -> u64 {
+        let unused = self.told().filter(|(_, block)| block.referred == 0);
+        unused
+            .map(|(_, block)| block.stored)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Tells how many bytes of files are in blocks that are not known.
+    pub(super) fn untold(&self) -> u64 {
+        let untold = self.all.values().filter(|block| !block.told);
+        untold
+            .map(|block| block.referred)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Sums blocks of one codec.
+    pub(super) fn by_codec(&self) -> Vec<Sum> {
+        self.sums(&self.codecs, |block| block.codec)
+    }
+
+    /// Sums blocks of one category.
+    pub(super) fn by_category(&self) -> Vec<Sum> {
+        self.sums(&self.categories, |block| block.category)
+    }
+
+    fn sums(&self, names: &Names, number: impl Fn(&Block) -> u16) -> Vec<Sum> {
+        let mut sums: BTreeMap<u16, Sum> = BTreeMap::new();
+        for (_, block) in self.told() {
+            let sum = sums.entry(number(block)).or_default();
+            sum.add(1, block.stored, block.referred);
+        }
+        let named = sums.into_iter().map(|(number, sum)| Sum {
+            name: names.get(number).as_bytes().to_vec(),
+            ..sum
+        });
+        largest_first(named.collect())
+    }
+
+    /// Draws the map: cells of about as many blocks each.
+    pub(super) fn map(&self) -> Vec<Cell> {
+        let each = usize::try_from(self.count().div_ceil(CELLS))
+            .unwrap_or(1)
+            .max(1);
+        let told: Vec<(u64, &Block)> = self.told().collect();
+        let cells = told.chunks(each).filter_map(|some| {
+            let (first, leader) = *some.first()?;
+            let mut sum = Sum::default();
+            let mut codecs: BTreeMap<u16, u64> = BTreeMap::new();
+            for (_, block) in some {
+                sum.add(1, block.stored, block.referred);
+                let most = codecs.entry(block.codec).or_default();
+                *most = most.saturating_add(block.stored);
+            }
+            let most = codecs
+                .into_iter()
+                .max_by_key(|(number, most)| (*most, u16::MAX - number));
+            let codec = most.map_or(u16::MAX, |(number, _)| number);
+            sum.name = self.codecs.get(codec).as_bytes().to_vec();
+            let category = self.categories.get(leader.category).to_owned();
+            Some(Cell {
+                first,
+                sum,
+                category,
+            })
+        });
+        cells.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up() {
+        let mut blocks = Blocks::default();
+        let lengths = [7, 1, 900, 13, 79];
+        for len in lengths {
+            blocks.refer(5, len);
+        }
+        let (codec, category) = ("zstd", "text");
+        blocks.add(StoredBlock {
+            block: 5,
+            stored: 333,
+            codec,
+            category,
+        });
+        assert_eq!(
+            lengths.map(|len| blocks.share(5, len)).iter().sum::<u64>(),
+            333
+        );
+        assert_eq!(blocks.by_codec()[0].content, 1000);
+        assert_eq!(blocks.untold(), 0);
+    }
+}
