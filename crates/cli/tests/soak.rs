@@ -1,7 +1,7 @@
 //! A mount under mixed load for a while: every byte is compared with the source, and memory stays bounded.
 //!
 //! Eight threads read whole files, pieces anywhere, names and attributes; `SINTER_SOAK=SECONDS` tells for how
-//! long (10 by default, for each of four mounts). The cache is far smaller than the content.
+//! long (5 by default, for each of four mounts). The cache is far smaller than the content.
 
 mod support;
 
@@ -174,7 +174,7 @@ fn eight_readers_get_what_is_there_and_memory_stays_bounded() {
         return;
     }
     let seconds = std::env::var("SINTER_SOAK").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(10);
+    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(5);
     let work = scratch();
     let at = |name: &str| work.path().join(name);
     let (source, image) = (at("tree"), at("image"));
