@@ -241,6 +241,11 @@ impl TreeBuilder {
         Ok(())
     }
 
+    /// Gives the permissions, owner and times of a node for a change.
+    pub fn meta_mut(&mut self, node: NodeId) -> &mut Meta {
+        &mut self.nodes[node.index()].meta
+    }
+
     /// Keeps a string (a symlink's target) in the arena.
     pub fn intern(&mut self, bytes: &[u8]) -> Result<NameRef> {
         let start = self.arena.len() as u64;

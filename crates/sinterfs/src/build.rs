@@ -1,6 +1,7 @@
 //! Building an image: a request with everything a user can ask, resolved to a source, a writer and
 //! the pipeline's options, and the output file around them.
 
+use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -97,6 +98,10 @@ pub struct BuildRequest {
     pub threads: usize,
     /// What is left out and what stays, the first that matches.
     pub choices: Vec<Choice>,
+    /// Definitions of files that are made or changed, as of mksquashfs' `-p`.
+    pub pseudo: Vec<OsString>,
+    /// Files of such definitions.
+    pub pseudo_files: Vec<PathBuf>,
     /// Whether other file systems are left out.
     pub one_file_system: bool,
     /// What becomes of owners, times and permissions.
@@ -155,6 +160,8 @@ impl BuildRequest {
             duplicates: true,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             choices: Vec::new(),
+            pseudo: Vec::new(),
+            pseudo_files: Vec::new(),
             one_file_system: false,
             attributes: AttributeChanges::default(),
             time_resolution: None,
@@ -217,7 +224,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
     let directory = directory_options(request)?;
     let input = OpenInput::open(&input::Request {
         input: &request.input,
-        edits: edits(request, &directory),
+        edits: edits(request, &directory)?,
         directory,
         scratch: Scratch::new(scratch(request)),
         threads: request.threads,
@@ -414,13 +421,16 @@ fn scratch(request: &BuildRequest) -> PathBuf {
     chosen.unwrap_or_else(std::env::temp_dir)
 }
 
-/// Tells what becomes of the tree after its scan: only of an image nothing was left out until then.
-fn edits(request: &BuildRequest, directory: &directory::Options) -> Edits {
-    let mut edits = Edits::default();
+/// Tells what becomes of the tree after its scan. Of an image alone nothing was left out until then.
+fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits> {
+    let mut edits = Edits {
+        pseudo: choices::pseudo(&request.pseudo, &request.pseudo_files)?,
+        ..Edits::default()
+    };
     if matches!(request.input, Input::Image { .. }) {
         edits.exclude = directory.exclude.clone();
     }
-    edits
+    Ok(edits)
 }
 
 fn directory_options(request: &BuildRequest) -> Result<directory::Options> {

@@ -1,10 +1,13 @@
-//! What a user asks to be left out, and to stay.
+//! What a user asks to be left out, to stay, and to be made.
 //!
-//! In: patterns and files of them, in the order in which they were given. Out: `build::source::Exclude`.
+//! In: patterns, definitions and files of them, in the order in which they were given. Out:
+//! `build::source::Exclude` and `Definition`.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use ::build::source::{Exclude, Rule};
+use ::build::source::{Definition, Exclude, Rule};
 use model::{Error, Result};
 
 use crate::input::Input;
@@ -34,6 +37,17 @@ pub(crate) fn exclude(choices: &[Choice]) -> Result<Exclude> {
         }
     }
     Exclude::of_rules(rules)
+}
+
+/// Reads definitions of files, and files of such definitions.
+pub(crate) fn pseudo(texts: &[OsString], files: &[PathBuf]) -> Result<Vec<Definition>> {
+    let given = texts.iter().map(|text| Definition::parse(text.as_bytes()));
+    let mut all = given.collect::<Result<Vec<_>>>()?;
+    for path in files {
+        let text = std::fs::read(path).map_err(|e| Error::io("cannot read", e).path(path))?;
+        all.extend(Definition::parse_all(&text).map_err(|error| error.path(path))?);
+    }
+    Ok(all)
 }
 
 /// Fails for an input in which there can be no other file systems.

@@ -139,6 +139,8 @@ pub(crate) fn of_dump(request: &BuildRequest, dump: &Path) -> Result<BuildReport
                 "a change of owners, permissions or the root",
             ),
             (!request.choices.is_empty(), "--exclude or --include"),
+            (!request.pseudo.is_empty(), "--pseudo"),
+            (!request.pseudo_files.is_empty(), "--pseudo-file"),
             (request.one_file_system, "--one-file-system"),
         ],
     )?;

@@ -6,6 +6,7 @@
 //! meanwhile, and paths may be longer than `PATH_MAX`.
 //! **Invariant:** the tree does not depend on the number of threads or on their timing.
 
+pub(super) mod alone;
 mod attributes;
 mod beneath;
 mod content;

@@ -1,10 +1,16 @@
-//! A source of whose tree names are left out.
+//! A source to whose tree names are added, and of which names are left out.
 //!
-//! Enters any source and what is asked of its tree; leaves another `Tree`, and the content of the same files.
+//! Enters any source and what is asked of its tree; leaves another `Tree`, and the content of its files.
 //! **Invariant:** the tree depends on the source and on what is asked alone; hard links stay hard links, as
 //! far as their names are still there.
 
+mod definition;
+mod pseudo;
+mod retimed;
+mod words;
+
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use model::{
@@ -12,18 +18,25 @@ use model::{
 };
 
 use super::Exclude;
+use super::directory::alone;
+use pseudo::{Found, Making};
+use retimed::Retimed;
+
+pub use definition::Definition;
 
 /// Says what becomes of a source's tree.
 #[derive(Debug, Clone, Default)]
 pub struct Edits {
     /// What is left out, where the source does not do that itself.
     pub exclude: Exclude,
+    /// What is made, or changed, in what is left.
+    pub pseudo: Vec<Definition>,
 }
 
 impl Edits {
     /// Tells whether the tree stays as it is.
     pub fn is_empty(&self) -> bool {
-        self.exclude.is_empty()
+        self.exclude.is_empty() && self.pseudo.is_empty()
     }
 }
 
@@ -45,8 +58,19 @@ impl std::fmt::Debug for Edited<'_> {
 struct Scanned {
     /// The source's own tree.
     tree: Tree,
-    /// The node of that tree that each node was made of.
-    origins: Vec<NodeId>,
+    /// What each node was made of.
+    origins: Vec<Origin>,
+}
+
+/// What a node was made of.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// A node of the source's tree.
+    Own(NodeId),
+    /// A file of the system.
+    File(PathBuf),
+    /// A definition alone.
+    Nothing,
 }
 
 impl<'a> Edited<'a> {
@@ -59,41 +83,64 @@ impl<'a> Edited<'a> {
         }
     }
 
-    fn origin(&self, node: NodeId) -> Option<(&Tree, NodeId)> {
+    fn origin(&self, node: NodeId) -> Option<(&Tree, &Origin)> {
         let scanned = self.scanned.get()?;
         let origin = scanned.origins.get(node.index())?;
-        Some((&scanned.tree, *origin))
+        Some((&scanned.tree, origin))
     }
 }
 
 impl Source for Edited<'_> {
     fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
         let tree = self.inner.scan(observer)?;
-        let mut copy = Copy::new(&tree, &self.edits.exclude)?;
+        let mut copy = Copy::new(&tree, self.edits)?;
         copy.run()?;
+        copy.make(observer)?;
         let (edited, before) = copy.builder.finish_numbered()?;
-        let origins = before.iter().map(|id| copy.origins[id.index()]).collect();
+        let mut files = copy.making.files;
+        let origin = |id: &NodeId| match (copy.origins.get(id.index()), files.remove(id)) {
+            (Some(own), _) => Origin::Own(*own),
+            (None, Some(file)) => Origin::File(file),
+            (None, None) => Origin::Nothing,
+        };
+        let origins = before.iter().map(origin).collect();
         let _ = self.scanned.set(Scanned { tree, origins });
         Ok(edited)
     }
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
-        let Some((own, origin)) = self.origin(file) else {
-            let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
-            let error = Error::invalid("a file that the scan of the source did not find");
-            return Err(error.path(path));
-        };
-        self.inner.open(own, origin)
+        match self.origin(file) {
+            Some((own, Origin::Own(origin))) => {
+                let inner = self.inner.open(own, *origin)?;
+                let time = |tree: &Tree, node| tree.node(node).meta.times.modified;
+                let (was, is) = (time(own, *origin), time(tree, file));
+                Ok(match was == is {
+                    true => inner,
+                    false => Box::new(Retimed { inner, was, is }),
+                })
+            }
+            Some((_, Origin::File(path))) => alone::open(path),
+            Some((_, Origin::Nothing)) | None => {
+                let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
+                let error = Error::invalid("a file that the scan of the source did not find");
+                Err(error.path(path))
+            }
+        }
     }
 
     fn tells(&self, directory: NodeId) -> bool {
-        let origin = self.origin(directory);
-        origin.is_none_or(|(_, origin)| self.inner.tells(origin))
+        match self.origin(directory) {
+            Some((_, Origin::Own(origin))) => self.inner.tells(*origin),
+            _ => true,
+        }
     }
 
     fn rank(&self, _: &Tree, file: NodeId) -> u64 {
-        let origin = self.origin(file);
-        origin.map_or(0, |(own, origin)| self.inner.rank(own, origin))
+        match self.origin(file) {
+            Some((own, Origin::Own(origin))) => self.inner.rank(own, *origin),
+            // after all that the source has
+            _ => u64::MAX,
+        }
     }
 }
 
@@ -101,6 +148,7 @@ impl Source for Edited<'_> {
 struct Copy<'a> {
     tree: &'a Tree,
     exclude: &'a Exclude,
+    making: Making<'a>,
     builder: TreeBuilder,
     /// The node that each was made of, by the builder's ids.
     origins: Vec<NodeId>,
@@ -111,10 +159,11 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn new(tree: &'a Tree, exclude: &'a Exclude) -> Result<Self> {
+    fn new(tree: &'a Tree, edits: &'a Edits) -> Result<Self> {
         let mut copy = Self {
             tree,
-            exclude,
+            exclude: &edits.exclude,
+            making: Making::new(&edits.pseudo, tree.node(NodeId::ROOT).meta),
             builder: TreeBuilder::new(tree.node(NodeId::ROOT).meta),
             origins: vec![NodeId::ROOT],
             linked: HashMap::new(),
@@ -144,11 +193,24 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
+    /// Adds what definitions ask for.
+    fn make(&mut self, observer: &dyn Observer) -> Result<()> {
+        let (tree, origins) = (self.tree, &self.origins);
+        let own = |node: NodeId| {
+            let origin = origins.get(node.index());
+            origin.map_or_else(Xattrs::new, |&origin| xattrs(tree, origin))
+        };
+        let warn = &mut |error: Error| observer.warn(&error);
+        self.making.run(&mut self.builder, &own, warn)
+    }
+
     fn add(&mut self, parent: NodeId, name: &[u8], origin: NodeId, path: Vec<u8>) -> Result<()> {
-        if let Some(&known) = self.linked.get(&origin) {
-            return self.builder.link(parent, name, known);
-        }
         let node = self.tree.node(origin);
+        let kind = node.content.kind();
+        if let Some(&node) = self.linked.get(&origin) {
+            self.making.note(&path, Found { node, kind });
+            return self.builder.link(parent, name, node);
+        }
         let content = match node.content {
             Content::Symlink(target) => {
                 Content::Symlink(self.builder.intern(self.tree.bytes(target))?)
@@ -158,6 +220,7 @@ impl<'a> Copy<'a> {
         };
         let id = self.builder.add(parent, name, node.meta, content)?;
         self.origins.push(origin);
+        self.making.note(&path, Found { node: id, kind });
         if matches!(content, Content::Directory { .. }) {
             self.open.push((origin, id, path));
         } else if node.links > 1 {
@@ -167,14 +230,17 @@ impl<'a> Copy<'a> {
     }
 
     fn take_xattrs(&mut self, to: NodeId, origin: NodeId) -> Result<()> {
-        let set = self.tree.node(origin).xattrs;
-        if set.is_none() {
-            return Ok(());
+        match self.tree.node(origin).xattrs.is_none() {
+            true => Ok(()),
+            false => self.builder.set_xattrs(to, &mut xattrs(self.tree, origin)),
         }
-        let pairs = self.tree.xattrs().pairs(set);
-        let mut pairs: Xattrs = pairs
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect();
-        self.builder.set_xattrs(to, &mut pairs)
     }
+}
+
+/// Copies the extended attributes of a node.
+fn xattrs(tree: &Tree, node: NodeId) -> Xattrs {
+    let pairs = tree.xattrs().pairs(tree.node(node).xattrs);
+    pairs
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
 }

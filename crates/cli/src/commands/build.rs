@@ -34,6 +34,8 @@ Examples:
                                                         one of a dump as of composefs-info dump
   sinter build DIR -o dir.dwarfs --include /var/log/ --include '/var/log/a*' --exclude '/var/log/*'
                                                         of several rules the first that matches
+  sinter build DIR -o dir.sqfs --pseudo 'dev d 755 0 0' --pseudo 'dev/null c 666 0 0 1 3'
+                                                        files that are not there
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 

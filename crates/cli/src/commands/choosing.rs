@@ -1,14 +1,17 @@
-//! What of a source goes into an image: rules in the order of the command line.
+//! What of a source goes into an image, by rules in the order of the command line, and what is made besides.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use sinterfs::{BuildRequest, Choice};
 
-/// What is left out, and what stays.
+/// What is left out, what stays, and what is made.
 #[derive(Debug)]
 pub struct Choosing {
     choices: Vec<Choice>,
+    pseudo: Vec<OsString>,
+    pseudo_files: Vec<PathBuf>,
 }
 
 /// The flags; their order is not kept here.
@@ -31,12 +34,25 @@ struct Flags {
     /// Keep what matches a line of a file; lines that begin with `- ` are for --exclude.
     #[arg(long, value_name = "FILE")]
     include_from: Vec<PathBuf>,
+
+    /// Make or change a file, in the words of mksquashfs' -p: `PATH d MODE UID GID` (a directory), m (change
+    /// what is there), c and b (devices, with MAJOR MINOR), i (with s a socket, with f a FIFO), s (a symlink,
+    /// with its target), D, M, C, B, I and S (with a time before the mode), `PATH l FILE` (a file of the
+    /// system; h follows symlinks), `PATH L PATH` (a hard link), `PATH x NAME=VALUE` (an extended attribute).
+    #[arg(long, value_name = "DEFINITION")]
+    pseudo: Vec<OsString>,
+
+    /// Make or change files as the lines of a file say.
+    #[arg(long, value_name = "FILE")]
+    pseudo_file: Vec<PathBuf>,
 }
 
 impl Choosing {
     /// Adds what was asked to a request.
     pub fn ask(self, request: &mut BuildRequest) {
         request.choices = self.choices;
+        request.pseudo = self.pseudo;
+        request.pseudo_files = self.pseudo_files;
     }
 }
 
@@ -63,7 +79,11 @@ impl FromArgMatches for Choosing {
         placed.extend(indices("include_from").zip(files));
         placed.sort_by_key(|(index, _)| *index);
         let choices = placed.into_iter().map(|(_, choice)| choice).collect();
-        Ok(Self { choices })
+        Ok(Self {
+            choices,
+            pseudo: flags.pseudo,
+            pseudo_files: flags.pseudo_file,
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -163,10 +163,12 @@ const RULES: &[Rule] = &[
         "N",
         Refused("--exclude leaves out what is too deep"),
     ),
+    rule(&["-p"], "DEFINITION", Same("--pseudo")),
+    rule(&["-pf"], "FILE", Same("--pseudo-file")),
     rule(
-        &["-p", "-pf", "-pd"],
+        &["-pd", "-pseudo-dir"],
         "X",
-        Refused("make the file in the directory first"),
+        Refused("--pseudo makes each directory"),
     ),
     rule(
         &["-xattrs-include", "-xattrs-exclude", "-xattrs-add"],
