@@ -7,6 +7,12 @@ use std::io::{Cursor, ErrorKind, Read};
 
 use model::{Error, Result};
 
+/// How far is looked behind the end of an archive: what fills the longest records of tapes, and more.
+const BEHIND: usize = 1 << 20;
+
+/// What is counted where something is there.
+pub(crate) const MORE: &str = "archives with more behind their end, which is not read";
+
 /// Bytes from front to back, of which some are skipped.
 pub trait Stream: Read {
     /// Goes past so many bytes; tells how many there were, fewer only at the end.
@@ -64,6 +70,21 @@ impl<S: Stream> Input<S> {
             true => Ok(bytes),
             false => Err(cut(what, at)),
         }
+    }
+
+    /// Tells whether anything but zeros comes next; not all of it is read.
+    pub(crate) fn more_than_zeros(&mut self) -> Result<bool> {
+        let mut step = [0; 4096];
+        for _ in 0..BEHIND / step.len() {
+            let len = self.fill(&mut step)?;
+            if step.iter().take(len).any(|&byte| byte != 0) {
+                return Ok(true);
+            }
+            if len < step.len() {
+                break;
+            }
+        }
+        Ok(false)
     }
 
     /// Goes past so many bytes.

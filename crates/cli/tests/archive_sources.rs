@@ -370,7 +370,8 @@ add(t, '', tarfile.REGTYPE)
         "{words}"
     );
     assert_eq!(words.matches("hard link to").count(), 2, "{words}");
-    assert!(words.contains("8 left out"), "{words}");
+    assert!(words.contains("directory with something in it"), "{words}");
+    assert!(words.contains("9 left out"), "{words}");
     let to = work.path().join("to");
     run([
         "extract".as_ref(),
@@ -384,7 +385,15 @@ add(t, '', tarfile.REGTYPE)
     assert_eq!(
         names,
         [
-            "abs", "abs/file", "dir", "file", "keeps", "to", "twice", "was"
+            "abs",
+            "abs/file",
+            "dir",
+            "file",
+            "keeps",
+            "to",
+            "twice",
+            "was",
+            "was/below"
         ]
     );
     assert_eq!(fs::read(to.join("twice")).unwrap(), b"22");
@@ -406,7 +415,7 @@ add(t, '', tarfile.REGTYPE)
     ]);
     let found = listing(&to, 0);
     let names: Vec<_> = found.keys().map(String::as_str).collect();
-    assert_eq!(names, ["abs", "dir", "file", "keeps", "was"]);
+    assert_eq!(names, ["abs", "dir", "file", "keeps", "was", "was/below"]);
 }
 
 #[test]
@@ -430,13 +439,29 @@ fn archives_that_are_cut_or_damaged_leave_no_image() {
         assert_eq!(output.status.success(), image.exists(), "{output:?}");
         output.status.code()
     };
-    // without the zeros at the end it is complete, as GNU tar has it
+    // without the zeros at the end it is read, as GNU tar has it, but it may be cut
     let end = tar
         .iter()
         .rposition(|&byte| byte != 0)
         .unwrap()
         .next_multiple_of(512);
     assert_eq!(code(&tar[..end]), Some(0));
+    for (bytes, words) in [
+        (&tar[..end], "may be cut off"),
+        (&[&tar[..], &tar[..]].concat(), "more behind their end"),
+    ] {
+        let path = work.path().join("damaged");
+        fs::write(&path, bytes).unwrap();
+        let arguments = ["build", "--force", "-l1", "-o"].map(OsStr::new);
+        let output = run(arguments
+            .iter()
+            .copied()
+            .chain([image.as_os_str(), path.as_os_str()]));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains(words), "{told}");
+        let output = try_build(&[path.as_os_str()], &image, &["--strict"]);
+        assert!(!output.status.success(), "{output:?}");
+    }
     for len in [600, 1024, 2000, 30_000, end - 600] {
         assert_eq!(code(&tar[..len]), Some(3), "{len}");
     }

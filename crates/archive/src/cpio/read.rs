@@ -3,14 +3,14 @@
 //! Enters a stream, leaves one `Member` after the other. Spec: cpio(5) of libarchive, "New ASCII Format" and
 //! "Portable ASCII Format"; initramfs: Linux' Documentation/driver-api/early-userspace/buffer-format.rst.
 //! **Invariant:** further names of an inode come as hard links to the first, whichever of them has the
-//! content. An archive ends at its trailer; an end before it is an error.
+//! content. An archive ends at its trailer; an end before it is an error, and anything behind it is counted.
 
 use std::collections::HashMap;
 
 use model::{Error, FileType, Meta, Rdev, Result, Time, Times, Xattrs};
 
 use crate::member::{Kind, Member, Notes};
-use crate::stream::{Input, Stream, cut};
+use crate::stream::{Input, MORE, Stream, cut};
 
 /// What the first bytes are.
 const NEWC: &[u8; 6] = b"070701";
@@ -37,10 +37,15 @@ pub struct Reader<S> {
     /// What is left of the last member, its padding included.
     rest: u64,
     /// The first name of each inode that has several.
-    linked: HashMap<(u64, u64), Vec<u8>>,
+    linked: HashMap<Inode, Vec<u8>>,
+    /// Which inode such a name is of: a later member may take the name.
+    named: HashMap<Vec<u8>, Inode>,
     notes: Notes,
     at_end: bool,
 }
+
+/// A device and the number of an inode there.
+type Inode = (u64, u64);
 
 /// The numbers of a header, in either form.
 struct Header {
@@ -65,6 +70,7 @@ impl<S: Stream> Reader<S> {
             input: Input::new(stream),
             rest: 0,
             linked: HashMap::new(),
+            named: HashMap::new(),
             notes: Notes::new(),
             at_end: false,
         }
@@ -91,6 +97,9 @@ impl<S: Stream> Reader<S> {
         }
         if path == TRAILER {
             self.at_end = true;
+            if self.input.more_than_zeros()? {
+                *self.notes.entry(MORE).or_default() += 1;
+            }
             return Ok(None);
         }
         self.member(&header, path, at).map(Some)
@@ -128,12 +137,17 @@ impl<S: Stream> Reader<S> {
             FileType::Fifo => Kind::Fifo,
             FileType::Socket => Kind::Socket,
         };
+        if let Some(inode) = self.named.remove(&path) {
+            // what comes under the name now is something else, or the same anew
+            self.linked.remove(&inode);
+        }
         if header.links > 1 && kind != Kind::Directory {
             let inode = (header.device, header.inode);
             match self.linked.get(&inode) {
                 Some(first) => kind = Kind::HardLink(first.clone()),
                 None => {
                     self.linked.insert(inode, path.clone());
+                    self.named.insert(path.clone(), inode);
                 }
             }
         }

@@ -4,7 +4,8 @@
 //! long names) goes to the member behind it. Spec: POSIX.1-2024 pax; GNU tar's manual, "Tar Internals".
 //! **Invariant:** a number that cannot be read, a checksum that is wrong, a map of holes that contradicts
 //! itself and an end within a member are errors that tell the place; nothing is guessed over them. Where
-//! the two blocks of zeros are missing, the end of the stream is the end, as GNU tar has it.
+//! the two blocks of zeros are missing, the end of the stream is the end, as GNU tar has it; that is counted,
+//! and so is anything behind them.
 
 mod acl;
 mod fields;
@@ -17,7 +18,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::layout::{self, BLOCK, Header, number, typeflag};
 use crate::member::{Member, Notes};
-use crate::stream::{Input, Stream, cut};
+use crate::stream::{Input, MORE, Stream, cut};
 use pax::Records;
 
 /// The most bytes of a name or of a target that GNU's long ones may have.
@@ -25,7 +26,7 @@ const LONGEST_NAME: usize = 64 << 10;
 /// The most bytes of one member's PAX records: a map of holes may be among them.
 const MOST_RECORDS: usize = 64 << 20;
 /// The most bytes of PAX records for all members: each member has a copy while it is read.
-const MOST_GLOBAL_RECORDS: usize = 1 << 20;
+const MOST_GLOBAL_RECORDS: usize = 64 << 10;
 
 /// Tells whether bytes begin with a header of tar.
 pub fn is_tar(start: &[u8]) -> bool {
@@ -44,6 +45,7 @@ pub struct Reader<S> {
     /// Records for all members from here on.
     globals: Records,
     notes: Notes,
+    at_end: bool,
 }
 
 /// What headers before a member's own tell of it.
@@ -69,6 +71,7 @@ impl<S: Stream> Reader<S> {
             ahead: None,
             globals: Records::default(),
             notes: Notes::new(),
+            at_end: false,
         }
     }
 
@@ -79,11 +82,15 @@ impl<S: Stream> Reader<S> {
 
     /// Reads the next member; `None` at the end. Its content is skipped with the next call.
     pub fn next_member(&mut self) -> Result<Option<Member>> {
+        if self.at_end {
+            return Ok(None);
+        }
         let rest = std::mem::take(&mut self.rest);
         self.input.skip(rest, "content of a member")?;
         let mut before = Before::default();
         loop {
             let Some((header, at)) = self.header()? else {
+                self.at_end = true;
                 return match before.is_empty() {
                     true => Ok(None),
                     false => Err(cut("headers before a member", self.input.position())),
@@ -131,11 +138,17 @@ impl<S: Stream> Reader<S> {
                 let at = self.input.position();
                 match self.block(at)? {
                     Some(header) => (header, at),
-                    None => return Ok(None),
+                    None => {
+                        self.note("archives without an end, which may be cut off");
+                        return Ok(None);
+                    }
                 }
             }
         };
         if is_zero(&header) {
+            if self.input.more_than_zeros()? {
+                self.note(MORE);
+            }
             return Ok(None);
         }
         if !sum_is_right(&header) {

@@ -56,6 +56,34 @@ fn read(bytes: &[u8]) -> Result<Vec<Member>> {
 }
 
 #[test]
+fn a_link_is_to_nothing_that_took_the_name_later() {
+    let trailer = member(0, 0, 1, "TRAILER!!!", b"");
+    let kinds = |members: &[Vec<u8>]| -> Vec<Kind> {
+        let members = read(&[&members.concat()[..], &trailer].concat()).unwrap();
+        members.into_iter().map(|member| member.kind).collect()
+    };
+    let file = |inode, links, name, content| member(inode, 0o100644, links, name, content);
+    let taken = [
+        file(5, 2, "a", b""),
+        file(9, 1, "a", b"new"),
+        file(5, 2, "b", b"old"),
+    ];
+    assert_eq!(kinds(&taken), [Kind::File, Kind::File, Kind::File]);
+    let anew = ["a", "b", "a", "b"].map(|name| file(5, 2, name, b"x"));
+    let link = Kind::HardLink(b"a".to_vec());
+    assert_eq!(kinds(&anew), [Kind::File, link.clone(), Kind::File, link]);
+}
+
+#[test]
+fn what_is_behind_the_trailer_is_told() {
+    for (behind, count) in [(vec![], 0), (vec![0; 5000], 0), (sample(), 1)] {
+        let mut reader = Reader::new(Cursor::new([sample(), vec![0; 512], behind].concat()));
+        while reader.next_member().unwrap().is_some() {}
+        assert_eq!(reader.notes().get(MORE).copied().unwrap_or(0), count);
+    }
+}
+
+#[test]
 fn members_and_links() {
     let bytes = sample();
     let members = read(&bytes).unwrap();

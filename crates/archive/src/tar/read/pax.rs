@@ -36,7 +36,9 @@ pub(super) struct Records {
     pub(super) dev_minor: Option<i64>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) sparse: Sparse,
-    /// The bytes of all records so far.
+    /// Whether there was any record, if only one that means nothing.
+    any: bool,
+    /// The bytes of all records so far that mean something.
     taken: usize,
 }
 
@@ -57,15 +59,12 @@ pub(super) struct Sparse {
 impl Records {
     /// Tells whether there was any record.
     pub(super) fn is_any(&self) -> bool {
-        self.taken > 0
+        self.any
     }
 
-    /// Adds the records of a header, `most` bytes with those before; later ones win.
+    /// Adds the records of a header; later ones win. With those before, `most` bytes may mean something.
     pub(super) fn add(&mut self, mut bytes: &[u8], most: usize, notes: &mut Notes) -> Result<()> {
-        self.taken = self.taken.saturating_add(bytes.len());
-        if self.taken > most {
-            return Err(Error::limit(format!("more than {most} bytes of records")));
-        }
+        self.any |= !bytes.is_empty();
         while !bytes.is_empty() {
             // some writers fill the block
             if bytes.iter().all(|&byte| byte == 0) {
@@ -74,7 +73,13 @@ impl Records {
             let (key, value, rest) = split(bytes).ok_or_else(|| {
                 Error::corrupt("a record is not of the form LENGTH KEY=VALUE and a line end")
             })?;
-            self.record(key, value, notes)?;
+            if !means_nothing(key) {
+                self.taken = self.taken.saturating_add(bytes.len() - rest.len());
+                if self.taken > most {
+                    return Err(Error::limit(format!("more than {most} bytes of records")));
+                }
+                self.record(key, value, notes)?;
+            }
             bytes = rest;
         }
         Ok(())
@@ -140,7 +145,7 @@ impl Records {
             self.xattrs.insert(b"security.selinux".to_vec(), label);
         } else if key == b"SCHILY.fflags" {
             note(notes, "files with flags, as of chattr");
-        } else if !means_nothing(key) {
+        } else {
             note(notes, "PAX records that are not known");
         }
         Ok(())

@@ -297,14 +297,38 @@ fn what_ends_too_soon_or_is_damaged_tells_where() {
     assert!(fails(&[&records(b'x', &[("uid", b"1")])]).contains("ends before"));
 }
 
+/// Reads all members and tells what was counted.
+fn notes(parts: &[&[u8]]) -> Vec<(&'static str, u64)> {
+    let mut reader = Reader::new(Cursor::new(parts.concat()));
+    while reader.next_member().unwrap().is_some() {}
+    reader.notes().clone().into_iter().collect()
+}
+
 #[test]
-fn records_of_one_member_are_bounded_together() {
-    let large = vec![b'v'; 600 << 10];
-    let file = plain("f", typeflag::FILE, 0);
-    let global = |name: &str| records(b'g', &[(name, &large)]);
-    assert!(read(&[global("SCHILY.xattr.user.a"), file.clone()].concat()).is_ok());
-    let two = [global("SCHILY.xattr.user.a"), global("SCHILY.xattr.user.b")];
-    assert!(fails(&[&two.concat(), &file]).contains("more than 1048576 bytes"));
+fn what_an_archive_ends_with_is_told() {
+    let member = plain("a", typeflag::FILE, 0);
+    let zeros = [0; BLOCK];
+    assert_eq!(notes(&[&member, &zeros, &zeros]), []);
+    assert_eq!(notes(&[&member, &[0; 20 * BLOCK]]), []);
+    let cut = [("archives without an end, which may be cut off", 1)];
+    assert_eq!(notes(&[&member]), cut);
+    let more = [("archives with more behind their end, which is not read", 1)];
+    for between in [1, 2, 18] {
+        let zeros = zeros.repeat(between);
+        assert_eq!(notes(&[&member, &zeros, &member]), more, "{between}");
+    }
+}
+
+#[test]
+fn records_for_all_are_bounded_by_what_they_mean() {
+    let value = vec![b'x'; 40 << 10];
+    let comment = records(typeflag::PAX_GLOBAL, &[("comment", &value)]);
+    let member = plain("a", typeflag::FILE, 0);
+    one(&[&comment, &comment, &comment, &member]);
+    let attribute = records(typeflag::PAX_GLOBAL, &[("SCHILY.xattr.user.a", &value)]);
+    one(&[&attribute, &member]);
+    let told = fails(&[&attribute, &attribute, &member]);
+    assert!(told.contains("more than 65536 bytes of records"), "{told}");
 }
 
 #[test]

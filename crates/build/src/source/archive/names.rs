@@ -3,7 +3,7 @@
 //! Enters members in the archive's order, leaves a `Tree` and the place of each file's content.
 //! **Invariant:** a path leads down from the root through directories alone: `..` and names below what is no
 //! directory are refused, so that no member can be anywhere else than its path says. What was replaced is not
-//! in the tree; a hard link that was made before keeps it.
+//! in the tree; a hard link that was made before keeps it. A directory with something in it is not replaced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,6 +81,11 @@ impl Names {
             Some(parent) => parent,
             None => return Ok(Err("lies below something that is no directory")),
         };
+        let known = self.child(parent, name).and_then(|known| self.names(known));
+        if member.kind != Kind::Directory && known.is_some_and(|names| !names.is_empty()) {
+            // tar could not remove it either
+            return Ok(Err("has the name of a directory with something in it"));
+        }
         if let Kind::HardLink(target) = &member.kind {
             match self.target(target) {
                 Ok(target) => {
