@@ -125,6 +125,27 @@ fn the_tree_is_the_image() {
 }
 
 #[test]
+fn chunks_that_files_share_count_once() {
+    let work = scratch();
+    let tree = work.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    let bytes = noise(5, 1 << 20);
+    fs::write(tree.join("all"), &bytes).unwrap();
+    fs::write(tree.join("beginning"), &bytes[..300_000]).unwrap();
+    fs::write(tree.join("end"), &bytes[512 << 10..]).unwrap();
+    let image = work.path().join("image.erofs");
+    let flags = ["-C", "none", "--chunk-size", "64k"];
+    let len = build("erofs", &tree, &image, &flags).len() as u64;
+    let data = data(&page(&image));
+    assert_eq!(sums(&data["tree"]).2, len);
+    let distinct = data["distinct"].as_u64().unwrap();
+    assert!(
+        (1 << 20..(1 << 20) + (64 << 10)).contains(&distinct),
+        "{distinct}"
+    );
+}
+
+#[test]
 fn nothing_is_fetched_and_no_name_is_obeyed() {
     let work = scratch();
     let tree = tree(work.path());

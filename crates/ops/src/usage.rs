@@ -80,10 +80,12 @@ pub struct Usage {
 pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
     let mut blocks = Blocks::default();
     show(None, &mut |block| blocks.add(block))?;
+    let at_once = blocks.count() > 0;
     let mut counted = Counted::default();
     each(image, &mut |met| {
         counted.first(image, &mut blocks, show, &met)
     })?;
+    let overlap = if at_once { 0 } else { blocks.part() };
     let all = image.info().totals.stored.max(blocks.stored());
     let mut shared = Shared::new(all);
     each(image, &mut |met| shared.second(image, &mut blocks, &met))?;
@@ -100,7 +102,7 @@ pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
         elsewhere: counted.elsewhere,
         file_bytes: counted.bytes,
         hole_bytes: counted.holes,
-        distinct_bytes: counted.ranges.finish(),
+        distinct_bytes: counted.ranges.finish().saturating_sub(overlap),
         untold_bytes: blocks.untold(),
         blocks: blocks.count(),
         block_bytes: blocks.stored(),

@@ -53,7 +53,7 @@ pub fn all(html: &mut Html, usage: &Usage) {
             .iter()
             .map(|one| named(one, "none"))
             .collect();
-        let caption = "What the writer took the content for.";
+        let caption = "What the blocks hold.";
         sums(
             html,
             "By category",

@@ -121,6 +121,20 @@ impl Blocks {
         entry.referred = entry.referred.saturating_add(len);
     }
 
+    /// Parts blocks that overlap, which are runs of uncompressed chunks that files share; block numbers are
+    /// positions then. What several hold is left to the first of them. Tells how many bytes that were.
+    pub(super) fn part(&mut self) -> u64 {
+        let (mut covered, mut overlap) = (0_u64, 0_u64);
+        for (start, block) in self.all.iter_mut().filter(|(_, block)| block.told) {
+            let end = start.saturating_add(block.stored);
+            let own = end.saturating_sub(covered.max(*start));
+            overlap = overlap.saturating_add(block.stored.saturating_sub(own));
+            block.stored = own;
+            covered = covered.max(end);
+        }
+        overlap
+    }
+
     /// Gives the share of somebody who refers to bytes of a block, once for each time that it was noted.
     pub(super) fn share(&mut self, block: u64, len: u64) -> u64 {
         let Some(block) = self.all.get_mut(&block) else {
@@ -246,5 +260,21 @@ mod tests {
         );
         assert_eq!(blocks.by_codec()[0].content, 1000);
         assert_eq!(blocks.untold(), 0);
+    }
+
+    #[test]
+    fn what_overlaps_is_stored_once() {
+        let mut blocks = Blocks::default();
+        for (block, stored) in [(10, 30), (20, 10), (30, 30), (70, 5)] {
+            let (codec, category) = ("none", "");
+            blocks.add(StoredBlock {
+                block,
+                stored,
+                codec,
+                category,
+            });
+        }
+        assert_eq!(blocks.part(), 20);
+        assert_eq!(blocks.stored(), 55);
     }
 }
