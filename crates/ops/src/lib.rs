@@ -8,6 +8,7 @@ mod archive;
 mod cat;
 mod diff;
 mod extract;
+mod jobs;
 mod list;
 mod plan;
 mod resolve;

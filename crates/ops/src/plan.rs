@@ -1,21 +1,17 @@
-//! Gathers what of an image is to be read, and in which order blocks are touched least often.
+//! Gathers what of an image is to be read.
 //!
-//! Enters an image and a selection of paths; leaves directories before what they hold, files cut
-//! into jobs by the position of their first block, and the further names of what has several.
+//! Enters an image and a selection of paths; leaves directories before what they hold, other inodes, and
+//! the further names of what has several.
 //! **Invariant:** memory is about 60 bytes and the name for each selected entry.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::ops::{ControlFlow, Range};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use model::{Error, Extent, ExtentSource, FileType, Image, Ino, Inode, Result};
+use model::{Error, FileType, Image, Ino, Inode, Result};
 
 use crate::walk::{Entry, Step, Visit, walk};
-
-/// Files with more data than this are cut into several jobs.
-const PART: u64 = 16 << 20;
 
 /// A name in a directory of the plan.
 #[derive(Debug, Clone, Copy)]
@@ -59,24 +55,6 @@ pub(crate) struct Alias {
     pub(crate) spot: Spot,
     /// The index in `Plan::leaves`.
     pub(crate) first: u32,
-}
-
-/// A part of a file to be read in one go.
-#[derive(Debug, Clone)]
-pub(crate) struct Job {
-    /// The index in `Plan::leaves`.
-    pub(crate) leaf: u32,
-    pub(crate) range: Range<u64>,
-    /// Whether the range is all of the file.
-    pub(crate) whole: bool,
-    key: (u64, u64),
-}
-
-impl Job {
-    /// Tells whether two jobs begin in the same block.
-    pub(crate) fn same_block(&self, other: &Self) -> bool {
-        self.key.0 == other.key.0
-    }
 }
 
 /// What is to be read of an image.
@@ -192,19 +170,6 @@ impl Plan {
     pub(crate) fn seal(&mut self) {
         self.first_names = HashMap::new();
     }
-
-    /// Cuts all files into jobs in the order of the blocks that they begin with.
-    pub(crate) fn jobs(&self, image: &dyn Image) -> Result<Vec<Job>> {
-        let mut jobs = Vec::new();
-        for (leaf, item) in self.leaves.iter().enumerate() {
-            if item.kind == FileType::File {
-                let cut = cut(image, item.ino, index(leaf)?, &mut jobs);
-                cut.map_err(|error| error.path(self.path(item.spot)))?;
-            }
-        }
-        jobs.sort_by_key(|job| job.key);
-        Ok(jobs)
-    }
 }
 
 /// Plans everything below a directory, whatever its names look like.
@@ -247,45 +212,4 @@ pub(crate) fn everything(
 
 fn index(value: usize) -> Result<u32> {
     u32::try_from(value).map_err(|_| Error::limit("more than 2^32 entries are selected"))
-}
-
-/// Cuts a file at borders of extents, so that there are never more jobs than extents.
-fn cut(image: &dyn Image, ino: Ino, leaf: u32, jobs: &mut Vec<Job>) -> Result<()> {
-    const NO_DATA: (u64, u64) = (0, 0);
-    let first = jobs.len();
-    let mut open = Job {
-        leaf,
-        range: 0..0,
-        whole: false,
-        key: NO_DATA,
-    };
-    let mut data = 0_u64;
-    image.extents(ino, 0, &mut |Extent {
-                                     offset,
-                                     len,
-                                     source,
-                                 }| {
-        if data >= PART {
-            let next = Job {
-                leaf,
-                range: offset..offset,
-                whole: false,
-                key: NO_DATA,
-            };
-            jobs.push(std::mem::replace(&mut open, next));
-            data = 0;
-        }
-        if let ExtentSource::Block { block, offset } = source {
-            if data == 0 {
-                open.key = (block, offset);
-            }
-            data = data.saturating_add(len);
-        }
-        open.range.end = offset.saturating_add(len);
-        ControlFlow::Continue(())
-    })?;
-    open.range.end = image.inode(ino)?.size;
-    open.whole = jobs.len() == first;
-    jobs.push(open);
-    Ok(())
 }

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Error, FileType, Image, Ino, Kind, Observer, Result, Stage, Tally};
 
-use crate::plan::{Item, Job, Plan, everything};
+use crate::jobs::{Job, Jobs};
+use crate::plan::{Item, Plan, everything};
 use crate::runs::{Run, runs};
 use crate::walk::Entry;
 use crate::workers;
@@ -163,7 +164,8 @@ impl Check<'_> {
 
     /// Reads the content of all files; tells how many there are.
     fn contents(&self, plan: &Plan, threads: usize) -> Result<u64> {
-        let jobs = plan.jobs(self.image)?;
+        // nothing is lost by reading a file in many parts
+        let jobs = Jobs::of(plan, self.image, 0)?;
         let mut expected = Tally::default();
         for item in plan
             .leaves
@@ -179,39 +181,42 @@ impl Check<'_> {
         let told = Mutex::new(std::collections::HashSet::new());
         let buffer = || vec![0; CHUNK];
         let same = Job::same_block;
-        workers::run(threads, &jobs, same, self.observer, buffer, |buf, job| {
-            let item = plan.leaf(job.leaf);
-            let read = self.read(item, job, buf);
-            if job.range.start == 0 {
-                self.observer.advance(
-                    Stage::Verify,
-                    Tally {
-                        items: 1,
-                        ..Tally::default()
-                    },
-                );
-            }
-            let mut told = told
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            if read.is_err() && !told.insert(job.leaf) {
-                return Ok(());
-            }
-            self.note(plan.path(item.spot).as_os_str().as_bytes(), read)
-        })?;
+        workers::run(
+            threads,
+            &jobs.list,
+            same,
+            self.observer,
+            buffer,
+            |buf, job| {
+                let item = plan.leaf(job.leaf);
+                let mut ranges = jobs.ranges(job).iter();
+                let read = ranges.try_for_each(|range| self.read(item, range, buf));
+                if job.first {
+                    self.observer.advance(
+                        Stage::Verify,
+                        Tally {
+                            items: 1,
+                            ..Tally::default()
+                        },
+                    );
+                }
+                let mut told = told
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                if read.is_err() && !told.insert(job.leaf) {
+                    return Ok(());
+                }
+                self.note(plan.path(item.spot).as_os_str().as_bytes(), read)
+            },
+        )?;
         Ok(expected.items)
     }
 
-    fn read(&self, item: &Item, job: &Job, buf: &mut [u8]) -> Result<()> {
-        runs(
-            self.image,
-            item.ino,
-            job.range.clone(),
-            &mut |run| match run {
-                Run::Data(range) => self.read_data(item.ino, range, buf),
-                Run::Hole(_) => Ok(()),
-            },
-        )
+    fn read(&self, item: &Item, range: &Range<u64>, buf: &mut [u8]) -> Result<()> {
+        runs(self.image, item.ino, range.clone(), &mut |run| match run {
+            Run::Data(range) => self.read_data(item.ino, range, buf),
+            Run::Hole(_) => Ok(()),
+        })
     }
 
     fn read_data(&self, ino: Ino, range: Range<u64>, buf: &mut [u8]) -> Result<()> {

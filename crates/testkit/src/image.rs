@@ -3,7 +3,7 @@
 //! **Invariant:** follows the contract of `model::Image`, except for names, which may be hostile.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 
 use model::{
@@ -22,6 +22,8 @@ pub enum Piece {
     Data(Vec<u8>),
     /// So many zeros that are not stored.
     Hole(u64),
+    /// What another file has there, stored once for both: whole extents of it by their numbers.
+    Again(Id, Range<usize>),
 }
 
 /// Names with the nodes they name.
@@ -128,6 +130,18 @@ impl Builder {
                     at += len;
                 }
                 Piece::Data(data) => self.store(data, &mut at, &mut extents),
+                Piece::Again(file, range) => {
+                    let Body::File(known) = &self.nodes[file.0].body else {
+                        panic!("not a regular file")
+                    };
+                    for extent in &known[range.clone()] {
+                        extents.push(Extent {
+                            offset: at,
+                            ..*extent
+                        });
+                        at += extent.len;
+                    }
+                }
             }
         }
         let id = Id(self.push(FileType::File, meta, Body::File(extents)));

@@ -142,6 +142,7 @@ fn options(args: &Args) -> ExtractOptions {
             _ => Overwrite::Refuse,
         },
         continue_on_error: !args.stop_on_error,
+        cached: args.image.cache_size,
         ..defaults
     }
 }

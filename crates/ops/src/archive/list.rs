@@ -15,7 +15,7 @@ use super::Archive;
 use super::sequence::{Name, spot};
 use super::stream::Stream;
 use super::write::count;
-use crate::plan::Job;
+use crate::jobs::{Job, Jobs};
 use crate::runs::{Run, runs};
 use crate::workers;
 
@@ -55,9 +55,9 @@ pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
 }
 
 fn digests(archive: &Archive<'_>) -> Result<Digests> {
-    let mut jobs = archive.plan.jobs(archive.image)?;
+    let mut jobs = Jobs::by_file(&archive.plan, archive.image)?.list;
     // a digest is made from the start to the end, by one thread
-    jobs.retain(|job| job.range.start == 0);
+    jobs.retain(|job| job.first);
     let digests: Mutex<Digests> = Mutex::new(vec![None; archive.plan.leaves.len()]);
     let threads = archive.options.threads;
     let buffer = || vec![0; CHUNK];

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use model::{Error, FileType, Image, Result};
 
 use super::ArchiveFormat;
+use crate::jobs::Jobs;
 use crate::plan::{Plan, Spot};
 
 /// One name on its way out.
@@ -73,8 +74,8 @@ impl Sequence {
             let is_dir = |name: &mut Name| matches!(name, Name::Dir(_));
             names.extend(walk.extract_if(.., is_dir));
         }
-        for job in plan.jobs(image)? {
-            if job.range.start == 0 {
+        for job in Jobs::by_file(plan, image)?.list {
+            if job.first {
                 names.push(Name::Leaf(job.leaf));
                 names.extend(further.remove(&job.leaf).unwrap_or_default());
             }

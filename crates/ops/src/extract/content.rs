@@ -12,7 +12,8 @@ use model::{Error, Inode, Result, Stage, Tally};
 
 use super::target::{NewFile, Ticket};
 use super::{Extraction, lock, metadata};
-use crate::plan::{Item, Job};
+use crate::jobs::{Job, Jobs};
+use crate::plan::Item;
 use crate::runs::{Run, runs};
 use crate::workers;
 
@@ -21,7 +22,7 @@ const CHUNK: usize = 1 << 20;
 /// The files of an extraction and how far they are.
 pub(crate) struct Files<'a> {
     work: &'a Extraction<'a>,
-    jobs: Vec<Job>,
+    jobs: Jobs,
     /// Files that consist of several jobs.
     parted: HashMap<u32, Mutex<Parted>>,
     missing: Mutex<HashSet<u32>>,
@@ -45,9 +46,9 @@ enum State {
 impl<'a> Files<'a> {
     /// Cuts the files of a plan into jobs.
     pub(crate) fn new(work: &'a Extraction<'a>) -> Result<Self> {
-        let jobs = work.plan.jobs(work.image)?;
+        let jobs = Jobs::of(work.plan, work.image, work.options.cached)?;
         let mut parted: HashMap<u32, Mutex<Parted>> = HashMap::new();
-        for job in jobs.iter().filter(|job| !job.whole) {
+        for job in jobs.list.iter().filter(|job| !job.whole) {
             let entry = parted.entry(job.leaf);
             let file = entry.or_insert_with(|| {
                 Mutex::new(Parted {
@@ -63,7 +64,7 @@ impl<'a> Files<'a> {
             items: work.plan.leaves.len() as u64,
             ..Tally::default()
         };
-        for job in jobs.iter().filter(|job| job.range.start == 0) {
+        for job in jobs.list.iter().filter(|job| job.first) {
             let allocated = work.image.inode(work.plan.leaf(job.leaf).ino)?.allocated;
             total.bytes = total.bytes.saturating_add(allocated);
         }
@@ -82,7 +83,7 @@ impl<'a> Files<'a> {
         let buffer = || vec![0; CHUNK];
         let done = workers::run(
             threads,
-            &self.jobs,
+            &self.jobs.list,
             Job::same_block,
             self.work.observer,
             buffer,
@@ -105,7 +106,7 @@ impl<'a> Files<'a> {
         let item = self.work.plan.leaf(job.leaf);
         let done = match self.parted.get(&job.leaf) {
             None => write_whole(self.work, item, buf),
-            Some(parted) => self.write_part(parted, item, job.range.clone(), buf),
+            Some(parted) => self.write_part(parted, item, self.jobs.ranges(job), buf),
         };
         let done = done.map_err(|error| self.work.locate(error, item.spot));
         if done.is_err() {
@@ -119,13 +120,18 @@ impl<'a> Files<'a> {
         &self,
         parted: &Mutex<Parted>,
         item: &Item,
-        range: Range<u64>,
+        ranges: &[Range<u64>],
         buf: &mut [u8],
     ) -> Result<()> {
         let (work, name) = (self.work, self.work.plan.name(item.spot));
         let inode = item.inode(work.image)?;
         let done = begin_part(work, parted, item).and_then(|new| match new {
-            Some(new) => write_range(work, &new, &inode, range, buf).map(|_| Some(new)),
+            Some(new) => {
+                for range in ranges {
+                    write_range(work, &new, &inode, range.clone(), buf)?;
+                }
+                Ok(Some(new))
+            }
             None => Ok(None),
         });
 

@@ -40,6 +40,9 @@ pub struct ExtractOptions {
     pub overwrite: Overwrite,
     /// Goes on after a failure that concerns one entry.
     pub continue_on_error: bool,
+    /// How many bytes of decoded blocks the image keeps. If those that are needed take more, files are
+    /// written in parts, block by block, so that no block is decoded twice; 0 asks for that anyway.
+    pub cached: u64,
 }
 
 impl Default for ExtractOptions {
@@ -56,6 +59,7 @@ impl Default for ExtractOptions {
             sparse: true,
             overwrite: Overwrite::default(),
             continue_on_error: true,
+            cached: 0,
         }
     }
 }

@@ -1,0 +1,239 @@
+//! Cuts files into jobs, in the order of the blocks that they read.
+//!
+//! Enters a plan; leaves what of one file is read in one go. **Invariants:** the jobs of a file cover it
+//! exactly. Unless all blocks fit into the cache, what a job reads of a block that is read elsewhere, too,
+//! no other block's job reads: so a block is needed while its own jobs run, and not again, whatever
+//! refers to it. Memory is about 60 bytes a job, 16 a range and 40 a block, of both at most so many
+//! as `RANGES` and `BLOCKS` tell; what lies beyond is read file by file.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::{ControlFlow, Range};
+
+use model::{Extent, ExtentSource, FileType, Image, Ino, Result};
+
+use crate::plan::{Item, Plan};
+
+/// Files with more data than this are cut into several jobs.
+const PART: u64 = 16 << 20;
+/// Files are not cut by blocks any more when there are so many ranges.
+const RANGES: usize = 4 << 20;
+/// Files are not cut by blocks if there are more blocks than this.
+const BLOCKS: usize = 1 << 20;
+
+/// Parts of a file to be read in one go.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// The index in `Plan::leaves`.
+    pub(crate) leaf: u32,
+    /// Whether the file begins in it; of each file one job does.
+    pub(crate) first: bool,
+    /// Whether it is all of the file.
+    pub(crate) whole: bool,
+    /// Its parts of `Jobs::ranges`.
+    ranges: Range<usize>,
+    key: (u64, u64),
+}
+
+impl Job {
+    /// Tells whether two jobs begin in the same block.
+    pub(crate) fn same_block(&self, other: &Self) -> bool {
+        self.key.0 == other.key.0
+    }
+}
+
+/// All jobs of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    /// In the order of the blocks that they begin with.
+    pub(crate) list: Vec<Job>,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Jobs {
+    /// Cuts all files of a plan; `cached` is how many bytes of decoded blocks the image keeps.
+    pub(crate) fn of(plan: &Plan, image: &dyn Image, cached: u64) -> Result<Self> {
+        let shared = shared_blocks(plan, image, cached)?;
+        let mut jobs = Self::default();
+        for (leaf, item) in files(plan) {
+            let cut = jobs.cut(image, leaf, item.ino, &shared);
+            cut.map_err(|error| error.path(plan.path(item.spot)))?;
+        }
+        jobs.list.sort_by_key(|job| job.key);
+        Ok(jobs)
+    }
+
+    /// Orders files by the blocks that they begin with; large ones are cut.
+    pub(crate) fn by_file(plan: &Plan, image: &dyn Image) -> Result<Self> {
+        Self::of(plan, image, u64::MAX)
+    }
+
+    /// Tells the ranges of a job.
+    pub(crate) fn ranges(&self, job: &Job) -> &[Range<u64>] {
+        self.ranges.get(job.ranges.clone()).unwrap_or_default()
+    }
+
+    /// Cuts a file at borders of extents, so that there are never more ranges than extents.
+    fn cut(&mut self, image: &dyn Image, leaf: u32, ino: Ino, shared: &HashSet<u64>) -> Result<()> {
+        let mut parts = Parts::default();
+        let full = self.ranges.len() >= RANGES;
+        image.extents(ino, 0, &mut |extent| {
+            let shared = |block| !full && shared.contains(&block);
+            parts.add(&extent, shared);
+            ControlFlow::Continue(())
+        })?;
+        let parts = parts.end(image.inode(ino)?.size);
+        let whole = parts.len() == 1;
+        for part in parts {
+            let start = self.ranges.len();
+            self.ranges.extend(part.ranges);
+            self.list.push(Job {
+                leaf,
+                first: self.ranges.get(start).is_some_and(|range| range.start == 0),
+                whole,
+                ranges: start..self.ranges.len(),
+                key: part.key,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A file while it is cut.
+#[derive(Debug, Default)]
+struct Parts {
+    parts: Vec<Part>,
+    /// The part of each block that is shared.
+    of_block: HashMap<u64, usize>,
+    /// The part for other blocks, and its bytes of data.
+    own: Option<(usize, u64)>,
+    /// The part that the last extent went to.
+    current: Option<usize>,
+    /// Where the last extent ended.
+    end: u64,
+}
+
+/// What becomes a job.
+#[derive(Debug)]
+struct Part {
+    key: (u64, u64),
+    ranges: Vec<Range<u64>>,
+}
+
+impl Parts {
+    /// Adds an extent; a hole belongs to the data before it, or, at the beginning, behind it.
+    fn add(&mut self, extent: &Extent, shared: impl Fn(u64) -> bool) {
+        self.end = extent.offset.saturating_add(extent.len);
+        let index = match extent.source {
+            ExtentSource::Hole => self.current,
+            ExtentSource::Block { block, offset } => Some(match shared(block) {
+                true => self.in_block(block, offset),
+                false => self.in_own((block, offset), extent.len),
+            }),
+        };
+        let Some(part) = index.and_then(|index| self.parts.get_mut(index)) else {
+            return;
+        };
+        match part.ranges.last_mut().filter(|_| self.current == index) {
+            Some(range) => range.end = self.end,
+            None => {
+                let start = self.current.map_or(0, |_| extent.offset);
+                part.ranges.push(start..self.end);
+            }
+        }
+        self.current = index;
+    }
+
+    /// Finds the part for a shared block.
+    fn in_block(&mut self, block: u64, offset: u64) -> usize {
+        let next = self.parts.len();
+        let index = *self.of_block.entry(block).or_insert(next);
+        match self.parts.get_mut(index) {
+            Some(part) => part.key.1 = part.key.1.min(offset),
+            None => self.parts.push(Part::at((block, offset))),
+        }
+        index
+    }
+
+    /// Finds the part for what nobody else reads.
+    fn in_own(&mut self, key: (u64, u64), len: u64) -> usize {
+        let (index, data) = match self.own {
+            Some((index, data)) if data < PART => (index, data),
+            _ => {
+                self.parts.push(Part::at(key));
+                (self.parts.len() - 1, 0)
+            }
+        };
+        self.own = Some((index, data.saturating_add(len)));
+        index
+    }
+
+    /// Gives the parts of a file of a size; one for a file without data.
+    fn end(mut self, size: u64) -> Vec<Part> {
+        let last = self.current.and_then(|index| self.parts.get_mut(index));
+        match last.and_then(|part| part.ranges.last_mut()) {
+            Some(range) => range.end = size,
+            None => self.parts.push(Part {
+                key: (0, 0),
+                ranges: std::iter::once(0..size).collect(),
+            }),
+        }
+        self.parts
+    }
+}
+
+impl Part {
+    fn at(key: (u64, u64)) -> Self {
+        let ranges = Vec::new();
+        Self { key, ranges }
+    }
+}
+
+/// What is known of a block before files are cut.
+struct Use {
+    /// How many bytes from its start are needed.
+    len: u64,
+    /// Whether it is needed at several places.
+    shared: bool,
+}
+
+/// Finds the blocks that are read at several places; none if all that is read fits into the cache.
+fn shared_blocks(plan: &Plan, image: &dyn Image, cached: u64) -> Result<HashSet<u64>> {
+    let mut uses: HashMap<u64, Use> = HashMap::new();
+    if cached == u64::MAX {
+        return Ok(HashSet::new());
+    }
+    for (_, item) in files(plan) {
+        let mut last = None;
+        let listed = image.extents(item.ino, 0, &mut |extent| {
+            if let ExtentSource::Block { block, offset } = extent.source {
+                let len = offset.saturating_add(extent.len);
+                let again = last != Some(block);
+                let at = uses.entry(block);
+                let at = at.and_modify(|at| at.shared |= again);
+                let at = at.or_insert(Use { len, shared: false });
+                at.len = at.len.max(len);
+                last = Some(block);
+            }
+            match uses.len() > BLOCKS {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        listed.map_err(|error| error.path(plan.path(item.spot)))?;
+        if uses.len() > BLOCKS {
+            return Ok(HashSet::new());
+        }
+    }
+    let lens = uses.values().map(|at| at.len);
+    if lens.fold(0, u64::saturating_add) <= cached {
+        return Ok(HashSet::new());
+    }
+    let shared = uses.iter().filter(|(_, at)| at.shared);
+    Ok(shared.map(|(&block, _)| block).collect())
+}
+
+/// Shows the regular files of a plan with their indices.
+fn files(plan: &Plan) -> impl Iterator<Item = (u32, &Item)> {
+    let leaves = (0..).zip(&plan.leaves);
+    leaves.filter(|(_, item)| item.kind == FileType::File)
+}

@@ -1,0 +1,83 @@
+//! Extracts an image with a cache much smaller than what it holds: each block is decoded once.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::sync::Arc;
+
+use sinterfs::{
+    BlockCache, BuildRequest, Depth, Destination, ExtractOptions, OpenOptions, Quiet, build, check,
+    extract, open,
+};
+use testkit::noise;
+
+const BLOCK: usize = 64 << 10;
+const FILES: usize = 60;
+
+#[test]
+fn far_references_make_no_block_be_decoded_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree, path) = (dir.path().join("tree"), dir.path().join("image.dwarfs"));
+    fs::create_dir(&tree).unwrap();
+    let mut contents: Vec<Vec<u8>> = Vec::new();
+    for number in 0..FILES {
+        // compresses to half, and every other part has been in another file
+        let mut content: Vec<u8> = Vec::new();
+        for part in 0..4 {
+            let own = noise((number * 10 + part) as u64, 24 << 10);
+            content.extend(own.iter().map(|byte| byte & 15));
+            let other = contents.get((number * 37 + part * 11) % FILES);
+            content.extend(other.iter().flat_map(|other| &other[..16 << 10]));
+        }
+        fs::write(tree.join(format!("{number:02}")), &content).unwrap();
+        contents.push(content);
+    }
+    let request = BuildRequest {
+        destination: Destination::File {
+            path: path.clone(),
+            replace: false,
+        },
+        block_size: Some(BLOCK as u64),
+        lookback: None,
+        compression: Some("zstd:level=1".to_owned()),
+        ..BuildRequest::new(&tree)
+    };
+    build(&request, &Quiet).unwrap();
+
+    let deep = Depth {
+        deep: true,
+        threads: 1,
+    };
+    let blocks = check(&path, &OpenOptions::default(), deep, &Quiet)
+        .unwrap()
+        .blocks;
+    let capacity = 6 * BLOCK as u64;
+    for (threads, cached) in [(1, capacity), (2, 0), (3, capacity), (1, u64::MAX)] {
+        let cache = Arc::new(BlockCache::new(capacity, BLOCK as u64));
+        let options = OpenOptions {
+            cache: Some(Arc::clone(&cache)),
+            ..OpenOptions::default()
+        };
+        let opened = open(&path, &options).unwrap();
+        assert!(blocks > 80, "the cache is small for {blocks} blocks");
+        let options = ExtractOptions {
+            threads,
+            cached,
+            ..ExtractOptions::default()
+        };
+        let target = dir.path().join(format!("out{threads}-{cached}"));
+        let report = extract(&**opened.image(), &target, &options, &Quiet).unwrap();
+        assert_eq!((report.files, report.failed), (FILES as u64, 0));
+        for (number, content) in contents.iter().enumerate() {
+            assert!(fs::read(target.join(format!("{number:02}"))).unwrap() == *content);
+        }
+        // a block of this size is decoded in one step
+        let decoded = cache.stats().misses;
+        match (threads, cached) {
+            (_, u64::MAX) => assert!(decoded > 2 * blocks, "far references are far: {decoded}"),
+            (1, _) => assert_eq!(decoded, blocks),
+            // now and then a block is pushed out while a thread waits for its turn
+            _ => assert!(decoded < blocks + blocks / 2, "{decoded} of {blocks}"),
+        }
+    }
+}
