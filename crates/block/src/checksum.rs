@@ -1,6 +1,8 @@
 //! Checksums of bytes in memory, each as the formats store it.
 
 use model::Result;
+use std::io::{ErrorKind, Read};
+
 use sha2::{Digest, Sha256, Sha512_256};
 
 use crate::ReadAt;
@@ -55,6 +57,24 @@ impl std::fmt::Debug for Xxh3 {
 /// Computes SHA-256, by which OCI names documents.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
+}
+
+/// Calculates SHA-256 of all that is read until the end, and tells how many bytes these are.
+pub fn sha256_of(mut source: impl Read) -> std::io::Result<([u8; 32], u64)> {
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 256 << 10];
+    let mut len = 0;
+    loop {
+        match source.read(&mut piece) {
+            Ok(0) => return Ok((hash.finalize().into(), len)),
+            Ok(count) => {
+                hash.update(piece.get(..count).unwrap_or_default());
+                len += count as u64;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Computes SHA-512/256 (FIPS 180-4), not SHA-512 cut short.

@@ -267,6 +267,21 @@ layout('two', [inner])
 "#;
 
 #[test]
+fn what_is_left_out_of_a_layer_still_hides_what_is_below() {
+    let dir = scratch();
+    let work = dir.path();
+    shell(
+        work,
+        "mkdir -p 0 1/n; echo 0 >0/n; echo 0 >0/keep; echo 1 >1/n/in",
+    );
+    shell(work, "tar -C 0 -cf 0.tar .; tar -C 1 -cf 1.tar .");
+    for sources in [["0", "1"], ["0.tar", "1.tar"]] {
+        let found = built(work, &sources, &["--exclude=n/"]);
+        assert_eq!(found.into_keys().collect::<Vec<_>>(), ["keep"]);
+    }
+}
+
+#[test]
 fn an_oci_layout_is_its_layers() {
     if !is_root() {
         return;
@@ -302,10 +317,11 @@ fn an_oci_layout_is_its_layers() {
     for (flags, expected) in [
         (&["two"][..], "linux/arm64/v8, linux/amd64"),
         (&["two", "--platform=plan9/mips"], "no image for plan9/mips"),
+        (&["0.tar", "--platform=plan9/mips"], "no source is one"),
     ] {
         let output = support::try_run(["build", "-o", "x"].iter().chain(flags).map(
             |arg| match *arg {
-                "two" | "x" => work.join(arg).into_os_string(),
+                "two" | "x" | "0.tar" => work.join(arg).into_os_string(),
                 arg => arg.into(),
             },
         ));
@@ -314,6 +330,30 @@ fn an_oci_layout_is_its_layers() {
             !output.status.success() && words.contains(expected),
             "{words}"
         );
+    }
+    // a layer with another byte, and one with more
+    for (damage, expected) in [
+        ("seek=700 conv=notrunc", "has the SHA-256"),
+        ("oflag=append conv=notrunc", "its descriptor says"),
+    ] {
+        let script = "cp -r one hurt; blob=hurt/blobs/sha256/$(sha256sum <0.tar | cut -d' ' -f1)";
+        shell(
+            work,
+            &format!("{script}; printf x | dd of=$blob bs=1 {damage} 2>/dev/null"),
+        );
+        let args = [
+            "build".into(),
+            "-o".into(),
+            work.join("x"),
+            work.join("hurt"),
+        ];
+        let output = support::try_run(args);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && words.contains(expected),
+            "{words}"
+        );
+        fs::remove_dir_all(work.join("hurt")).unwrap();
     }
     // a document that is not what its digest says
     shell(

@@ -436,6 +436,7 @@ fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits
 fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     Ok(directory::Options {
         exclude: choices::exclude(&request.choices)?,
+        hollow: false,
         one_file_system: request.one_file_system,
         // an image must not hold the one that it replaces, nor its device
         skip: [request.path(), request.blob_device.as_deref()]

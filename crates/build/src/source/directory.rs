@@ -29,6 +29,9 @@ use content::OpenFile;
 pub struct Options {
     /// What is left out; nothing below an excluded directory is looked at.
     pub exclude: Exclude,
+    /// Whether directories that are left out for being directories stay, empty: in a layer they hide what is
+    /// below them, until the rules are applied to all layers together.
+    pub hollow: bool,
     /// Whether other file systems are left out; their mount points stay as empty directories.
     pub one_file_system: bool,
     /// Files that are left out, by device and inode number: those that are to be replaced.

@@ -3,12 +3,13 @@
 //! Enters a directory with `oci-layout` and `index.json`; leaves the paths of the layers' archives. Spec: OCI
 //! image-spec 1.1, "Image Layout", "Image Index", "Image Manifest", "Descriptors".
 //! **Invariant:** a document that is named by a digest is what the digest says, and digests are paths of
-//! plain characters below `blobs`. Layers are archives like others: what they hold is judged when they are read.
+//! plain characters below `blobs`, and so are layers, which are archives like others: what they hold is judged when
+//! they are read.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use block::checksum::sha256;
+use block::checksum::{sha256, sha256_of};
 use block::verity::hex;
 use model::{Error, Result};
 use serde_json::Value;
@@ -109,7 +110,10 @@ fn of_manifest(dir: &Path, manifest: &Value) -> Result<Vec<PathBuf>> {
             let what = format!("a layer of the type {media:?}, which is no tar");
             return Err(Error::unsupported(what));
         }
-        paths.push(blob(dir, &digest(layer)?));
+        let digest = digest(layer)?;
+        let path = blob(dir, &digest);
+        compare(&path, &digest, layer.get("size").and_then(Value::as_u64))?;
+        paths.push(path);
     }
     Ok(paths)
 }
@@ -139,6 +143,29 @@ fn digest(descriptor: &Value) -> Result<Digest> {
 
 fn blob(dir: &Path, digest: &Digest) -> PathBuf {
     dir.join("blobs").join(&digest.algorithm).join(&digest.hex)
+}
+
+/// Compares a layer with its descriptor: it is read once more, but nothing is made of bytes that the image's
+/// maker did not name.
+fn compare(path: &Path, digest: &Digest, size: Option<u64>) -> Result<()> {
+    let failed = |error| Error::io("cannot read", error).path(path);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    if let Some(size) = size.filter(|&size| size != len) {
+        let what = format!("the layer has {len} bytes, its descriptor says {size}");
+        return Err(Error::corrupt(what).path(path));
+    }
+    if digest.algorithm != "sha256" {
+        return Ok(());
+    }
+    let found = hex(&sha256_of(file).map_err(failed)?.0);
+    match found == digest.hex {
+        true => Ok(()),
+        false => {
+            let what = format!("the layer has the SHA-256 {found}");
+            Err(Error::corrupt(what).path(path))
+        }
+    }
 }
 
 /// Reads a document, and compares it with its digest.

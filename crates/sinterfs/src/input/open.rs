@@ -134,7 +134,8 @@ impl OpenInput {
         let mut images = Images::new(shared_cache(cache_bytes));
         let (mut sources, mut archives) = (Vec::new(), Vec::new());
         let options = OpenOptions::default();
-        // rules are about the common tree; what is below it may be left unread where all roots are one
+        // rules are about the common tree; what they leave out of a directory may be left unread where all
+        // roots are one, but no archive's, which may hide what is below it
         let exclude = match layers {
             Some(_) => request.directory.exclude.clone(),
             None => Exclude::default(),
@@ -145,7 +146,7 @@ impl OpenInput {
             let marks = whiteouts.marks(what);
             if let (What::Layout, Some(layers)) = (what, layers) {
                 for path in oci::layers(&part.path, layers.platform.as_deref())? {
-                    let archive = request.archive(&path, &exclude)?;
+                    let archive = request.archive(&path, &Exclude::default())?;
                     archives.push(Arc::clone(&archive));
                     sources.push(Part {
                         source: Box::new(archive),
@@ -160,12 +161,13 @@ impl OpenInput {
                 What::Directory | What::Layout => {
                     let options = directory::Options {
                         exclude: exclude.clone(),
+                        hollow: true,
                         ..request.directory.clone()
                     };
                     Box::new(Directory::open(&part.path, options)?)
                 }
                 What::Archive => {
-                    let archive = request.archive(&part.path, &exclude)?;
+                    let archive = request.archive(&part.path, &Exclude::default())?;
                     archives.push(Arc::clone(&archive));
                     Box::new(archive)
                 }
@@ -180,6 +182,14 @@ impl OpenInput {
                 name: part.path.display().to_string(),
                 marks,
             });
+        }
+        let is_layout = |part: &MergePart| {
+            What::of(&part.path, &options).is_ok_and(|what| what == What::Layout)
+        };
+        if layers.is_some_and(|layers| layers.platform.is_some()) && !parts.iter().any(is_layout) {
+            return Err(Error::invalid(
+                "--platform chooses among the images of an OCI layout, and no source is one",
+            ));
         }
         images.make_room(request.threads);
         let how = How {

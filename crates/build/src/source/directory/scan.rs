@@ -98,6 +98,8 @@ struct Entry {
     kind: FileType,
     target: Vec<u8>,
     xattrs: Xattrs,
+    /// Whether nothing below it is looked at.
+    is_hollow: bool,
 }
 
 struct Walk<'a> {
@@ -205,7 +207,9 @@ impl Walk<'_> {
             self.observer.warn(&error.path(self.dir.full_path(&path)));
             return None;
         };
-        if exclude.matches(&path, kind == FileType::Directory) {
+        let is_dir = kind == FileType::Directory;
+        let is_excluded = exclude.matches(&path, is_dir);
+        if is_excluded && !(is_dir && self.dir.options.hollow) {
             return None;
         }
         let identity = (status.identity.device, status.identity.ino);
@@ -228,6 +232,7 @@ impl Walk<'_> {
             status,
             kind,
             target,
+            is_hollow: is_excluded,
         })
     }
 
@@ -253,7 +258,8 @@ impl Walk<'_> {
                 tally.bytes = tally.bytes.saturating_add(entry.status.size);
             }
             let foreign = entry.status.identity.device != self.device;
-            if entry.kind == FileType::Directory && !(self.dir.options.one_file_system && foreign) {
+            let stays_empty = entry.is_hollow || (self.dir.options.one_file_system && foreign);
+            if entry.kind == FileType::Directory && !stays_empty {
                 found.push(Task {
                     node,
                     path: join(&task.path, entry.name.as_bytes()),
