@@ -92,6 +92,13 @@ pub struct Dwarfs {
     cache_key: u128,
 }
 
+/// The blocks that a cache has room for, whatever was asked for: one in progress takes up to two with its decoder's
+/// window, and the finished one before it.
+const LEAST_BLOCKS: u64 = 3;
+
+/// The most bytes that these may take, whatever an image says of its blocks.
+const LEAST_LIMIT: u64 = 1 << 30;
+
 /// The most decoded bytes of a schema: it becomes objects that take several times as much memory.
 const SCHEMA_LIMIT: u64 = 64 << 20;
 
@@ -133,7 +140,10 @@ impl Dwarfs {
             // an image that claims tiny blocks must not make the cache prepare for millions
             let blocks = (sections.blocks.len() as u64).max(1024);
             let typical = metadata.block_size.max(options.cache_bytes / blocks);
-            Arc::new(BlockCache::new(options.cache_bytes, typical))
+            // a block that is not kept while it is decoded is begun anew by each read
+            let least = metadata.block_size.saturating_mul(LEAST_BLOCKS);
+            let bytes = options.cache_bytes.max(least.min(LEAST_LIMIT));
+            Arc::new(BlockCache::new(bytes, typical))
         });
         let cache_key = cache::image_key();
         Ok(Self {

@@ -19,7 +19,7 @@ pub struct ImageArgs {
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = offset)]
     pub offset: Offset,
 
-    /// How much memory decoded blocks may take (as in 512M).
+    /// How much memory decoded blocks may take (as in 512M); at least three blocks of a DwarFS image.
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse)]
     pub cache_size: u64,
 
