@@ -159,7 +159,7 @@ impl Erofs {
         while at < node.size {
             let run = map.run_at(at)?;
             let step = match run.place {
-                Place::Packed(offset) => self.packed_extents(node, &run, offset, visit)?,
+                Place::Packed(offset) => self.packed_extents(node, &run, (offset, at), visit)?,
                 _ => visit(extent_of(&run), &run),
             };
             if step.is_break() {
@@ -170,12 +170,12 @@ impl Erofs {
         Ok(())
     }
 
-    /// Shows the extents of a run that is in the packed inode.
+    /// Shows the extents of a run that is in the packed inode at an offset, from a byte of the file on.
     fn packed_extents(
         &self,
         node: &Node,
         run: &Run,
-        offset: u64,
+        (offset, from): (u64, u64),
         visit: &mut dyn FnMut(Extent, &Run) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let packed = self.packed_for(node)?;
@@ -187,7 +187,7 @@ impl Erofs {
             ))));
         }
         let mut map = Map::new(self, packed)?;
-        let mut at = offset;
+        let mut at = offset.saturating_add(from.saturating_sub(run.start));
         while at < end {
             let part = map.run_at(at)?;
             let skip = at - part.start;
