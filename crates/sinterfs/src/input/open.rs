@@ -140,8 +140,10 @@ impl OpenInput {
             Some(_) => request.directory.exclude.clone(),
             None => Exclude::default(),
         };
+        let mut has_layout = false;
         for part in parts {
             let what = What::of(&part.path, &options)?;
+            has_layout |= what == What::Layout;
             let whiteouts = layers.map_or(Whiteouts::None, |layers| layers.whiteouts);
             let marks = whiteouts.marks(what);
             if let (What::Layout, Some(layers)) = (what, layers) {
@@ -183,10 +185,7 @@ impl OpenInput {
                 marks,
             });
         }
-        let is_layout = |part: &MergePart| {
-            What::of(&part.path, &options).is_ok_and(|what| what == What::Layout)
-        };
-        if layers.is_some_and(|layers| layers.platform.is_some()) && !parts.iter().any(is_layout) {
+        if layers.is_some_and(|layers| layers.platform.is_some()) && !has_layout {
             return Err(Error::invalid(
                 "--platform chooses among the images of an OCI layout, and no source is one",
             ));
