@@ -363,6 +363,10 @@ fn readers_under_their_names() {
         called(work, "unsquashfs", &["-cat", "image", "dir/file"]).stdout,
         b"content"
     );
+    let refused = called(work, "sqfs2tar", &["-d", "dir", "image"]);
+    assert!(!refused.status.success() && words_of(&refused).contains("-k"));
+    let part = called(work, "sqfs2tar", &["-k", "-d", "dir", "image"]);
+    assert!(part.status.success() && part.stdout.len() > 512);
     let tar = called(work, "sqfs2tar", &["image"]).stdout;
     assert_eq!(
         tar,

@@ -47,7 +47,7 @@ is what it stands for.",
     style: Style::Getopt,
     rules: &[
         rule(&["-d", "--subdir"], "DIR", Noted("the path, with its parents")),
-        rule(&["-k", "--keep-as-dir"], "", Already("paths stay whole")),
+        rule(&["-k", "--keep-as-dir"], "", Noted("paths stay whole; a single -d needs it")),
         rule(&["-c", "--compressor"], "X", Refused("pipe the tar to gzip, xz or zstd")),
         rule(&["-X", "--no-xattr"], "", Refused("attributes are always written")),
         rule(&["-L", "--no-hard-links"], "", Refused("names of one file are links")),
@@ -130,6 +130,12 @@ fn sqfs2tar(mut said: Said) -> Result<Vec<OsString>> {
         .map(OsString::from)
         .into();
     words.push(image);
+    if said.all("-d").count() == 1 && !said.has("-k") {
+        return Err(Error::invalid(
+            "one -d would be the root of the archive: give -k too, and take its parents off with tar's \
+             --strip-components",
+        ));
+    }
     words.extend(said.all("-d").map(OsString::from));
     Ok(words)
 }
