@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{
     Content, ContentMap, Error, ImageWriter, MapExtent, NodeId, Observer, Result, Source, Stage,
-    Tally, Tree,
+    Summary, Tally, Tree,
 };
 
+use crate::base::Ground;
 use crate::classify::Categorizers;
 use crate::dedupe::{Contents, FirstRead, dedupe};
 use crate::flow::{self, Owner, Stored};
 use crate::hot::Hot;
 use crate::order::{Order, order};
-use crate::prepare::Shape;
+use crate::prepare::{Amount, Shape};
 use crate::priorities::Priorities;
 use crate::read::{Reader, Trouble};
 use crate::readahead::{self, Plan};
@@ -89,6 +90,10 @@ pub fn build(
     let scratch = Scratch::new(options.scratch.clone());
     let by = shape.order(options.order);
     let categorizers = shape.categorizers(options.categorizers);
+    let ground = match writer.base() {
+        Some(base) => Some(Ground::new(base, &tree, threads, &scratch, observer)?),
+        None => None,
+    };
     let first = FirstRead {
         duplicates: options.duplicates,
         similar_below: match by {
@@ -96,6 +101,7 @@ pub fn build(
             _ => 0,
         },
         categorizers,
+        known: ground.as_ref().map(|ground| &ground.known),
         threads,
     };
     let mut contents = dedupe(source, &tree, &first, &scratch, observer)?;
@@ -108,6 +114,11 @@ pub fn build(
     contents.sketches = Sketches::Absent;
     let trouble = Trouble::default();
     let total = readahead::total(&tree, &contents, &order);
+    let stock = ground.map(|ground| ground.stock);
+    let compared = match &stock {
+        Some(stock) => stock.bytes.saturating_add(contents.new_bytes(&tree)),
+        None => total.bytes,
+    };
     let plan = Plan {
         contents: &contents,
         order: &order,
@@ -117,32 +128,22 @@ pub fn build(
             tree: &tree,
             observer,
             trouble: &trouble,
-            spacing: shape.spacing(total.bytes),
+            spacing: shape.spacing(compared),
             categorizers,
         },
     };
     observer.expect(Stage::Segment, total);
     let encoder = writer.encoder();
-    let (cut, budget) = shape.prepare(&*encoder, &tree, total.bytes, threads, options)?;
+    let amount = Amount {
+        nodes: tree.nodes().len() as u64,
+        content: total.bytes,
+        compared,
+    };
+    let (cut, budget) = shape.prepare(&*encoder, amount, stock, threads, options)?;
     let stored = flow::store(&plan, &mut *writer, &*encoder, &cut, &budget, observer)?;
     let placed = place(&mut tree, &contents, stored)?;
     options.transform.apply(&mut tree)?;
-    observer.expect(
-        Stage::Finish,
-        Tally {
-            items: 1,
-            ..Tally::default()
-        },
-    );
-    let image = writer.finish(&tree, &placed.map)?;
-    observer.advance(
-        Stage::Finish,
-        Tally {
-            items: 1,
-            bytes: 0,
-            stored: image.metadata_bytes,
-        },
-    );
+    let image = finish(writer, &tree, &placed, observer)?;
     Ok(Report {
         tree: tree.stats(),
         left_out: scanning.count(),
@@ -154,9 +155,32 @@ pub fn build(
     })
 }
 
+/// Takes over what is used of the base, and writes the metadata.
+fn finish(
+    mut writer: Box<dyn ImageWriter>,
+    tree: &Tree,
+    placed: &Placed,
+    observer: &dyn Observer,
+) -> Result<Summary> {
+    if !placed.used.is_empty() {
+        writer.take_over(&placed.used, observer)?;
+    }
+    let tally = |items, stored| Tally {
+        items,
+        bytes: 0,
+        stored,
+    };
+    observer.expect(Stage::Finish, tally(1, 0));
+    let image = writer.finish(tree, &placed.map)?;
+    observer.advance(Stage::Finish, tally(1, image.metadata_bytes));
+    Ok(image)
+}
+
 /// Where the content of each file went, and what that says for the report.
 struct Placed {
     map: ContentMap,
+    /// The blocks of the base that are used.
+    used: Vec<u32>,
     report: Report,
 }
 
@@ -165,6 +189,9 @@ fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Result<Placed>
     let Stored { segmented, owners } = stored;
     let mut report = Report {
         matched_bytes: segmented.matched,
+        reused_blocks: segmented.used.blocks.len() as u64,
+        reused_bytes: segmented.used.bytes,
+        unused_bytes: segmented.used.bytes - segmented.used.used,
         ..Report::default()
     };
     let mut rejected: Vec<NodeId> = owners
@@ -208,7 +235,11 @@ fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Result<Placed>
         map.assign(file, nothing);
         debug_assert_eq!(paths::size(tree, file), 0);
     }
-    Ok(Placed { map, report })
+    Ok(Placed {
+        map,
+        used: segmented.used.blocks,
+        report,
+    })
 }
 
 /// Counts the warnings that an observer gets.

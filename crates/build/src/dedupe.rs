@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use model::{
     Category, ExtentSource, FileContent, NodeId, Observer, Result, Source, Stage, Tally, Tree,
 };
-use xxhash_rust::xxh3::Xxh3;
 
+use crate::base::Known;
 use crate::classify::{self, Categorizers};
+use crate::fingerprint::{Hasher, Run};
 use crate::scratch::Scratch;
 use crate::sketch::{Sketch, Sketcher};
 use crate::sketches::Sketches;
@@ -49,6 +50,8 @@ pub(crate) struct Content {
     pub file: u32,
     /// What it is, if it was read.
     pub category: Option<Category>,
+    /// The list of the base that probably is the same.
+    pub known: Option<u32>,
     first_duplicate: u32,
     duplicate_count: u32,
 }
@@ -59,16 +62,25 @@ impl Contents {
         let first = content.first_duplicate as usize;
         &self.duplicates[first..first + content.duplicate_count as usize]
     }
+
+    /// Counts the bytes of contents that the base probably does not have.
+    pub fn new_bytes(&self, tree: &Tree) -> u64 {
+        let new = self.items.iter().filter(|content| content.known.is_none());
+        new.map(|content| paths::size(tree, content.original))
+            .fold(0, u64::saturating_add)
+    }
 }
 
 /// What the first read is for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FirstRead {
+pub(crate) struct FirstRead<'a> {
     /// Whether equal files are looked for.
     pub duplicates: bool,
     /// Files below this size are sketched.
     pub similar_below: u64,
     pub categorizers: Categorizers,
+    /// What the image that is built on has.
+    pub known: Option<&'a Known>,
     pub threads: usize,
 }
 
@@ -83,7 +95,7 @@ struct Fingerprint {
 pub(crate) fn dedupe(
     source: &dyn Source,
     tree: &Tree,
-    first: &FirstRead,
+    first: &FirstRead<'_>,
     scratch: &Scratch,
     observer: &dyn Observer,
 ) -> Result<Contents> {
@@ -91,7 +103,7 @@ pub(crate) fn dedupe(
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
     let alone = match first.duplicates {
-        true => alone(tree, &files),
+        true => alone(tree, &files, first.known),
         false => vec![true; files.len()],
     };
     let sketched = |index: u32| paths::size(tree, files[index as usize]) < first.similar_below;
@@ -147,7 +159,7 @@ pub(crate) fn dedupe(
         }
         result
     })?;
-    Ok(group(tree, &files, empty, table, first.duplicates))
+    Ok(group(tree, &files, empty, table, first))
 }
 
 /// Puts the files to read, as indices, into the order in which threads take them.
@@ -169,14 +181,15 @@ pub(crate) fn by_turn(
     wanted
 }
 
-/// Tells for each file whether no other has its size.
-fn alone(tree: &Tree, files: &[NodeId]) -> Vec<bool> {
+/// Tells for each file whether no other has its size, be it in the base.
+fn alone(tree: &Tree, files: &[NodeId], known: Option<&Known>) -> Vec<bool> {
     let size = |index: u32| paths::size(tree, files[index as usize]);
     let mut by_size: Vec<u32> = (0..files.len() as u32).collect();
     by_size.sort_unstable_by_key(|&index| size(index));
     let mut alone = vec![false; files.len()];
     for same in by_size.chunk_by(|&a, &b| size(a) == size(b)) {
-        alone[same[0] as usize] = same.len() == 1;
+        let is_known = known.is_some_and(|known| known.has_size(size(same[0])));
+        alone[same[0] as usize] = same.len() == 1 && !is_known;
     }
     alone
 }
@@ -190,7 +203,7 @@ struct Table {
 /// One thread's reading of files.
 struct Reader<'a> {
     buffer: Vec<u8>,
-    first: &'a FirstRead,
+    first: &'a FirstRead<'a>,
     observer: &'a dyn Observer,
     /// Bytes of the file that progress was reported of.
     done: u64,
@@ -243,7 +256,7 @@ impl Reader<'_> {
         {
             return Ok(None);
         }
-        let mut hash = Xxh3::new();
+        let mut hash = Hasher::default();
         let mut sketcher = Sketcher::new();
         let mut category = None;
         'data: for extent in &extents {
@@ -284,16 +297,14 @@ impl Reader<'_> {
                 threads::check_cancelled(self.observer)?;
             }
         }
-        if extents.len() > 1 || category.is_none() {
-            for extent in &extents {
-                hash.update(&[u8::from(extent.source == ExtentSource::Hole)]);
-                hash.update(&extent.len.to_le_bytes());
-            }
-        }
+        let runs = extents.iter().map(|extent| Run {
+            hole: extent.source == ExtentSource::Hole,
+            len: extent.len,
+        });
         let category = category.unwrap_or_default();
         Ok(Some((
             Fingerprint {
-                hash: hash.digest128(),
+                hash: hash.finish(runs),
                 category,
             },
             sketcher.finish(),
@@ -307,7 +318,7 @@ fn group(
     files: &[NodeId],
     empty: Vec<NodeId>,
     table: Table,
-    duplicates: bool,
+    first: &FirstRead<'_>,
 ) -> Contents {
     let prints = table
         .prints
@@ -318,7 +329,7 @@ fn group(
         Some((paths::size(tree, files[index as usize]), print.hash))
     };
     let mut by_key: Vec<u32> = (0..files.len() as u32)
-        .filter(|&i| duplicates && key(i).is_some())
+        .filter(|&i| first.duplicates && key(i).is_some())
         .collect();
     by_key.sort_unstable_by_key(|&index| (key(index), index));
 
@@ -348,6 +359,9 @@ fn group(
             original: files[index as usize],
             file: index,
             category: prints[index as usize].map(|print| print.category),
+            known: first
+                .known
+                .and_then(|known| key(index).and_then(|(size, hash)| known.list(size, hash))),
             first_duplicate: (duplicates.len() - rest.len()) as u32,
             duplicate_count: count as u32,
         });
@@ -374,6 +388,7 @@ pub(crate) fn dedupe_for_tests(tree: &Tree, sketches: Vec<Sketch>) -> Contents {
             original,
             file,
             category: None,
+            known: None,
             first_duplicate: 0,
             duplicate_count: 0,
         });

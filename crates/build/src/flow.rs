@@ -17,7 +17,7 @@ use model::{
 use crate::budget::Budget;
 use crate::commit::{POLL, commit};
 use crate::compress::encode;
-use crate::read::{Closed, Piece, Sink};
+use crate::read::{Closed, Piece, Sink, Wanted};
 use crate::readahead::{Plan, Readahead};
 use crate::segment::{Cut, Segmented, Segmenter};
 use crate::threads;
@@ -168,6 +168,9 @@ fn segment(
     observer: &dyn Observer,
 ) -> Result<(Segmented, Vec<Owner>)> {
     let mut segmenter = Segmenter::new(cut, |segment| out.send(segment))?;
+    if plan.contents.new_bytes(plan.reader.tree) > 0 {
+        segmenter.note_base(observer)?;
+    }
     let mut owners = Vec::with_capacity(plan.order.len());
     let advance = |items, bytes| {
         observer.advance(
@@ -182,6 +185,9 @@ fn segment(
     for (position, &content) in plan.order.iter().enumerate() {
         if let Some(done) = plan.category_done_before(position) {
             segmenter.close(done)?;
+        }
+        if let Some(list) = plan.contents.items[content as usize].known {
+            segmenter.expect(list);
         }
         let mut rejected = Vec::new();
         loop {
@@ -213,7 +219,11 @@ fn segment(
                 segmenter: &mut segmenter,
                 failure: None,
             };
-            let closed = plan.reader.read(file, None, &[], &mut direct);
+            let alone = Wanted {
+                file,
+                ..Wanted::default()
+            };
+            let closed = plan.reader.read(&alone, &mut direct);
             match (closed, direct.failure) {
                 (Ok(()), None) => {}
                 (_, failure) => return Err(failure.unwrap_or_else(gone)),

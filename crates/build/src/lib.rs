@@ -7,6 +7,7 @@
 //! of threads or their timing; memory is bounded (see `build`).
 
 mod anchors;
+mod base;
 mod budget;
 mod build;
 mod classify;
@@ -14,6 +15,7 @@ mod commit;
 mod compress;
 mod dedupe;
 mod each;
+mod fingerprint;
 mod flow;
 mod gear;
 mod hot;

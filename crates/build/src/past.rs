@@ -4,7 +4,8 @@
 //! Enters bytes for open blocks; leaves full blocks, and how far given bytes agree with any place.
 //! **Invariant:** bytes of a block never change once appended. In memory: the open blocks and
 //! `kept` full ones; the scratch file grows by each block that leaves memory and is gone when the
-//! build ends, however that is.
+//! build ends, however that is. Blocks of a base come first, are in its scratch file from the start
+//! and never forgotten.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use model::{Error, Result};
 
 use crate::anchors::Place;
+use crate::base::{Stock, Stowed};
 use crate::scratch::Scratch;
 
 /// What is done with full blocks.
@@ -45,7 +47,7 @@ pub(crate) struct Past {
     full: VecDeque<u32>,
     full_bytes: u64,
     stowed: VecDeque<u32>,
-    file: Option<File>,
+    file: Option<Arc<File>>,
     file_end: u64,
     window: Window,
 }
@@ -75,6 +77,20 @@ impl Past {
             file: None,
             file_end: 0,
             window: Window::default(),
+        }
+    }
+
+    /// Starts with the blocks of a base, numbered as there.
+    pub fn on(retention: Retention, stock: &Stock) -> Self {
+        let body = |block: &Stowed| Body::Scratch {
+            at: block.at,
+            len: block.len,
+        };
+        Self {
+            blocks: stock.blocks.iter().map(body).collect(),
+            file: Some(Arc::clone(&stock.file)),
+            file_end: stock.bytes,
+            ..Self::new(retention)
         }
     }
 
@@ -145,7 +161,7 @@ impl Past {
             return Ok(());
         }
         if self.file.is_none() {
-            self.file = Some(self.retention.scratch.file()?);
+            self.file = Some(Arc::new(self.retention.scratch.file()?));
         }
         if let Some(file) = &self.file {
             let written = file.write_all_at(&bytes, self.file_end);

@@ -4,9 +4,12 @@
 //! content is cut, and how much memory each stage gets.
 //! **Invariant:** nothing here depends on threads or memory but the budget.
 
-use model::{Ends, Error, Geometry, Result, SegmentEncoder, Tails, Tree};
+use std::sync::Arc;
+
+use model::{Ends, Error, Geometry, Result, SegmentEncoder, Tails};
 
 use crate::anchors::{Anchors, Spacing};
+use crate::base::Stock;
 use crate::budget::{Budget, Needs};
 use crate::classify::Categorizers;
 use crate::past::Retention;
@@ -19,6 +22,17 @@ const WAITING: u32 = 2 << 20;
 
 /// Bytes of fragments that stay in memory to find ends in.
 const ENDS_KEPT: u64 = 64 << 20;
+
+/// How much there is to pack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Amount {
+    /// Names in the tree.
+    pub nodes: u64,
+    /// Bytes of content.
+    pub content: u64,
+    /// Bytes in which repeats are looked for.
+    pub compared: u64,
+}
 
 /// How the stages work for a geometry.
 #[derive(Debug, Clone, Copy)]
@@ -89,11 +103,14 @@ impl Shape {
     pub fn prepare(
         self,
         encoder: &dyn SegmentEncoder,
-        tree: &Tree,
-        content: u64,
+        amount: Amount,
+        base: Option<Arc<Stock>>,
         threads: usize,
         options: &Options,
     ) -> Result<(Cut, Budget)> {
+        let Amount {
+            content, compared, ..
+        } = amount;
         // no block gets larger than all content
         let most = |size: u32| size.min(u32::try_from(content.max(1)).unwrap_or(u32::MAX));
         let needs = |size: u32| Needs {
@@ -105,7 +122,7 @@ impl Shape {
             encoder: encoder.memory(most(size)),
             room: encoder.room(most(size)),
             content,
-            nodes: tree.nodes().len() as u64,
+            nodes: amount.nodes,
         };
         let retention = |kept, room| Retention {
             kept,
@@ -116,6 +133,9 @@ impl Shape {
             scratch: Scratch::new(options.scratch.clone()),
         };
         match self.geometry {
+            Geometry::PerFile { .. } if base.is_some() => Err(Error::unsupported(
+                "a base for a format that cuts each file for itself",
+            )),
             Geometry::PerFile {
                 unit,
                 tails,
@@ -158,15 +178,16 @@ impl Shape {
             Geometry::Solid { block_size } => {
                 let open = u64::from(most(block_size)) * solid::OPEN_BLOCKS as u64;
                 let needs = Needs {
-                    cutting: open + Anchors::memory(content),
+                    cutting: open + Anchors::memory(compared),
                     ..needs(block_size)
                 };
                 let budget = Budget::new(needs, options.memory)?;
                 let cut = solid::Cut {
                     block_size,
                     codec_window: encoder.window(),
-                    total: content,
+                    total: compared,
                     retention: retention(budget.kept, u64::MAX),
+                    base,
                 };
                 Ok((Cut::Solid(cut), budget))
             }

@@ -87,6 +87,30 @@ pub(crate) struct Reader<'a> {
     pub categorizers: Categorizers,
 }
 
+/// A content to read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// The file that is read.
+    pub file: NodeId,
+    /// What it is, if that is known.
+    pub category: Option<Category>,
+    /// Whether it probably is one of the base's, so that nobody looks for repeats in it.
+    pub known: bool,
+    /// The files that probably are equal.
+    pub duplicates: &'a [NodeId],
+}
+
+impl Default for Wanted<'_> {
+    fn default() -> Self {
+        Self {
+            file: NodeId::ROOT,
+            category: None,
+            known: false,
+            duplicates: &[],
+        }
+    }
+}
+
 /// Why reading stopped early.
 enum Stop {
     Closed,
@@ -117,14 +141,15 @@ impl Reader<'_> {
     /// Reads a content once and gives its pieces to the sink.
     pub fn read(
         &self,
-        file: NodeId,
-        category: Option<Category>,
-        duplicates: &[NodeId],
+        wanted: &Wanted<'_>,
         sink: &mut dyn Sink,
     ) -> std::result::Result<(), Closed> {
+        let &Wanted {
+            file, duplicates, ..
+        } = wanted;
         let mut twins = Twins::new(self, file, duplicates);
         let ended = match self.source.open(self.tree, file) {
-            Ok(content) => self.copy(file, category, &*content, &mut twins, sink),
+            Ok(content) => self.copy(wanted, &*content, &mut twins, sink),
             Err(error) => Err(Stop::Failed(error)),
         };
         let whole = match ended {
@@ -154,12 +179,12 @@ impl Reader<'_> {
 
     fn copy(
         &self,
-        file: NodeId,
-        category: Option<Category>,
+        wanted: &Wanted<'_>,
         content: &dyn FileContent,
         twins: &mut Twins<'_>,
         sink: &mut dyn Sink,
     ) -> std::result::Result<Ended, Stop> {
+        let file = wanted.file;
         let size = paths::size(self.tree, file);
         let extents = clip(content.extents()?, size);
         let mut rest: u64 = extents.iter().filter(|e| !is_hole(e)).map(|e| e.len).sum();
@@ -175,9 +200,10 @@ impl Reader<'_> {
             twins.compare(&step, sink)?;
         }
         // where parts differ, the beginning tells them again
-        let known = category.filter(|&main| !classify::has_parts(main));
+        let known = wanted.category.filter(|&main| !classify::has_parts(main));
         let mut spans = known.map(Spans::whole);
-        let mut finder = self.spacing.map(Finder::new);
+        let spacing = self.spacing.filter(|_| !wanted.known);
+        let mut finder = spacing.map(Finder::new);
         let mut first = true;
         for extent in &extents {
             if is_hole(extent) {

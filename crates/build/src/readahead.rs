@@ -15,7 +15,7 @@ use model::{Category, Error, Kind, Observer, Result, Tally, Tree};
 
 use crate::dedupe::Contents;
 use crate::paths;
-use crate::read::{Closed, PIECE, Piece, Reader, Sink};
+use crate::read::{Closed, PIECE, Piece, Reader, Sink, Wanted};
 use crate::threads::{self, lock};
 
 /// Bytes that may wait for the consumer.
@@ -72,12 +72,13 @@ impl Plan<'_> {
 
     fn read(&self, position: usize, sink: &mut dyn Sink) -> std::result::Result<(), Closed> {
         let item = &self.contents.items[self.order[position] as usize];
-        self.reader.read(
-            item.original,
-            item.category,
-            self.contents.duplicates(item),
-            sink,
-        )
+        let wanted = Wanted {
+            file: item.original,
+            category: item.category,
+            known: item.known.is_some(),
+            duplicates: self.contents.duplicates(item),
+        };
+        self.reader.read(&wanted, sink)
     }
 }
 

@@ -22,6 +22,12 @@ pub struct Report {
     pub hole_bytes: u64,
     /// Bytes of the other files that were found in what was already stored.
     pub matched_bytes: u64,
+    /// Blocks that were taken over from the image that was built on.
+    pub reused_blocks: u64,
+    /// Bytes of those blocks before encoding.
+    pub reused_bytes: u64,
+    /// Bytes of those blocks that are in no file any more.
+    pub unused_bytes: u64,
     /// The bytes of memory that the pipeline allowed itself at most.
     pub memory: u64,
     /// What the writer tells of the image.

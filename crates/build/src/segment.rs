@@ -8,12 +8,14 @@
 pub(crate) mod ends;
 pub(crate) mod per_file;
 pub(crate) mod repeats;
+pub(crate) mod reuse;
 pub(crate) mod solid;
 
-use model::{Category, Error, MapExtent, Result, Segment};
+use model::{Category, Error, MapExtent, Observer, Result, Segment};
 
 use crate::anchors::Anchor;
 use per_file::PerFile;
+use reuse::Used;
 use solid::Solid;
 
 /// The extents of one content.
@@ -36,6 +38,8 @@ pub(crate) struct Segmented {
     pub segments: u32,
     /// Bytes that were found stored already and not stored again.
     pub matched: u64,
+    /// What is used of the base.
+    pub used: Used,
 }
 
 impl Segmented {
@@ -72,6 +76,21 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
             Cut::Solid(cut) => Self::Solid(Box::new(Solid::new(cut, emit)?)),
             Cut::PerFile(cut) => Self::PerFile(Box::new(PerFile::new(cut, emit)?)),
         })
+    }
+
+    /// Notes where the anchors of the base are, if there is one.
+    pub fn note_base(&mut self, observer: &dyn Observer) -> Result<()> {
+        match self {
+            Self::Solid(solid) => solid.note_base(observer),
+            Self::PerFile(_) => Ok(()),
+        }
+    }
+
+    /// Says that the current content probably is one of the base's.
+    pub fn expect(&mut self, list: u32) {
+        if let Self::Solid(solid) = self {
+            solid.expect(list);
+        }
     }
 
     /// Takes the next bytes of the current content, and where their anchors are.

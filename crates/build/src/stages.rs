@@ -41,6 +41,7 @@ pub fn segment(contents: &[&[u8]]) -> Result<u64> {
             lookback: 64,
             scratch: Scratch::new(std::env::temp_dir()),
         },
+        base: None,
     };
     let mut segmenter = Solid::new(cut, |_| Ok(()))?;
     for content in contents {

@@ -13,8 +13,9 @@ use sinterfs::{Error, Observer, Stage, Tally};
 use crate::interrupt::Interrupt;
 use crate::size::human;
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     Stage::Scan,
+    Stage::Base,
     Stage::Dedupe,
     Stage::Segment,
     Stage::Compress,
@@ -25,7 +26,7 @@ const STAGES: [Stage; 8] = [
 ];
 
 /// How many of the stages come one after the other before the others work at once.
-const READING: usize = 2;
+const READING: usize = 3;
 
 /// How many warnings are printed before the rest is only counted.
 const MAX_WARNINGS: u64 = 100;
@@ -231,6 +232,7 @@ impl Counters {
 const fn label(stage: Stage) -> &'static str {
     match stage {
         Stage::Scan => "scan",
+        Stage::Base => "base",
         Stage::Dedupe => "dedupe",
         Stage::Segment => "segment",
         Stage::Compress => "compress",

@@ -10,6 +10,7 @@
 mod blocks;
 mod carry;
 mod flow;
+mod onto;
 mod samples;
 mod sign;
 
@@ -27,6 +28,7 @@ use crate::write::{DwarfsWriter, HistoryInfo, WriteOptions};
 
 pub use blocks::{BlockRules, Selection};
 use blocks::{Done, Recoder};
+pub use onto::{Foundation, OntoWriter};
 pub use sign::sign;
 
 /// Says how an image is written anew.

@@ -4,6 +4,7 @@
 //! **Invariant:** no I/O, no threads, nothing of ours imported. Formats, pipeline and consumers
 //! (extract, mount, ...) meet only in these types.
 
+mod base;
 mod error;
 mod findings;
 mod image;
@@ -18,6 +19,7 @@ mod tree;
 mod writer;
 mod xattrs;
 
+pub use base::Base;
 pub use error::{Error, Kind, Place, Result};
 pub use findings::Findings;
 pub use image::{

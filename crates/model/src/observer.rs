@@ -8,6 +8,8 @@ use crate::Error;
 pub enum Stage {
     /// Walking the source.
     Scan,
+    /// Decoding the blocks of the image that is built on.
+    Base,
     /// Reading files to find equal and similar ones.
     Dedupe,
     /// Reading files in their final order and cutting them into segments.

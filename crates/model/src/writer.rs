@@ -8,7 +8,9 @@
 
 use std::sync::Arc;
 
-use crate::{Error, Machine, NodeId, RawImage, Result, RoomNeeds, Spare, Tree, Waveform};
+use crate::{
+    Base, Error, Machine, NodeId, Observer, RawImage, Result, RoomNeeds, Spare, Tree, Waveform,
+};
 
 /// Names a block by the `sequence` of the segment it was made from, so it can be used before the
 /// block exists.
@@ -426,8 +428,8 @@ pub struct Summary {
     pub losses: Vec<Loss>,
 }
 
-/// Lays out one image. Called strictly in this order: `geometry`, `encoder`, `put` for every block
-/// in sequence, `finish` once.
+/// Lays out one image. Called strictly in this order: `geometry`, `base`, `encoder`, `put` for every
+/// block in sequence, `take_over` where there is a base, `finish` once.
 pub trait ImageWriter: Send {
     /// Tells how content may be cut.
     fn geometry(&self) -> Geometry;
@@ -438,6 +440,20 @@ pub trait ImageWriter: Send {
     /// Appends a block; blocks come in sequence, and their `BlockId` is that sequence. What is
     /// needed to find the block again (position, stored size) is for the writer to remember.
     fn put(&mut self, block: Block) -> Result<()>;
+
+    /// Gives the image whose blocks this one may take over, if there is one.
+    fn base(&self) -> Option<Arc<dyn Base>> {
+        None
+    }
+
+    /// Appends blocks of the base, by their numbers there, as they are stored. Their `BlockId`s go on
+    /// after those of the blocks that were put.
+    ///
+    /// # Errors
+    /// `Corrupt`, with its place, for one that is damaged; `Invalid` where there is no base.
+    fn take_over(&mut self, _blocks: &[u32], _: &dyn Observer) -> Result<()> {
+        Err(Error::invalid("there is no image to take blocks of"))
+    }
 
     /// Writes the metadata and ends the image. The caller makes it durable.
     fn finish(self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary>;

@@ -11,6 +11,7 @@ use ::build::{Categorizers, Hot, Order, Priorities, Scratch};
 use model::{Error, Kind, Loss, Observer, Rdev, Result};
 
 use crate::attributes::AttributeChanges;
+use crate::base::OpenBase;
 use crate::choices::{self, Choice};
 use crate::composefs::{self, ComposefsOptions, ObjectsReport};
 use crate::create::create_options;
@@ -92,6 +93,8 @@ pub struct BuildRequest {
     /// A file that lists what is needed first, a path in the image a line: stored before all else, in small
     /// blocks.
     pub hot: Option<PathBuf>,
+    /// An image whose blocks are taken over as they are stored, where the new image needs what they hold.
+    pub base: Option<PathBuf>,
     /// Whether equal files are stored once.
     pub duplicates: bool,
     /// How many threads work.
@@ -157,6 +160,7 @@ impl BuildRequest {
             order: None,
             sort: None,
             hot: None,
+            base: None,
             duplicates: true,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             choices: Vec::new(),
@@ -230,6 +234,12 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         threads: request.threads,
         strict: request.strict,
     })?;
+    let base = OpenBase::of(request)?;
+    let former = match (&base, request.history) {
+        (_, false) => FormerRuns::default(),
+        (Some(base), true) => base.former_runs()?.and(input.former_runs()?),
+        (None, true) => input.former_runs()?,
+    };
     let before = Before {
         command: match request.input {
             Input::Merge { layers: None, .. } => "merge",
@@ -238,10 +248,8 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
                 "build"
             }
         },
-        former: match request.history {
-            true => input.former_runs()?,
-            false => FormerRuns::default(),
-        },
+        former,
+        base,
         header: match &request.header {
             Some(path) => Some(HeaderBytes::of_file(path)?),
             None => None,
@@ -258,6 +266,8 @@ pub(crate) struct Before {
     pub(crate) command: &'static str,
     /// The runs that made the image.
     pub(crate) former: FormerRuns,
+    /// The image whose blocks are taken over.
+    pub(crate) base: Option<OpenBase>,
     /// What comes before the new image in its file.
     pub(crate) header: Option<HeaderBytes>,
 }
@@ -299,7 +309,11 @@ pub(crate) fn pack(
         header.write(&mut out)?;
     }
     let (blob, blob_output) = blob(request)?.unzip();
-    let writer = format.create(Box::new(output.writer()), blob, &create)?;
+    let sink = Box::new(output.writer());
+    let writer = match &before.base {
+        Some(base) => base.create(sink, &create, observer)?,
+        None => format.create(sink, blob, &create)?,
+    };
     let packed = input.read(observer, |source, observer| {
         ::build::build(source, writer, &options, observer)
     });

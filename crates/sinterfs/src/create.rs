@@ -60,6 +60,7 @@ pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
             Asked::MetadataCompression,
         ),
         (media, Asked::Media),
+        (request.base.is_some(), Asked::Base),
         (request.lookback.is_some(), Asked::Lookback),
         (request.time_resolution.is_some(), Asked::TimeResolution),
         (request.keep_all_times, Asked::AllTimes),
@@ -175,6 +176,7 @@ fn settings_in_words(
     }
     words.extend(request.sort.as_ref().map(|_| "--sort".to_owned()));
     words.extend(request.hot.as_ref().map(|_| "--hot".to_owned()));
+    words.extend(request.base.as_ref().map(|_| "--base".to_owned()));
     words.extend(
         request
             .lookback

@@ -18,6 +18,7 @@
 mod allocator;
 mod archive;
 mod attributes;
+mod base;
 mod build;
 mod check;
 mod choices;

@@ -101,6 +101,7 @@ pub fn recompress(
             true => opened.handle().former_runs().map_err(located)?,
             false => Default::default(),
         },
+        base: None,
         header: HeaderBytes::choose(&request.header, &proven.source, opened.handle().offset())?,
     };
     let cut_anew = request

@@ -241,6 +241,21 @@ pub trait Handle: Send + Sync {
     fn former_runs(&self) -> Result<FormerRuns> {
         Ok(FormerRuns::default())
     }
+    /// Creates another image on the blocks that this one has, whose files have their content where the
+    /// map says; the path is for messages.
+    fn create_on(
+        &self,
+        _: Box<dyn Sink>,
+        _: &CreateOptions,
+        _: ContentMap,
+        _: &Path,
+    ) -> Result<Box<dyn ImageWriter>> {
+        let format = self.image().info().format;
+        Err(Error::unsupported(format!(
+            "no image is built on one of {format}: only DwarFS keeps content in blocks that any file may \
+             refer to"
+        )))
+    }
     /// Writes the image anew around the content that it has.
     fn rewrite(
         &self,

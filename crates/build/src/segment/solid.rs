@@ -5,14 +5,21 @@
 //! stand anywhere in what was stored before are not stored again: anchors give candidates, which
 //! are compared byte by byte and extended both ways. Content of a category with a granularity is cut,
 //! in blocks and in matches, at multiples of it from the beginning of each piece.
+//! The blocks of a base were stored before everything, and a content that is known to be one of its own
+//! is compared with that.
 //! **Invariant:** an extent names only bytes that were stored already and never change. Blocks
-//! are numbered in the order in which they become full; the result depends on the contents and
-//! their order alone. Memory: that of `Past`, 16 bytes an extent and the table of anchors.
+//! are numbered in the order in which they become full, those of the base that are used after them;
+//! the result depends on the base, the contents and their order alone. Memory: that of `Past`, 16 bytes
+//! an extent and the table of anchors.
 
-use model::{BlockId, Category, Error, MapExtent, Result, Segment, Standing};
+use std::sync::Arc;
 
-use crate::anchors::{Anchor, Anchors, Place};
+use model::{BlockId, Category, Error, MapExtent, Observer, Result, Segment, Standing};
+
+use crate::anchors::{Anchor, Anchors, Place, Spacing};
+use crate::base::Stock;
 use crate::past::{Past, Retention};
+use crate::segment::reuse::{Reading, Used};
 use crate::segment::{List, Segmented};
 
 /// The shortest match that is taken where the codec cannot look: an extent more costs about 8
@@ -46,16 +53,19 @@ pub(crate) struct Cut {
     pub block_size: u32,
     /// How far back the codec sees repeats in a block.
     pub codec_window: u64,
-    /// The bytes that will come at most.
+    /// The bytes that will come at most, with those of the base.
     pub total: u64,
     /// What is done with full blocks.
     pub retention: Retention,
+    /// What is there before anything comes.
+    pub base: Option<Arc<Stock>>,
 }
 
 /// Cuts content; `emit` takes each full block.
 pub(crate) struct Solid<E> {
     block_size: usize,
     codec_window: u64,
+    total: u64,
     emit: E,
     anchors: Anchors,
     past: Past,
@@ -63,6 +73,7 @@ pub(crate) struct Solid<E> {
     numbers: Vec<u32>,
     /// The open block of each category.
     open: Vec<(Category, u32)>,
+    base: Option<Arc<Stock>>,
     result: Segmented,
     content: Current,
 }
@@ -74,6 +85,8 @@ struct Current {
     size: u64,
     /// Where the match goes on with which the last piece ended.
     follow: Option<Place>,
+    /// The content of the base that this one has been so far.
+    known: Option<Reading>,
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
@@ -82,21 +95,61 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         if cut.block_size == 0 {
             return Err(Error::invalid("a block size of 0 holds nothing"));
         }
+        let (past, largest) = match &cut.base {
+            Some(base) => (Past::on(cut.retention, base), base.largest()),
+            None => (Past::new(cut.retention), 0),
+        };
         Ok(Self {
             block_size: cut.block_size as usize,
             codec_window: cut.codec_window,
+            total: cut.total,
             emit,
-            anchors: Anchors::new(cut.total, cut.block_size),
-            past: Past::new(cut.retention),
-            numbers: Vec::new(),
+            anchors: Anchors::new(cut.total, cut.block_size.max(largest)),
+            past,
+            numbers: vec![u32::MAX; cut.base.as_ref().map_or(0, |base| base.blocks.len())],
             open: Vec::new(),
+            base: cut.base,
             result: Segmented::default(),
             content: Current::default(),
         })
     }
 
+    /// Notes where the anchors of the base are.
+    pub fn note_base(&mut self, observer: &dyn Observer) -> Result<()> {
+        let Some(base) = &self.base else {
+            return Ok(());
+        };
+        let spacing = Spacing::for_content(self.total);
+        base.note_anchors(spacing, &mut self.anchors, observer)
+    }
+
+    /// Says that the current content probably is one of the base's.
+    pub fn expect(&mut self, list: u32) {
+        self.content.known = Some(Reading::new(list));
+    }
+
+    /// Takes bytes as the base's if they go on as its content does.
+    fn is_known(&mut self, bytes: &[u8]) -> Result<bool> {
+        let (Some(base), Some(mut reading)) = (&self.base, self.content.known.take()) else {
+            return Ok(false);
+        };
+        let list = base.base.content().list(reading.list);
+        let Some(found) = reading.data(list, bytes, &mut self.past)? else {
+            return Ok(false);
+        };
+        for (place, len) in found {
+            self.add_extent(place, len);
+        }
+        self.result.matched += bytes.len() as u64;
+        self.content.known = Some(reading);
+        Ok(true)
+    }
+
     /// Takes the next bytes of the current content, and where their anchors are.
     pub fn data(&mut self, bytes: &[u8], anchors: &[Anchor], category: Category) -> Result<()> {
+        if self.is_known(bytes)? {
+            return Ok(());
+        }
         let mut scan = Scan {
             bytes,
             category,
@@ -131,6 +184,10 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     pub fn hole(&mut self, len: u64) {
         self.content.follow = None;
         self.content.size += len;
+        if let (Some(base), Some(mut reading)) = (&self.base, self.content.known.take()) {
+            let list = base.base.content().list(reading.list);
+            self.content.known = reading.hole(list, len).then_some(reading);
+        }
         let first = self.content.first_extent;
         if let Some(MapExtent::Hole { len: last }) = self.result.extents[first..].last_mut() {
             *last += len;
@@ -165,6 +222,13 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         open.sort_unstable();
         for (category, block) in open {
             self.seal(category, block)?;
+        }
+        if let Some(base) = &self.base {
+            let used = Used::of(base, &self.result.extents);
+            for (sequence, &block) in (self.result.segments..).zip(&used.blocks) {
+                self.numbers[block as usize] = sequence;
+            }
+            self.result.used = used;
         }
         for extent in &mut self.result.extents {
             if let MapExtent::Data { block, .. } = extent {
@@ -410,6 +474,7 @@ mod tests {
                 lookback: 0,
                 scratch: Scratch::new(std::env::temp_dir()),
             },
+            base: None,
         };
         let mut segmenter = Solid::new(cut, |_| Ok(())).unwrap();
         for round in 0..400u64 {
@@ -458,6 +523,7 @@ mod tests {
                 lookback: 8,
                 scratch: Scratch::new(std::env::temp_dir()),
             },
+            base: None,
         };
         let mut segmenter = Solid::new(cut, |segment: Segment| {
             segments.push(segment.data);

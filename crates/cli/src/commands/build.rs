@@ -24,6 +24,8 @@ Examples:
                                                         layers, with what hides names below
   skopeo copy docker://debian oci:debian && sinter build debian -o debian.dwarfs
                                                         a container's image, by its OCI layout
+  sinter build DIR --base old.dwarfs -o new.dwarfs      blocks of an older image as they are, and new
+                                                        ones for what changed
   sinter build DIR -o dir.squashfs                      a SquashFS image, by its extension
   sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m      the smallest result of each block, with
                                                         and without a filter for x86
@@ -99,6 +101,12 @@ pub struct Args {
     )]
     from_dump: Option<PathBuf>,
 
+    /// Take over the blocks of this image as they are stored, wherever they hold what is packed, and make
+    /// new ones only of the rest. All content is compared byte by byte. The new image is whole without
+    /// this one, which may be the output, too (with --force). Of DwarFS only.
+    #[arg(long, value_name = "IMAGE")]
+    base: Option<PathBuf>,
+
     /// Leave out what lies on other file systems (of directories).
     #[arg(short = 'x', long)]
     one_file_system: bool,
@@ -146,5 +154,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     args.making.run(input, |request| {
         request.one_file_system = args.one_file_system;
+        request.base = args.base;
     })
 }

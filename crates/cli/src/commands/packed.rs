@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::verity::hex;
-use sinterfs::{BuildReport, Conflicts, ObjectsReport, Result, Root, Summary};
+use sinterfs::{BuildReport, Conflicts, ObjectsReport, PipelineReport, Result, Root, Summary};
 
 use super::work::Words;
 use crate::progress::Display;
@@ -83,6 +83,7 @@ fn summary(report: &BuildReport, seconds: f64) -> String {
         percent(image.block_bytes, image.raw_bytes),
         human(image.metadata_bytes),
     );
+    text += &of_base(pipeline);
     let of_files = match tree.bytes {
         0 => String::new(),
         bytes => format!(" ({:.1}% of the files)", percent(image.image_bytes, bytes)),
@@ -99,6 +100,19 @@ fn summary(report: &BuildReport, seconds: f64) -> String {
         text += &format!("{} names hidden by later sources\n", report.conflicts.count);
     }
     text + &incomplete(report)
+}
+
+/// Says what was taken over of a base.
+fn of_base(pipeline: &PipelineReport) -> String {
+    if pipeline.reused_blocks == 0 {
+        return String::new();
+    }
+    let unused = pipeline.unused_bytes as f64 * 100.0 / pipeline.reused_bytes.max(1) as f64;
+    format!(
+        "taken over: {} blocks, {}; {unused:.1}% of that is in no file any more\n",
+        pipeline.reused_blocks,
+        human(pipeline.reused_bytes),
+    )
 }
 
 /// Says which root digest an image has, if it has one.
@@ -151,6 +165,9 @@ pub fn as_json(report: &BuildReport, warnings: u64, seconds: f64) -> serde_json:
         "duplicate_files": pipeline.duplicates,
         "duplicate_bytes": pipeline.duplicate_bytes,
         "matched_bytes": pipeline.matched_bytes,
+        "reused_blocks": pipeline.reused_blocks,
+        "reused_bytes": pipeline.reused_bytes,
+        "unused_bytes": pipeline.unused_bytes,
         "memory": pipeline.memory,
         "hole_bytes": pipeline.hole_bytes,
         "blocks": image.blocks,

@@ -137,6 +137,22 @@ impl<'a> Recoder<'a> {
         })
     }
 
+    /// Makes block `as_number` of another image of a block, as it is stored, with all that is known of what
+    /// it holds.
+    pub(super) fn taken(&self, number: u32, as_number: u32) -> Result<Done> {
+        self.image.with_block(number, |extent, header| {
+            if self.image.reader.sha512_256_matches(extent, header)? == Some(false) {
+                return Err(Error::corrupt("SHA-512/256 does not match"));
+            }
+            let rule = self.rule(number)?;
+            let samples = self.samples.get(&number).copied();
+            Ok(Done {
+                category: samples.unwrap_or(rule.category),
+                ..self.copy(as_number, rule, extent, header)?
+            })
+        })
+    }
+
     fn rule(&self, number: u32) -> Result<&Rule> {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         let category = self.numbers.get(index).copied().unwrap_or(0);

@@ -96,7 +96,7 @@ impl DwarfsWriter {
     }
 
     /// Tells the number of the next section.
-    pub(super) fn number(&self) -> Result<u32> {
+    pub(crate) fn number(&self) -> Result<u32> {
         u32::try_from(self.index.len())
             .map_err(|_| Error::limit("more than 4294967295 sections in a DwarFS image"))
     }

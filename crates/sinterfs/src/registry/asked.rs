@@ -15,6 +15,8 @@ pub enum Asked {
     MetadataCompression,
     /// Audio or images in blocks of their own.
     Media,
+    /// An image whose blocks are taken over.
+    Base,
     /// A bound of how far back repeats are looked for.
     Lookback,
     /// A unit of times.
@@ -72,6 +74,7 @@ impl Asked {
             Self::CategoryCompression => "--compression CATEGORY::CODEC",
             Self::MetadataCompression => "--metadata-compression",
             Self::Media => "--categorize=pcmaudio or fits",
+            Self::Base => "--base",
             Self::Lookback => "--lookback",
             Self::TimeResolution => "--time-resolution",
             Self::AllTimes => "--keep-all-times",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use block::cache::BlockCache;
@@ -9,9 +10,9 @@ use block::{ReadAt, Sink};
 use dwarfs::dump::Parts;
 use dwarfs::layout::SectionType;
 use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
-use dwarfs::rewrite::{self, BlockRules, MetadataRule, Rebuild, Selection};
+use dwarfs::rewrite::{self, BlockRules, Foundation, MetadataRule, OntoWriter, Rebuild, Selection};
 use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
-use model::{Error, Image, ImageWriter, Ino, Loss, Observer, Result};
+use model::{ContentMap, Error, Image, ImageWriter, Ino, Loss, Observer, Result};
 use ops::StoredBlock;
 
 use super::{
@@ -109,6 +110,7 @@ impl Format for DwarfsFormat {
             Asked::CategoryCompression
                 | Asked::MetadataCompression
                 | Asked::Media
+                | Asked::Base
                 | Asked::Lookback
                 | Asked::TimeResolution
                 | Asked::AllTimes
@@ -207,6 +209,14 @@ fn history(options: &CreateOptions) -> Option<HistoryInfo> {
 #[derive(Debug, Clone, Default)]
 pub struct FormerRuns(Vec<HistoryEntry>);
 
+impl FormerRuns {
+    /// Adds those of another image behind these.
+    pub(crate) fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+}
+
 /// An opened DwarFS image.
 struct Opened {
     image: Arc<dyn Image>,
@@ -283,6 +293,19 @@ impl Handle for Opened {
 
     fn former_runs(&self) -> Result<FormerRuns> {
         self.concrete.history().map(FormerRuns)
+    }
+
+    fn create_on(
+        &self,
+        out: Box<dyn Sink>,
+        options: &CreateOptions,
+        content: ContentMap,
+        path: &Path,
+    ) -> Result<Box<dyn ImageWriter>> {
+        let foundation = Foundation::new(Arc::clone(&self.concrete), content, path.to_owned())?;
+        let own = write_options(options)?;
+        let writer = OntoWriter::new(Box::new(out), own, foundation, options.threads)?;
+        Ok(Box::new(writer))
     }
 
     fn rewrite(

@@ -1,0 +1,162 @@
+//! A new image on the blocks of another: those that are used again go into it as they are stored.
+//!
+//! In: an opened image with the map of its content, and what a writer gets. Out: an image whose own
+//! blocks come first, those of the other behind them. **Invariant:** a block that is taken over was
+//! hashed when it was decoded and when it was copied; nothing else of the other image is.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::{
+    Base, Block, ContentMap, Error, Geometry, ImageWriter, Observer, Result, SegmentEncoder, Spare,
+    Stage, Summary, Tally, Tree,
+};
+
+use super::{BlockRules, Recoder, flow};
+use crate::read::Dwarfs;
+use crate::write::{DwarfsWriter, WriteOptions};
+
+/// An image that others are built on.
+pub struct Foundation {
+    image: Arc<Dwarfs>,
+    content: ContentMap,
+    blocks: u32,
+    /// For messages.
+    path: PathBuf,
+}
+
+impl std::fmt::Debug for Foundation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Foundation")
+            .field("blocks", &self.blocks)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Foundation {
+    /// Takes an image, the map of its files' content in the image's own blocks, and where it came from.
+    pub fn new(image: Arc<Dwarfs>, content: ContentMap, path: PathBuf) -> Result<Self> {
+        let blocks = u32::try_from(image.block_count())
+            .map_err(|_| Error::limit("more than 4294967295 blocks in a DwarFS image"))?;
+        Ok(Self {
+            image,
+            content,
+            blocks,
+            path,
+        })
+    }
+}
+
+impl Base for Foundation {
+    fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    fn block_size(&self) -> u64 {
+        self.image.block_size()
+    }
+
+    fn decode(&self, block: u32) -> Result<Vec<u8>> {
+        let limit = self.image.block_size();
+        let decoded = self.image.with_block(block, |extent, header| {
+            self.image.reader.decode(extent, header, limit)
+        });
+        decoded.map_err(|error| error.path(&self.path))
+    }
+
+    fn content(&self) -> &ContentMap {
+        &self.content
+    }
+}
+
+/// Writes an image on another; a `DwarfsWriter` for all else.
+#[derive(Debug)]
+pub struct OntoWriter {
+    writer: Box<DwarfsWriter>,
+    foundation: Arc<Foundation>,
+    /// Bytes of new blocks; those that are taken over may have more.
+    block_size: u32,
+    threads: usize,
+}
+
+impl OntoWriter {
+    /// Starts an image; `Invalid` for options that the format does not have. So many threads copy
+    /// blocks; 0 means one for each processor.
+    pub fn new(
+        out: Box<dyn Write + Send>,
+        options: WriteOptions,
+        foundation: Foundation,
+        threads: usize,
+    ) -> Result<Self> {
+        let block_size = 1_u32.checked_shl(options.block_size_bits.into());
+        let bits = foundation.image.block_size().trailing_zeros();
+        let options = WriteOptions {
+            block_size_bits: options
+                .block_size_bits
+                .max(u8::try_from(bits).unwrap_or(u8::MAX)),
+            ..options
+        };
+        Ok(Self {
+            writer: Box::new(DwarfsWriter::new(out, options)?),
+            foundation: Arc::new(foundation),
+            block_size: block_size.unwrap_or(u32::MAX),
+            threads: match threads {
+                0 => std::thread::available_parallelism().map_or(1, usize::from),
+                threads => threads,
+            },
+        })
+    }
+}
+
+impl ImageWriter for OntoWriter {
+    fn geometry(&self) -> Geometry {
+        Geometry::Solid {
+            block_size: self.block_size,
+        }
+    }
+
+    fn base(&self) -> Option<Arc<dyn Base>> {
+        Some(Arc::clone(&self.foundation) as _)
+    }
+
+    fn encoder(&self) -> Arc<dyn SegmentEncoder> {
+        self.writer.encoder()
+    }
+
+    fn put(&mut self, block: Block) -> Result<()> {
+        self.writer.put(block)
+    }
+
+    fn take_over(&mut self, blocks: &[u32], observer: &dyn Observer) -> Result<()> {
+        let recoder = Recoder::new(&self.foundation.image, &BlockRules::default())?;
+        let first = self.writer.number()?;
+        let count = u32::try_from(blocks.len())
+            .ok()
+            .filter(|count| first.checked_add(*count).is_some())
+            .ok_or_else(|| Error::limit("more than 4294967295 blocks in a DwarFS image"))?;
+        let copy = |index: u32| {
+            let number = usize::try_from(index).ok().and_then(|at| blocks.get(at));
+            let number =
+                number.ok_or_else(|| Error::invalid("a block that is none of the base's"))?;
+            let taken = recoder.taken(*number, first.saturating_add(index));
+            taken.map_err(|error| error.path(&self.foundation.path))
+        };
+        let writer = &mut self.writer;
+        let spare = Spare::default();
+        flow::in_order(count, self.threads, &spare, observer, copy, |done| {
+            let tally = Tally {
+                items: 1,
+                bytes: u64::from(done.raw_len),
+                stored: done.bytes.len() as u64,
+            };
+            writer.put_section(done.category, done.raw_len, done.bytes)?;
+            observer.advance(Stage::Commit, tally);
+            Ok(())
+        })
+    }
+
+    fn finish(self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
+        self.writer.finish(tree, map)
+    }
+}
