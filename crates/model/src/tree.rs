@@ -143,6 +143,26 @@ impl Tree {
         &mut self.nodes
     }
 
+    /// Gives every node another set of extended attributes: `change` sees the tree as it was, and tells the set of
+    /// a node among those that it fills.
+    ///
+    /// # Errors
+    /// Those of `change`; the tree stays as it was then.
+    pub fn change_xattrs(
+        &mut self,
+        mut change: impl FnMut(&Self, NodeId, &mut XattrSets) -> Result<XattrSet>,
+    ) -> Result<()> {
+        let mut sets = XattrSets::default();
+        let nodes = (0..self.nodes.len()).map(|index| NodeId(index as u32));
+        let changed = nodes.map(|node| change(self, node, &mut sets));
+        let changed = changed.collect::<Result<Vec<_>>>()?;
+        for (node, set) in self.nodes.iter_mut().zip(changed) {
+            node.xattrs = set;
+        }
+        self.xattrs = sets;
+        Ok(())
+    }
+
     /// Tells all links, those of one directory together.
     pub fn links(&self) -> &[Link] {
         &self.links

@@ -7,10 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use ::build::Scratch;
+use ::build::source::XattrFilter;
 use model::{Observer, Result};
 use ops::{Archive, ArchiveOptions, ArchiveReport};
 
 use crate::build::Destination;
+use crate::filtered::Filtered;
 use crate::input::{enlarged, open_cached, shared_cache};
 use crate::open::OpenOptions;
 
@@ -23,6 +25,8 @@ pub struct ArchiveRequest {
     pub open: OpenOptions,
     /// What goes into the archive; how far to decode ahead follows from the size of the cache.
     pub options: ArchiveOptions,
+    /// Which extended attributes stay.
+    pub xattrs: XattrFilter,
     /// Where the archive goes.
     pub destination: Destination,
 }
@@ -42,7 +46,8 @@ pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<Arch
         ahead: capacity / 2,
         ..request.options.clone()
     };
-    let archive = Archive::plan(&**image, &options, observer)?;
+    let image = Filtered::new(&**image, &request.xattrs);
+    let archive = Archive::plan(&image, &options, observer)?;
     // what is decoded ahead, and what is kept for later
     let needed = archive.bytes_at_once().saturating_add(options.ahead);
     if needed > capacity && opened.handle().decoded_bytes() > capacity {

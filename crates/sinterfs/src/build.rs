@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ::build::source::merge::Conflicts;
-use ::build::source::{Edits, directory};
+use ::build::source::{Edits, XattrFilter, directory};
 use ::build::{Categorizers, Hot, Order, Priorities, Scratch};
 use model::{Error, Kind, Loss, Observer, Rdev, Result};
 
@@ -105,6 +105,10 @@ pub struct BuildRequest {
     pub pseudo: Vec<OsString>,
     /// Files of such definitions.
     pub pseudo_files: Vec<PathBuf>,
+    /// Which extended attributes of the source stay.
+    pub xattrs: XattrFilter,
+    /// A file of SELinux file contexts, which tells the label of every file.
+    pub file_contexts: Option<PathBuf>,
     /// Whether other file systems are left out.
     pub one_file_system: bool,
     /// What becomes of owners, times and permissions.
@@ -166,6 +170,8 @@ impl BuildRequest {
             choices: Vec::new(),
             pseudo: Vec::new(),
             pseudo_files: Vec::new(),
+            xattrs: XattrFilter::default(),
+            file_contexts: None,
             one_file_system: false,
             attributes: AttributeChanges::default(),
             time_resolution: None,
@@ -439,6 +445,8 @@ fn scratch(request: &BuildRequest) -> PathBuf {
 fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits> {
     let mut edits = Edits {
         pseudo: choices::pseudo(&request.pseudo, &request.pseudo_files)?,
+        xattrs: request.xattrs.clone(),
+        contexts: choices::contexts(request.file_contexts.as_deref())?,
         ..Edits::default()
     };
     if matches!(request.input, Input::Image { .. }) {

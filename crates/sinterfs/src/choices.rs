@@ -5,9 +5,10 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ::build::source::{Definition, Exclude, Rule};
+use ::build::source::{Definition, Exclude, FileContexts, Rule};
 use model::{Error, Result};
 
 use crate::input::Input;
@@ -48,6 +49,12 @@ pub(crate) fn pseudo(texts: &[OsString], files: &[PathBuf]) -> Result<Vec<Defini
         all.extend(Definition::parse_all(&text).map_err(|error| error.path(path))?);
     }
     Ok(all)
+}
+
+/// Reads which labels files get.
+pub(crate) fn contexts(file: Option<&Path>) -> Result<Option<Arc<FileContexts>>> {
+    let read = |path| FileContexts::read(path).map(Arc::new);
+    file.map(read).transpose()
 }
 
 /// Fails for an input in which there can be no other file systems.

@@ -141,6 +141,11 @@ pub(crate) fn of_dump(request: &BuildRequest, dump: &Path) -> Result<BuildReport
             (!request.choices.is_empty(), "--exclude or --include"),
             (!request.pseudo.is_empty(), "--pseudo"),
             (!request.pseudo_files.is_empty(), "--pseudo-file"),
+            (request.file_contexts.is_some(), "--file-contexts"),
+            (
+                !request.xattrs.is_empty(),
+                "--xattrs-include or --xattrs-exclude",
+            ),
             (request.one_file_system, "--one-file-system"),
         ],
     )?;

@@ -4,14 +4,17 @@
 //! **Invariant:** the tree depends on the source and on what is asked alone; hard links stay hard links, as
 //! far as their names are still there.
 
+mod contexts;
 mod definition;
+mod labels;
 mod pseudo;
 mod retimed;
 mod words;
+mod xattrs;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use model::{
     Content, Error, FileContent, NodeId, Observer, Result, Source, Tree, TreeBuilder, Xattrs,
@@ -22,20 +25,31 @@ use super::directory::alone;
 use pseudo::{Found, Making};
 use retimed::Retimed;
 
+pub use contexts::FileContexts;
 pub use definition::Definition;
+pub use xattrs::XattrFilter;
 
 /// Says what becomes of a source's tree.
 #[derive(Debug, Clone, Default)]
 pub struct Edits {
     /// What is left out, where the source does not do that itself.
     pub exclude: Exclude,
+    /// Which attributes stay of what the source, or the system, has.
+    pub xattrs: XattrFilter,
     /// What is made, or changed, in what is left.
     pub pseudo: Vec<Definition>,
+    /// Which label each file gets then, if labels are asked for.
+    pub contexts: Option<Arc<FileContexts>>,
 }
 
 impl Edits {
     /// Tells whether the tree stays as it is.
     pub fn is_empty(&self) -> bool {
+        self.names_stay() && self.xattrs.is_empty() && self.contexts.is_none()
+    }
+
+    /// Tells whether nothing is left out, made or changed by definitions.
+    fn names_stay(&self) -> bool {
         self.exclude.is_empty() && self.pseudo.is_empty()
     }
 }
@@ -44,7 +58,8 @@ impl Edits {
 pub struct Edited<'a> {
     inner: &'a dyn Source,
     edits: &'a Edits,
-    scanned: OnceLock<Scanned>,
+    /// Nothing where all nodes are the source's own.
+    scanned: OnceLock<Option<Scanned>>,
 }
 
 impl std::fmt::Debug for Edited<'_> {
@@ -83,44 +98,80 @@ impl<'a> Edited<'a> {
         }
     }
 
-    fn origin(&self, node: NodeId) -> Option<(&Tree, &Origin)> {
-        let scanned = self.scanned.get()?;
-        let origin = scanned.origins.get(node.index())?;
-        Some((&scanned.tree, origin))
+    /// Tells what a node of the edited tree was made of.
+    fn origin(&self, node: NodeId) -> Option<Origin> {
+        match self.scanned.get()? {
+            Some(scanned) => scanned.origins.get(node.index()).cloned(),
+            None => Some(Origin::Own(node)),
+        }
     }
-}
 
-impl Source for Edited<'_> {
-    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
-        let tree = self.inner.scan(observer)?;
+    /// Gives the source's own tree for the edited one.
+    fn own<'t>(&'t self, edited: &'t Tree) -> &'t Tree {
+        match self.scanned.get() {
+            Some(Some(scanned)) => &scanned.tree,
+            _ => edited,
+        }
+    }
+
+    /// Makes another tree of the source's.
+    fn reshape(&self, tree: Tree, observer: &dyn Observer) -> Result<(Tree, HashSet<NodeId>)> {
         let mut copy = Copy::new(&tree, self.edits)?;
         copy.run()?;
         copy.make(observer)?;
         let (edited, before) = copy.builder.finish_numbered()?;
-        let mut files = copy.making.files;
+        let Making {
+            mut files,
+            labelled,
+            ..
+        } = copy.making;
         let origin = |id: &NodeId| match (copy.origins.get(id.index()), files.remove(id)) {
             (Some(own), _) => Origin::Own(*own),
             (None, Some(file)) => Origin::File(file),
             (None, None) => Origin::Nothing,
         };
+        let numbered = before.iter().zip((0..).map(NodeId));
+        let labelled = numbered.filter(|(id, _)| labelled.contains(id));
+        let labelled = labelled.map(|(_, node)| node).collect();
         let origins = before.iter().map(origin).collect();
-        let _ = self.scanned.set(Scanned { tree, origins });
+        let _ = self.scanned.set(Some(Scanned { tree, origins }));
+        Ok((edited, labelled))
+    }
+}
+
+impl Source for Edited<'_> {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        let mut tree = self.inner.scan(observer)?;
+        if !self.edits.xattrs.is_empty() {
+            self.edits.xattrs.apply(&mut tree)?;
+        }
+        let (mut edited, labelled) = match self.edits.names_stay() {
+            true => {
+                let _ = self.scanned.set(None);
+                (tree, HashSet::new())
+            }
+            false => self.reshape(tree, observer)?,
+        };
+        if let Some(contexts) = &self.edits.contexts {
+            labels::label(&mut edited, contexts, &labelled)?;
+        }
         Ok(edited)
     }
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         match self.origin(file) {
-            Some((own, Origin::Own(origin))) => {
-                let inner = self.inner.open(own, *origin)?;
+            Some(Origin::Own(origin)) => {
+                let own = self.own(tree);
+                let inner = self.inner.open(own, origin)?;
                 let time = |tree: &Tree, node| tree.node(node).meta.times.modified;
-                let (was, is) = (time(own, *origin), time(tree, file));
+                let (was, is) = (time(own, origin), time(tree, file));
                 Ok(match was == is {
                     true => inner,
                     false => Box::new(Retimed { inner, was, is }),
                 })
             }
-            Some((_, Origin::File(path))) => alone::open(path),
-            Some((_, Origin::Nothing)) | None => {
+            Some(Origin::File(path)) => alone::open(&path),
+            Some(Origin::Nothing) | None => {
                 let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
                 let error = Error::invalid("a file that the scan of the source did not find");
                 Err(error.path(path))
@@ -130,14 +181,14 @@ impl Source for Edited<'_> {
 
     fn tells(&self, directory: NodeId) -> bool {
         match self.origin(directory) {
-            Some((_, Origin::Own(origin))) => self.inner.tells(*origin),
+            Some(Origin::Own(origin)) => self.inner.tells(origin),
             _ => true,
         }
     }
 
-    fn rank(&self, _: &Tree, file: NodeId) -> u64 {
+    fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
         match self.origin(file) {
-            Some((own, Origin::Own(origin))) => self.inner.rank(own, *origin),
+            Some(Origin::Own(origin)) => self.inner.rank(self.own(tree), origin),
             // after all that the source has
             _ => u64::MAX,
         }
@@ -163,7 +214,7 @@ impl<'a> Copy<'a> {
         let mut copy = Self {
             tree,
             exclude: &edits.exclude,
-            making: Making::new(&edits.pseudo, tree.node(NodeId::ROOT).meta),
+            making: Making::new(edits, tree.node(NodeId::ROOT).meta),
             builder: TreeBuilder::new(tree.node(NodeId::ROOT).meta),
             origins: vec![NodeId::ROOT],
             linked: HashMap::new(),

@@ -9,7 +9,7 @@ pub mod merge;
 
 pub use archive::Archive;
 pub use directory::Directory;
-pub use edited::{Definition, Edited, Edits};
+pub use edited::{Definition, Edited, Edits, FileContexts, XattrFilter};
 pub use exclude::{Exclude, Rule};
 pub use image::ImageSource;
 pub use merge::Merge;

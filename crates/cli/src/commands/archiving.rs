@@ -106,6 +106,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             continue_on_error: !args.stop_on_error,
             ..ArchiveOptions::of(format)
         },
+        xattrs: args.filter.filter()?,
         destination: destination(args)?,
     };
     let display = Display::start(args.words.show());

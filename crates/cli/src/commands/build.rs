@@ -38,6 +38,10 @@ Examples:
                                                         of several rules the first that matches
   sinter build DIR -o dir.sqfs --pseudo 'dev d 755 0 0' --pseudo 'dev/null c 666 0 0 1 3'
                                                         files that are not there
+  sinter build DIR -o dir.erofs --file-contexts /etc/selinux/targeted/contexts/files/file_contexts
+                                                        with SELinux labels
+  sinter build DIR -o dir.dwarfs --xattrs-include '^(user|security)\\.' --xattrs-exclude selinux
+                                                        with some extended attributes only
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use sinterfs::{BuildRequest, Choice};
+use sinterfs::{BuildRequest, Choice, Result, XattrFilter};
 
 /// What is left out, what stays, and what is made.
 #[derive(Debug)]
@@ -12,6 +12,9 @@ pub struct Choosing {
     choices: Vec<Choice>,
     pseudo: Vec<OsString>,
     pseudo_files: Vec<PathBuf>,
+    xattrs_include: Vec<String>,
+    xattrs_exclude: Vec<String>,
+    file_contexts: Option<PathBuf>,
 }
 
 /// The flags; their order is not kept here.
@@ -45,14 +48,43 @@ struct Flags {
     /// Make or change files as the lines of a file say.
     #[arg(long, value_name = "FILE")]
     pseudo_file: Vec<PathBuf>,
+
+    /// Keep only extended attributes of the source of which the name (as in user.x) matches a regular expression,
+    /// or one of several.
+    #[arg(
+        long,
+        value_name = "REGEX",
+        allow_hyphen_values = true,
+        conflicts_with = "no_xattrs"
+    )]
+    xattrs_include: Vec<String>,
+
+    /// Leave out extended attributes of the source of which the name matches a regular expression, whatever
+    /// --xattrs-include says. What definitions and contexts set stays.
+    #[arg(
+        long,
+        value_name = "REGEX",
+        allow_hyphen_values = true,
+        conflicts_with = "no_xattrs"
+    )]
+    xattrs_exclude: Vec<String>,
+
+    /// Give every file the SELinux label that a file of contexts tells, and no other: lines of an expression, a
+    /// type and a label, as setfiles and mkfs.erofs read them. FILE.homedirs, FILE.local, FILE.subs and
+    /// FILE.subs_dist count, too, where they are.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_xattrs")]
+    file_contexts: Option<PathBuf>,
 }
 
 impl Choosing {
     /// Adds what was asked to a request.
-    pub fn ask(self, request: &mut BuildRequest) {
+    pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
         request.choices = self.choices;
         request.pseudo = self.pseudo;
         request.pseudo_files = self.pseudo_files;
+        request.xattrs = XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude)?;
+        request.file_contexts = self.file_contexts;
+        Ok(())
     }
 }
 
@@ -67,7 +99,7 @@ impl Args for Choosing {
 }
 
 impl FromArgMatches for Choosing {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
         let mut placed = Vec::new();
         let flags = Flags::from_arg_matches(matches)?;
         let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
@@ -83,10 +115,16 @@ impl FromArgMatches for Choosing {
             choices,
             pseudo: flags.pseudo,
             pseudo_files: flags.pseudo_file,
+            xattrs_include: flags.xattrs_include,
+            xattrs_exclude: flags.xattrs_exclude,
+            file_contexts: flags.file_contexts,
         })
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+    fn update_from_arg_matches(
+        &mut self,
+        matches: &ArgMatches,
+    ) -> std::result::Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }

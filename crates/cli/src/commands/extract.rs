@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{ExtractOptions, ExtractReport, Overwrite, Result, extract};
+use sinterfs::{ExtractOptions, ExtractReport, Filtered, Overwrite, Result, XattrFilter, extract};
 
 use super::archiving::{self, Kind};
 use super::image::ImageArgs;
@@ -20,6 +20,7 @@ Examples:
   sinter extract image.dwarfs -o out                    everything
   sinter extract image.dwarfs -o out usr/bin etc/fstab  these, and what is below them
   sinter extract image.dwarfs -o out --glob '**/*.h'    what matches
+  sinter extract image.dwarfs -o out --xattrs-exclude '^security\\.selinux$'
   sinter extract image.dwarfs --tar | zstd > out.tar.zst
   sinter extract image.dwarfs --cpio -o out.cpio
   sinter extract image.dwarfs --mtree -o out.mtree      check with: mtree -p DIR -f out.mtree
@@ -86,6 +87,9 @@ pub struct Args {
     #[arg(long)]
     pub(super) no_times: bool,
 
+    #[command(flatten)]
+    pub(super) filter: XattrArgs,
+
     /// Write holes as zeros.
     #[arg(long)]
     pub(super) no_sparse: bool,
@@ -101,6 +105,32 @@ pub struct Args {
     pub(super) words: Words,
 }
 
+/// Which extended attributes are restored.
+#[derive(Debug, clap::Args)]
+pub struct XattrArgs {
+    /// Restore no extended attributes.
+    #[arg(long, conflicts_with_all = ["xattrs_include", "xattrs_exclude"])]
+    no_xattrs: bool,
+
+    /// Restore only attributes of which the name (as in user.x) matches a regular expression, or one of several.
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
+    xattrs_include: Vec<String>,
+
+    /// Restore no attributes of which the name matches a regular expression, whatever --xattrs-include says.
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
+    xattrs_exclude: Vec<String>,
+}
+
+impl XattrArgs {
+    /// Compiles what was asked.
+    pub fn filter(&self) -> Result<XattrFilter> {
+        match self.no_xattrs {
+            true => Ok(XattrFilter::none()),
+            false => XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude),
+        }
+    }
+}
+
 /// Unpacks.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let Some(output) = args
@@ -113,7 +143,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let display = Display::start(args.words.show());
     let options = options(args);
-    let report = extract(&**opened.image(), output, &options, display.observer())?;
+    let filter = args.filter.filter()?;
+    let image = Filtered::new(&**opened.image(), &filter);
+    let report = extract(&image, output, &options, display.observer())?;
     let seconds = display.observer().elapsed().as_secs_f64();
     drop(display);
     if args.words.json {

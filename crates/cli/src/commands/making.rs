@@ -49,7 +49,7 @@ impl Making {
         let mut request = request(input, destination, &self.jobs);
         let prints_digest = self.packing.prints_digest();
         self.packing.ask(&mut request)?;
-        self.choosing.ask(&mut request);
+        self.choosing.ask(&mut request)?;
         self.attributes.ask(&mut request)?;
         self.creation.ask(&mut request)?;
         self.telling.ask(&mut request);

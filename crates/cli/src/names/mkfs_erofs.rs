@@ -100,10 +100,11 @@ const RULES: &[Rule] = &[
         "N",
         Refused("-C bounds what one cluster decodes to"),
     ),
+    rule(&["--file-contexts"], "FILE", Same("--file-contexts")),
     rule(
-        &["--file-contexts", "--mount-point"],
+        &["--mount-point"],
         "X",
-        Refused("labels are those of the files"),
+        Refused("--file-contexts takes paths from the root of the image"),
     ),
     rule(
         &["--compress-hints"],

@@ -170,10 +170,12 @@ const RULES: &[Rule] = &[
         "X",
         Refused("--pseudo makes each directory"),
     ),
+    rule(&["-xattrs-include"], "REGEX", Same("--xattrs-include")),
+    rule(&["-xattrs-exclude"], "REGEX", Same("--xattrs-exclude")),
     rule(
-        &["-xattrs-include", "-xattrs-exclude", "-xattrs-add"],
+        &["-xattrs-add"],
         "X",
-        Refused("--no-xattrs leaves out all"),
+        Refused("--pseudo 'PATH x NAME=VALUE' gives one to a file"),
     ),
     rule(&["-tar"], "", Refused("`sinter build - -o IMAGE < TAR`")),
     rule(

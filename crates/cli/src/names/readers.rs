@@ -28,7 +28,9 @@ globs. Beside each option is what it stands for.",
         rule(&["-n", "-no-progress", "-q", "-quiet"], "", Noted("--quiet")),
         rule(&["-strict-errors"], "", Noted("extract --stop-on-error")),
         rule(&["-x", "-xattrs"], "", Already("attributes are restored as far as the user may")),
-        rule(&["-no-xattrs"], "", Refused("attributes are always restored")),
+        rule(&["-no-xattrs"], "", Noted("extract --no-xattrs")),
+        rule(&["-xattrs-include"], "REGEX", Noted("extract --xattrs-include")),
+        rule(&["-xattrs-exclude"], "REGEX", Noted("extract --xattrs-exclude")),
         rule(&["-e", "-ef"], "FILE", Refused("name the paths behind the image")),
         rule(&["-i", "-li", "-lc", "-llc"], "", Refused("-l and -ll list")),
         rule(&["-pf"], "FILE", Refused("`sinter convert` makes another image without unpacking")),
@@ -49,7 +51,7 @@ is what it stands for.",
         rule(&["-d", "--subdir"], "DIR", Noted("the path, with its parents")),
         rule(&["-k", "--keep-as-dir"], "", Noted("paths stay whole; a single -d needs it")),
         rule(&["-c", "--compressor"], "X", Refused("pipe the tar to gzip, xz or zstd")),
-        rule(&["-X", "--no-xattr"], "", Refused("attributes are always written")),
+        rule(&["-X", "--no-xattr"], "", Same("--no-xattrs")),
         rule(&["-L", "--no-hard-links"], "", Refused("names of one file are links")),
         rule(&["-r", "--root-becomes"], "NAME", Refused("the root is ./")),
         rule(&["-s", "--no-skip"], "", Refused("`sinter extract --tar --strict` fails for what is not kept")),
@@ -110,8 +112,16 @@ fn unsquashfs(mut said: Said) -> Result<Vec<OsString>> {
             ("-f", "--force"),
             ("-n", "--quiet"),
             ("-strict-errors", "--stop-on-error"),
+            ("-no-xattrs", "--no-xattrs"),
         ] {
             words.extend(said.has(theirs).then(|| ours.into()));
+        }
+        for (theirs, ours) in [
+            ("-xattrs-include", "--xattrs-include"),
+            ("-xattrs-exclude", "--xattrs-exclude"),
+        ] {
+            let last = said.all(theirs).last();
+            words.extend(last.map(|regex| with_value(ours, regex)));
         }
         // names are globs there, and start at the root
         words.extend(paths.iter().map(|path| with_value("--glob", path)));
@@ -126,16 +136,15 @@ fn unsquashfs(mut said: Said) -> Result<Vec<OsString>> {
 fn sqfs2tar(mut said: Said) -> Result<Vec<OsString>> {
     let [image] = <[OsString; 1]>::try_from(std::mem::take(&mut said.operands))
         .map_err(|_| Error::invalid("one image has to be named"))?;
-    let mut words: Vec<OsString> = ["extract", "--tar", "--quiet", "--"]
-        .map(OsString::from)
-        .into();
-    words.push(image);
     if said.all("-d").count() == 1 && !said.has("-k") {
         return Err(Error::invalid(
             "one -d would be the root of the archive: give -k too, and take its parents off with tar's \
              --strip-components",
         ));
     }
+    let mut words: Vec<OsString> = ["extract", "--tar", "--quiet"].map(OsString::from).into();
+    words.append(&mut said.words);
+    words.extend(["--".into(), image]);
     words.extend(said.all("-d").map(OsString::from));
     Ok(words)
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use model::{Content, Error, FileType, Meta, NodeId, Result, Times, TreeBuilder, Xattrs};
 
 use super::definition::{Action, Definition, Looks, Special};
+use super::{Edits, XattrFilter};
 use crate::source::directory::alone::{self, Alone, Held};
 
 type Names = Vec<Vec<u8>>;
@@ -24,6 +25,8 @@ pub(super) struct Found {
 /// What definitions need of a tree, and add to it.
 pub(super) struct Making<'a> {
     definitions: &'a [Definition],
+    /// Which attributes stay of files that are taken.
+    filter: &'a XattrFilter,
     /// The paths that somebody asks for.
     wanted: HashSet<Vec<u8>>,
     found: HashMap<Vec<u8>, Found>,
@@ -31,13 +34,16 @@ pub(super) struct Making<'a> {
     xattrs: HashMap<NodeId, Xattrs>,
     /// Where the content of nodes comes from.
     pub(super) files: HashMap<NodeId, PathBuf>,
+    /// The nodes whose label a definition tells.
+    pub(super) labelled: HashSet<NodeId>,
     /// The time of what has none of its own.
     times: Times,
 }
 
 impl<'a> Making<'a> {
     /// Begins with the root; what has no time gets that of the root.
-    pub(super) fn new(definitions: &'a [Definition], root: Meta) -> Self {
+    pub(super) fn new(edits: &'a Edits, root: Meta) -> Self {
+        let definitions = &*edits.pseudo;
         let mut wanted = HashSet::new();
         for definition in definitions {
             wanted.insert(definition.path.join(&b'/'));
@@ -53,10 +59,12 @@ impl<'a> Making<'a> {
         };
         Self {
             definitions,
+            filter: &edits.xattrs,
             wanted,
             found: HashMap::from([(Vec::new(), root_found)]),
             xattrs: HashMap::new(),
             files: HashMap::new(),
+            labelled: HashSet::new(),
             times: Times::all(root.times.modified),
         }
     }
@@ -132,6 +140,9 @@ impl<'a> Making<'a> {
             }
             Action::Xattr(name, value) => {
                 let found = self.known(definition)?;
+                if name == super::contexts::NAME {
+                    self.labelled.insert(found.node);
+                }
                 let xattrs = self.xattrs.entry(found.node).or_default();
                 xattrs.push((name.clone(), value.clone()));
                 Ok(())
@@ -208,6 +219,7 @@ impl<'a> Making<'a> {
             Held::Other(content) => content,
         };
         let mut xattrs = taken.xattrs;
+        xattrs.retain(|(name, _)| self.filter.keeps(name));
         let node = self.add(path, taken.meta, content, builder)?;
         if let Content::File { .. } = content {
             self.files.insert(node, taken.path);

@@ -1,0 +1,79 @@
+//! An image of which some extended attributes are not shown.
+//!
+//! Enters an image and what stays; leaves an image. **Invariant:** all else is the image's own answer.
+
+use std::ops::ControlFlow;
+
+use ::build::source::XattrFilter;
+use model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Result, Xattrs};
+
+/// An image with fewer extended attributes.
+pub struct Filtered<'a> {
+    image: &'a dyn Image,
+    filter: &'a XattrFilter,
+}
+
+impl std::fmt::Debug for Filtered<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Filtered")
+            .field("filter", self.filter)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Filtered<'a> {
+    /// Stands in front of an image.
+    pub fn new(image: &'a dyn Image, filter: &'a XattrFilter) -> Self {
+        Self { image, filter }
+    }
+}
+
+impl Image for Filtered<'_> {
+    fn info(&self) -> &ImageInfo {
+        self.image.info()
+    }
+
+    fn inode(&self, ino: Ino) -> Result<Inode> {
+        self.image.inode(ino)
+    }
+
+    fn read_dir(
+        &self,
+        dir: Ino,
+        from: Cursor,
+        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.image.read_dir(dir, from, visit)
+    }
+
+    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        self.image.lookup(dir, name)
+    }
+
+    fn parent(&self, dir: Ino) -> Result<Ino> {
+        self.image.parent(dir)
+    }
+
+    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
+        self.image.read_link(ino)
+    }
+
+    fn extents(
+        &self,
+        ino: Ino,
+        from: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.image.extents(ino, from, visit)
+    }
+
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self.image.read_at(ino, offset, buf)
+    }
+
+    fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
+        let mut xattrs = self.image.xattrs(ino)?;
+        xattrs.retain(|(name, _)| self.filter.keeps(name));
+        Ok(xattrs)
+    }
+}
