@@ -12,6 +12,7 @@
 mod bench;
 mod check;
 mod demo;
+mod dist;
 mod golden;
 mod licences;
 mod run;
@@ -26,6 +27,7 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   check               formatting, clippy, crate arrows, house rules, licences
   test [ARGS]         check that everything works: cargo test of the whole workspace
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
+  dist [OPTIONS]      the static program and the .deb, tried out (dist --help)
   golden [--bless]    compare (or record) digests and dumps of images of a fixed tree
   fuzz [SECONDS]      mutate images and read them, for so many seconds (default: 60)
 ";
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         "test" => run::cargo_with("test", &["test", "--workspace"], &rest),
         "bench" => bench::bench(&rest),
         "bench-child" => return bench::child(&rest),
+        "dist" => dist::dist(&rest),
         "golden" => golden::golden(rest.iter().any(|arg| arg == "--bless")),
         "fuzz" => fuzz(rest.first().map_or("60", String::as_str)),
         "help" | "--help" | "-h" => {

@@ -1,0 +1,172 @@
+//! The licences of all that is linked into the program, with their texts, as they want to be passed on.
+//!
+//! Enters what cargo tells of packages and the files that lie in them. **Invariant:** each crate is named with its licence;
+//! what deny.toml does not allow (the other choice of a library with two) is not passed on as ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::run;
+
+/// How deep in a crate the licence of a library in C may lie.
+const DEPTH: usize = 3;
+
+/// How files with licences are called, in capitals.
+const NAMES: [&str; 6] = [
+    "LICENSE",
+    "LICENCE",
+    "COPYING",
+    "COPYRIGHT",
+    "NOTICE",
+    "UNLICENSE",
+];
+
+/// What is linked besides crates: by the target, not by a manifest.
+const MUSL: &str = include_str!("musl.txt");
+
+/// Asks cargo for all packages of the program's target.
+pub fn metadata() -> Result<Value, String> {
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let mut command = run::cargo();
+    command.args(["metadata", "--format-version=1", "--locked"]);
+    command.args(["--filter-platform", &target]);
+    serde_json::from_str(&run::output(&mut command)?).map_err(|e| e.to_string())
+}
+
+/// Tells the version of the program.
+pub fn version(metadata: &Value) -> Result<String, String> {
+    let program = packages(metadata).find(|package| package["name"] == "sinterfs-cli");
+    let version = program.and_then(|package| package["version"].as_str());
+    version
+        .map(str::to_owned)
+        .ok_or("no version of sinterfs-cli".into())
+}
+
+/// Makes the text that goes with the program: who made what, and under which licences.
+pub fn texts(metadata: &Value) -> Result<String, String> {
+    let linked = linked(metadata);
+    let mut list = String::new();
+    let mut by_text: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut plain: BTreeMap<String, String> = BTreeMap::new();
+    for package in packages(metadata) {
+        let is_linked = package["id"].as_str().is_some_and(|id| linked.contains(id));
+        let (Some(name), Some(version)) = (package["name"].as_str(), package["version"].as_str())
+        else {
+            continue;
+        };
+        if !is_linked || package["source"].is_null() {
+            continue;
+        }
+        let who = format!("{name} {version}");
+        let licence = package["license"].as_str().unwrap_or("not told");
+        // writing to a string cannot fail
+        let _ = writeln!(list, "  {who}: {licence}");
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+        for text in files(manifest.parent().unwrap_or(manifest))? {
+            let key: String = text.split_whitespace().collect();
+            plain.entry(key.clone()).or_insert(text);
+            by_text.entry(key).or_default().insert(who.clone());
+        }
+    }
+    if list.is_empty() {
+        return Err("cargo tells of no crates".to_owned());
+    }
+    let mut all = format!(
+        "sinter is under the MIT licence or the Apache License 2.0, at your choice. The program contains:\n\n\
+         {list}  musl libc: MIT\n  the standard library of Rust: MIT OR Apache-2.0\n\n\
+         Their licences, where there is a choice the ones that allow most:\n"
+    );
+    let line = "-".repeat(80);
+    let mut sections: Vec<_> = by_text.iter().collect();
+    sections.sort_by_key(|(_, who)| *who);
+    for (key, who) in sections {
+        let who = who.iter().map(String::as_str).collect::<Vec<_>>();
+        let text = plain.get(key).map_or("", |text| text.trim_end());
+        let _ = write!(all, "\n{line}\n{}\n{line}\n{text}\n", who.join(", "));
+    }
+    let _ = write!(all, "\n{line}\nmusl libc\n{line}\n{}\n", MUSL.trim_end());
+    Ok(all)
+}
+
+fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+    metadata["packages"].as_array().into_iter().flatten()
+}
+
+/// Finds the packages that end up in the program: not those that only its build or its tests run.
+fn linked(metadata: &Value) -> BTreeSet<&str> {
+    let macros: BTreeSet<&str> = packages(metadata)
+        .filter(|package| is_macro(package))
+        .filter_map(|package| package["id"].as_str())
+        .collect();
+    let nodes: BTreeMap<&str, &Value> = metadata["resolve"]["nodes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|node| Some((node["id"].as_str()?, node)))
+        .collect();
+    let program = packages(metadata).find(|package| package["name"] == "sinterfs-cli");
+    let mut left: Vec<&str> = program
+        .and_then(|package| package["id"].as_str())
+        .into_iter()
+        .collect();
+    let mut found = BTreeSet::new();
+    while let Some(id) = left.pop() {
+        if macros.contains(id) || !found.insert(id) {
+            continue;
+        }
+        let node = nodes.get(id).into_iter();
+        for dependency in node.flat_map(|node| node["deps"].as_array()).flatten() {
+            let kinds = dependency["dep_kinds"].as_array();
+            let is_linked = kinds
+                .into_iter()
+                .flatten()
+                .any(|kind| kind["kind"].is_null());
+            left.extend(dependency["pkg"].as_str().filter(|_| is_linked));
+        }
+    }
+    found
+}
+
+/// Tells whether a package runs in the compiler.
+fn is_macro(package: &Value) -> bool {
+    let targets = package["targets"].as_array().into_iter().flatten();
+    let mut kinds = targets.flat_map(|target| target["kind"].as_array().into_iter().flatten());
+    kinds.any(|kind| kind == "proc-macro")
+}
+
+/// Reads the licences in a crate, those of libraries that it brings along, too.
+fn files(dir: &Path) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    let mut left = vec![(dir.to_owned(), 0)];
+    while let Some((dir, depth)) = left.pop() {
+        let mut entries: Vec<PathBuf> = std::fs::read_dir(&dir)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+            .map_err(|e| format!("{}: {e}", dir.display()))?;
+        entries.sort();
+        for path in entries {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .to_uppercase();
+            if path.is_dir() {
+                left.extend((depth < DEPTH).then_some((path, depth + 1)));
+            } else if NAMES.iter().any(|start| name.starts_with(start)) && !name.ends_with(".SH") {
+                let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+                let text = String::from_utf8_lossy(&text).into_owned();
+                found.extend(is_ours(&text).then_some(text));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Tells whether a text is not one of the licences that we do not choose.
+fn is_ours(text: &str) -> bool {
+    let start: String = text.chars().take(400).collect();
+    let start = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    !start.contains("GNU GENERAL PUBLIC LICENSE") && !start.contains("GNU LESSER GENERAL PUBLIC")
+}

@@ -1,0 +1,127 @@
+//! What was made, tried out: the program in a root that has nothing else, the package in another.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::told;
+use crate::run::{self, Outcome};
+
+/// A directory that is gone when it is dropped.
+struct Root(PathBuf);
+
+impl Root {
+    fn new(dir: &Path, name: &str) -> Result<Self, String> {
+        let root = Self(dir.join(name));
+        let _ = fs::remove_dir_all(&root.0);
+        fs::create_dir_all(&root.0).map_err(|e| told(&root.0, &e))?;
+        Ok(root)
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        // what is left of it is overwritten by the next run
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Fails if a program asks for a loader or for libraries.
+pub fn is_static(program: &Path) -> Outcome {
+    let headers = run::output(
+        Command::new("readelf")
+            .args(["--program-headers", "--dynamic", "--wide"])
+            .arg(program),
+    )?;
+    match headers.contains("INTERP") || headers.contains("(NEEDED)") {
+        true => Err(format!("{} is not static:\n{headers}", program.display())),
+        false => Ok(()),
+    }
+}
+
+/// Runs the program where there is nothing else: it makes an image of the documentation, checks and extracts it.
+pub fn runs_alone(program: &Path, dir: &Path) -> Outcome {
+    let root = Root::new(dir, "alone")?;
+    let inside = root.0.join("sinter");
+    fs::copy(program, &inside).map_err(|e| told(&inside, &e))?;
+    let tree = run::root().join("docs");
+    run::output(
+        Command::new("cp")
+            .arg("-R")
+            .arg(&tree)
+            .arg(root.0.join("docs")),
+    )?;
+    let version = in_root(&root.0, &["/sinter", "--version"])?;
+    println!("== alone in an empty root: {}", version.trim());
+    for format in ["dwarfs", "squashfs", "erofs"] {
+        let image = format!("/docs.{format}");
+        let out = format!("/{format}");
+        in_root(&root.0, &["/sinter", "build", "-q", "/docs", "-o", &image])?;
+        in_root(&root.0, &["/sinter", "check", "-q", "--deep", &image])?;
+        in_root(&root.0, &["/sinter", "extract", "-q", &image, "-o", &out])?;
+        let out = root.0.join(&out[1..]);
+        run::output(Command::new("diff").arg("-r").arg(&tree).arg(out))?;
+    }
+    Ok(())
+}
+
+/// Runs a command in a root.
+fn in_root(root: &Path, words: &[&str]) -> Result<String, String> {
+    let mut command = as_root("chroot")?;
+    run::output(command.arg(root).args(words)).map_err(|e| format!("{}: {e}", words.join(" ")))
+}
+
+/// Starts a command that only root may run; who is not root becomes it in a namespace of users.
+fn as_root(program: &str) -> Result<Command, String> {
+    if run::output(Command::new("id").arg("-u"))?.trim() == "0" {
+        return Ok(Command::new(program));
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", program]);
+    Ok(command)
+}
+
+/// Installs a package into a root of its own, compares the sums of its files and runs its program.
+pub fn installs(package: &Path, dir: &Path) -> Outcome {
+    let root = Root::new(dir, "installed")?;
+    for path in ["info", "updates", "triggers"] {
+        let path = root.0.join("var/lib/dpkg").join(path);
+        fs::create_dir_all(&path).map_err(|e| told(&path, &e))?;
+    }
+    let status = root.0.join("var/lib/dpkg/status");
+    fs::write(&status, "").map_err(|e| told(&status, &e))?;
+    let dpkg = || {
+        let mut command = as_root("dpkg")?;
+        command.arg(format!("--root={}", root.0.display()));
+        Ok::<_, String>(command)
+    };
+    run::output(dpkg()?.args(["--log=/dev/null", "--install"]).arg(package))?;
+    let listed = run::output(dpkg()?.args(["--list", "sinterfs"]))?;
+    if !listed.lines().any(|line| line.starts_with("ii  sinterfs")) {
+        return Err(format!("the package is not installed:\n{listed}"));
+    }
+    let differing = run::output(dpkg()?.args(["--verify", "sinterfs"]))?;
+    if !differing.is_empty() {
+        return Err(format!("installed files differ:\n{differing}"));
+    }
+    let program = root.0.join("usr/bin/sinter");
+    let version = run::output(Command::new(program).arg("--version"))?;
+    println!("== installed into an empty root: {}", version.trim());
+    run::output(dpkg()?.args(["--log=/dev/null", "--purge", "sinterfs"]))?;
+    match root.0.join("usr").exists() {
+        true => Err("the package leaves files behind when it is removed".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Lets lintian look at a package, where it is at hand.
+pub fn lintian(package: &Path) -> Outcome {
+    if run::output(Command::new("lintian").arg("--version")).is_err() {
+        println!("== lintian: not at hand");
+        return Ok(());
+    }
+    let mut command = Command::new("lintian");
+    // it asks not to be root
+    command.args(["--allow-root", "--fail-on", "error,warning"]);
+    run::run("lintian", command.arg(package))
+}

@@ -1,0 +1,147 @@
+//! The files of the package, as they lie below `/` where it is installed.
+//!
+//! **Invariant:** modes and times depend neither on the umask nor on when they were made.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use super::changelog::changelog;
+use super::{Release, told};
+use crate::run::{self, Outcome};
+
+/// For which shells there are completions, and where these look.
+const SHELLS: [(&str, &str); 3] = [
+    ("bash", "usr/share/bash-completion/completions/sinter"),
+    ("zsh", "usr/share/zsh/vendor-completions/_sinter"),
+    ("fish", "usr/share/fish/vendor_completions.d/sinter.fish"),
+];
+
+/// What lintian says of the program, and why that is so.
+const OVERRIDES: &str = "\
+# static on purpose, and at any address: one program for every release of every distribution
+sinterfs: shared-library-lacks-prerequisites [usr/bin/sinter]
+";
+
+/// Lays out the files below a directory.
+pub fn lay_out(release: &Release, licences: &str, root: &Path) -> Outcome {
+    let program = root.join("usr/bin/sinter");
+    make_parent(&program)?;
+    fs::copy(&release.binary, &program).map_err(|e| told(&program, &e))?;
+    // the pages and completions are those of this very program
+    let manual = root.join("usr/share/man/man1");
+    run::output(Command::new(&program).args(["man", "-o"]).arg(&manual))?;
+    for (shell, path) in SHELLS {
+        let text = run::output(Command::new(&program).args(["completions", shell]))?;
+        put(root, path, &text)?;
+    }
+    let text = |name: &str| {
+        let path = run::root().join(name);
+        fs::read_to_string(&path).map_err(|e| told(&path, &e))
+    };
+    let doc = "usr/share/doc/sinterfs";
+    put(
+        root,
+        &format!("{doc}/copyright"),
+        &copyright(&text("LICENSE-MIT")?),
+    )?;
+    put(root, &format!("{doc}/third-party-licences.txt"), licences)?;
+    let changes = changelog(&text("CHANGELOG.md")?, release)?;
+    put(root, &format!("{doc}/changelog"), &changes)?;
+    put(root, "usr/share/lintian/overrides/sinterfs", OVERRIDES)?;
+    let mut compressed = files(&manual)?;
+    compressed
+        .extend(["changelog", "third-party-licences.txt"].map(|name| root.join(doc).join(name)));
+    run::output(Command::new("gzip").arg("-9n").args(compressed)).map(drop)
+}
+
+/// Gives all files below a directory their modes and times.
+pub fn settle(root: &Path, epoch: u64) -> Outcome {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(epoch);
+    let set = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+            .and_then(|()| fs::File::open(path)?.set_modified(time))
+            .map_err(|e| told(path, &e))
+    };
+    for path in files(root)? {
+        let executable = path.starts_with(root.join("usr/bin"));
+        set(&path, if executable { 0o755 } else { 0o644 })?;
+    }
+    // times of directories last, and of inner ones first
+    for dir in directories(root)?.iter().rev() {
+        set(dir, 0o755)?;
+    }
+    Ok(())
+}
+
+/// Lists the files below a directory, by path.
+pub fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
+    Ok(entries(root)?.0)
+}
+
+/// Lists a directory and those below it, each before what is in it.
+pub fn directories(root: &Path) -> Result<Vec<PathBuf>, String> {
+    Ok(entries(root)?.1)
+}
+
+fn entries(root: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
+    let (mut files, mut directories, mut at) = (Vec::new(), vec![root.to_owned()], 0);
+    while let Some(dir) = directories.get(at).cloned() {
+        for entry in fs::read_dir(&dir).map_err(|e| told(&dir, &e))? {
+            let path = entry.map_err(|e| told(&dir, &e))?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                files.push(path);
+            }
+        }
+        at += 1;
+    }
+    files.sort();
+    Ok((files, directories))
+}
+
+/// Writes a file below a root.
+pub fn put(root: &Path, path: &str, text: &str) -> Outcome {
+    let path = root.join(path);
+    make_parent(&path)?;
+    fs::write(&path, text).map_err(|e| told(&path, &e))
+}
+
+fn make_parent(path: &Path) -> Outcome {
+    let parent = path.parent().unwrap_or(path);
+    fs::create_dir_all(parent).map_err(|e| told(parent, &e))
+}
+
+/// Makes the file about licences, in the words of Debian's copyright format 1.0.
+fn copyright(mit: &str) -> String {
+    let holder = mit
+        .lines()
+        .find_map(|line| line.strip_prefix("Copyright (c) "))
+        .unwrap_or("The SinterFS developers");
+    let body: Vec<String> = mit
+        .lines()
+        .skip_while(|line| !line.starts_with("Permission"))
+        .map(|line| match line.trim() {
+            "" => " .".to_owned(),
+            line => format!(" {line}"),
+        })
+        .collect();
+    format!(
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\
+         Upstream-Name: SinterFS\n\n\
+         Files: *\n\
+         Copyright: {holder}\n\
+         License: Expat or Apache-2.0\n\
+         Comment:\n \
+         The program contains libraries of others, under the MIT, Apache-2.0, BSD, Zlib, BSL-1.0 and similar\n \
+         licences: /usr/share/doc/sinterfs/third-party-licences.txt.gz names them, with their texts.\n\n\
+         License: Expat\n{}\n\n\
+         License: Apache-2.0\n \
+         On Debian systems, the full text of the Apache License, version 2.0, is in the file\n \
+         /usr/share/common-licenses/Apache-2.0.\n",
+        body.join("\n")
+    )
+}
