@@ -3,7 +3,7 @@
 use model::Result;
 use std::io::{ErrorKind, Read};
 
-use sha2::{Digest, Sha256, Sha512_256};
+use sha2::{Digest, Sha256, Sha384, Sha512, Sha512_256};
 
 use crate::ReadAt;
 
@@ -60,13 +60,28 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 }
 
 /// Calculates SHA-256 of all that is read until the end, and tells how many bytes these are.
-pub fn sha256_of(mut source: impl Read) -> std::io::Result<([u8; 32], u64)> {
-    let mut hash = Sha256::new();
+pub fn sha256_of(source: impl Read) -> std::io::Result<([u8; 32], u64)> {
+    let (hash, len) = hash_of::<Sha256>(source)?;
+    Ok((hash.finalize().into(), len))
+}
+
+/// Calculates SHA-384 of all that is read until the end.
+pub fn sha384_of(source: impl Read) -> std::io::Result<[u8; 48]> {
+    Ok(hash_of::<Sha384>(source)?.0.finalize().into())
+}
+
+/// Calculates SHA-512 of all that is read until the end.
+pub fn sha512_of(source: impl Read) -> std::io::Result<[u8; 64]> {
+    Ok(hash_of::<Sha512>(source)?.0.finalize().into())
+}
+
+fn hash_of<D: Digest>(mut source: impl Read) -> std::io::Result<(D, u64)> {
+    let mut hash = D::new();
     let mut piece = vec![0; 256 << 10];
     let mut len = 0;
     loop {
         match source.read(&mut piece) {
-            Ok(0) => return Ok((hash.finalize().into(), len)),
+            Ok(0) => return Ok((hash, len)),
             Ok(count) => {
                 hash.update(piece.get(..count).unwrap_or_default());
                 len += count as u64;

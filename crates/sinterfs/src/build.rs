@@ -16,7 +16,7 @@ use crate::choices::{self, Choice};
 use crate::composefs::{self, ComposefsOptions, ObjectsReport};
 use crate::create::create_options;
 use crate::header::HeaderBytes;
-use crate::input::{self, Input, OpenInput};
+use crate::input::{self, Input, ManifestOptions, OpenInput};
 use crate::levels;
 use crate::output::Output;
 use crate::registry::{self, Asked, Blob, Format, FormerRuns};
@@ -99,6 +99,8 @@ pub struct BuildRequest {
     pub duplicates: bool,
     /// How many threads work.
     pub threads: usize,
+    /// Where the content is that lists of files name.
+    pub manifest: ManifestOptions,
     /// What is left out and what stays, the first that matches.
     pub choices: Vec<Choice>,
     /// Definitions of files that are made or changed, as of mksquashfs' `-p`.
@@ -167,6 +169,7 @@ impl BuildRequest {
             base: None,
             duplicates: true,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            manifest: ManifestOptions::default(),
             choices: Vec::new(),
             pseudo: Vec::new(),
             pseudo_files: Vec::new(),
@@ -226,8 +229,23 @@ impl BuildReport {
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
     if let Input::Dump(path) = &request.input {
-        return composefs::of_dump(request, path);
+        if composefs::is_asked(request) {
+            return composefs::of_dump(request, path);
+        }
+        // it is where content comes from, and no image but one of composefs has one
+        let mut request = request.clone();
+        let objects = request.composefs.digest_store.take();
+        return of_source(&request, objects, observer);
     }
+    of_source(request, None, observer)
+}
+
+/// Builds an image of anything that is a source; `objects` is the store of a dump's.
+fn of_source(
+    request: &BuildRequest,
+    objects: Option<PathBuf>,
+    observer: &dyn Observer,
+) -> Result<BuildReport> {
     if request.one_file_system {
         choices::may_stay_on_one(&request.input)?;
     }
@@ -236,6 +254,8 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         input: &request.input,
         edits: edits(request, &directory)?,
         directory,
+        manifest: request.manifest.clone(),
+        objects,
         scratch: Scratch::new(scratch(request)),
         threads: request.threads,
         strict: request.strict,
@@ -250,9 +270,7 @@ pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildRep
         command: match request.input {
             Input::Merge { layers: None, .. } => "merge",
             Input::Image { .. } => "convert",
-            Input::Directory(_) | Input::Archive(_) | Input::Dump(_) | Input::Merge { .. } => {
-                "build"
-            }
+            _ => "build",
         },
         former,
         base,
@@ -449,7 +467,7 @@ fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits
         contexts: choices::contexts(request.file_contexts.as_deref())?,
         ..Edits::default()
     };
-    if matches!(request.input, Input::Image { .. }) {
+    if matches!(request.input, Input::Image { .. } | Input::Dump(_)) {
         edits.exclude = directory.exclude.clone();
     }
     Ok(edits)

@@ -64,6 +64,7 @@ pub(crate) fn may_stay_on_one(input: &Input) -> Result<()> {
         Input::Merge { parts, .. } if parts.iter().any(|part| part.path.is_dir()) => return Ok(()),
         Input::Archive(_) => "an archive",
         Input::Dump(_) => "a dump",
+        Input::Manifest(_) => "a list of files",
         Input::Image { .. } => "an image",
         Input::Merge { .. } => "archives and images",
     };

@@ -10,8 +10,7 @@
 mod contents;
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ::build::Counting;
@@ -118,9 +117,6 @@ pub(crate) fn pack(
 
 /// Builds an image of a dump.
 pub(crate) fn of_dump(request: &BuildRequest, dump: &Path) -> Result<BuildReport> {
-    if !is_asked(request) {
-        return Err(Error::invalid("only composefs images are made of dumps"));
-    }
     let (composefs, attributes) = (&request.composefs, &request.attributes);
     let only_times = AttributeChanges {
         time: attributes.time,
@@ -150,13 +146,7 @@ pub(crate) fn of_dump(request: &BuildRequest, dump: &Path) -> Result<BuildReport
         ],
     )?;
     let output = request.destination.open(None)?;
-    let files = if dump == Path::new("-") {
-        erofs::composefs::parse(std::io::stdin().lock())
-    } else {
-        let file = File::open(dump).map_err(|e| Error::io("cannot open the dump", e).path(dump))?;
-        erofs::composefs::parse(BufReader::with_capacity(1 << 20, file))
-    };
-    let mut files = files.map_err(|error| error.path(dump))?;
+    let mut files = crate::input::dump_files(dump)?;
     files.change_times(|time| match (attributes.time, attributes.latest_time) {
         (Some(secs), _) => Time { secs, nanos: 0 },
         (None, Some(secs)) => time.min(Time { secs, nanos: 0 }),

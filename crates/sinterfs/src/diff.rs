@@ -10,7 +10,7 @@ use ::build::source::{Edits, directory};
 use model::{Observer, Result};
 use ops::{DiffOptions, DiffReport, Side};
 
-use crate::input::{Input, OpenInput, Request};
+use crate::input::{Input, ManifestOptions, OpenInput, Request};
 use crate::open::OpenOptions;
 
 /// Compares two trees; each path is a directory, an archive, or an image, which is opened by its own options.
@@ -33,6 +33,8 @@ pub fn diff(
                 threads: options.threads,
                 ..directory::Options::default()
             },
+            manifest: ManifestOptions::default(),
+            objects: None,
             scratch: Scratch::new(std::env::temp_dir()),
             threads: options.threads,
             strict: false,

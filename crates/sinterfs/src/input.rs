@@ -3,6 +3,7 @@
 //! Enters paths; leaves what each of them is (`Input`), and a source for the pipeline (`OpenInput`).
 //! **Invariant:** what a path names is told by its content, never by its name.
 
+mod dump;
 mod images;
 mod oci;
 mod open;
@@ -12,12 +13,13 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
-use ::build::source::archive;
 use ::build::source::merge::Marks;
+use ::build::source::{archive, manifest};
 use model::{Error, Result};
 
 use crate::open::OpenOptions;
 
+pub(crate) use dump::files as dump_files;
 pub(crate) use images::{enlarged, open_cached, shared_cache};
 pub(crate) use open::{OpenInput, Request};
 
@@ -31,6 +33,8 @@ pub enum Input {
     Directory(PathBuf),
     /// The members of an archive, compressed or not; `-` is standard input.
     Archive(PathBuf),
+    /// The files that a list (mtree) names, with content that lies elsewhere.
+    Manifest(PathBuf),
     /// The files of a composefs-dump(5); `-` is standard input.
     Dump(PathBuf),
     /// The tree in an image.
@@ -50,6 +54,15 @@ pub enum Input {
         /// Bytes that decoded blocks of all images may take.
         cache_bytes: u64,
     },
+}
+
+/// Where the content is that lists of files name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ManifestOptions {
+    /// The directory that paths are in; `None` means that of each list.
+    pub root: Option<PathBuf>,
+    /// Whether paths may lead out of it.
+    pub anywhere: bool,
 }
 
 /// How sources become layers.
@@ -111,6 +124,7 @@ impl Input {
             What::Directory => Self::Directory(path),
             What::Layout => Self::layers(vec![path], Layering::default()),
             What::Archive => Self::Archive(path),
+            What::Manifest => Self::Manifest(path),
             What::Image => Self::Image {
                 path,
                 options: options.clone(),
@@ -139,6 +153,8 @@ pub(crate) enum What {
     /// A directory with images as OCI lays them out.
     Layout,
     Archive,
+    /// A list of files.
+    Manifest,
     Image,
 }
 
@@ -171,6 +187,9 @@ impl What {
         let start = start(&file, archive::START as u64).map_err(failed)?;
         if archive::is_archive(&start) {
             return Ok(Self::Archive);
+        }
+        if manifest::is_mtree(&start) {
+            return Ok(Self::Manifest);
         }
         let may_be_empty = (1024..=EMPTY_TAR).contains(&status.len())
             && status.len().is_multiple_of(archive::START as u64);

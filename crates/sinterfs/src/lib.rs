@@ -66,7 +66,7 @@ pub use digest::{digest, embed_signature, write_digests, write_new};
 pub use filtered::Filtered;
 pub use header::Header;
 pub use idle::IdleWatch;
-pub use input::{Input, Layering, MergePart, Whiteouts};
+pub use input::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use layers::{Compared, mount_objects};
 pub use model::*;
 pub use mount::{Ended, MountOptions, Session, daemon, umount};

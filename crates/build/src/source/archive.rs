@@ -7,7 +7,7 @@
 //! out; what contradicts its format, or ends too soon, is an error.
 
 mod content;
-mod names;
+pub(in crate::source) mod names;
 mod unpack;
 
 use std::fs::File;

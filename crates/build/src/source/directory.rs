@@ -8,10 +8,10 @@
 
 pub(super) mod alone;
 mod attributes;
-mod beneath;
-mod content;
+pub(super) mod beneath;
+pub(super) mod content;
 mod scan;
-mod status;
+pub(super) mod status;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;

@@ -8,7 +8,7 @@ mod contexts;
 mod definition;
 mod labels;
 mod pseudo;
-mod retimed;
+pub(in crate::source) mod retimed;
 mod words;
 mod xattrs;
 

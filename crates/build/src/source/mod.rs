@@ -5,6 +5,7 @@ pub mod directory;
 pub mod edited;
 mod exclude;
 pub mod image;
+pub mod manifest;
 pub mod merge;
 
 pub use archive::Archive;
@@ -12,4 +13,5 @@ pub use directory::Directory;
 pub use edited::{Definition, Edited, Edits, FileContexts, XattrFilter};
 pub use exclude::{Exclude, Rule};
 pub use image::ImageSource;
+pub use manifest::Manifest;
 pub use merge::Merge;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sinterfs::{Error, Input, Layering, OpenOptions, Result, Whiteouts};
+use sinterfs::{Error, Input, Layering, ManifestOptions, OpenOptions, Result, Whiteouts};
 
 use super::making::Making;
 
@@ -34,6 +34,10 @@ Examples:
   sinter build DIR -o dir.cfs --digest-store objects    a composefs image, its content in a store
   sinter build --from-dump dump -o dir.cfs --print-digest
                                                         one of a dump as of composefs-info dump
+  sinter build --from-dump dump -o dir.dwarfs --digest-store objects
+                                                        any format of one, with content of its store
+  sinter build files.mtree --manifest-root DIR -o dir.dwarfs
+                                                        what a list names, compared with its digests
   sinter build DIR -o dir.dwarfs --include /var/log/ --include '/var/log/a*' --exclude '/var/log/*'
                                                         of several rules the first that matches
   sinter build DIR -o dir.sqfs --pseudo 'dev d 755 0 0' --pseudo 'dev/null c 666 0 0 1 3'
@@ -79,7 +83,7 @@ The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is re
 creation, and no file gets a later time.")]
 pub struct Args {
     /// What to pack: a directory, an archive (tar or cpio; compressed with gzip, zstd, xz or bzip2 or not; `-` is
-    /// standard input) or an image. Several are layers, later ones on top of earlier ones, and so are
+    /// standard input), a list of files (mtree) or an image. Several are layers, later ones on top of earlier ones, and so are
     /// those in a directory with an OCI layout.
     #[arg(value_name = "SOURCE", required_unless_present = "from_dump")]
     sources: Vec<PathBuf>,
@@ -95,8 +99,8 @@ pub struct Args {
     #[arg(long, value_name = "OS/ARCH")]
     platform: Option<String>,
 
-    /// Make a composefs image of a dump, in the words of composefs-dump(5), and not of a directory;
-    /// `-` is standard input.
+    /// Make an image of a dump, in the words of composefs-dump(5), and not of a directory; `-` is standard
+    /// input. Of other formats than composefs --digest-store says where content is.
     #[arg(
         long,
         visible_alias = "from-file",
@@ -110,6 +114,14 @@ pub struct Args {
     /// this one, which may be the output, too (with --force). Of DwarFS only.
     #[arg(long, value_name = "IMAGE")]
     base: Option<PathBuf>,
+
+    /// The directory that the paths of a list of files (mtree) are in (default: that of the list).
+    #[arg(long, value_name = "DIR", conflicts_with = "from_dump")]
+    manifest_root: Option<PathBuf>,
+
+    /// Let a list of files name content anywhere in the system, by absolute paths, `..` and symlinks.
+    #[arg(long, conflicts_with = "from_dump")]
+    manifest_anywhere: bool,
 
     /// Leave out what lies on other file systems (of directories).
     #[arg(short = 'x', long)]
@@ -158,6 +170,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     args.making.run(input, |request| {
         request.one_file_system = args.one_file_system;
+        request.manifest = ManifestOptions {
+            root: args.manifest_root,
+            anywhere: args.manifest_anywhere,
+        };
         request.base = args.base;
     })
 }

@@ -90,7 +90,8 @@ pub struct Packing {
 #[command(next_help_heading = "composefs")]
 struct Composefs {
     /// Store the content of files of more than 64 bytes in this directory, each named by its
-    /// fs-verity digest; what is there already stays (default: the content is only hashed).
+    /// fs-verity digest; what is there already stays (default: the content is only hashed). With --from-dump
+    /// and another format, the directory where content is.
     #[arg(long, value_name = "DIR")]
     digest_store: Option<PathBuf>,
 

@@ -296,6 +296,12 @@ impl Files {
         stats
     }
 
+    /// Tells whether content of any file is in a store.
+    pub fn has_objects(&self) -> bool {
+        let mut inodes = self.inodes.iter();
+        inodes.any(|inode| matches!(inode.body, Body::Object { .. }))
+    }
+
     /// Counts distinct objects by their digests, and their bytes.
     pub fn objects(&self) -> (u64, u64) {
         let mut seen = HashSet::new();

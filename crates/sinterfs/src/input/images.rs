@@ -11,7 +11,7 @@ use ::build::Scratch;
 use ::build::source::ImageSource;
 use ::build::source::image::Damage;
 use block::cache::BlockCache;
-use model::{Error, ImageInfo, Loss, Observer, Result, Stage, Tally};
+use model::{Error, Image, ImageInfo, Loss, Observer, Result, Stage, Tally};
 
 use crate::open::{self, OpenOptions, Opened};
 
@@ -51,6 +51,12 @@ impl Images {
         self.decoded_bytes = self.decoded_bytes.saturating_add(handle.decoded_bytes());
         let damage = Arc::clone(&self.damage);
         Ok(ImageSource::new(Arc::clone(image), path, damage))
+    }
+
+    /// Adds an image whose format has no more to tell.
+    pub(super) fn add_image(&mut self, image: Arc<dyn Image>, path: &Path) -> ImageSource {
+        self.infos.push(image.info().clone());
+        ImageSource::new(image, path, Arc::clone(&self.damage))
     }
 
     /// Makes room for two of the largest blocks for each thread.

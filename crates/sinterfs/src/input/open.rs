@@ -1,18 +1,19 @@
 //! An input, opened: one source for the pipeline, and what else is known of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::build::Scratch;
 use ::build::source::merge::{Conflicts, How, Part};
 use ::build::source::{
-    Archive, Directory, Edited, Edits, Exclude, ImageSource, Merge, archive, directory,
+    Archive, Directory, Edited, Edits, Exclude, ImageSource, Manifest, Merge, archive, directory,
+    manifest,
 };
 use block::cache::BlockCache;
 use model::{Error, Kind, Loss, Observer, Result, Source};
 
 use super::images::{Images, Watching, open_cached, shared_cache};
-use super::{Input, Layering, MergePart, What, Whiteouts, oci};
+use super::{Input, Layering, ManifestOptions, MergePart, What, Whiteouts, dump, oci};
 use crate::open::{OpenOptions, Opened};
 use crate::registry::FormerRuns;
 
@@ -22,12 +23,15 @@ pub(crate) struct OpenInput {
     images: Images,
     /// The archives among it.
     archives: Vec<Arc<Archive>>,
+    /// The lists among it.
+    manifests: Vec<Arc<Manifest>>,
     edits: Edits,
 }
 
 enum Tree {
     Directory(Directory),
     Archive(Arc<Archive>),
+    Manifest(Arc<Manifest>),
     Image(ImageSource),
     Merge(Merge),
 }
@@ -37,6 +41,10 @@ pub(crate) struct Request<'a> {
     pub(crate) input: &'a Input,
     /// For directories; what is left out holds for archives, too.
     pub(crate) directory: directory::Options,
+    /// Where content is that lists name.
+    pub(crate) manifest: ManifestOptions,
+    /// The store of objects of a dump.
+    pub(crate) objects: Option<PathBuf>,
     /// What becomes of the tree.
     pub(crate) edits: Edits,
     /// Where archives are unpacked.
@@ -57,12 +65,26 @@ impl Request<'_> {
         };
         archive.map(Arc::new)
     }
+
+    fn manifest(&self, path: &Path, exclude: &Exclude, images: &Images) -> Result<Arc<Manifest>> {
+        let options = manifest::Options {
+            exclude: exclude.clone(),
+            root: self.manifest.root.clone(),
+            anywhere: self.manifest.anywhere,
+        };
+        Manifest::open(path, &options, Arc::clone(&images.damage)).map(Arc::new)
+    }
 }
 
 impl OpenInput {
     /// Opens all that is named.
     pub(crate) fn open(request: &Request<'_>) -> Result<Self> {
         let opened = Self::unedited(request)?;
+        if opened.manifests.is_empty() && request.manifest != ManifestOptions::default() {
+            let what = "--manifest-root and --manifest-anywhere are about lists of files (mtree), and no \
+                        source is one";
+            return Err(Error::invalid(what));
+        }
         Ok(Self {
             edits: request.edits.clone(),
             ..opened
@@ -88,7 +110,21 @@ impl OpenInput {
                 input.images.opened = Some((opened, path.clone()));
                 Ok(input)
             }
-            Input::Dump(_) => Err(Error::invalid("only composefs images are made of dumps")),
+            Input::Manifest(path) => {
+                let images = Images::new(shared_cache(0));
+                let manifest = request.manifest(path, &request.directory.exclude, &images)?;
+                let mut input = Self::of(Tree::Manifest(Arc::clone(&manifest)));
+                input.images = images;
+                input.manifests.push(manifest);
+                Ok(input)
+            }
+            Input::Dump(path) => {
+                let mut images = Images::new(shared_cache(0));
+                let image = dump::image(path, request.objects.as_deref())?;
+                let mut input = Self::of(Tree::Image(images.add_image(image, path)));
+                input.images = images;
+                Ok(input)
+            }
             Input::Merge {
                 parts,
                 layers,
@@ -103,6 +139,7 @@ impl OpenInput {
             tree,
             images: Images::new(shared_cache(0)),
             archives: Vec::new(),
+            manifests: Vec::new(),
             edits: Edits::default(),
         }
     }
@@ -121,6 +158,7 @@ impl OpenInput {
             tree,
             images,
             archives: Vec::new(),
+            manifests: Vec::new(),
             edits: Edits::default(),
         })
     }
@@ -132,7 +170,7 @@ impl OpenInput {
         request: &Request<'_>,
     ) -> Result<Self> {
         let mut images = Images::new(shared_cache(cache_bytes));
-        let (mut sources, mut archives) = (Vec::new(), Vec::new());
+        let (mut sources, mut archives, mut manifests) = (Vec::new(), Vec::new(), Vec::new());
         let options = OpenOptions::default();
         // rules are about the common tree; what they leave out of a directory may be left unread where all
         // roots are one, but no archive's, which may hide what is below it
@@ -173,6 +211,11 @@ impl OpenInput {
                     archives.push(Arc::clone(&archive));
                     Box::new(archive)
                 }
+                What::Manifest => {
+                    let manifest = request.manifest(&part.path, &Exclude::default(), &images)?;
+                    manifests.push(Arc::clone(&manifest));
+                    Box::new(manifest)
+                }
                 What::Image => {
                     let opened = open_cached(&part.path, &options, &images.cache)?;
                     Box::new(images.add(&opened, &part.path)?)
@@ -200,6 +243,7 @@ impl OpenInput {
             tree: Tree::Merge(Merge::new(sources, how)?),
             images,
             archives,
+            manifests,
             edits: Edits::default(),
         })
     }
@@ -228,6 +272,7 @@ impl OpenInput {
         match &self.tree {
             Tree::Directory(source) => source,
             Tree::Archive(source) => source,
+            Tree::Manifest(source) => source,
             Tree::Image(source) => source,
             Tree::Merge(source) => source,
         }
@@ -260,7 +305,9 @@ impl OpenInput {
     /// Adds what images and archives hold and nobody is shown to what a writer lost.
     pub(crate) fn add_untold(&self, losses: &mut Vec<Loss>) {
         let of_archives = self.archives.iter().flat_map(|archive| archive.untold());
-        for loss in self.images.untold.iter().cloned().chain(of_archives) {
+        let of_manifests = self.manifests.iter().flat_map(|manifest| manifest.untold());
+        let of_images = self.images.untold.iter().cloned();
+        for loss in of_images.chain(of_archives).chain(of_manifests) {
             match losses.iter_mut().find(|known| known.what == loss.what) {
                 Some(known) => known.count = known.count.saturating_add(loss.count),
                 None => losses.push(loss),

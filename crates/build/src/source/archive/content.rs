@@ -20,8 +20,8 @@ const BUFFER: usize = 64 << 10;
 
 /// Where the content of a file is in an archive.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) start: u64,
+pub(in crate::source) struct Place {
+    pub(in crate::source) start: u64,
     pub(super) size: u64,
     /// Where there is data, if there are holes.
     pub(super) map: Option<Arc<[Run]>>,

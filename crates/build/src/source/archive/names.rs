@@ -21,21 +21,21 @@ use crate::source::Exclude;
 const LONGEST_NAME: usize = 255;
 
 /// A tree with what the archive knows of its files.
-pub(super) struct Grown {
-    pub(super) tree: Tree,
-    pub(super) places: Vec<Place>,
+pub(in crate::source) struct Grown {
+    pub(in crate::source) tree: Tree,
+    pub(in crate::source) places: Vec<Place>,
     /// For each node the index of its place; more than there are for what is no file.
-    pub(super) of_nodes: Vec<u32>,
+    pub(in crate::source) of_nodes: Vec<u32>,
     /// Directories that no member tells of, in order.
-    pub(super) made_up: Vec<NodeId>,
+    pub(in crate::source) made_up: Vec<NodeId>,
 }
 
 /// Why a member can't be in a tree, in words.
-pub(super) type Refusal = &'static str;
+pub(in crate::source) type Refusal = &'static str;
 
 /// Members so far, in a tree that still changes.
 #[derive(Default)]
-pub(super) struct Names {
+pub(in crate::source) struct Names {
     /// The first is the root, once there is anything.
     files: Vec<File>,
     places: Vec<Place>,
@@ -65,7 +65,10 @@ enum Held {
 
 impl Names {
     /// Adds a member, or says why it can't be.
-    pub(super) fn add(&mut self, mut member: Member) -> Result<std::result::Result<(), Refusal>> {
+    pub(in crate::source) fn add(
+        &mut self,
+        mut member: Member,
+    ) -> Result<std::result::Result<(), Refusal>> {
         if self.files.is_empty() {
             self.files.push(made_up(&member.meta));
         }
@@ -240,7 +243,7 @@ impl Names {
     }
 
     /// Makes the tree, without what is excluded.
-    pub(super) fn finish(mut self, exclude: &Exclude) -> Result<Grown> {
+    pub(in crate::source) fn finish(mut self, exclude: &Exclude) -> Result<Grown> {
         if self.files.is_empty() {
             self.files.push(made_up(&Meta::default()));
         }

@@ -12,7 +12,7 @@ use rustix::io::{Errno, Result};
 const STEP: usize = 4000;
 
 /// Opens a path relative to `root`; the empty path is the root itself.
-pub(super) fn open(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd> {
+pub(in crate::source) fn open(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC;
     let through = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut at: Option<OwnedFd> = None;

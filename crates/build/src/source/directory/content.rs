@@ -20,14 +20,14 @@ const MAX_EXTENTS: usize = 1 << 20;
 
 /// A regular file of a directory source, open for reading.
 #[derive(Debug)]
-pub(super) struct OpenFile {
+pub(in crate::source) struct OpenFile {
     fd: OwnedFd,
     path: PathBuf,
 }
 
 impl OpenFile {
     /// Takes over a descriptor; `path` is for messages.
-    pub(super) fn new(fd: OwnedFd, path: PathBuf, size: u64) -> Self {
+    pub(in crate::source) fn new(fd: OwnedFd, path: PathBuf, size: u64) -> Self {
         if size > ADVISED_FROM {
             // advice only: a file system that takes none loses nothing
             let _ = rustix::fs::fadvise(&fd, 0, None, Advice::Sequential);

@@ -9,14 +9,14 @@ use rustix::io::Result;
 
 /// Where an inode lives: device and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Identity {
+pub(in crate::source) struct Identity {
     pub device: Rdev,
     pub ino: u64,
 }
 
 /// What `statx` tells of one entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Status {
+pub(in crate::source) struct Status {
     pub identity: Identity,
     /// `None` for a type that the model does not know.
     pub kind: Option<FileType>,
@@ -27,12 +27,12 @@ pub(super) struct Status {
 }
 
 /// Asks about an open file.
-pub(super) fn of_fd(fd: impl AsFd) -> Result<Status> {
+pub(in crate::source) fn of_fd(fd: impl AsFd) -> Result<Status> {
     rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map(|s| convert(&s))
 }
 
 /// Asks about a name in a directory, not following a symlink.
-pub(super) fn of_name(dir: impl AsFd, name: &CStr) -> Result<Status> {
+pub(in crate::source) fn of_name(dir: impl AsFd, name: &CStr) -> Result<Status> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS).map(|s| convert(&s))
 }

@@ -6,12 +6,12 @@
 use model::{Extent, FileContent, Result, Time};
 
 /// Content that says it is of another time than it is.
-pub(super) struct Retimed {
-    pub(super) inner: Box<dyn FileContent>,
+pub(in crate::source) struct Retimed {
+    pub(in crate::source) inner: Box<dyn FileContent>,
     /// The time at the scan.
-    pub(super) was: Time,
+    pub(in crate::source) was: Time,
     /// The time in the tree.
-    pub(super) is: Time,
+    pub(in crate::source) is: Time,
 }
 
 impl FileContent for Retimed {

@@ -34,7 +34,7 @@ impl Damage {
         lock(&self.first).take()
     }
 
-    fn note(&self, error: Error) {
+    pub(in crate::source) fn note(&self, error: Error) {
         lock(&self.first).get_or_insert(error);
         self.found.store(true, Ordering::Relaxed);
     }

@@ -1,0 +1,443 @@
+//! Reads the lines of a list.
+//!
+//! Enters text; leaves one `Entry` for each path, in the order in which paths come first. Spec: mtree(5) of NetBSD
+//! and of libarchive; names as vis(3) writes them.
+//! **Invariant:** a path is a list of plain names below the root: `..` in it, a name of more than 255 bytes and a line
+//! that climbs out of the root are errors, with their line. What keywords tell is what the text tells: nothing is
+//! made up here.
+
+mod words;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::BufRead;
+
+use model::{Error, FileType, Rdev, Result, Time};
+
+use crate::member::Notes;
+use words::{digest, escaped, mode, number, rdev, time};
+
+/// The most bytes of a line, with those that it goes on in.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// What begins the first line that is no comment, or the comment that libarchive and we write.
+const SIGNATURE: &[u8] = b"#mtree";
+
+/// What a list tells of one path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Names from the root on, with slashes between them; empty for the root.
+    pub path: Vec<u8>,
+    /// The line that names it first, counted from 1.
+    pub line: u64,
+    /// The type.
+    pub kind: Option<FileType>,
+    /// Permissions: twelve bits.
+    pub mode: Option<u16>,
+    /// The owner's number.
+    pub uid: Option<u32>,
+    /// The group's number.
+    pub gid: Option<u32>,
+    /// The time of modification.
+    pub time: Option<Time>,
+    /// Bytes of a file.
+    pub size: Option<u64>,
+    /// A symlink's target.
+    pub target: Option<Vec<u8>>,
+    /// A device's number.
+    pub rdev: Option<Rdev>,
+    /// How many names there are.
+    pub nlink: Option<u64>,
+    /// The number of the inode, and of its device if that is told.
+    pub inode: Option<(u64, Vec<u8>)>,
+    /// The path of a file with the content.
+    pub content: Option<Vec<u8>>,
+    /// Whether it may be missing.
+    pub optional: bool,
+    /// Digests of the content.
+    pub digests: Vec<(Algorithm, Vec<u8>)>,
+}
+
+impl Entry {
+    /// Tells whether nothing of a file of the system is needed.
+    pub fn is_complete(&self) -> bool {
+        let looks = self.mode.is_some() && self.uid.is_some() && self.gid.is_some();
+        let holds = match self.kind {
+            None | Some(FileType::File) => false,
+            Some(FileType::Symlink) => self.target.is_some(),
+            Some(FileType::CharDevice | FileType::BlockDevice) => self.rdev.is_some(),
+            Some(FileType::Directory | FileType::Fifo | FileType::Socket) => true,
+        };
+        looks && holds && self.time.is_some() && !self.optional
+    }
+}
+
+/// What a digest is made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
+}
+
+/// All that a list tells.
+#[derive(Debug, Clone, Default)]
+pub struct List {
+    /// Each path once.
+    pub entries: Vec<Entry>,
+    /// What is told and not understood.
+    pub notes: Notes,
+}
+
+/// Tells whether text that begins like this is a list: by its first comment, or by the first line that is none.
+pub fn is_mtree(start: &[u8]) -> bool {
+    if start.starts_with(SIGNATURE) {
+        return true;
+    }
+    let lines = start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    let Some(line) = lines.next() else {
+        return false;
+    };
+    let mut words = line.split(u8::is_ascii_whitespace);
+    let first = words.next().unwrap_or_default();
+    let types = |word: &[u8]| {
+        let kind = word.strip_prefix(b"type=");
+        kind.is_some_and(|kind| words::kind(kind).is_ok())
+    };
+    let is_plain = |byte: &u8| byte.is_ascii_graphic();
+    first.iter().all(is_plain) && (first == b"/set" || words.any(types))
+}
+
+/// Reads a whole list.
+///
+/// # Errors
+/// `Invalid` and `Limit` with the line.
+pub fn list(mut text: impl BufRead) -> Result<List> {
+    let mut reading = Reading::default();
+    let mut line = Vec::new();
+    loop {
+        reading.line += 1;
+        let first = reading.line;
+        line.clear();
+        while read_line(&mut text, &mut line)? && line.ends_with(b"\\\n") {
+            line.truncate(line.len() - 2);
+            line.push(b' ');
+            reading.line += 1;
+        }
+        if line.is_empty() {
+            break;
+        }
+        let located = |error: Error| {
+            let what = format!("line {first}: {}", error.what());
+            Error::new(error.kind(), what)
+        };
+        reading.take(&line, first).map_err(located)?;
+    }
+    Ok(reading.list)
+}
+
+/// Adds a line with its end; tells whether there was any.
+fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
+    let before = line.len();
+    let mut bounded = std::io::Read::take(text, (LONGEST_LINE - before.min(LONGEST_LINE)) as u64);
+    let read = bounded.read_until(b'\n', line);
+    read.map_err(|error| Error::io("cannot read the list", error))?;
+    if line.len() >= LONGEST_LINE {
+        return Err(Error::limit(format!(
+            "a line of more than {LONGEST_LINE} bytes"
+        )));
+    }
+    Ok(line.len() > before)
+}
+
+/// A list that is read.
+#[derive(Default)]
+struct Reading {
+    list: List,
+    /// Entries by their paths.
+    known: HashMap<Vec<u8>, usize>,
+    /// What `/set` says of all entries: values by keyword.
+    set: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Where names without a slash are.
+    dir: Vec<Vec<u8>>,
+    line: u64,
+}
+
+impl Reading {
+    fn take(&mut self, line: &[u8], number: u64) -> Result<()> {
+        let words = line.split(u8::is_ascii_whitespace);
+        let mut words = words.filter(|word| !word.is_empty());
+        let Some(first) = words.next().filter(|word| !word.starts_with(b"#")) else {
+            return Ok(());
+        };
+        let words: Vec<&[u8]> = words.collect();
+        match first {
+            b"/set" => {
+                for word in words {
+                    let (keyword, value) = split(word);
+                    self.set.insert(keyword.to_vec(), value.to_vec());
+                }
+                Ok(())
+            }
+            b"/unset" => {
+                for word in words {
+                    match word {
+                        b"all" => self.set.clear(),
+                        keyword => {
+                            self.set.remove(keyword);
+                        }
+                    }
+                }
+                Ok(())
+            }
+            name if name.starts_with(b"/") => {
+                let what = "only /set and /unset begin with a slash; paths begin with a name";
+                Err(Error::invalid(what))
+            }
+            b".." if words.is_empty() => match self.dir.pop() {
+                Some(_) => Ok(()),
+                None => Err(Error::invalid("`..` leads out of the root")),
+            },
+            name => self.entry(&escaped(name)?, &words, number),
+        }
+    }
+
+    /// Takes the line of a path.
+    fn entry(&mut self, name: &[u8], words: &[&[u8]], number: u64) -> Result<()> {
+        let is_whole = name.contains(&b'/');
+        let mut names = match is_whole {
+            true => Vec::new(),
+            false => self.dir.clone(),
+        };
+        for name in name.split(|&byte| byte == b'/') {
+            match name {
+                b"" | b"." => {}
+                b".." => return Err(Error::invalid("`..` in a path")),
+                name if name.contains(&0) => return Err(Error::invalid("a NUL in a name")),
+                name if name.len() > 255 => {
+                    return Err(Error::limit("a name of more than 255 bytes"));
+                }
+                name => names.push(name.to_vec()),
+            }
+        }
+        let path = names.join(&b'/');
+        let index = match self.known.get(&path) {
+            // further lines of a path add to the first
+            Some(&index) => index,
+            None => {
+                let index = self.list.entries.len();
+                self.known.insert(path.clone(), index);
+                self.list.entries.push(Entry {
+                    path,
+                    line: number,
+                    ..Entry::default()
+                });
+                index
+            }
+        };
+        let Some(entry) = self.list.entries.get_mut(index) else {
+            return Ok(());
+        };
+        let own: Vec<(&[u8], &[u8])> = words.iter().map(|word| split(word)).collect();
+        let set = self.set.iter();
+        let set = set.filter(|(keyword, _)| !own.iter().any(|(own, _)| own == keyword));
+        for (keyword, value) in set.map(|(k, v)| (&**k, &**v)).chain(own.iter().copied()) {
+            keyword_of(entry, keyword, value, &mut self.list.notes)?;
+        }
+        if !is_whole && entry.kind == Some(FileType::Directory) {
+            self.dir = names;
+        }
+        Ok(())
+    }
+}
+
+/// Splits `keyword=value`.
+fn split(word: &[u8]) -> (&[u8], &[u8]) {
+    match word.iter().position(|&byte| byte == b'=') {
+        Some(at) => (
+            word.get(..at).unwrap_or_default(),
+            word.get(at + 1..).unwrap_or_default(),
+        ),
+        None => (word, &[]),
+    }
+}
+
+/// Takes one keyword.
+fn keyword_of(entry: &mut Entry, keyword: &[u8], value: &[u8], notes: &mut Notes) -> Result<()> {
+    let located = |error: Error| {
+        let keyword = String::from_utf8_lossy(keyword).into_owned();
+        Error::new(error.kind(), format!("{keyword}: {}", error.what()))
+    };
+    let mut note = |what: &'static str| *notes.entry(what).or_default() += 1;
+    let mut sum = |algorithm| -> Result<()> {
+        let digest = digest(algorithm, value)?;
+        entry.digests.retain(|(known, _)| *known != algorithm);
+        entry.digests.push((algorithm, digest));
+        Ok(())
+    };
+    let taken = match keyword {
+        b"type" => words::kind(value).map(|kind| entry.kind = Some(kind)),
+        b"mode" => mode(value).map(|mode| entry.mode = Some(mode)),
+        b"uid" => number(value).map(|uid| entry.uid = Some(uid)),
+        b"gid" => number(value).map(|gid| entry.gid = Some(gid)),
+        b"time" => time(value).map(|time| entry.time = Some(time)),
+        b"size" => number(value).map(|size| entry.size = Some(size)),
+        b"link" => escaped(value).map(|target| entry.target = Some(target)),
+        b"device" => rdev(value).map(|rdev| entry.rdev = Some(rdev)),
+        b"nlink" => number(value).map(|nlink| entry.nlink = Some(nlink)),
+        b"inode" | b"ino" => {
+            number(value).map(|inode| entry.inode.get_or_insert_default().0 = inode)
+        }
+        b"resdevice" => {
+            entry.inode.get_or_insert_default().1 = value.to_vec();
+            Ok(())
+        }
+        b"content" | b"contents" => escaped(value).map(|path| entry.content = Some(path)),
+        b"optional" => {
+            entry.optional = true;
+            Ok(())
+        }
+        b"sha256" | b"sha256digest" => sum(Algorithm::Sha256),
+        b"sha384" | b"sha384digest" => sum(Algorithm::Sha384),
+        b"sha512" | b"sha512digest" => sum(Algorithm::Sha512),
+        // about comparing trees, and names of what has numbers
+        b"ignore" | b"nochange" | b"uname" | b"gname" | b"tags" => Ok(()),
+        b"flags" if matches!(value, b"" | b"none") => Ok(()),
+        b"flags" => {
+            note("entries of lists with file flags, which no image has");
+            Ok(())
+        }
+        b"cksum" | b"md5" | b"md5digest" | b"sha1" | b"sha1digest" | b"rmd160"
+        | b"rmd160digest" | b"ripemd160digest" => {
+            note("sums other than SHA-2 in lists, which are not compared");
+            Ok(())
+        }
+        _ => {
+            note("keywords of lists that are not known");
+            Ok(())
+        }
+    };
+    taken.map_err(located)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(text: &str) -> Vec<Entry> {
+        list(text.as_bytes()).unwrap().entries
+    }
+
+    #[test]
+    fn directories_are_entered_and_left() {
+        let text = "#mtree\n/set type=file mode=0644\n. type=dir\n  a\n  sub type=dir mode=700\n    b size=3\n\
+            # x\n  ..\n  c uid=7 \\\n  gid=8\n/unset mode\n./sub/d\nd\\040e optional\n..\n";
+        // the last line leaves no directory: `.` is the root
+        let error = list(text.as_bytes()).unwrap_err();
+        assert!(error.what().starts_with("line 14: `..`"), "{error}");
+        let found = entries(text.strip_suffix("..\n").unwrap());
+        let paths: Vec<_> = found
+            .iter()
+            .map(|entry| String::from_utf8(entry.path.clone()).unwrap())
+            .collect();
+        assert_eq!(paths, ["", "a", "sub", "sub/b", "c", "sub/d", "d e"]);
+        assert_eq!(found[1].kind, Some(FileType::File));
+        assert_eq!(
+            (found[2].kind, found[2].mode),
+            (Some(FileType::Directory), Some(0o700))
+        );
+        assert_eq!((found[3].size, found[3].line), (Some(3), 6));
+        assert_eq!(
+            (found[4].uid, found[4].gid, found[4].line),
+            (Some(7), Some(8), 9)
+        );
+        assert_eq!((found[5].mode, found[4].mode), (None, Some(0o644)));
+        assert!(found[6].optional && !found[5].optional);
+    }
+
+    #[test]
+    fn all_that_is_told() {
+        let sum = "ab".repeat(32);
+        let text = format!(
+            "./a type=char device=native,8,300 mode=4755 time=-3.000000040 nlink=2 inode=9 \
+             resdevice=native,1,2 sha256digest={sum} md5=00 flags=none nonsense=1\n./a link=b\\\\c content=x\\057y\n"
+        );
+        let list = list(text.as_bytes()).unwrap();
+        let [entry] = &list.entries[..] else {
+            panic!("{list:?}")
+        };
+        assert_eq!(entry.kind, Some(FileType::CharDevice));
+        assert_eq!(
+            entry.rdev,
+            Some(Rdev {
+                major: 8,
+                minor: 300
+            })
+        );
+        assert_eq!(
+            entry.time,
+            Some(Time {
+                secs: -3,
+                nanos: 40
+            })
+        );
+        assert_eq!(entry.inode, Some((9, b"native,1,2".to_vec())));
+        assert_eq!(entry.digests, [(Algorithm::Sha256, vec![0xab; 32])]);
+        assert_eq!(entry.target.as_deref(), Some(&b"b\\c"[..]));
+        assert_eq!(entry.content.as_deref(), Some(&b"x/y"[..]));
+        assert_eq!(list.notes.values().sum::<u64>(), 2);
+    }
+
+    #[test]
+    fn nonsense_has_a_line() {
+        for (text, expected) in [
+            ("..", "line 1: `..` leads out"),
+            ("a type=dir\n..\n..\n", "line 3: `..` leads out"),
+            ("\na/../b type=file\n", "line 2: `..` in a path"),
+            ("a\\057..\\057b type=file\n", "line 1: `..` in a path"),
+            ("/etc/passwd type=file\n", "line 1: only /set"),
+            ("a type=door\n", "line 1: type:"),
+            ("a mode=888\n", "line 1: mode:"),
+            ("a mode=u+x\n", "line 1: mode:"),
+            ("a uid=-1\n", "line 1: uid:"),
+            ("a uid=4294967296\n", "line 1: uid:"),
+            ("a time=1.x\n", "line 1: time:"),
+            ("a device=native,1\n", "line 1: device:"),
+            ("a sha256=abc\n", "line 1: sha256:"),
+            ("a\\q\n", "line 1: a backslash"),
+            ("a\\0\n", "line 1: a NUL"),
+        ] {
+            let error = list(text.as_bytes()).unwrap_err();
+            assert!(error.what().starts_with(expected), "{text}: {error}");
+        }
+        let long = format!("{} type=file\n", "a".repeat(256));
+        assert!(list(long.as_bytes()).is_err());
+        let endless = "a\\\n".repeat(LONGEST_LINE);
+        assert!(list(endless.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn lists_are_told_from_other_text() {
+        for text in [
+            "#mtree\n",
+            "#mtree v2.0\n",
+            "# user: x\n\n/set type=file\n. type=dir\n",
+            "./a uid=0 type=file\n",
+        ] {
+            assert!(is_mtree(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "#!/bin/sh\n",
+            "hello world\n",
+            "a type=nothing",
+            "\0\0type=file",
+            "/ 4096 40755\n",
+        ] {
+            assert!(!is_mtree(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A composefs-dump(5) as an image, whatever becomes of it.
+//!
+//! Enters a dump and the store of its objects; leaves an image of what it tells, which is in memory but for objects.
+//! **Invariant:** an object that is read is the one of which the dump has the digest, or an error.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use block::MemorySource;
+use erofs::composefs::{Composefs, Files, Versions};
+use erofs::read::{Erofs, OpenOptions};
+use model::{Error, Image, Result};
+
+use crate::registry::Store;
+
+/// Reads a dump; `-` is standard input.
+pub(crate) fn files(dump: &Path) -> Result<Files> {
+    let files = if dump == Path::new("-") {
+        erofs::composefs::parse(std::io::stdin().lock())
+    } else {
+        let file = File::open(dump).map_err(|e| Error::io("cannot open the dump", e).path(dump))?;
+        erofs::composefs::parse(BufReader::with_capacity(1 << 20, file))
+    };
+    files.map_err(|error| error.path(dump))
+}
+
+/// Makes the image of a dump.
+pub(super) fn image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn Image>> {
+    let files = files(dump)?;
+    if files.has_objects() && store.is_none() {
+        let what = "content of files is in a store of objects: name that by --digest-store";
+        return Err(Error::invalid(what).path(dump));
+    }
+    let mut bytes = Vec::new();
+    erofs::composefs::write(files, Versions::default(), &mut bytes)?;
+    let erofs = Erofs::open(Arc::new(MemorySource(bytes)), &OpenOptions::default())?;
+    let objects = Arc::new(Store(store.unwrap_or(Path::new("")).to_owned()));
+    Ok(Arc::new(Composefs::new(Arc::new(erofs), objects, true)))
+}
