@@ -11,22 +11,25 @@
 //!
 //! A block in progress can take more memory than a finished one (some decoders keep a window of
 //! their own). From that point on it is finished in the background: else blocks in progress would
-//! push each other out, and decoding would begin anew each time.
+//! push each other out, and decoding would begin anew each time. Where it was asked for, any block that fits
+//! is finished, and the one behind it begun, when readers wait much for decoders.
 
+mod ahead;
 mod block;
 mod spill;
 
 use std::fmt;
 use std::fs::File;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
+use std::time::Duration;
 
 use model::{Error, Result};
-use parking_lot::Mutex;
 use quick_cache::sync::{Cache, GuardResult};
 use quick_cache::{OptionsBuilder, Weighter};
 
+use ahead::{Ahead, Turns};
 use block::{Block, Effort};
 use spill::Spill;
 
@@ -37,16 +40,31 @@ pub struct BlockCache {
     blocks: Arc<Blocks>,
     hits: AtomicU64,
     misses: AtomicU64,
+    ahead: Ahead,
+    /// Where blocks come from that nobody has asked for yet.
+    upcoming: OnceLock<Weak<dyn Upcoming>>,
     spill: OnceLock<Spill>,
+}
+
+/// The blocks of an image, in their order.
+pub trait Upcoming: Send + Sync {
+    /// Tells the key of the block behind the one with a key; behind the last one is the first.
+    fn next(&self, key: u128) -> Option<u128>;
+    /// Opens the block of a key.
+    fn open(&self, key: u128) -> Result<Opened>;
+    /// Tells the most bytes that a decoded block has.
+    fn block_size(&self) -> u64;
 }
 
 /// What threads that finish blocks share with the cache.
 struct Blocks {
     cache: Cache<u128, Outcome, ByMemory>,
-    /// Held by the one who is finishing a block.
-    finishing: Mutex<()>,
+    /// Taken by those who finish a block.
+    finishing: Turns,
     /// Threads that finish blocks or wait for their turn.
     finishers: AtomicUsize,
+    /// Whether somebody is about to begin a block that nobody has asked for.
+    beginning: AtomicBool,
 }
 
 /// The most threads that finish blocks or wait to; beyond, whoever read a block finishes it.
@@ -109,13 +127,16 @@ impl BlockCache {
         let cache = Cache::with_options(options, ByMemory, Default::default(), Default::default());
         let blocks = Blocks {
             cache,
-            finishing: Mutex::new(()),
+            finishing: Turns::beside_readers(),
             finishers: AtomicUsize::new(0),
+            beginning: AtomicBool::new(false),
         };
         Self {
             blocks: Arc::new(blocks),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
+            ahead: Ahead::new(),
+            upcoming: OnceLock::new(),
             spill: OnceLock::new(),
         }
     }
@@ -124,6 +145,16 @@ impl BlockCache {
     /// which grows to what all blocks take. Only the first file that is given is used.
     pub fn spill_to(&self, file: File) {
         let _ = self.spill.set(Spill::new(file));
+    }
+
+    /// Makes the cache decode blocks to their ends on other processors from now on, while readers wait
+    /// for decoders more often than now and then, and as far as there is room for them: those that are read,
+    /// and the next ones of the image, if it is given. Only the first image that is given is used.
+    pub fn decode_ahead(&self, image: Option<Weak<dyn Upcoming>>) {
+        if let Some(image) = image {
+            let _ = self.upcoming.set(image);
+        }
+        self.ahead.want();
     }
 
     /// Fills the buffer with a block's bytes from `offset` on. The block is opened if it is not in
@@ -137,6 +168,7 @@ impl BlockCache {
         buf: &mut [u8],
         open: impl FnOnce() -> Result<Opened>,
     ) -> Result<()> {
+        let start = self.ahead.start();
         let (block, opened) = self.block(key, open)?;
         let read = block.read(offset, buf);
         let decoded = matches!(read, Ok(Effort::Decoded));
@@ -147,14 +179,36 @@ impl BlockCache {
         count.fetch_add(1, Ordering::Relaxed);
         if decoded {
             self.blocks.weigh(key, &block);
-            if block.claim_finish() {
+            if block.claim_finish(Block::is_heavy) {
                 finish_later(&self.blocks, key, &block);
+            }
+            if self.ahead.is_worth_it(start) {
+                self.go_ahead(key, &block);
             }
         }
         if read.is_err() {
             self.blocks.forget(key, &block);
         }
         read.map(drop)
+    }
+
+    /// Finishes the block that was read, and begins the next one that is not there, if there is room.
+    fn go_ahead(&self, key: u128, block: &Arc<Block>) {
+        let blocks = &self.blocks;
+        if blocks.has_turns() && block.claim_finish(|decoder| blocks.has_room(decoder.len())) {
+            finish_later(blocks, key, block);
+        }
+        let image = self.upcoming.get().and_then(Weak::upgrade);
+        let Some(image) = image.filter(|image| blocks.has_room(image.block_size())) else {
+            return;
+        };
+        if blocks.has_turns() && !blocks.beginning.swap(true, Ordering::Relaxed) {
+            let shared = Arc::clone(blocks);
+            later(blocks, move || {
+                shared.begin_next(&*image, key);
+                shared.beginning.store(false, Ordering::Relaxed);
+            });
+        }
     }
 
     /// Fills the buffer with a whole block, as `read` does; but if the block is not in memory it is
@@ -254,6 +308,48 @@ impl Blocks {
         });
     }
 
+    /// Tells whether a thread more may wait for its turn to finish a block.
+    fn has_turns(&self) -> bool {
+        self.finishers.load(Ordering::Relaxed) < FINISHERS
+    }
+
+    /// Tells whether a block of so many bytes can be decoded to its end without pushing another out.
+    fn has_room(&self, len: u64) -> bool {
+        // one that keeps a window takes the most memory right before it is finished
+        let most = self.cache.weight().saturating_add(len.saturating_mul(2));
+        most <= self.cache.capacity()
+    }
+
+    /// Decodes the first block behind another that is not in memory.
+    fn begin_next(&self, image: &dyn Upcoming, key: u128) {
+        let mut next = image.next(key);
+        while let Some(found) = next.filter(|found| *found != key) {
+            if self.cache.peek(&found).is_none() {
+                return self.begin(image, found);
+            }
+            next = image.next(found);
+        }
+    }
+
+    fn begin(&self, image: &dyn Upcoming, key: u128) {
+        let now = Some(Duration::ZERO);
+        let GuardResult::Guard(guard) = self.cache.get_value_or_guard(&key, now) else {
+            // somebody needs it already
+            return;
+        };
+        // whoever needs a block that cannot be opened is told so
+        let Ok(opened) = image.open(key) else {
+            return;
+        };
+        let block = Arc::new(Block::new(opened));
+        block.claim_finish(|_| true);
+        let _ = block.weigh(|memory| {
+            let block = Arc::clone(&block);
+            guard.insert(Outcome::Block { block, memory })
+        });
+        finish(self, key, &block);
+    }
+
     fn forget(&self, key: u128, block: &Arc<Block>) {
         self.cache.remove_if(&key, |outcome| match outcome {
             Outcome::Block { block: kept, .. } => Arc::ptr_eq(kept, block),
@@ -262,30 +358,43 @@ impl Blocks {
     }
 }
 
-/// Finishes a block on a thread of its own, one at a time, unless it is evicted before; here where
+/// Finishes a block on a thread of its own when it is its turn, unless it is evicted before; here where
 /// many threads wait already, so that a busy mount does not gather them.
 fn finish_later(blocks: &Arc<Blocks>, key: u128, block: &Arc<Block>) {
-    if blocks.finishers.fetch_add(1, Ordering::Relaxed) >= FINISHERS {
-        finish(blocks, key, block);
-        blocks.finishers.fetch_sub(1, Ordering::Relaxed);
-        return;
+    if !blocks.has_turns() {
+        return finish(blocks, key, block);
     }
     let (shared, block) = (Arc::clone(blocks), Arc::downgrade(block));
-    let work = move || {
-        let turn = shared.finishing.lock();
+    later(blocks, move || {
         if let Some(block) = block.upgrade() {
             finish(&shared, key, &block);
         }
-        drop(turn);
-        shared.finishers.fetch_sub(1, Ordering::Relaxed);
-    };
-    // Where there can't be a thread, readers finish it in time.
-    if thread::Builder::new()
+    });
+}
+
+/// Does work on a thread of its own when it is its turn. Where there can't be a thread it is not done: readers
+/// do it in time.
+fn later(blocks: &Arc<Blocks>, work: impl FnOnce() + Send + 'static) {
+    let place = Counted::new(blocks);
+    // where it cannot be spawned, the closure is dropped and its place given back
+    let _ = thread::Builder::new()
         .name("decode".into())
-        .spawn(work)
-        .is_err()
-    {
-        blocks.finishers.fetch_sub(1, Ordering::Relaxed);
+        .spawn(move || place.0.finishing.take(work));
+}
+
+/// A thread that finishes blocks or waits for its turn, counted until it ends, however that is.
+struct Counted(Arc<Blocks>);
+
+impl Counted {
+    fn new(blocks: &Arc<Blocks>) -> Self {
+        blocks.finishers.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(blocks))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.finishers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -13,13 +13,11 @@ use block::cache::BlockCache;
 use model::{Error, Result};
 
 use crate::allocator::trim;
+use crate::memory::is_short;
 use crate::open::Opened;
 
 /// How often the cache and the system's memory are looked at, at most.
 const EVERY: Duration = Duration::from_secs(5);
-
-/// The part of the system's memory below which what is available is short.
-const SHORT: u64 = 32;
 
 /// Looks after a cache until it is dropped.
 #[derive(Debug)]
@@ -90,35 +88,9 @@ fn uses(cache: &BlockCache) -> u64 {
     stats.hits.wrapping_add(stats.misses)
 }
 
-/// Tells whether the system is short of memory; where it does not say so, it is not.
-fn is_short() -> bool {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    is_short_by(&text)
-}
-
-fn is_short_by(meminfo: &str) -> bool {
-    let value = |name: &str| -> Option<u64> {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix("kB")?.trim().parse().ok()
-    };
-    match (value("MemAvailable:"), value("MemTotal:")) {
-        (Some(available), Some(total)) => available < total / SHORT,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn short_is_less_than_a_32nd() {
-        let meminfo = |available: u64| {
-            format!("MemTotal:       32000 kB\nMemFree: 1 kB\nMemAvailable:   {available} kB\n")
-        };
-        assert!(is_short_by(&meminfo(999)) && !is_short_by(&meminfo(1000)));
-        assert!(!is_short_by("") && !is_short_by("MemTotal: x kB\nMemAvailable: 0 kB"));
-    }
 
     #[test]
     fn reads_begin_the_wait_anew() {

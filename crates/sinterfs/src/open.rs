@@ -105,6 +105,11 @@ impl Opened {
         &*self.handle
     }
 
+    /// Makes other processors decode ahead of whoever waits much for it: for an image that is served.
+    pub fn decode_ahead(&self) {
+        self.handle.decode_ahead();
+    }
+
     /// Tells what is wrong with parts of the image without which it can be read, too.
     pub fn warnings(&self) -> Vec<Error> {
         self.handle.warnings()

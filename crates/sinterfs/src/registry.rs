@@ -232,6 +232,10 @@ pub trait Handle: Send + Sync {
     }
     /// Gives the cache of decoded blocks.
     fn cache(&self) -> &Arc<BlockCache>;
+    /// Makes other processors decode ahead of whoever waits much for it.
+    fn decode_ahead(&self) {
+        self.cache().decode_ahead(None);
+    }
     /// Tells how many bytes all decoded blocks may take.
     fn decoded_bytes(&self) -> u64;
     /// Shows blocks as they are stored: for `None` all, if the format knows them at once; for a file

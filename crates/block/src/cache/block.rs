@@ -154,13 +154,17 @@ impl Block {
         }
     }
 
-    /// Tells, once only, that the block takes more memory as it is than when it is finished.
-    pub(super) fn claim_finish(&self) -> bool {
+    /// Tells, once only, that the block is to be finished: that it is not, and that there is reason to.
+    pub(super) fn claim_finish(&self, reason: impl FnOnce(&Decoder) -> bool) -> bool {
         let mut work = self.work.lock();
-        let heavy = |decoder: &Decoder| decoder.memory() > decoder.len();
-        let claim = !work.claimed && work.decoder.as_deref().is_some_and(heavy);
+        let claim = !work.claimed && work.decoder.as_deref().is_some_and(reason);
         work.claimed |= claim;
         claim
+    }
+
+    /// Tells whether a block takes more memory as it is than when it is finished.
+    pub(super) fn is_heavy(decoder: &Decoder) -> bool {
+        decoder.memory() > decoder.len()
     }
 
     /// Decodes a little more; tells whether anything is left to decode.

@@ -444,3 +444,93 @@ fn a_whole_block_goes_to_its_reader_and_is_not_kept() {
     assert_eq!(decoded.load(Ordering::Relaxed), 2);
     assert_eq!(cache.stats().hits, 1);
 }
+
+/// Four blocks of an image, each of so many bytes.
+struct Four {
+    raw: Vec<u8>,
+    encoding: &'static str,
+}
+
+impl Upcoming for Four {
+    fn next(&self, key: u128) -> Option<u128> {
+        Some((key + 1) % 4)
+    }
+
+    fn open(&self, key: u128) -> Result<Opened> {
+        match key {
+            // damage is for those who ask
+            2 => Err(Error::corrupt("a bad block")),
+            _ => encoded(self.encoding, &self.raw)(),
+        }
+    }
+
+    fn block_size(&self) -> u64 {
+        self.raw.len() as u64
+    }
+}
+
+/// Waits until something is so, as threads have work to do until then.
+fn soon(is_so: impl Fn() -> bool) -> bool {
+    (0..1000).any(|_| {
+        let so = is_so();
+        thread::sleep(Duration::from_millis(if so { 0 } else { 10 }));
+        so
+    })
+}
+
+/// Waits for a decoder a little too often.
+fn wait_often(cache: &BlockCache, image: &Four) {
+    for _ in 0..2 {
+        let mut buf = [0; 100];
+        let open = || {
+            thread::sleep(Duration::from_millis(120));
+            image.open(0)
+        };
+        cache.clear();
+        cache.read(0, 1000, &mut buf, open).unwrap();
+        assert_eq!(buf, image.raw[1000..1100]);
+    }
+}
+
+#[test]
+fn who_waits_often_finds_more_decoded() {
+    for encoding in STREAMS {
+        let raw = sample(2 << 20);
+        let image = Arc::new(Four { raw, encoding });
+        let cache = BlockCache::new(64 << 20, 2 << 20);
+        let weak: Weak<dyn Upcoming> = Arc::downgrade(&image) as _;
+        cache.decode_ahead(Some(weak));
+        wait_often(&cache, &image);
+        assert!(
+            soon(|| cache.stats().bytes == 4 << 20),
+            "{encoding}: {cache:?}"
+        );
+        assert!(cache.holds(1) && !cache.holds(2));
+        let mut buf = vec![0; 2 << 20];
+        for key in [0, 1] {
+            cache.read(key, 0, &mut buf, never).unwrap();
+            assert!(buf == image.raw, "{encoding}");
+        }
+        let found = cache.read(2, 0, &mut buf, || image.open(2));
+        assert_eq!(found.unwrap_err().kind(), Kind::Corrupt);
+    }
+}
+
+#[test]
+fn nothing_is_decoded_ahead_without_room_or_wish() {
+    let raw = sample(2 << 20);
+    let encoding = "zstd:level=1";
+    let image = Arc::new(Four { raw, encoding });
+    let weak = || Some(Arc::downgrade(&image) as Weak<dyn Upcoming>);
+    let (tight, unasked) = (
+        BlockCache::new(3 << 20, 2 << 20),
+        BlockCache::new(64 << 20, 2 << 20),
+    );
+    tight.decode_ahead(weak());
+    for cache in [&tight, &unasked] {
+        wait_often(cache, &image);
+        thread::sleep(Duration::from_millis(100));
+        assert!(cache.stats().bytes < 2 << 20, "{cache:?}");
+        assert!(!cache.holds(1));
+    }
+}

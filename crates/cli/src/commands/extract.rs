@@ -174,7 +174,7 @@ fn options(args: &Args) -> ExtractOptions {
             _ => Overwrite::Refuse,
         },
         continue_on_error: !args.stop_on_error,
-        cached: args.image.cache_size,
+        cached: args.image.options().cache_bytes,
         ..defaults
     }
 }

@@ -19,9 +19,10 @@ pub struct ImageArgs {
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = offset)]
     pub offset: Offset,
 
-    /// How much memory decoded blocks may take (as in 512M); at least three blocks of a DwarFS image.
-    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse)]
-    pub cache_size: u64,
+    /// How much memory decoded blocks may take (as in 512M, which is the default; for a mount a sixteenth of
+    /// the machine's memory if that is more); at least three blocks of a DwarFS image.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub cache_size: Option<u64>,
 
     /// A file that holds content of the image (a device or blob of EROFS); several in the image's
     /// order. Files beside the image that it names are found without.
@@ -102,9 +103,10 @@ impl ImageArgs {
 
     /// Tells the options that the flags ask for.
     pub fn options(&self) -> OpenOptions {
+        let default = OpenOptions::default().cache_bytes;
         OpenOptions {
             offset: self.offset.0,
-            cache_bytes: self.cache_size,
+            cache_bytes: self.cache_size.unwrap_or(default),
             devices: self.device.clone(),
             objects: self.objects.clone(),
             proof: self.proof.proof().map(Box::new),

@@ -89,6 +89,11 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     idle: u64,
 
+    /// Decode nothing before it is read. Otherwise, while readers wait for decoders more often than now and
+    /// then, other processors decode the rest of the blocks that they are in, as far as it fits the cache.
+    #[arg(long)]
+    no_ahead: bool,
+
     #[command(flatten)]
     watch: WatchArgs,
 
@@ -124,6 +129,9 @@ struct Attached {
 fn attach(args: &Args) -> Result<Option<Attached>> {
     let (mut image, mut options) = (args.image.options(), MountOptions::default());
     image.verify_objects = args.verify;
+    if args.image.cache_size.is_none() {
+        image.cache_bytes = sinterfs::cache_of_mount();
+    }
     options.threads = args.threads.map_or(0, usize::from);
     options.fsname = fsname(&args.image.image);
     options.catch_signals = true;
@@ -143,6 +151,9 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
         }
     }
     let opened = sinterfs::open(&args.image.image, &image)?;
+    if !args.no_ahead {
+        opened.decode_ahead();
+    }
     let through = match (args.kernel, args.fuse) {
         (true, _) => Through::Kernel,
         (_, true) => Through::Fuse,

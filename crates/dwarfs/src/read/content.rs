@@ -6,7 +6,9 @@
 //! is decoded: a piece past its end is `Corrupt` with the block's place.
 
 use std::ops::ControlFlow;
+use std::sync::{Arc, Weak};
 
+use block::cache::{Opened, Upcoming};
 use model::{Error, Extent, ExtentSource, Result};
 
 use super::Dwarfs;
@@ -223,13 +225,21 @@ impl Dwarfs {
 
     fn copy_from_block(&self, block: u32, offset: u64, target: &mut [u8]) -> Result<()> {
         let key = self.cache_key | u128::from(block);
-        let open = || {
-            self.with_block(block, |extent, header| {
-                self.reader.open(extent, header, self.metadata.block_size)
-            })
-        };
+        let open = || self.open_block(block);
         let read = self.cache.read(key, offset, target, open);
         read.map_err(|error| self.in_block(error, block))
+    }
+
+    fn open_block(&self, block: u32) -> Result<Opened> {
+        self.with_block(block, |extent, header| {
+            self.reader.open(extent, header, self.metadata.block_size)
+        })
+    }
+
+    /// Makes other processors decode ahead of whoever waits much for it.
+    pub fn decode_ahead(self: &Arc<Self>) {
+        let image: Weak<dyn Upcoming> = Arc::downgrade(self) as _;
+        self.cache.decode_ahead(Some(image));
     }
 
     /// Gives an error that concerns a block its place.
@@ -257,5 +267,25 @@ impl Dwarfs {
             .header_of(extent, SectionType::BLOCK)
             .and_then(|header| work(extent, &header))
             .map_err(|error| self.in_block(error, block))
+    }
+}
+
+impl Upcoming for Dwarfs {
+    fn next(&self, key: u128) -> Option<u128> {
+        let block = key.checked_sub(self.cache_key)?;
+        let next = block.saturating_add(1);
+        let count = self.sections.blocks.len() as u128;
+        Some(self.cache_key | if next < count { next } else { 0 })
+    }
+
+    fn open(&self, key: u128) -> Result<Opened> {
+        let block = key.checked_sub(self.cache_key);
+        let block = block.and_then(|block| u32::try_from(block).ok());
+        let block = block.ok_or_else(|| Error::not_found("a block of this image"))?;
+        self.open_block(block)
+    }
+
+    fn block_size(&self) -> u64 {
+        self.metadata.block_size
     }
 }

@@ -244,6 +244,10 @@ impl Handle for Opened {
         self.concrete.cache()
     }
 
+    fn decode_ahead(&self) {
+        self.concrete.decode_ahead();
+    }
+
     fn untold(&self) -> Result<Vec<Loss>> {
         let births = match self.concrete.options().has_btime {
             true => self.image.info().totals.inodes,
