@@ -7,6 +7,8 @@ mod dump;
 mod images;
 mod oci;
 mod open;
+mod saved;
+mod stack;
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -72,6 +74,8 @@ pub struct Layering {
     pub whiteouts: Whiteouts,
     /// Which image of a layout of several is taken: `os/architecture`.
     pub platform: Option<String>,
+    /// Whether archives of container images (`docker save`) stand for the layers in them.
+    pub unpack: bool,
 }
 
 /// What marks names of lower layers that are gone.

@@ -11,6 +11,7 @@ pub(in crate::source) mod names;
 mod unpack;
 
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -94,7 +95,20 @@ impl Archive {
 
     /// Takes an open file, or a pipe; the path is for messages.
     pub fn of_file(file: File, path: PathBuf, options: Options) -> Result<Self> {
-        let bytes = Bytes::of_file(file).map_err(|error| error.path(&path))?;
+        Self::of_bytes(Bytes::of_file(file), path, options)
+    }
+
+    /// Takes what is read once; the path is for messages.
+    pub fn of_stream(
+        stream: Box<dyn Read + Send>,
+        path: PathBuf,
+        options: Options,
+    ) -> Result<Self> {
+        Self::of_bytes(Bytes::of_stream(stream), path, options)
+    }
+
+    fn of_bytes(bytes: Result<Bytes>, path: PathBuf, options: Options) -> Result<Self> {
+        let bytes = bytes.map_err(|error| error.path(&path))?;
         Ok(Self {
             bytes: Mutex::new(Some(bytes)),
             path,

@@ -24,6 +24,8 @@ Examples:
                                                         layers, with what hides names below
   skopeo copy docker://debian oci:debian && sinter build debian -o debian.dwarfs
                                                         a container's image, by its OCI layout
+  docker save debian | sinter build - --layers -o debian.dwarfs
+                                                        or as docker save writes it
   sinter build DIR --base old.dwarfs -o new.dwarfs      blocks of an older image as they are, and new
                                                         ones for what changed
   sinter build DIR -o dir.squashfs                      a SquashFS image, by its extension
@@ -95,6 +97,11 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "KIND")]
     whiteouts: Option<WhiteoutsArg>,
 
+    /// Take archives of container images, as docker save, podman save and skopeo write them, for the layers in
+    /// them, and not for the files that they are.
+    #[arg(long)]
+    layers: bool,
+
     /// Which image of an OCI layout is packed, where there are several.
     #[arg(long, value_name = "OS/ARCH")]
     platform: Option<String>,
@@ -105,7 +112,7 @@ pub struct Args {
         long,
         visible_alias = "from-file",
         value_name = "FILE",
-        conflicts_with_all = ["sources", "whiteouts", "platform"]
+        conflicts_with_all = ["sources", "whiteouts", "platform", "layers"]
     )]
     from_dump: Option<PathBuf>,
 
@@ -157,13 +164,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let input = match (args.from_dump, &*args.sources, args.whiteouts) {
         (Some(dump), ..) => Input::Dump(dump),
         (None, [], _) => return Err(Error::invalid("there is nothing to pack")),
-        (None, [source], None) if args.platform.is_none() => {
+        (None, [source], None) if args.platform.is_none() && !args.layers => {
             Input::of(source, &OpenOptions::default())?
         }
         (None, _, whiteouts) => {
             let layering = Layering {
                 whiteouts: whiteouts.map(Whiteouts::from).unwrap_or_default(),
                 platform: args.platform,
+                unpack: args.layers,
             };
             Input::layers(args.sources, layering)
         }

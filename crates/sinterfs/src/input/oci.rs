@@ -1,6 +1,6 @@
 //! Image layouts of OCI, as skopeo and buildah make them: the layers of an image, lowest first.
 //!
-//! Enters a directory with `oci-layout` and `index.json`; leaves the paths of the layers' archives. Spec: OCI
+//! Enters a directory with `oci-layout` and `index.json`; leaves the names of the layers' archives. Spec: OCI
 //! image-spec 1.1, "Image Layout", "Image Index", "Image Manifest", "Descriptors".
 //! **Invariant:** a document that is named by a digest is what the digest says, and digests are paths of
 //! plain characters below `blobs`, and so are layers, which are archives like others: what they hold is judged when
@@ -17,29 +17,62 @@ use serde_json::Value;
 /// The most bytes of an index or a manifest.
 const LONGEST: u64 = 16 << 20;
 
+/// The file that says that a directory is a layout.
+pub(super) const MARK: &str = "oci-layout";
+
+/// The file that names what is in a layout.
+pub(super) const INDEX: &str = "index.json";
+
 /// How many indexes may be within each other.
 const DEEPEST: usize = 4;
 
-/// Tells whether a directory is a layout.
-pub(super) fn is_layout(dir: &Path) -> bool {
-    dir.join("oci-layout").is_file() && dir.join("index.json").is_file()
+/// What a layout is made of: files by names with slashes, from its root on.
+pub(super) trait Blobs {
+    /// Opens a file, and tells its length.
+    fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)>;
+
+    /// Tells a file for messages.
+    fn shown(&self, name: &str) -> PathBuf;
 }
 
-/// Finds the layers of the only image in a layout, or of that for a platform (`os/architecture[/variant]`).
-pub(super) fn layers(dir: &Path, platform: Option<&str>) -> Result<Vec<PathBuf>> {
-    let mut document = read(&dir.join("index.json"), None)?;
-    let mut path = dir.join("index.json");
+/// The files of a directory.
+pub(super) struct Below<'a>(pub(super) &'a Path);
+
+impl Blobs for Below<'_> {
+    fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)> {
+        let path = self.0.join(name);
+        let failed = |error| Error::io("cannot read", error).path(&path);
+        let file = std::fs::File::open(&path).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        Ok((Box::new(file), len))
+    }
+
+    fn shown(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+/// Tells whether a directory is a layout.
+pub(super) fn is_layout(dir: &Path) -> bool {
+    dir.join(MARK).is_file() && dir.join(INDEX).is_file()
+}
+
+/// Finds the names of the layers of the only image in a layout, or of that for a platform
+/// (`os/architecture[/variant]`).
+pub(super) fn layers(blobs: &dyn Blobs, platform: Option<&str>) -> Result<Vec<String>> {
+    let mut document = read(blobs, INDEX, None)?;
+    let mut name = INDEX.to_owned();
     for _ in 0..DEEPEST {
-        let located = |error: Error| error.path(&path);
+        let located = |error: Error| error.path(blobs.shown(&name));
         if document.get("layers").is_some() {
-            return of_manifest(dir, &document).map_err(located);
+            return of_manifest(blobs, &document).map_err(located);
         }
         let chosen = choose(&document, platform).map_err(located)?;
         let digest = digest(chosen).map_err(located)?;
-        path = blob(dir, &digest);
-        document = read(&path, Some(&digest))?;
+        name = blob(&digest);
+        document = read(blobs, &name, Some(&digest))?;
     }
-    Err(Error::limit("indexes within indexes").path(dir))
+    Err(Error::limit("indexes within indexes").path(blobs.shown(INDEX)))
 }
 
 /// Chooses one of an index's manifests.
@@ -99,10 +132,10 @@ fn names(manifests: &[Value]) -> String {
 }
 
 /// Finds the layers of a manifest.
-fn of_manifest(dir: &Path, manifest: &Value) -> Result<Vec<PathBuf>> {
+fn of_manifest(blobs: &dyn Blobs, manifest: &Value) -> Result<Vec<String>> {
     let layers = manifest.get("layers").and_then(Value::as_array);
     let layers = layers.ok_or_else(|| Error::corrupt("a manifest without a list of layers"))?;
-    let mut paths = Vec::new();
+    let mut names = Vec::new();
     for layer in layers {
         let media = layer.get("mediaType").and_then(Value::as_str);
         let media = media.unwrap_or_default();
@@ -111,11 +144,16 @@ fn of_manifest(dir: &Path, manifest: &Value) -> Result<Vec<PathBuf>> {
             return Err(Error::unsupported(what));
         }
         let digest = digest(layer)?;
-        let path = blob(dir, &digest);
-        compare(&path, &digest, layer.get("size").and_then(Value::as_u64))?;
-        paths.push(path);
+        let name = blob(&digest);
+        compare(
+            blobs,
+            &name,
+            &digest,
+            layer.get("size").and_then(Value::as_u64),
+        )?;
+        names.push(name);
     }
-    Ok(paths)
+    Ok(names)
 }
 
 /// An algorithm and what it gave, in hexadecimal digits.
@@ -141,50 +179,62 @@ fn digest(descriptor: &Value) -> Result<Digest> {
     })
 }
 
-fn blob(dir: &Path, digest: &Digest) -> PathBuf {
-    dir.join("blobs").join(&digest.algorithm).join(&digest.hex)
+fn blob(digest: &Digest) -> String {
+    format!("blobs/{}/{}", digest.algorithm, digest.hex)
 }
 
 /// Compares a layer with its descriptor: it is read once more, but nothing is made of bytes that the image's
 /// maker did not name.
-fn compare(path: &Path, digest: &Digest, size: Option<u64>) -> Result<()> {
-    let failed = |error| Error::io("cannot read", error).path(path);
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let len = file.metadata().map_err(failed)?.len();
+fn compare(blobs: &dyn Blobs, name: &str, digest: &Digest, size: Option<u64>) -> Result<()> {
+    let (stream, len) = blobs.open(name)?;
     if let Some(size) = size.filter(|&size| size != len) {
         let what = format!("the layer has {len} bytes, its descriptor says {size}");
-        return Err(Error::corrupt(what).path(path));
+        return Err(Error::corrupt(what).path(blobs.shown(name)));
     }
     if digest.algorithm != "sha256" {
         return Ok(());
     }
-    let found = hex(&sha256_of(file).map_err(failed)?.0);
+    let failed = |error| Error::io("cannot read", error).path(blobs.shown(name));
+    let found = hex(&sha256_of(stream).map_err(failed)?.0);
     match found == digest.hex {
         true => Ok(()),
         false => {
             let what = format!("the layer has the SHA-256 {found}");
-            Err(Error::corrupt(what).path(path))
+            Err(Error::corrupt(what).path(blobs.shown(name)))
         }
     }
 }
 
 /// Reads a document, and compares it with its digest.
-fn read(path: &Path, digest: Option<&Digest>) -> Result<Value> {
-    let failed = |error| Error::io("cannot read", error).path(path);
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    let mut file = file.take(LONGEST + 1);
-    file.read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(Error::limit(format!("more than {LONGEST} bytes")).path(path));
-    }
+fn read(blobs: &dyn Blobs, name: &str, digest: Option<&Digest>) -> Result<Value> {
+    let bytes = whole(blobs, name)?;
     if let Some(digest) = digest.filter(|digest| digest.algorithm == "sha256") {
         let found = hex(&sha256(&bytes));
         if found != digest.hex {
             let what = format!("the document has the SHA-256 {found}");
-            return Err(Error::corrupt(what).path(path));
+            return Err(Error::corrupt(what).path(blobs.shown(name)));
         }
     }
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Error::corrupt("not JSON").because(error).path(path))
+    parsed(blobs, name, &bytes)
+}
+
+/// Reads all of a document, which has to be short.
+pub(super) fn whole(blobs: &dyn Blobs, name: &str) -> Result<Vec<u8>> {
+    let (stream, _) = blobs.open(name)?;
+    let mut bytes = Vec::new();
+    let read = stream.take(LONGEST + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Error::io("cannot read", error).path(blobs.shown(name)))?;
+    match bytes.len() as u64 > LONGEST {
+        true => Err(Error::limit(format!("more than {LONGEST} bytes")).path(blobs.shown(name))),
+        false => Ok(bytes),
+    }
+}
+
+pub(super) fn parsed(blobs: &dyn Blobs, name: &str, bytes: &[u8]) -> Result<Value> {
+    let wrong = |error| {
+        Error::corrupt("not JSON")
+            .because(error)
+            .path(blobs.shown(name))
+    };
+    serde_json::from_slice(bytes).map_err(wrong)
 }

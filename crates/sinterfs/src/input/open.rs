@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::build::Scratch;
-use ::build::source::merge::{Conflicts, How, Part};
+use ::build::source::merge::{Conflicts, How};
 use ::build::source::{
     Archive, Directory, Edited, Edits, Exclude, ImageSource, Manifest, Merge, archive, directory,
     manifest,
@@ -13,8 +13,10 @@ use block::cache::BlockCache;
 use model::{Error, Kind, Loss, Observer, Result, Source};
 
 use super::images::{Images, Watching, open_cached, shared_cache};
-use super::{Input, Layering, ManifestOptions, MergePart, What, Whiteouts, dump, oci};
-use crate::open::{OpenOptions, Opened};
+use super::saved::Layer;
+use super::stack::Stack;
+use super::{Input, Layering, ManifestOptions, MergePart, dump};
+use crate::open::Opened;
 use crate::registry::FormerRuns;
 
 /// An input, opened.
@@ -54,7 +56,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    fn archive(&self, path: &Path, exclude: &Exclude) -> Result<Arc<Archive>> {
+    pub(super) fn archive(&self, path: &Path, exclude: &Exclude) -> Result<Arc<Archive>> {
         let options = archive::Options {
             exclude: exclude.clone(),
             scratch: self.scratch.clone(),
@@ -66,7 +68,21 @@ impl Request<'_> {
         archive.map(Arc::new)
     }
 
-    fn manifest(&self, path: &Path, exclude: &Exclude, images: &Images) -> Result<Arc<Manifest>> {
+    /// Takes a layer that is within an archive.
+    pub(super) fn layer(&self, layer: Layer) -> Result<Arc<Archive>> {
+        let options = archive::Options {
+            exclude: Exclude::default(),
+            scratch: self.scratch.clone(),
+        };
+        Archive::of_stream(layer.stream, layer.path, options).map(Arc::new)
+    }
+
+    pub(super) fn manifest(
+        &self,
+        path: &Path,
+        exclude: &Exclude,
+        images: &Images,
+    ) -> Result<Arc<Manifest>> {
         let options = manifest::Options {
             exclude: exclude.clone(),
             root: self.manifest.root.clone(),
@@ -169,81 +185,22 @@ impl OpenInput {
         cache_bytes: u64,
         request: &Request<'_>,
     ) -> Result<Self> {
-        let mut images = Images::new(shared_cache(cache_bytes));
-        let (mut sources, mut archives, mut manifests) = (Vec::new(), Vec::new(), Vec::new());
-        let options = OpenOptions::default();
-        // rules are about the common tree; what they leave out of a directory may be left unread where all
-        // roots are one, but no archive's, which may hide what is below it
-        let exclude = match layers {
-            Some(_) => request.directory.exclude.clone(),
-            None => Exclude::default(),
-        };
-        let mut has_layout = false;
+        let mut stack = Stack::new(request, layers, cache_bytes);
         for part in parts {
-            let what = What::of(&part.path, &options)?;
-            has_layout |= what == What::Layout;
-            let whiteouts = layers.map_or(Whiteouts::None, |layers| layers.whiteouts);
-            let marks = whiteouts.marks(what);
-            if let (What::Layout, Some(layers)) = (what, layers) {
-                for path in oci::layers(&part.path, layers.platform.as_deref())? {
-                    let archive = request.archive(&path, &Exclude::default())?;
-                    archives.push(Arc::clone(&archive));
-                    sources.push(Part {
-                        source: Box::new(archive),
-                        at: part.at.clone(),
-                        name: path.display().to_string(),
-                        marks,
-                    });
-                }
-                continue;
-            }
-            let source: Box<dyn Source> = match what {
-                What::Directory | What::Layout => {
-                    let options = directory::Options {
-                        exclude: exclude.clone(),
-                        hollow: true,
-                        ..request.directory.clone()
-                    };
-                    Box::new(Directory::open(&part.path, options)?)
-                }
-                What::Archive => {
-                    let archive = request.archive(&part.path, &Exclude::default())?;
-                    archives.push(Arc::clone(&archive));
-                    Box::new(archive)
-                }
-                What::Manifest => {
-                    let manifest = request.manifest(&part.path, &Exclude::default(), &images)?;
-                    manifests.push(Arc::clone(&manifest));
-                    Box::new(manifest)
-                }
-                What::Image => {
-                    let opened = open_cached(&part.path, &options, &images.cache)?;
-                    Box::new(images.add(&opened, &part.path)?)
-                }
-            };
-            sources.push(Part {
-                source,
-                at: part.at.clone(),
-                name: part.path.display().to_string(),
-                marks,
-            });
+            stack.add(part)?;
         }
-        if layers.is_some_and(|layers| layers.platform.is_some()) && !has_layout {
-            return Err(Error::invalid(
-                "--platform chooses among the images of an OCI layout, and no source is one",
-            ));
-        }
-        images.make_room(request.threads);
+        stack.check()?;
+        stack.images.make_room(request.threads);
         let how = How {
             strict: request.strict,
             layers: layers.is_some(),
             exclude: request.directory.exclude.clone(),
         };
         Ok(Self {
-            tree: Tree::Merge(Merge::new(sources, how)?),
-            images,
-            archives,
-            manifests,
+            tree: Tree::Merge(Merge::new(stack.sources, how)?),
+            images: stack.images,
+            archives: stack.archives,
+            manifests: stack.manifests,
             edits: Edits::default(),
         })
     }

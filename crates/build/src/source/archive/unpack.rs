@@ -22,15 +22,22 @@ const PAGE: usize = 4096;
 
 /// Where an archive's bytes come from.
 pub(super) struct Bytes {
-    file: File,
+    origin: Origin,
     /// The first ones of what can't be read twice.
     start: Vec<u8>,
-    seeks: bool,
     compression: Option<Compression>,
 }
 
+/// Where the bytes come from.
+enum Origin {
+    /// A file that positioned reads can go to.
+    File(File),
+    /// A pipe, or something else that is read once.
+    Stream(Box<dyn Read + Send>),
+}
+
 impl Bytes {
-    /// Looks at the first bytes.
+    /// Looks at the first bytes of a file, or of what a pipe gives.
     pub(super) fn of_file(file: File) -> Result<Self> {
         let failed = |error| Error::io("cannot read the archive", error);
         let kind = file.metadata().map_err(failed)?.file_type();
@@ -38,47 +45,58 @@ impl Bytes {
             return Err(Error::invalid("a directory is no archive"));
         }
         use std::os::unix::fs::FileTypeExt;
-        let seeks = kind.is_file() || kind.is_block_device();
-        let mut start = vec![0; super::START];
-        let mut done = 0;
-        while let Some(rest) = start.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            let read = match seeks {
-                true => file.read_at(rest, done as u64),
-                false => (&file).read(rest),
-            };
-            match read {
-                Ok(0) => break,
-                Ok(count) => done += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(error)),
-            }
+        if !(kind.is_file() || kind.is_block_device()) {
+            return Self::of_stream(Box::new(file));
         }
-        start.truncate(done);
+        let start = start(|rest, done| file.read_at(rest, done))?;
         Ok(Self {
-            file,
+            origin: Origin::File(file),
             compression: Compression::of(&start),
             start,
-            seeks,
+        })
+    }
+
+    /// Looks at the first bytes of what is read once.
+    pub(super) fn of_stream(mut stream: Box<dyn Read + Send>) -> Result<Self> {
+        let start = start(|rest, _| stream.read(rest))?;
+        Ok(Self {
+            origin: Origin::Stream(stream),
+            compression: Compression::of(&start),
+            start,
         })
     }
 
     /// Gives the file with the archive, which is a scratch file unless the own can be read in place.
     pub(super) fn unpacked(self, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
-        let Some(compression) = self.compression else {
-            if self.seeks {
-                return Ok(Arc::new(self.file));
+        let stream: Box<dyn Read + Send> = match (self.origin, self.compression) {
+            (Origin::File(file), None) => return Ok(Arc::new(file)),
+            (Origin::File(file), Some(_)) => Box::new(file),
+            (Origin::Stream(stream), _) => Box::new(std::io::Cursor::new(self.start).chain(stream)),
+        };
+        match self.compression {
+            None => copy(stream, scratch, observer),
+            Some(compression) => {
+                let stream = BufReader::with_capacity(STEP, stream);
+                copy(compression.decode(stream)?, scratch, observer)
             }
-            let stream = std::io::Cursor::new(self.start).chain(self.file);
-            return copy(stream, scratch, observer);
-        };
-        let start = match self.seeks {
-            true => Vec::new(),
-            false => self.start,
-        };
-        let stream = std::io::Cursor::new(start).chain(self.file);
-        let stream = BufReader::with_capacity(STEP, stream);
-        copy(compression.decode(stream)?, scratch, observer)
+        }
     }
+}
+
+/// Reads the first bytes.
+fn start(mut read: impl FnMut(&mut [u8], u64) -> std::io::Result<usize>) -> Result<Vec<u8>> {
+    let mut start = vec![0; super::START];
+    let mut done = 0;
+    while let Some(rest) = start.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match read(rest, done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::io("cannot read the archive", error)),
+        }
+    }
+    start.truncate(done);
+    Ok(start)
 }
 
 /// Puts a stream into a scratch file.

@@ -1,0 +1,236 @@
+//! Archives of container images, as skopeo writes them, and as docker save did and does: their layers are those of the
+//! OCI layout that they were made of.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use support::archives::{has, words_of};
+use support::{scratch, sinter};
+
+/// Makes the layers, and an OCI layout of them in `one`.
+const LAYOUT: &str = r#"
+mkdir 0 1 2; mkdir -p 0/a/b; echo 0 >0/a/b/c; echo 0 >0/gone; mkdir 1/a; echo 1 >1/a/x; : >1/.wh.gone
+mkdir -p 2/a; : >2/a/.wh..wh..opq; echo 2 >2/a/y
+find 0 1 2 -exec touch -h -d '2020-01-02' {} +
+for n in 0 1 2; do tar -C $n --format=posix --sort=name -cf $n.tar .; done
+python3 - <<'end'
+import gzip, hashlib, json, os
+read = lambda name: open(name, 'rb').read()
+def blob(data, kind):
+    digest = hashlib.sha256(data).hexdigest()
+    os.makedirs('one/blobs/sha256', exist_ok=True)
+    open('one/blobs/sha256/' + digest, 'wb').write(data)
+    kind = 'application/vnd.oci.image.' + kind
+    return {'mediaType': kind, 'digest': 'sha256:' + digest, 'size': len(data)}
+tars = [read(str(n) + '.tar') for n in range(3)]
+ids = ['sha256:' + hashlib.sha256(tar).hexdigest() for tar in tars]
+config = json.dumps({'architecture': 'amd64', 'os': 'linux', 'config': {}, 'rootfs': {'type': 'layers', 'diff_ids': ids}}).encode()
+layers = [blob(gzip.compress(tar), 'layer.v1.tar+gzip') for tar in tars]
+manifest = {'schemaVersion': 2, 'config': blob(config, 'config.v1+json'), 'layers': layers}
+manifest['mediaType'] = 'application/vnd.oci.image.manifest.v1+json'
+manifest = blob(json.dumps(manifest).encode(), 'manifest.v1+json')
+json.dump({'imageLayoutVersion': '1.0.0'}, open('one/oci-layout', 'w'))
+json.dump({'schemaVersion': 2, 'manifests': [manifest]}, open('one/index.json', 'w'))
+# as Docker wrote it before 25: a directory for each layer, symlinks where layers are equal
+os.makedirs('old')
+named = hashlib.sha256(config).hexdigest() + '.json'
+open('old/' + named, 'wb').write(config)
+names = []
+for n, tar in enumerate(tars):
+    os.makedirs(f'old/id{n}')
+    open(f'old/id{n}/data.tar', 'wb').write(tar)
+    os.symlink(f'../id{n}/data.tar', f'old/id{n}/layer.tar')
+    names.append(f'id{n}/layer.tar')
+image = {'Config': named, 'RepoTags': ['x/y:1'], 'Layers': names}
+json.dump([image], open('old/manifest.json', 'w'))
+# and since: an OCI layout with a manifest beside it
+both = {'Config': 'blobs/sha256/' + named[:-5], 'RepoTags': ['x/y:1'], 'Layers': ['blobs/sha256/' + l['digest'][7:] for l in layers]}
+json.dump([both], open('both.json', 'w'))
+json.dump([image, dict(image, RepoTags=['x/z:2'])], open('two.json', 'w'))
+end
+tar -C old -cf old.tar .
+cp -r one new; cp both.json new/manifest.json; tar -C new -cf new.tar .
+"#;
+
+fn shell(dir: &Path, script: &str) {
+    let mut shell = Command::new("sh");
+    let output = shell
+        .args(["-ec", script])
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{script}: {}", words_of(&output));
+}
+
+fn try_build(work: &Path, sources: &[&str], more: &[&str]) -> Output {
+    let mut build = sinter();
+    build.current_dir(work).args([
+        "build",
+        "-q",
+        "-l1",
+        "--no-history",
+        "--force",
+        "-o",
+        "x.dwarfs",
+    ]);
+    build.args(sources).args(more).output().unwrap()
+}
+
+fn built(work: &Path, sources: &[&str], more: &[&str]) -> Vec<u8> {
+    let output = try_build(work, sources, more);
+    assert!(
+        output.status.success(),
+        "{sources:?}: {}",
+        words_of(&output)
+    );
+    fs::read(work.join("x.dwarfs")).unwrap()
+}
+
+#[test]
+fn saved_images_are_their_layers() {
+    let work = scratch();
+    let work = work.path();
+    shell(work, LAYOUT);
+    let expected = built(work, &["one"], &[]);
+    let list = sinter()
+        .current_dir(work)
+        .args(["ls", "-R", "x.dwarfs"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&list.stdout), ".\na\na/y\n");
+    shell(work, "gzip -k old.tar; zstd -q new.tar");
+    for source in ["old.tar", "new.tar", "old.tar.gz", "new.tar.zst"] {
+        assert!(
+            built(work, &[source], &["--layers"]) == expected,
+            "{source}"
+        );
+        // who does not ask gets the files of the archive
+        assert!(built(work, &[source], &[]) != expected, "{source}");
+    }
+    assert!(
+        built(
+            work,
+            &["new.tar"],
+            &["--layers", "--platform", "linux/amd64"]
+        ) == expected
+    );
+    let mut piped = Command::new("sh");
+    let script = "cat old.tar | \"$0\" build - --layers -q -l1 --no-history --force -o x.dwarfs";
+    piped
+        .current_dir(work)
+        .args(["-c", script, env!("CARGO_BIN_EXE_sinter")]);
+    assert!(
+        piped
+            .env_remove("SOURCE_DATE_EPOCH")
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(fs::read(work.join("x.dwarfs")).unwrap() == expected);
+    // among other layers, which stay what they are
+    shell(
+        work,
+        "mkdir more; : >more/z; touch -d '2020-01-02' more/z more; tar -C more -cf more.tar .",
+    );
+    let expected = built(work, &["one", "more.tar"], &[]);
+    assert!(built(work, &["old.tar", "more.tar"], &["--layers"]) == expected);
+}
+
+#[test]
+fn skopeo_writes_what_we_read() {
+    if !has("skopeo") {
+        return;
+    }
+    let work = scratch();
+    let work = work.path();
+    shell(work, LAYOUT);
+    shell(
+        work,
+        "skopeo --insecure-policy copy -q oci:one docker-archive:docker.tar:x/y:1",
+    );
+    shell(
+        work,
+        "skopeo --insecure-policy copy -q oci:one oci-archive:oci.tar",
+    );
+    let expected = built(work, &["one"], &[]);
+    for source in ["docker.tar", "oci.tar"] {
+        assert!(
+            built(work, &[source], &["--layers"]) == expected,
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_image_or_damaged_is_refused() {
+    let work = scratch();
+    let work = work.path();
+    shell(work, LAYOUT);
+    let damages = [
+        (
+            "x=old; cp two.json old/manifest.json",
+            "several images: x/y:1, x/z:2",
+        ),
+        ("x=old; printf X >>old/id1/data.tar", "the layer is sha256:"),
+        ("x=old; rm old/id1/data.tar", "does not hold it"),
+        (
+            "x=old; rm old/id1/layer.tar; ln -s /etc/passwd old/id1/layer.tar",
+            "does not hold it",
+        ),
+        (
+            "x=old; rm old/id1/layer.tar; ln -s layer.tar old/id1/layer.tar",
+            "does not hold it",
+        ),
+        (
+            "x=old; for f in old/*[0-9a-f].json; do printf ' ' >>$f; done",
+            "the configuration has the SHA-256",
+        ),
+        ("x=old; printf '[]' >old/manifest.json", "holds no image"),
+        ("x=old; printf '{' >old/manifest.json", "not JSON"),
+        (
+            "x=old; sed -i 's/\"id2.layer.tar\"/7/' old/manifest.json",
+            "without a configuration and layers",
+        ),
+        (
+            "x=one; f=$(ls -S one/blobs/sha256/* | tail -n 1); printf X >>$f",
+            "bytes, its descriptor says",
+        ),
+    ];
+    for (damage, expected) in damages {
+        shell(
+            work,
+            &format!(
+                "rm -rf keep; mkdir keep; cp -a old one keep; {damage}; tar -C $x -cf hurt.tar ."
+            ),
+        );
+        shell(work, "rm -rf old one; mv keep/* .");
+        let output = try_build(work, &["hurt.tar"], &["--layers"]);
+        let words = words_of(&output);
+        let fits =
+            words.contains(expected) || expected.starts_with("bytes") && words.contains("SHA-256");
+        assert!(!output.status.success() && fits, "{damage}: {words}");
+        assert!(!work.join("x.dwarfs").exists());
+    }
+    for (sources, more, expected) in [
+        (&["0.tar"][..], &["--layers"][..], "no source is one"),
+        (&["0"], &["--layers"], "no source is one"),
+        (
+            &["old.tar"],
+            &["--layers", "--platform", "linux/amd64"],
+            "the archive has none",
+        ),
+    ] {
+        let output = try_build(work, sources, more);
+        let words = words_of(&output);
+        assert!(
+            !output.status.success() && words.contains(expected),
+            "{words}"
+        );
+    }
+}

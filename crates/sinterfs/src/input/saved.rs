@@ -1,0 +1,249 @@
+//! Archives that hold an image of containers: what `docker save`, podman and skopeo write.
+//!
+//! Enters a tar with `manifest.json` (docker-archive), or with an OCI layout (oci-archive); leaves the layers, lowest
+//! first, each as an archive of its own. Facts: moby's image-spec-v1.2.md, what Docker 28 and skopeo 1.9 write.
+//! **Invariant:** a layer has the digest that the image's configuration or manifest says; names are looked up in the
+//! archive's own tree, so that nothing of the system is read, whatever they are.
+
+use std::collections::HashMap;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::build::source::Archive;
+use block::checksum::{sha256, sha256_of};
+use block::stream::Compression;
+use block::verity::hex;
+use model::{Content, Error, FileContent, NodeId, Observer, Result, Source, Tree};
+use serde_json::Value;
+
+use super::oci::{self, Blobs};
+
+/// The file that names images and their layers.
+const MANIFEST: &str = "manifest.json";
+
+/// How many symlinks may lead to each other: older versions have some to layers of other images.
+const DEEPEST: usize = 8;
+
+/// An archive whose members are looked up by name.
+pub(super) struct Saved {
+    archive: Arc<Archive>,
+    tree: Tree,
+    path: PathBuf,
+}
+
+/// A layer within an archive.
+pub(super) struct Layer {
+    pub(super) stream: Box<dyn Read + Send>,
+    /// For messages.
+    pub(super) path: PathBuf,
+}
+
+impl Saved {
+    /// Looks into an archive; `None` if it holds no image.
+    pub(super) fn of(
+        archive: &Arc<Archive>,
+        path: &Path,
+        observer: &dyn Observer,
+    ) -> Result<Option<Self>> {
+        let tree = archive.scan(observer)?;
+        let saved = Self {
+            archive: Arc::clone(archive),
+            tree,
+            path: path.to_owned(),
+        };
+        let has = |name| saved.find(name).is_some();
+        let is_one = has(MANIFEST) || has(oci::MARK) && has(oci::INDEX);
+        Ok(is_one.then_some(saved))
+    }
+
+    /// Tells the layers of the image, or of that for a platform.
+    pub(super) fn layers(&self, platform: Option<&str>) -> Result<Vec<Layer>> {
+        // newer versions of Docker write both; only the layout knows platforms
+        let by_layout = self.find(MANIFEST).is_none() || platform.is_some();
+        let names = match by_layout && self.find(oci::INDEX).is_some() {
+            true => oci::layers(self, platform)?,
+            false if platform.is_some() => {
+                let what = "--platform chooses among the images of an OCI layout, and the archive has none";
+                return Err(Error::invalid(what).path(&self.path));
+            }
+            false => self.of_manifest()?,
+        };
+        let layer = |name: &String| {
+            let (stream, _) = self.open(name)?;
+            Ok(Layer {
+                stream,
+                path: self.shown(name),
+            })
+        };
+        names.iter().map(layer).collect()
+    }
+
+    /// Finds the layers that the manifest names, and compares them with the configuration's digests.
+    fn of_manifest(&self) -> Result<Vec<String>> {
+        let located = |error: Error| error.path(self.shown(MANIFEST));
+        let images = oci::parsed(self, MANIFEST, &oci::whole(self, MANIFEST)?)?;
+        let image = only(&images).map_err(located)?;
+        let wrong = || {
+            located(Error::corrupt(
+                "an image without a configuration and layers",
+            ))
+        };
+        let config = image
+            .get("Config")
+            .and_then(Value::as_str)
+            .ok_or_else(wrong)?;
+        let bytes = oci::whole(self, config)?;
+        // it is named by its digest, in one form or the other
+        let stem = Path::new(config).file_stem().and_then(|stem| stem.to_str());
+        let named = stem.filter(|stem| stem.len() == 64);
+        let found = hex(&sha256(&bytes));
+        if named.is_some_and(|named| named != found) {
+            let what = format!("the configuration has the SHA-256 {found}");
+            return Err(Error::corrupt(what).path(self.shown(config)));
+        }
+        let digests = oci::parsed(self, config, &bytes)?;
+        let digests = digests
+            .pointer("/rootfs/diff_ids")
+            .and_then(Value::as_array);
+        let layers = image
+            .get("Layers")
+            .and_then(Value::as_array)
+            .ok_or_else(wrong)?;
+        let digests = digests.filter(|digests| digests.len() == layers.len());
+        let digests = digests.ok_or_else(|| {
+            let what = "a configuration that does not name each layer's digest";
+            Error::corrupt(what).path(self.shown(config))
+        })?;
+        let mut compared = HashMap::new();
+        let mut names = Vec::new();
+        for (layer, digest) in layers.iter().zip(digests) {
+            let (Some(name), Some(digest)) = (layer.as_str(), digest.as_str()) else {
+                return Err(wrong());
+            };
+            // an empty layer may come many times
+            if compared.insert(name, digest) != Some(digest) {
+                self.compare(name, digest)?;
+            }
+            names.push(name.to_owned());
+        }
+        Ok(names)
+    }
+
+    /// Compares what a layer is without compression with its digest.
+    fn compare(&self, name: &str, digest: &str) -> Result<()> {
+        let failed = |error| Error::io("cannot read", error).path(self.shown(name));
+        let (mut stream, _) = self.open(name)?;
+        let mut start = Vec::new();
+        (&mut stream)
+            .take(512)
+            .read_to_end(&mut start)
+            .map_err(failed)?;
+        let compression = Compression::of(&start);
+        let stream = std::io::Cursor::new(start).chain(stream);
+        let stream: Box<dyn Read + Send> = match compression {
+            Some(compression) => compression.decode(BufReader::new(stream))?,
+            None => Box::new(stream),
+        };
+        let found = format!("sha256:{}", hex(&sha256_of(stream).map_err(failed)?.0));
+        match found == digest {
+            true => Ok(()),
+            false => {
+                let what = format!("the layer is {found}, the configuration says {digest}");
+                Err(Error::corrupt(what).path(self.shown(name)))
+            }
+        }
+    }
+
+    /// Finds a file by its name; symlinks are followed within the archive.
+    fn find(&self, name: &str) -> Option<NodeId> {
+        let mut name = name.as_bytes().to_vec();
+        for _ in 0..DEEPEST {
+            let node = self.walk(&name)?;
+            match self.tree.node(node).content {
+                Content::File { .. } => return Some(node),
+                Content::Symlink(target) => {
+                    let dir = name.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+                    let target = self.tree.bytes(target);
+                    name = [name.get(..dir).unwrap_or_default(), b"/", target].concat();
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Goes down from the root, through directories alone.
+    fn walk(&self, name: &[u8]) -> Option<NodeId> {
+        let mut path = vec![NodeId::ROOT];
+        for part in name.split(|&byte| byte == b'/') {
+            match part {
+                b"" | b"." => {}
+                b".." => {
+                    path.pop();
+                }
+                part => {
+                    let links = self.tree.children(*path.last()?);
+                    let at = links.binary_search_by(|link| self.tree.bytes(link.name).cmp(part));
+                    path.push(links.get(at.ok()?)?.node);
+                }
+            }
+        }
+        path.last().copied()
+    }
+}
+
+/// Chooses the only image of a manifest.
+fn only(images: &Value) -> Result<&Value> {
+    let wrong = || Error::corrupt("no list of images");
+    match &**images.as_array().ok_or_else(wrong)? {
+        [one] => Ok(one),
+        [] => Err(Error::not_found("the archive holds no image")),
+        many => {
+            let tags = many
+                .iter()
+                .filter_map(|image| image.get("RepoTags")?.as_array());
+            let tags: Vec<_> = tags.flatten().filter_map(Value::as_str).collect();
+            let what = format!(
+                "several images: {}; save the one that is wanted",
+                tags.join(", ")
+            );
+            Err(Error::invalid(what))
+        }
+    }
+}
+
+impl Blobs for Saved {
+    fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)> {
+        let missing = || Error::corrupt("the archive does not hold it").path(self.shown(name));
+        let file = self.find(name).ok_or_else(missing)?;
+        let content = self.archive.open(&self.tree, file)?;
+        let len = content.len()?;
+        Ok((
+            Box::new(Within {
+                content,
+                position: 0,
+            }),
+            len,
+        ))
+    }
+
+    fn shown(&self, name: &str) -> PathBuf {
+        self.path.join(name.trim_start_matches('/'))
+    }
+}
+
+/// A file of an archive from front to back.
+struct Within {
+    content: Box<dyn FileContent>,
+    position: u64,
+}
+
+impl Read for Within {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.content.read_at(self.position, buf);
+        let count = read.map_err(|error| std::io::Error::other(error.to_string()))?;
+        self.position = self.position.saturating_add(count as u64);
+        Ok(count)
+    }
+}

@@ -1,0 +1,162 @@
+//! Several sources on their way into one.
+//!
+//! Enters what paths name, one after the other; leaves a part for each source, and for a layout or an archive of an
+//! image one for each of its layers. **Invariant:** parts are in the order of the paths, layers lowest first.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ::build::source::merge::{Marks, Part};
+use ::build::source::{Archive, Directory, Exclude, Manifest, directory};
+use model::{Error, Quiet, Result, Source};
+
+use super::images::{Images, open_cached, shared_cache};
+use super::open::Request;
+use super::saved::Saved;
+use super::{Layering, MergePart, What, Whiteouts, oci};
+use crate::open::OpenOptions;
+
+/// Sources so far.
+pub(super) struct Stack<'a> {
+    request: &'a Request<'a>,
+    layers: Option<&'a Layering>,
+    pub(super) images: Images,
+    pub(super) sources: Vec<Part>,
+    pub(super) archives: Vec<Arc<Archive>>,
+    pub(super) manifests: Vec<Arc<Manifest>>,
+    /// Whether one is an OCI layout.
+    has_layout: bool,
+    /// Whether one is an archive of an image.
+    has_saved: bool,
+}
+
+impl<'a> Stack<'a> {
+    pub(super) fn new(
+        request: &'a Request<'a>,
+        layers: Option<&'a Layering>,
+        cache_bytes: u64,
+    ) -> Self {
+        Self {
+            request,
+            layers,
+            images: Images::new(shared_cache(cache_bytes)),
+            sources: Vec::new(),
+            archives: Vec::new(),
+            manifests: Vec::new(),
+            has_layout: false,
+            has_saved: false,
+        }
+    }
+
+    /// Adds what a path names.
+    pub(super) fn add(&mut self, part: &MergePart) -> Result<()> {
+        let options = OpenOptions::default();
+        let what = What::of(&part.path, &options)?;
+        self.has_layout |= what == What::Layout;
+        let source: Box<dyn Source> = match (what, self.layers) {
+            (What::Layout, Some(layers)) => return self.layout(part, layers),
+            (What::Directory | What::Layout, _) => Box::new(self.directory(part)?),
+            (What::Archive, layers) => {
+                let archive = self.request.archive(&part.path, &Exclude::default())?;
+                if let Some(layers) = layers.filter(|layers| layers.unpack)
+                    && let Some(saved) = Saved::of(&archive, &part.path, &Quiet)?
+                {
+                    return self.saved(part, &saved, layers);
+                }
+                self.archives.push(Arc::clone(&archive));
+                Box::new(archive)
+            }
+            (What::Manifest, _) => {
+                let everything = Exclude::default();
+                let manifest = self
+                    .request
+                    .manifest(&part.path, &everything, &self.images)?;
+                self.manifests.push(Arc::clone(&manifest));
+                Box::new(manifest)
+            }
+            (What::Image, _) => {
+                let opened = open_cached(&part.path, &options, &self.images.cache)?;
+                Box::new(self.images.add(&opened, &part.path)?)
+            }
+        };
+        let marks = self.marks(what);
+        self.push(part, source, &part.path, marks);
+        Ok(())
+    }
+
+    fn push(&mut self, part: &MergePart, source: Box<dyn Source>, path: &Path, marks: Marks) {
+        self.sources.push(Part {
+            source,
+            at: part.at.clone(),
+            name: path.display().to_string(),
+            marks,
+        });
+    }
+
+    fn marks(&self, what: What) -> Marks {
+        let whiteouts = self
+            .layers
+            .map_or(Whiteouts::None, |layers| layers.whiteouts);
+        whiteouts.marks(what)
+    }
+
+    fn directory(&self, part: &MergePart) -> Result<Directory> {
+        // rules are about the common tree; what they leave out of a directory may be left unread where all
+        // roots are one, but no archive's, which may hide what is below it
+        let exclude = match self.layers {
+            Some(_) => self.request.directory.exclude.clone(),
+            None => Exclude::default(),
+        };
+        let options = directory::Options {
+            exclude,
+            hollow: true,
+            ..self.request.directory.clone()
+        };
+        Directory::open(&part.path, options)
+    }
+
+    /// Adds the layers of a layout.
+    fn layout(&mut self, part: &MergePart, layers: &Layering) -> Result<()> {
+        let dir = oci::Below(&part.path);
+        for name in oci::layers(&dir, layers.platform.as_deref())? {
+            let path = part.path.join(name);
+            let archive = self.request.archive(&path, &Exclude::default())?;
+            self.archives.push(Arc::clone(&archive));
+            self.push(part, Box::new(archive), &path, self.marks(What::Layout));
+        }
+        Ok(())
+    }
+
+    /// Adds the layers of an archive of an image.
+    fn saved(&mut self, part: &MergePart, saved: &Saved, layers: &Layering) -> Result<()> {
+        self.has_saved = true;
+        // it has looked for the platform itself
+        self.has_layout |= layers.platform.is_some();
+        for layer in saved.layers(layers.platform.as_deref())? {
+            let path = layer.path.clone();
+            let archive = self.request.layer(layer)?;
+            self.archives.push(Arc::clone(&archive));
+            self.push(part, Box::new(archive), &path, self.marks(What::Layout));
+        }
+        Ok(())
+    }
+
+    /// Fails if something was asked of sources that are not there.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(layers) = self.layers else {
+            return Ok(());
+        };
+        if layers.platform.is_some() && !self.has_layout {
+            return Err(Error::invalid(
+                "--platform chooses among the images of an OCI layout, and no source is one",
+            ));
+        }
+        if layers.unpack && !self.has_saved {
+            return Err(Error::invalid(
+                "--layers unpacks archives of container images, with manifest.json or an OCI layout, and no \
+                 source is one",
+            ));
+        }
+        Ok(())
+    }
+}
