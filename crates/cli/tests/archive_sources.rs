@@ -512,3 +512,46 @@ fn every_dialect_of_cpio() {
         assert!(differences.is_empty(), "{script}:\n{differences}");
     }
 }
+
+#[test]
+fn sums_of_cpio_are_compared() {
+    if !has("cpio") {
+        return;
+    }
+    let dir = scratch();
+    let work = dir.path();
+    let script = "mkdir tree; cd tree; seq 1 30000 >long; ln long hard; echo x >short; : >empty; ln -s short s; mkdir d
+        find . | sort | cpio -o -H crc --quiet >../a.cpio; cp ../a.cpio ../b.cpio";
+    shell(work, script);
+    let archive = work.join("a.cpio");
+    let image = work.join("image");
+    let output = try_build(&[archive.as_os_str()], &image, &["-f", "dwarfs"]);
+    assert!(output.status.success(), "{output:?}");
+    let mut bytes = fs::read(&archive).unwrap();
+    let at = bytes.windows(6).position(|six| six == b"29999\n").unwrap();
+    bytes[at] = b'3';
+    fs::write(work.join("b.cpio"), bytes).unwrap();
+    let output = try_build(
+        &[work.join("b.cpio").as_os_str()],
+        &work.join("x"),
+        &["-f", "dwarfs"],
+    );
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{words}");
+    assert!(
+        words.contains("sums up to") && !work.join("x").exists(),
+        "{words}"
+    );
+    // GNU cpio says so, too, of the same sums
+    let mut cpio = Command::new("cpio");
+    cpio.current_dir(work)
+        .args(["-i", "--only-verify-crc", "-F", "b.cpio"]);
+    let theirs = cpio.output().unwrap();
+    let theirs = String::from_utf8_lossy(&theirs.stderr).into_owned();
+    let sums = theirs.split(['(', ')']).nth(1).unwrap_or_default();
+    let found = sums.split([' ', ',']).next().unwrap_or_default();
+    assert!(
+        words.contains(found.trim_start_matches("0x")),
+        "{theirs} {words}"
+    );
+}

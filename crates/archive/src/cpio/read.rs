@@ -3,7 +3,7 @@
 //! Enters a stream, leaves one `Member` after the other. Spec: cpio(5) of libarchive, "New ASCII Format" and
 //! "Portable ASCII Format"; initramfs: Linux' Documentation/driver-api/early-userspace/buffer-format.rst.
 //! **Invariant:** further names of an inode come as hard links to the first, whichever of them has the
-//! content. An archive ends at its trailer; an end before it is an error, and anything behind it is counted.
+//! content. Sums of content, where an archive has them, are compared. An archive ends at its trailer; an end before it is an error, and anything behind it is counted.
 
 use std::collections::HashMap;
 
@@ -36,6 +36,8 @@ pub struct Reader<S> {
     input: Input<S>,
     /// What is left of the last member, its padding included.
     rest: u64,
+    /// What its bytes sum up to, if the archive says so.
+    sum: Option<Sum>,
     /// The first name of each inode that has several.
     linked: HashMap<Inode, Vec<u8>>,
     /// Which inode such a name is of: a later member may take the name.
@@ -43,6 +45,18 @@ pub struct Reader<S> {
     notes: Notes,
     at_end: bool,
 }
+
+/// What the bytes of a member have to sum up to.
+#[derive(Debug, Clone, Copy)]
+struct Sum {
+    expected: u32,
+    size: u64,
+    /// Where the header is.
+    at: u64,
+}
+
+/// How many bytes are summed up at once.
+const PIECE: usize = 64 << 10;
 
 /// A device and the number of an inode there.
 type Inode = (u64, u64);
@@ -59,6 +73,8 @@ struct Header {
     rdev: Rdev,
     size: u64,
     name: u64,
+    /// The sum of the content's bytes.
+    sum: Option<u32>,
     /// What names and content are filled up to.
     unit: u64,
 }
@@ -69,6 +85,7 @@ impl<S: Stream> Reader<S> {
         Self {
             input: Input::new(stream),
             rest: 0,
+            sum: None,
             linked: HashMap::new(),
             named: HashMap::new(),
             notes: Notes::new(),
@@ -86,7 +103,11 @@ impl<S: Stream> Reader<S> {
         if self.at_end {
             return Ok(None);
         }
-        let rest = std::mem::take(&mut self.rest);
+        let mut rest = std::mem::take(&mut self.rest);
+        if let Some(sum) = self.sum.take() {
+            self.compare(sum)?;
+            rest = rest.saturating_sub(sum.size);
+        }
         self.input.skip(rest, "content of a member")?;
         let at = self.input.position();
         let header = self.header(at)?;
@@ -103,6 +124,28 @@ impl<S: Stream> Reader<S> {
             return Ok(None);
         }
         self.member(&header, path, at).map(Some)
+    }
+
+    /// Reads the content of a member, and compares what its bytes sum up to.
+    fn compare(&mut self, sum: Sum) -> Result<()> {
+        let (mut left, mut found) = (sum.size, 0_u32);
+        while left > 0 {
+            let len = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+            let piece = self.input.bytes(len, "content of a member")?;
+            let bytes = piece.iter().map(|&byte| u32::from(byte));
+            found = bytes.fold(found, u32::wrapping_add);
+            left -= len as u64;
+        }
+        match found == sum.expected {
+            true => Ok(()),
+            false => {
+                let what = format!(
+                    "the content sums up to {found:#010x}, its header says {:#010x}",
+                    sum.expected
+                );
+                Err(Error::corrupt(what).at("cpio header", sum.at))
+            }
+        }
     }
 
     /// Goes on to a multiple of a unit.
@@ -154,6 +197,11 @@ impl<S: Stream> Reader<S> {
         let content = self.input.position();
         let end = content.saturating_add(size);
         self.rest = size.saturating_add(end.wrapping_neg() % header.unit);
+        let is_file = matches!(kind, Kind::File | Kind::HardLink(_)) && size > 0;
+        self.sum = header
+            .sum
+            .filter(|_| is_file)
+            .map(|expected| Sum { expected, size, at });
         let modified = Time {
             secs: header.modified,
             nanos: 0,
@@ -204,6 +252,7 @@ impl<S: Stream> Reader<S> {
             minor: fields.next(8)?,
         };
         let name = fields.next(8)?.into();
+        let sum = fields.next(8)?;
         Ok(Header {
             device,
             inode,
@@ -215,6 +264,7 @@ impl<S: Stream> Reader<S> {
             rdev,
             size,
             name,
+            sum: (magic == *NEWC_WITH_SUMS).then_some(sum),
             unit: 4,
         })
     }
@@ -250,6 +300,7 @@ impl<S: Stream> Reader<S> {
             },
             size,
             name,
+            sum: None,
             unit: 1,
         })
     }

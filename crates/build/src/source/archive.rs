@@ -226,7 +226,7 @@ impl Source for Archive {
 /// Members of an archive of either kind.
 enum Members {
     Tar(Box<tar::read::Reader<FileBytes>>),
-    Cpio(cpio::read::Reader<FileBytes>),
+    Cpio(Box<cpio::read::Reader<FileBytes>>),
 }
 
 impl Members {
@@ -236,7 +236,7 @@ impl Members {
         let found = file.read_at(&mut start, 0);
         found.map_err(|error| Error::io("cannot read the archive", error))?;
         if cpio::read::is_cpio(&start) {
-            return Ok(Self::Cpio(cpio::read::Reader::new(bytes)));
+            return Ok(Self::Cpio(Box::new(cpio::read::Reader::new(bytes))));
         }
         // an empty tar is zeros
         if tar::read::is_tar(&start) || start == [0; START] {
