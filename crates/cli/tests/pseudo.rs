@@ -255,3 +255,64 @@ fn what_makes_no_sense_is_refused() {
         "{list}"
     );
 }
+
+#[test]
+fn merges_layers_and_composefs_have_definitions_too() {
+    let dir = scratch();
+    let work = dir.path();
+    make(work);
+    fs::create_dir_all(work.join("other/dir")).unwrap();
+    fs::write(work.join("other/dir/more"), "4444").unwrap();
+    let definitions = [
+        "dir/made d 750 1 2",
+        "dir/made/c c 600 0 0 1 3",
+        "old m 600 7 8",
+        "dir/taken l outside",
+    ];
+    let definitions = definitions.iter().flat_map(|text| ["--pseudo", *text]);
+    let definitions: Vec<_> = definitions.collect();
+    let list = |image: &str| told(sinter().current_dir(work).args(["ls", "-lR", image]));
+    for (verb, sources, more, image) in [
+        (
+            "merge",
+            &["tree", "other"][..],
+            &["--overlay"][..],
+            "m.dwarfs",
+        ),
+        ("build", &["tree", "other"], &[], "l.dwarfs"),
+        (
+            "build",
+            &["tree", "other"],
+            &["--digest-store", "store"],
+            "l.cfs",
+        ),
+        ("build", &["tree"], &["--digest-store", "store"], "t.cfs"),
+    ] {
+        let mut command = sinter();
+        command
+            .current_dir(work)
+            .args([verb, "-q", "-o", image])
+            .args(sources);
+        told(command.args(more).args(&definitions));
+        let listed = list(image);
+        let has = |start: &str, end: &str| {
+            let mut lines = listed.lines();
+            lines.any(|line| line.starts_with(start) && line.ends_with(end))
+        };
+        assert!(has("drwxr-x---", "dir/made"), "{image}: {listed}");
+        assert!(has("crw-------", "dir/made/c"), "{image}: {listed}");
+        assert!(has("-rw-------", "old"), "{image}: {listed}");
+        assert!(has("-rws", "dir/taken"), "{image}: {listed}");
+        assert_eq!(
+            has("-", "dir/more"),
+            !image.starts_with('t'),
+            "{image}: {listed}"
+        );
+        let mut cat = sinter();
+        cat.current_dir(work).args(["cat", image, "dir/taken"]);
+        if image.ends_with("cfs") {
+            cat.args(["--objects", "store"]);
+        }
+        assert_eq!(told(&mut cat), "content of the system", "{image}");
+    }
+}
