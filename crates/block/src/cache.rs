@@ -290,6 +290,11 @@ impl BlockCache {
         self.blocks.cache.set_capacity(capacity);
     }
 
+    /// Forgets a block, if it is there. Who is reading it goes on.
+    pub fn forget(&self, key: u128) {
+        self.blocks.cache.remove(&key);
+    }
+
     /// Forgets all blocks.
     pub fn clear(&self) {
         self.blocks.cache.clear();

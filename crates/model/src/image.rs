@@ -166,6 +166,12 @@ pub trait Image: Send + Sync {
     /// Reads a file's bytes from `offset` on; fewer than asked only at the end of the file.
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize>;
 
+    /// Takes note that nobody is going to read a block soon, which is named as extents name it: what is kept of
+    /// it may be forgotten. Answers do not depend on it.
+    fn release(&self, block: u64) {
+        let _ = block;
+    }
+
     /// Tells the extended attributes; none where the format has none.
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
         let _ = ino;

@@ -3,11 +3,12 @@
 //! Enters a plan; leaves what of one file is read in one go. **Invariants:** the jobs of a file cover it
 //! exactly. Unless all blocks fit into the cache, what a job reads of a block that is read elsewhere, too,
 //! no other block's job reads: so a block is needed while its own jobs run, and not again, whatever
-//! refers to it. Memory is about 60 bytes a job, 16 a range and 40 a block, of both at most so many
-//! as `RANGES` and `BLOCKS` tell; what lies beyond is read file by file.
+//! refers to it, and it is released with the last of them. Memory is about 60 bytes a job, 16 a range and
+//! 40 a block, of both at most so many as `RANGES` and `BLOCKS` tell; what lies beyond is read file by file.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::{Extent, ExtentSource, FileType, Image, Ino, Result};
 
@@ -47,15 +48,19 @@ pub(crate) struct Jobs {
     /// In the order of the blocks that they begin with.
     pub(crate) list: Vec<Job>,
     ranges: Vec<Range<u64>>,
+    /// Unless all blocks fit into the cache: how they are used.
+    uses: HashMap<u64, Use>,
 }
 
 impl Jobs {
     /// Cuts all files of a plan; `cached` is how many bytes of decoded blocks the image keeps.
     pub(crate) fn of(plan: &Plan, image: &dyn Image, cached: u64) -> Result<Self> {
-        let shared = shared_blocks(plan, image, cached)?;
-        let mut jobs = Self::default();
+        let mut jobs = Self {
+            uses: uses(plan, image, cached)?,
+            ..Self::default()
+        };
         for (leaf, item) in files(plan) {
-            let cut = jobs.cut(image, leaf, item.ino, &shared);
+            let cut = jobs.cut(image, leaf, item.ino);
             cut.map_err(|error| error.path(plan.path(item.spot)))?;
         }
         jobs.list.sort_by_key(|job| job.key);
@@ -72,13 +77,46 @@ impl Jobs {
         self.ranges.get(job.ranges.clone()).unwrap_or_default()
     }
 
+    /// Takes note that a job has been done, well or not: blocks that it was the last to read are released.
+    pub(crate) fn done(&self, plan: &Plan, image: &dyn Image, job: &Job) {
+        let mut last = None;
+        let mut release = |block| {
+            if last.replace(block) != Some(block)
+                && let Some(at) = self.uses.get(&block)
+                && at.jobs.fetch_sub(1, Ordering::AcqRel) == 1
+            {
+                image.release(block);
+            }
+        };
+        if self.uses.get(&job.key.0).is_none_or(|at| at.shared) {
+            return release(job.key.0);
+        }
+        for range in self.ranges(job) {
+            let ino = plan.leaf(job.leaf).ino;
+            // they have been listed before
+            let _ = image.extents(ino, range.start, &mut |extent| {
+                if extent.offset >= range.end {
+                    return ControlFlow::Break(());
+                }
+                if let ExtentSource::Block { block, .. } = extent.source {
+                    release(block);
+                }
+                ControlFlow::Continue(())
+            });
+        }
+    }
+
     /// Cuts a file at borders of extents, so that there are never more ranges than extents.
-    fn cut(&mut self, image: &dyn Image, leaf: u32, ino: Ino, shared: &HashSet<u64>) -> Result<()> {
+    fn cut(&mut self, image: &dyn Image, leaf: u32, ino: Ino) -> Result<()> {
         let mut parts = Parts::default();
         let full = self.ranges.len() >= RANGES;
+        let uses = &self.uses;
         image.extents(ino, 0, &mut |extent| {
-            let shared = |block| !full && shared.contains(&block);
-            parts.add(&extent, shared);
+            let shared = |at: &Use| !full && at.shared;
+            let block = parts.add(&extent, |block| uses.get(&block).is_some_and(shared));
+            if let Some(at) = block.and_then(|block| uses.get(&block)) {
+                at.jobs.fetch_add(1, Ordering::Relaxed);
+            }
             ControlFlow::Continue(())
         })?;
         let parts = parts.end(image.inode(ino)?.size);
@@ -108,6 +146,8 @@ struct Parts {
     own: Option<(usize, u64)>,
     /// The part that the last extent went to.
     current: Option<usize>,
+    /// The last block that nobody else reads, and its part.
+    last_own: Option<(usize, u64)>,
     /// Where the last extent ended.
     end: u64,
 }
@@ -120,19 +160,27 @@ struct Part {
 }
 
 impl Parts {
-    /// Adds an extent; a hole belongs to the data before it, or, at the beginning, behind it.
-    fn add(&mut self, extent: &Extent, shared: impl Fn(u64) -> bool) {
+    /// Adds an extent; a hole belongs to the data before it, or, at the beginning, behind it. Tells the block
+    /// if it is a further one of its part.
+    fn add(&mut self, extent: &Extent, shared: impl Fn(u64) -> bool) -> Option<u64> {
         self.end = extent.offset.saturating_add(extent.len);
+        let mut further = None;
         let index = match extent.source {
             ExtentSource::Hole => self.current,
-            ExtentSource::Block { block, offset } => Some(match shared(block) {
-                true => self.in_block(block, offset),
-                false => self.in_own((block, offset), extent.len),
-            }),
+            ExtentSource::Block { block, offset } if shared(block) => {
+                let before = self.parts.len();
+                let index = self.in_block(block, offset);
+                further = (index == before).then_some(block);
+                Some(index)
+            }
+            ExtentSource::Block { block, offset } => {
+                let index = self.in_own((block, offset), extent.len);
+                let last = self.last_own.replace((index, block));
+                further = (last != Some((index, block))).then_some(block);
+                Some(index)
+            }
         };
-        let Some(part) = index.and_then(|index| self.parts.get_mut(index)) else {
-            return;
-        };
+        let part = index.and_then(|index| self.parts.get_mut(index))?;
         match part.ranges.last_mut().filter(|_| self.current == index) {
             Some(range) => range.end = self.end,
             None => {
@@ -141,6 +189,7 @@ impl Parts {
             }
         }
         self.current = index;
+        further
     }
 
     /// Finds the part for a shared block.
@@ -188,19 +237,22 @@ impl Part {
     }
 }
 
-/// What is known of a block before files are cut.
+/// How a block is used.
+#[derive(Debug)]
 struct Use {
     /// How many bytes from its start are needed.
     len: u64,
     /// Whether it is needed at several places.
     shared: bool,
+    /// How many jobs that read it have not been done.
+    jobs: AtomicU32,
 }
 
-/// Finds the blocks that are read at several places; none if all that is read fits into the cache.
-fn shared_blocks(plan: &Plan, image: &dyn Image, cached: u64) -> Result<HashSet<u64>> {
+/// Finds out which blocks are read at several places; nothing if all that is read fits into the cache.
+fn uses(plan: &Plan, image: &dyn Image, cached: u64) -> Result<HashMap<u64, Use>> {
     let mut uses: HashMap<u64, Use> = HashMap::new();
     if cached == u64::MAX {
-        return Ok(HashSet::new());
+        return Ok(HashMap::new());
     }
     for (_, item) in files(plan) {
         let mut last = None;
@@ -210,7 +262,11 @@ fn shared_blocks(plan: &Plan, image: &dyn Image, cached: u64) -> Result<HashSet<
                 let again = last != Some(block);
                 let at = uses.entry(block);
                 let at = at.and_modify(|at| at.shared |= again);
-                let at = at.or_insert(Use { len, shared: false });
+                let at = at.or_insert(Use {
+                    len,
+                    shared: false,
+                    jobs: AtomicU32::new(0),
+                });
                 at.len = at.len.max(len);
                 last = Some(block);
             }
@@ -221,15 +277,14 @@ fn shared_blocks(plan: &Plan, image: &dyn Image, cached: u64) -> Result<HashSet<
         });
         listed.map_err(|error| error.path(plan.path(item.spot)))?;
         if uses.len() > BLOCKS {
-            return Ok(HashSet::new());
+            return Ok(HashMap::new());
         }
     }
     let lens = uses.values().map(|at| at.len);
     if lens.fold(0, u64::saturating_add) <= cached {
-        return Ok(HashSet::new());
+        return Ok(HashMap::new());
     }
-    let shared = uses.iter().filter(|(_, at)| at.shared);
-    Ok(shared.map(|(&block, _)| block).collect())
+    Ok(uses)
 }
 
 /// Shows the regular files of a plan with their indices.

@@ -191,6 +191,7 @@ impl Check<'_> {
                 let item = plan.leaf(job.leaf);
                 let mut ranges = jobs.ranges(job).iter();
                 let read = ranges.try_for_each(|range| self.read(item, range, buf));
+                jobs.done(plan, self.image, job);
                 if job.first {
                     self.observer.advance(
                         Stage::Verify,

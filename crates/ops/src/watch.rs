@@ -232,6 +232,10 @@ impl Image for Watched {
         read
     }
 
+    fn release(&self, block: u64) {
+        self.image.release(block);
+    }
+
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
         self.xattrs.fetch_add(1, Ordering::Relaxed);
         self.image.xattrs(ino)

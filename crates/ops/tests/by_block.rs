@@ -1,5 +1,5 @@
-//! Extracts images whose files consist of pieces from all over the image: no block is read twice, and what
-//! comes out is right.
+//! Extracts images whose files consist of pieces from all over the image, below a directory and as archives: no
+//! block is needed again after it was released, few are needed at once, and what comes out is right.
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
@@ -8,7 +8,9 @@ mod support;
 use std::path::PathBuf;
 
 use model::{Image, Ino, Quiet};
-use sinterfs_ops::{ExtractOptions, extract, verify};
+use sinterfs_ops::{
+    Archive, ArchiveFormat, ArchiveOptions, ArchiveOrder, ExtractOptions, extract, verify,
+};
 use support::{Notes, assert_all_same, assert_same, paths_in_image};
 use testkit::{Builder, Id, MemImage, Piece, meta, noise};
 
@@ -85,6 +87,90 @@ fn far_references_take_no_block_twice() {
             notes.expected.lock().unwrap()[0].1
         );
         assert_all_same(&image, &target);
+    }
+}
+
+#[test]
+fn a_block_is_released_when_the_last_job_that_reads_it_is_done() {
+    let (image, _) = woven();
+    let blocks = image.info().totals.stored.div_ceil(4096) as usize;
+    for threads in [1, 2, 5] {
+        let (_guard, target) = target();
+        let options = ExtractOptions {
+            threads,
+            cached: 8 * 4096,
+            ..Default::default()
+        };
+        image.take_kept();
+        extract(&image, &target, &options, &Quiet).unwrap();
+        let extracted = image.take_kept();
+        verify(&image, threads, &Quiet).unwrap();
+        for kept in [extracted, image.take_kept()] {
+            assert_eq!(kept.missed.len(), blocks, "{threads} threads");
+            assert!(kept.now.is_empty(), "{threads} threads: {kept:?}");
+            // a job may read the end of one block and the beginning of the next
+            assert!(kept.most <= 2 * threads, "{threads} threads: {kept:?}");
+        }
+    }
+}
+
+/// Writes an archive; tells how many bytes were needed when their blocks were no longer kept.
+fn archive(image: &MemImage, options: &ArchiveOptions, keep: bool) -> (Vec<u8>, u64) {
+    let mut out = Vec::new();
+    let mut archive = Archive::plan(image, options, &Quiet).unwrap();
+    if keep {
+        archive.keep_in(tempfile::tempfile().unwrap());
+    }
+    archive.write(&mut out).unwrap();
+    (out, archive.later_bytes())
+}
+
+#[test]
+fn an_archive_needs_no_block_twice_and_few_at_once() {
+    let (image, files) = woven();
+    let blocks = image.info().totals.stored.div_ceil(4096) as usize;
+    let bytes = |blocks: usize| blocks as u64 * 4096;
+    for order in [ArchiveOrder::Path, ArchiveOrder::Image] {
+        for format in [ArchiveFormat::Tar, ArchiveFormat::Cpio] {
+            let all = ArchiveOptions {
+                order,
+                ..ArchiveOptions::of(format)
+            };
+            let (expected, none) = archive(&image, &all, false);
+            assert_eq!(none, 0);
+            for (threads, ahead, held) in [(1, 2, 3), (2, 2, 3), (3, 1, 8), (4, 7, 0), (2, 3, 20)] {
+                let options = ArchiveOptions {
+                    threads,
+                    ahead: bytes(ahead),
+                    held: bytes(held),
+                    ..all.clone()
+                };
+                image.take_kept();
+                let (bytes, later) = archive(&image, &options, true);
+                let (case, kept) = ((order, format, threads, held), image.take_kept());
+                assert!(bytes == expected, "{case:?}");
+                assert!(later > 0 || held == 20, "{case:?}");
+                assert_eq!(kept.missed.len(), blocks, "{case:?}");
+                // besides: what is being decoded, and what is being written
+                let most = ahead + held + threads + 2;
+                assert!(kept.most <= most, "{case:?}: {} blocks", kept.most);
+                assert!(archive(&image, &options, false).0 == expected, "{case:?}");
+            }
+        }
+    }
+    // what can't be read is the same, however little is kept
+    image.damage(image.ino(files[12]), 6000);
+    image.damage(image.ino(files[31]), 100);
+    let all = ArchiveOptions::of(ArchiveFormat::Tar);
+    let (expected, _) = archive(&image, &all, false);
+    for (threads, held) in [(1, 0), (1, 6), (3, 0), (3, 6)] {
+        let options = ArchiveOptions {
+            threads,
+            held: bytes(held),
+            ahead: bytes(3),
+            ..all.clone()
+        };
+        assert!(archive(&image, &options, true).0 == expected);
     }
 }
 

@@ -2,18 +2,20 @@
 //!
 //! Enters an image file; leaves an output that is whole or not there, if it is a file. **Invariant:** no
 //! block is decoded twice: where the order of names needs more of them at once than fit into the cache,
-//! decoded blocks lie in a scratch file, too.
+//! what is needed later of those that do not lies in a scratch file.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use ::build::Scratch;
 use ::build::source::XattrFilter;
-use model::{Observer, Result};
+use block::cache::BlockCache;
+use model::{ImageInfo, Observer, Result};
 use ops::{Archive, ArchiveOptions, ArchiveReport};
 
 use crate::build::Destination;
 use crate::filtered::Filtered;
-use crate::input::{enlarged, open_cached, shared_cache};
+use crate::input::{open_cached, shared_cache};
 use crate::open::OpenOptions;
 
 /// Everything that can be asked of an archive.
@@ -40,23 +42,40 @@ pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<Arch
         observer.warn(&warning.path(&request.image));
     }
     let image = opened.image();
-    let infos = [image.info().clone()];
-    let capacity = enlarged(&cache, &infos, request.options.threads).capacity();
-    let options = ArchiveOptions {
-        ahead: capacity / 2,
-        ..request.options.clone()
-    };
+    let options = divided(&cache, image.info(), &request.options);
     let image = Filtered::new(&**image, &request.xattrs);
-    let archive = Archive::plan(&image, &options, observer)?;
-    // what is decoded ahead, and what is kept for later
-    let needed = archive.bytes_at_once().saturating_add(options.ahead);
-    if needed > capacity && opened.handle().decoded_bytes() > capacity {
-        cache.spill_to(Scratch::new(scratch(&request.destination)).file()?);
+    let mut archive = Archive::plan(&image, &options, observer)?;
+    if archive.later_bytes() > 0 {
+        archive.keep_in(Scratch::new(scratch(&request.destination)).file()?);
     }
     let output = request.destination.open(None)?;
     let report = archive.write(&mut output.writer())?;
     output.commit()?;
     Ok(report)
+}
+
+/// Divides the cache among blocks that are decoded, decoded ahead, and kept for further use; makes room for
+/// three of the first for each thread and two more.
+fn divided(cache: &BlockCache, info: &ImageInfo, options: &ArchiveOptions) -> ArchiveOptions {
+    /// So much is worth to be ahead even where blocks are small.
+    const LEAST: u64 = 16 << 20;
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        threads => threads,
+    };
+    let blocks = |count: u64| info.totals.block_size.saturating_mul(count);
+    let threads = threads as u64;
+    // with its stored bytes and its decoder's window, a block can take twice its size
+    let working = blocks(threads.saturating_mul(2));
+    let least = blocks(threads.saturating_mul(3).saturating_add(2));
+    cache.set_capacity(cache.capacity().max(least));
+    let room = cache.capacity().saturating_sub(working);
+    let ahead = working.max(LEAST).min(room / 2).max(working / 2);
+    ArchiveOptions {
+        ahead,
+        held: room.saturating_sub(ahead),
+        ..options.clone()
+    }
 }
 
 /// Chooses the directory for a scratch file: that of the output, if it has one.

@@ -71,6 +71,10 @@ impl Image for Filtered<'_> {
         self.image.read_at(ino, offset, buf)
     }
 
+    fn release(&self, block: u64) {
+        self.image.release(block);
+    }
+
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
         let mut xattrs = self.image.xattrs(ino)?;
         xattrs.retain(|(name, _)| self.filter.keeps(name));

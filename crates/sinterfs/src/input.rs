@@ -22,7 +22,7 @@ use model::{Error, Result};
 use crate::open::OpenOptions;
 
 pub(crate) use dump::files as dump_files;
-pub(crate) use images::{enlarged, open_cached, shared_cache};
+pub(crate) use images::{open_cached, shared_cache};
 pub(crate) use open::{OpenInput, Request};
 
 /// An empty tar is zeros up to this many bytes: GNU tar fills a record of 20 blocks.

@@ -52,15 +52,10 @@ fn far_references_make_no_block_be_decoded_twice() {
         .unwrap()
         .blocks;
     let few = 6 * BLOCK as u64;
-    let all = 8 * blocks * BLOCK as u64;
-    // with several threads the system decides what is pushed out of a small cache while one of them is held
-    // up: what is decoded is counted where nothing is pushed out, contents are compared in any case
     for (threads, cached, capacity) in [
         (1, few, few),
         (2, 0, few),
-        (2, 0, all),
-        (3, few, few),
-        (3, few, all),
+        (3, few, 2 * few),
         (1, u64::MAX, few),
     ] {
         let cache = Arc::new(BlockCache::new(capacity, BLOCK as u64));
@@ -85,7 +80,7 @@ fn far_references_make_no_block_be_decoded_twice() {
         let decoded = cache.stats().misses;
         if cached == u64::MAX {
             assert!(decoded > 2 * blocks, "far references are far: {decoded}");
-        } else if threads == 1 || capacity == all {
+        } else {
             assert_eq!(decoded, blocks, "{threads} threads");
         }
     }

@@ -236,9 +236,21 @@ impl Builder {
             blocks: self.blocks,
             damaged: Mutex::new(HashSet::new()),
             touched: Mutex::new(Vec::new()),
+            kept: Mutex::default(),
             foreign_parents: HashMap::new(),
         }
     }
+}
+
+/// What a cache without bounds would do.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// Blocks that reads have gone to and that were not released since.
+    pub now: HashSet<u64>,
+    /// The most of these at once.
+    pub most: usize,
+    /// Blocks that were not there when they were read, in order.
+    pub missed: Vec<u64>,
 }
 
 /// An image in memory.
@@ -250,6 +262,7 @@ pub struct MemImage {
     blocks: Vec<Vec<u8>>,
     damaged: Mutex<HashSet<u64>>,
     touched: Mutex<Vec<u64>>,
+    kept: Mutex<Kept>,
     foreign_parents: HashMap<usize, Ino>,
 }
 
@@ -281,6 +294,11 @@ impl MemImage {
         self.touched.lock().unwrap().clone()
     }
 
+    /// Tells what a cache would have done since it was last asked.
+    pub fn take_kept(&self) -> Kept {
+        std::mem::take(&mut *self.kept.lock().unwrap())
+    }
+
     fn node(&self, ino: Ino) -> Result<(usize, &Node)> {
         let index = usize::try_from(ino.0 ^ self.mask).unwrap_or(usize::MAX);
         let node = self.nodes.get(index);
@@ -303,6 +321,12 @@ impl MemImage {
             touched.push(block);
         }
         drop(touched);
+        let mut kept = self.kept.lock().unwrap();
+        if kept.now.insert(block) {
+            kept.most = kept.most.max(kept.now.len());
+            kept.missed.push(block);
+        }
+        drop(kept);
         if self.damaged.lock().unwrap().contains(&block) {
             return Err(Error::corrupt("checksum does not match").at("block", block));
         }
@@ -444,6 +468,10 @@ impl Image for MemImage {
             }
         })?;
         failed.map_or(Ok(filled), Err)
+    }
+
+    fn release(&self, block: u64) {
+        self.kept.lock().unwrap().now.remove(&block);
     }
 
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {

@@ -232,4 +232,8 @@ impl Image for Dwarfs {
         self.expect(ino, FileType::File, "file")?;
         self.read_chunks(&self.chunks_of(ino.0), offset, buf)
     }
+
+    fn release(&self, block: u64) {
+        self.cache.forget(self.cache_key | u128::from(block));
+    }
 }

@@ -2,9 +2,9 @@
 //!
 //! In: a cluster and a range of its content. Out: these bytes, from the cache or decoded.
 //!
-//! **Invariant:** a cluster of a file that is read whole is decoded straight into the reader's memory;
-//! only those that are read in part, and directories, are kept. Stored and decoded lengths are within
-//! the format's bounds.
+//! **Invariant:** a cluster of a file that is read whole is decoded straight into the reader's memory, if
+//! it is not in the cache already; only those that are read in part, and directories, are kept. Stored
+//! and decoded lengths are within the format's bounds.
 
 use block::cache::Opened;
 use block::codec::unit::UnitCodec;
@@ -25,10 +25,11 @@ impl Erofs {
         buf: &mut [u8],
         keep: bool,
     ) -> Result<()> {
+        let key = self.key_of(cluster);
         let whole = skip == 0 && buf.len() as u64 == cluster.decoded;
-        let read = match whole && !cluster.partial && !keep {
+        let read = match whole && !cluster.partial && !keep && !self.cache.holds(key) {
             true => self.decode(cluster, buf),
-            false => self.cache.read(self.key_of(cluster), skip, buf, || {
+            false => self.cache.read(key, skip, buf, || {
                 // up to 12 MiB, which the map has made sure of
                 let mut decoded = vec![0; usize::try_from(cluster.decoded).unwrap_or(0)];
                 self.decode(cluster, &mut decoded)?;

@@ -1,101 +1,27 @@
 //! Decodes blocks ahead of the thread that writes, in the order in which it needs them.
 //!
-//! Enters the order of contents; leaves blocks in the image's cache of them. **Invariant:** no more than
-//! a window of decoded bytes is ahead, and nothing depends on it but the time. Memory is 48 bytes a block.
+//! Enters a schedule; leaves blocks in the image's cache of them, and what is needed much later in a file.
+//! **Invariants:** no more than a window of decoded bytes is ahead; a block is released when the thread that
+//! writes is past its last use and the one that decodes has what is kept of it, and not before. Nothing
+//! depends on it but the time. Memory is 6 bytes a block on top of the schedule.
 
-use std::collections::HashMap;
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use model::{ExtentSource, Image, Ino, Result};
+use model::{Image, Ino, Result};
 
-use super::sequence::{Sequence, spot};
-use crate::plan::Plan;
+use super::schedule::{Need, Schedule};
 
-/// All blocks that are needed, in the order of their first use.
-#[derive(Debug, Default)]
-pub(super) struct Schedule {
-    blocks: Vec<Need>,
-}
-
-/// A block and what is needed of it. Positions count bytes of data from the start of the archive.
-#[derive(Debug, Clone, Copy)]
-struct Need {
-    /// A file that needs the most of it, and where in the file the last byte of that is.
-    ino: Ino,
-    at: u64,
-    /// How many bytes from its start are needed.
-    len: u64,
-    first: u64,
-    last: u64,
-    /// Bytes of all blocks before this one.
-    before: u64,
-}
+/// A thread has taken it on to decode a block.
+const TAKEN: u8 = 1;
+/// That thread has done with the block.
+const DECODED: u8 = 2;
+/// What is needed much later of the block is in the file.
+const KEPT: u8 = 4;
+/// The thread that writes has done with the block.
+const PASSED: u8 = 8;
 
 impl Schedule {
-    /// Finds out which blocks are needed when.
-    pub(super) fn new(image: &dyn Image, plan: &Plan, sequence: &Sequence) -> Result<Self> {
-        let mut blocks: Vec<Need> = Vec::new();
-        let mut known: HashMap<u64, usize> = HashMap::new();
-        let mut position = 0_u64;
-        for &name in &sequence.names {
-            let Some(leaf) = sequence.content_of(plan, name) else {
-                continue;
-            };
-            let ino = plan.leaf(leaf).ino;
-            let mut add = |block, need: Need| {
-                let index = *known.entry(block).or_insert(blocks.len());
-                match blocks.get_mut(index) {
-                    Some(known) => known.widen(need),
-                    None => blocks.push(need),
-                }
-            };
-            let listed = image.extents(ino, 0, &mut |extent| {
-                if let ExtentSource::Block { block, offset } = extent.source {
-                    let need = Need {
-                        ino,
-                        at: extent.offset.saturating_add(extent.len).saturating_sub(1),
-                        len: offset.saturating_add(extent.len),
-                        first: position,
-                        last: position,
-                        before: 0,
-                    };
-                    add(block, need);
-                    position = position.saturating_add(extent.len);
-                }
-                ControlFlow::Continue(())
-            });
-            listed.map_err(|error| error.path(plan.path(spot(plan, name))))?;
-        }
-        let mut before = 0_u64;
-        for need in &mut blocks {
-            need.before = before;
-            before = before.saturating_add(need.len);
-        }
-        Ok(Self { blocks })
-    }
-
-    /// Tells how many bytes lie between first and last use at most.
-    pub(super) fn bytes_at_once(&self) -> u64 {
-        let mut ends: Vec<(u64, u64)> = self
-            .blocks
-            .iter()
-            .map(|need| (need.last, need.len))
-            .collect();
-        ends.sort_unstable();
-        let mut ends = ends.into_iter().peekable();
-        let (mut now, mut most) = (0_u64, 0_u64);
-        for need in &self.blocks {
-            while let Some((_, len)) = ends.next_if(|(last, _)| *last < need.first) {
-                now = now.saturating_sub(len);
-            }
-            now = now.saturating_add(need.len);
-            most = most.max(now);
-        }
-        most
-    }
-
     /// Runs work while so many threads decode ahead of it, by no more than `window` bytes.
     pub(super) fn run<T>(
         &self,
@@ -106,21 +32,20 @@ impl Schedule {
     ) -> T {
         let race = Race {
             schedule: self,
+            image,
             window,
             next: AtomicUsize::new(0),
+            done: self.blocks.iter().map(|_| AtomicU8::new(0)).collect(),
             state: Mutex::default(),
             moved: Condvar::new(),
         };
-        let mut position = Position {
-            race: &race,
-            passed: 0,
-        };
+        let mut position = Position::new(&race);
         if threads <= 1 || self.blocks.is_empty() {
             return work(&mut position);
         }
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.blocks.len()) {
-                scope.spawn(|| race.decode(image));
+                scope.spawn(|| race.decode_all());
             }
             // dropped at the end of the work, even by a panic: then the threads end
             let mut position = position;
@@ -129,21 +54,14 @@ impl Schedule {
     }
 }
 
-impl Need {
-    /// Counts another use of the same block.
-    fn widen(&mut self, other: Self) {
-        self.last = other.last;
-        if other.len > self.len {
-            (self.ino, self.at, self.len) = (other.ino, other.at, other.len);
-        }
-    }
-}
-
 /// What the threads share.
 struct Race<'a> {
     schedule: &'a Schedule,
+    image: &'a dyn Image,
     window: u64,
     next: AtomicUsize,
+    /// What has been done with each block.
+    done: Vec<AtomicU8>,
     state: Mutex<State>,
     moved: Condvar,
 }
@@ -155,67 +73,216 @@ struct State {
     stop: bool,
 }
 
+/// Ends the race if its thread panics, so that nobody waits for it.
+struct Runner<'a>(&'a Race<'a>);
+
+impl Drop for Runner<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.tell(|state| state.stop = true);
+        }
+    }
+}
+
 impl Race<'_> {
-    fn decode(&self, image: &dyn Image) {
+    fn decode_all(&self) {
+        let _runner = Runner(self);
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(need) = self.schedule.blocks.get(index) else {
                 return;
             };
-            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let too_far = |state: &mut State| {
                 !state.stop && need.before >= state.passed.saturating_add(self.window)
             };
-            let state = self.moved.wait_while(state, too_far);
-            let state = state.unwrap_or_else(PoisonError::into_inner);
-            if state.stop {
+            let state = self.moved.wait_while(self.lock(), too_far);
+            if state.unwrap_or_else(PoisonError::into_inner).stop {
                 return;
             }
-            drop(state);
-            // the last byte: all before it is decoded on the way. An error is for who needs the bytes.
-            let _ = image.read_at(need.ino, need.at, &mut [0]);
+            if self.take(index) {
+                if !self.schedule.later.has(index) {
+                    // the last byte: all before it is decoded on the way. An error is for who needs the bytes.
+                    let _ = self.image.read_at(need.ino, need.at, &mut [0]);
+                }
+                self.keep(index, need);
+            }
         }
+    }
+
+    /// Takes a block on, if no other thread has.
+    fn take(&self, index: usize) -> bool {
+        let done = self.done.get(index);
+        done.is_some_and(|done| done.fetch_or(TAKEN, Ordering::AcqRel) & TAKEN == 0)
+    }
+
+    /// Puts what is needed much later of a block into the file; the block is done with then.
+    fn keep(&self, index: usize, need: &Need) {
+        if !self.schedule.later.has(index) {
+            return self.finish(index, need, DECODED);
+        }
+        let kept = self.schedule.later.keep(self.image, index);
+        self.finish(index, need, if kept { DECODED | KEPT } else { DECODED });
+        drop(self.lock());
+        self.moved.notify_all();
+    }
+
+    /// Notes what has been done with a block; who is the last with it releases it.
+    fn finish(&self, index: usize, need: &Need, what: u8) {
+        const ALL: u8 = DECODED | PASSED;
+        let Some(done) = self.done.get(index) else {
+            return;
+        };
+        let before = done.fetch_or(what, Ordering::AcqRel);
+        if before & ALL != ALL && (before | what) & ALL == ALL {
+            self.image.release(need.block);
+        }
+    }
+
+    /// Waits until a block has been decoded; tells whether what is needed much later is in the file.
+    fn wait_for(&self, index: usize) -> bool {
+        let Some(done) = self.done.get(index) else {
+            return false;
+        };
+        let is_open = || done.load(Ordering::Acquire) & DECODED == 0;
+        if is_open() {
+            let wait = |state: &mut State| !state.stop && is_open();
+            drop(self.moved.wait_while(self.lock(), wait));
+        }
+        done.load(Ordering::Acquire) & KEPT != 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.moved.notify_all();
     }
 }
 
 /// Where the work is; ends the race when dropped.
 pub(super) struct Position<'a> {
     race: &'a Race<'a>,
+    at: u64,
     /// How many blocks the work has come to.
     passed: usize,
+    /// How many it has looked at before.
+    begun: usize,
+    /// Blocks by the end of their last use, and how many of them are over.
+    ending: Vec<u32>,
+    over: usize,
+    /// How many contents have been written, and how many far uses are over.
+    contents: usize,
+    far: usize,
 }
 
-impl Position<'_> {
-    /// Tells that so many bytes of data have been written in all.
-    pub(super) fn reached(&mut self, bytes: u64) {
-        let blocks = &self.race.schedule.blocks;
-        let before = self.passed;
-        while blocks
-            .get(self.passed)
-            .is_some_and(|need| need.first < bytes)
-        {
-            self.passed += 1;
-        }
-        if self.passed > before {
-            let passed = blocks.get(self.passed).map_or(u64::MAX, |need| need.before);
-            self.tell(|state| state.passed = passed);
+impl<'a> Position<'a> {
+    fn new(race: &'a Race<'a>) -> Self {
+        let blocks = &race.schedule.blocks;
+        let mut ending: Vec<u32> = (0..).take(blocks.len()).collect();
+        ending.sort_by_key(|index| blocks.get(*index as usize).map(|need| need.last));
+        Self {
+            race,
+            at: 0,
+            passed: 0,
+            begun: 0,
+            ending,
+            over: 0,
+            contents: 0,
+            far: 0,
         }
     }
 
-    fn tell(&self, change: impl FnOnce(&mut State)) {
-        change(
-            &mut self
-                .race
-                .state
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        self.race.moved.notify_all();
+    /// Reads the next bytes of data, which a file has at an offset; fewer than asked only at its end.
+    pub(super) fn read(&mut self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let ahead = done as u64;
+            let count = self.read_some(ino, offset + ahead, self.at + ahead, rest)?;
+            if count == 0 {
+                break;
+            }
+            done += count;
+        }
+        Ok(done)
+    }
+
+    /// Reads bytes for a position, as many as are in one place.
+    fn read_some(&mut self, ino: Ino, offset: u64, at: u64, buf: &mut [u8]) -> Result<usize> {
+        let mut end = self.begin(at);
+        let race = self.race;
+        let later = &race.schedule.later;
+        match later.next(&mut self.far, at) {
+            Some(kept) if kept.position > at => end = end.min(kept.position),
+            Some(kept) if race.wait_for(kept.block) => {
+                let skip = at - kept.position;
+                let part = front(buf, kept.len - skip);
+                later.read(kept.place + skip, part)?;
+                return Ok(part.len());
+            }
+            _ => {}
+        }
+        race.image.read_at(ino, offset, front(buf, end - at))
+    }
+
+    /// Takes on the blocks that are needed now and that no thread has, so that none is left behind; tells
+    /// where the next one is needed.
+    fn begin(&mut self, at: u64) -> u64 {
+        while let Some(need) = self.race.schedule.blocks.get(self.begun) {
+            if need.first > at {
+                return need.first;
+            }
+            if self.race.take(self.begun) {
+                self.race.keep(self.begun, need);
+            }
+            self.begun += 1;
+        }
+        u64::MAX
+    }
+
+    /// Tells that so many more bytes of data have been written.
+    pub(super) fn advance(&mut self, bytes: u64) {
+        self.reach(self.at.saturating_add(bytes));
+    }
+
+    /// Tells that a content is over, whatever has been written of it.
+    pub(super) fn end_content(&mut self) {
+        let end = self.race.schedule.ends.get(self.contents);
+        self.contents += 1;
+        self.reach(end.map_or(self.at, |end| self.at.max(*end)));
+    }
+
+    fn reach(&mut self, at: u64) {
+        self.at = at;
+        let blocks = &self.race.schedule.blocks;
+        let before = self.passed;
+        while blocks.get(self.passed).is_some_and(|need| need.first < at) {
+            self.passed += 1;
+        }
+        while let Some(&index) = self.ending.get(self.over) {
+            match blocks.get(index as usize) {
+                Some(need) if need.last <= at => {
+                    self.race.finish(index as usize, need, PASSED);
+                }
+                _ => break,
+            }
+            self.over += 1;
+        }
+        if self.passed > before {
+            let passed = blocks.get(self.passed).map_or(u64::MAX, |need| need.before);
+            self.race.tell(|state| state.passed = passed);
+        }
     }
 }
 
 impl Drop for Position<'_> {
     fn drop(&mut self) {
-        self.tell(|state| state.stop = true);
+        self.race.tell(|state| state.stop = true);
     }
+}
+
+fn front(buf: &mut [u8], len: u64) -> &mut [u8] {
+    let len = usize::try_from(len).map_or(buf.len(), |len| len.min(buf.len()));
+    buf.split_at_mut(len).0
 }

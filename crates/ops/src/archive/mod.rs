@@ -6,22 +6,25 @@
 //! told and counted, and the archive stays whole.
 
 mod ahead;
+mod later;
 mod list;
 mod names;
 mod options;
 mod report;
+mod schedule;
 mod sequence;
 mod stream;
 mod write;
 
+use std::fs::File;
 use std::io::Write;
 
 use model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
 
 use crate::plan::{Plan, Spot};
 use crate::select::{self, Selection};
-use ahead::Schedule;
 use report::Counts;
+use schedule::Schedule;
 use sequence::Sequence;
 
 pub use options::{ArchiveFormat, ArchiveOptions, ArchiveOrder};
@@ -57,7 +60,10 @@ impl<'a> Archive<'a> {
         let selection = Selection::new(&options.paths, &options.globs)?;
         let (plan, refused) = select::plan(image, &selection, options.strip)?;
         let with_root = selection.is_empty() && options.strip == 0;
-        let (sequence, schedule) = order(image, &plan, options, with_root)?;
+        let (sequence, mut schedule) = order(image, &plan, options, with_root)?;
+        if schedule.bytes_at_once() > options.held {
+            schedule.hold(image, &plan, &sequence, options.held)?;
+        }
         let archive = Self {
             image,
             options,
@@ -73,9 +79,14 @@ impl<'a> Archive<'a> {
         Ok(archive)
     }
 
-    /// Tells how many decoded bytes are needed at once at most, if no block is to be decoded twice.
-    pub fn bytes_at_once(&self) -> u64 {
-        self.schedule.bytes_at_once()
+    /// Tells how many decoded bytes are needed when their blocks are no longer kept.
+    pub fn later_bytes(&self) -> u64 {
+        self.schedule.later.bytes()
+    }
+
+    /// Keeps such bytes in an empty file. Without one, and where it fails, their blocks are decoded again.
+    pub fn keep_in(&mut self, file: File) {
+        self.schedule.later.keep_in(file);
     }
 
     /// Writes all of it.

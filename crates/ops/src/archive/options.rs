@@ -54,6 +54,9 @@ pub struct ArchiveOptions {
     pub continue_on_error: bool,
     /// How many decoded bytes other threads may be ahead.
     pub ahead: u64,
+    /// How many decoded bytes of blocks are kept for further use; the image's cache should have room for
+    /// these, for what is ahead and for what is being decoded.
+    pub held: u64,
 }
 
 impl ArchiveOptions {
@@ -73,6 +76,7 @@ impl ArchiveOptions {
             strict: false,
             continue_on_error: true,
             ahead: 256 << 20,
+            held: u64::MAX,
         }
     }
 }

@@ -26,11 +26,13 @@ pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
             archive,
             stream: Stream::new(out),
             position,
-            data: 0,
             missing: HashSet::new(),
         };
         for &name in &archive.sequence.names {
             writer.name(name)?;
+            if archive.sequence.content_of(&archive.plan, name).is_some() {
+                writer.position.end_content();
+            }
         }
         writer.end()
     })
@@ -40,8 +42,6 @@ struct Writer<'a, 'p> {
     archive: &'a Archive<'a>,
     stream: Stream<'a>,
     position: &'a mut Position<'p>,
-    /// Bytes of data so far.
-    data: u64,
     /// Leaves that are not in the archive under their first names.
     missing: HashSet<u32>,
 }
@@ -141,9 +141,9 @@ impl Writer<'_, '_> {
         while *at < run.end {
             self.archive.pause()?;
             let mut failure = None;
-            let image = self.archive.image;
+            let position = &mut *self.position;
             let count = self.stream.put_with(run.end - *at, |room| {
-                Ok(image.read_at(ino, *at, room).unwrap_or_else(|error| {
+                Ok(position.read(ino, *at, room).unwrap_or_else(|error| {
                     failure = Some(error);
                     0
                 }))
@@ -159,8 +159,7 @@ impl Writer<'_, '_> {
     }
 
     fn moved(&mut self, count: u64) {
-        self.data += count;
-        self.position.reached(self.data);
+        self.position.advance(count);
         self.archive.advance(0, count);
     }
 

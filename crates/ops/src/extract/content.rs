@@ -108,6 +108,7 @@ impl<'a> Files<'a> {
             None => write_whole(self.work, item, buf),
             Some(parted) => self.write_part(parted, item, self.jobs.ranges(job), buf),
         };
+        self.jobs.done(self.work.plan, self.work.image, job);
         let done = done.map_err(|error| self.work.locate(error, item.spot));
         if done.is_err() {
             lock(&self.missing).insert(job.leaf);

@@ -61,7 +61,12 @@ impl Images {
 
     /// Makes room for two of the largest blocks for each thread.
     pub(super) fn make_room(&self, threads: usize) {
-        enlarged(&self.cache, &self.infos, threads);
+        let largest = self.infos.iter().map(|info| info.totals.block_size).max();
+        let largest = largest.unwrap_or(0);
+        let needed = largest.saturating_mul(2 * threads.max(1) as u64);
+        if self.cache.capacity() < needed {
+            self.cache.set_capacity(needed);
+        }
     }
 
     /// Tells the coarsest unit of times in nanoseconds that loses nothing of the images', and
@@ -120,8 +125,8 @@ impl Observer for Watching<'_> {
 
 /// Makes a cache for images that are still to be opened.
 pub(crate) fn shared_cache(bytes: u64) -> Arc<BlockCache> {
-    // a block in the middle of what images have: what matters is that large ones are kept, too
-    Arc::new(BlockCache::new(bytes, 16 << 20))
+    // not divided into parts, which would not fill evenly: what matters is that large blocks are kept, too
+    Arc::new(BlockCache::new(bytes, (bytes / 64).max(16 << 20)))
 }
 
 pub(crate) fn open_cached(
@@ -134,22 +139,6 @@ pub(crate) fn open_cached(
         ..options.clone()
     };
     open::open(path, &options)
-}
-
-/// Makes room for two of the largest blocks for each thread.
-pub(crate) fn enlarged(
-    cache: &Arc<BlockCache>,
-    infos: &[ImageInfo],
-    threads: usize,
-) -> Arc<BlockCache> {
-    let largest = infos.iter().map(|info| info.totals.block_size).max();
-    let needed = largest
-        .unwrap_or(0)
-        .saturating_mul(2 * threads.max(1) as u64);
-    if cache.capacity() < needed {
-        cache.set_capacity(needed);
-    }
-    Arc::clone(cache)
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

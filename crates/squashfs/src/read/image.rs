@@ -190,6 +190,10 @@ impl Image for Squashfs {
         self.read_content(ino, &content, offset, buf)
     }
 
+    fn release(&self, block: u64) {
+        self.cache.forget(self.cache_key | u128::from(block));
+    }
+
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
         let id = self.record(ino)?.xattr;
         if id == NO_XATTR {
