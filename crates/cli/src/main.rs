@@ -15,6 +15,7 @@ mod page;
 mod progress;
 mod size;
 mod text;
+mod timings;
 
 use std::process::ExitCode;
 

@@ -1,17 +1,18 @@
 //! Progress as people see it: bars on a terminal, a plain line now and then elsewhere, warnings
-//! above them. Implements `Observer` with counters only; one thread draws.
+//! above them. Implements `Observer` with counters and a stopwatch; one thread draws.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use sinterfs::{Error, Observer, Stage, Tally};
 
 use crate::interrupt::Interrupt;
 use crate::size::human;
+use crate::timings::{self, Stopwatch, Timings};
 
 const STAGES: [Stage; 9] = [
     Stage::Scan,
@@ -46,7 +47,7 @@ pub struct Progress {
     warnings: AtomicU64,
     bar: Mutex<Option<ProgressBar>>,
     interrupt: Interrupt,
-    start: Instant,
+    stopwatch: Stopwatch,
     done: AtomicBool,
 }
 
@@ -76,7 +77,7 @@ impl Display {
             warnings: AtomicU64::new(0),
             bar: Mutex::new(bar),
             interrupt: Interrupt::watch(),
-            start: Instant::now(),
+            stopwatch: Stopwatch::start(),
             done: AtomicBool::new(false),
         });
         let thread = (show == Show::Progress).then(|| {
@@ -126,7 +127,12 @@ impl Progress {
 
     /// Tells how long the work has taken.
     pub fn elapsed(&self) -> Duration {
-        self.start.elapsed()
+        self.stopwatch.elapsed()
+    }
+
+    /// Tells how long its stages took; to be asked at the end, by the thread that asked for the work.
+    pub fn timings(&self) -> Timings {
+        self.stopwatch.timings()
     }
 
     fn counters(&self, stage: Stage) -> Option<&Counters> {
@@ -160,7 +166,7 @@ impl Progress {
 
     /// Describes the work: `12s 84% 3s left | segment 102 MB 28 MB/s | compress 67 MB -> 17 MB (25%)`.
     fn line(&self) -> String {
-        let seconds = self.start.elapsed().as_secs_f64();
+        let seconds = self.stopwatch.elapsed().as_secs_f64();
         let begun = |counters: &Counters| counters.items.load(Ordering::Relaxed) > 0;
         // scan and dedupe are over when what follows has begun
         let last = self.counters.iter().rposition(begun).unwrap_or(0);
@@ -210,7 +216,7 @@ impl Counters {
         if items == 0 && bytes == 0 {
             return None;
         }
-        let mut text = format!("{} {items}", label(stage));
+        let mut text = format!("{} {items}", timings::name(stage));
         if bytes > 0 {
             text += &format!(
                 " {} {}/s",
@@ -229,23 +235,9 @@ impl Counters {
     }
 }
 
-const fn label(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Scan => "scan",
-        Stage::Base => "base",
-        Stage::Dedupe => "dedupe",
-        Stage::Segment => "segment",
-        Stage::Compress => "compress",
-        Stage::Commit => "write",
-        Stage::Finish => "finish",
-        Stage::Extract => "extract",
-        Stage::Verify => "verify",
-        _ => "work",
-    }
-}
-
 impl Observer for Progress {
     fn expect(&self, stage: Stage, total: Tally) {
+        self.stopwatch.begins(stage);
         if let Some(counters) = self.counters(stage) {
             counters
                 .expected_bytes
@@ -254,6 +246,7 @@ impl Observer for Progress {
     }
 
     fn advance(&self, stage: Stage, done: Tally) {
+        self.stopwatch.advances(stage);
         if let Some(counters) = self.counters(stage) {
             counters.items.fetch_add(done.items, Ordering::Relaxed);
             counters.bytes.fetch_add(done.bytes, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use sinterfs::{Error, Result};
+use sinterfs::{Error, Loss, Result};
 
 /// Shows a name or path: UTF-8 as it is, control characters and other bytes as `\xNN`.
 pub fn name(bytes: &[u8]) -> String {
@@ -49,6 +49,13 @@ pub fn print(text: &str) -> Result<()> {
 /// Shows a warning on the terminal.
 pub fn warn(message: &str) {
     eprintln!("sinter: warning: {}", one_line(message));
+}
+
+/// Tells what a format cannot keep: a warning, which `--quiet` leaves.
+pub fn losses(format: &str, losses: &[Loss]) {
+    for Loss { what, count } in losses {
+        eprintln!("sinter: not kept by {format}: {count} {what}");
+    }
 }
 
 /// Keeps a message on one line.

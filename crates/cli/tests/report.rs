@@ -207,6 +207,61 @@ fn a_million_bytes_of_names_make_a_small_page() {
     assert_eq!(sums(&data["tree"]).0, 20_000);
 }
 
+/// The page without what only `build` can tell.
+fn untimed(page: &str) -> String {
+    let (before, rest) = page.split_once("<h2>How long it took</h2>").unwrap();
+    let (_, after) = rest.split_once("</table>\n").unwrap();
+    [before, after].concat()
+}
+
+#[test]
+fn a_build_tells_how_long_it_took() {
+    let work = scratch();
+    let tree = tree(work.path());
+    let (image, html) = (work.path().join("image"), work.path().join("page.html"));
+    for format in ["dwarfs", "squashfs", "erofs", "composefs"] {
+        let output = support::try_build(
+            format,
+            &tree,
+            &image,
+            &["--json", "--report", html.to_str().unwrap()],
+        );
+        assert!(output.status.success(), "{format}: {output:?}");
+        let page = fs::read_to_string(&html).unwrap();
+        assert_eq!(untimed(&page), self::page(&image), "{format}");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let timings = &told["timings"];
+        let number = |value: &Value| value.as_f64().unwrap();
+        let wall = number(&timings["seconds"]);
+        assert_eq!(number(&told["seconds"]), wall);
+        let mut names = Vec::new();
+        for stage in timings["stages"].as_array().unwrap() {
+            let (from, to) = (number(&stage["from"]), number(&stage["to"]));
+            assert!(0.0 <= from && from <= to && to <= wall, "{format}: {stage}");
+            names.push(stage["stage"].as_str().unwrap().to_owned());
+        }
+        assert!(!names.is_empty(), "{format}");
+        for name in &names {
+            assert!(
+                page.contains(&format!("<bdi>{name}</bdi>")),
+                "{format}: {name}"
+            );
+        }
+        if format != "composefs" {
+            let all = [
+                "scan", "dedupe", "order", "segment", "compress", "write", "finish", "sync",
+            ];
+            assert_eq!(names, all, "{format}");
+        }
+    }
+    let verbose = support::try_build("dwarfs", &tree, &image, &["-v"]);
+    let words = String::from_utf8_lossy(&verbose.stderr);
+    assert!(
+        words.contains("\ncompress  ") && words.contains("\nsync  "),
+        "{words}"
+    );
+}
+
 #[test]
 fn chromium_draws_it() {
     let Some(chromium) = chromium() else {
@@ -217,9 +272,13 @@ fn chromium_draws_it() {
     let tree = tree(work.path());
     for format in FORMATS {
         let image = work.path().join(OBEYED);
-        build(format, &tree, &image, &["-l1"]);
         let html = work.path().join("page.html");
-        fs::write(&html, page(&image)).unwrap();
+        build(
+            format,
+            &tree,
+            &image,
+            &["-l1", "--report", html.to_str().unwrap()],
+        );
         let output = Command::new(&chromium)
             .args([
                 "--headless",

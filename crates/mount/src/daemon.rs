@@ -66,7 +66,12 @@ pub fn tell_parent(mounted: std::result::Result<(), &Error>) -> Result<()> {
     let report = match mounted {
         Ok(()) => vec![READY],
         Err(error) => {
-            let mut report = vec![FAILED, number_of(error.kind())];
+            let missing = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::NotFound;
+            let kind = match error.io_source().is_some_and(missing) {
+                true => Kind::NotFound,
+                false => error.kind(),
+            };
+            let mut report = vec![FAILED, number_of(kind)];
             report.extend_from_slice(error.to_string().as_bytes());
             report.truncate(usize::try_from(LONGEST).unwrap_or(usize::MAX));
             report

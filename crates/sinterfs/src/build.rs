@@ -369,7 +369,10 @@ fn blob(request: &BuildRequest) -> Result<Option<(Blob, Output)>> {
         return Ok(None);
     };
     let replace = matches!(request.destination, Destination::File { replace: true, .. });
-    if request.path().is_some_and(|image| is_same(image, path)) {
+    if request
+        .path()
+        .is_some_and(|image| is_same_file(image, path))
+    {
         return Err(Error::invalid("the image and its device would be one file").path(path));
     }
     let output = Output::create(path, replace)?;
@@ -379,7 +382,7 @@ fn blob(request: &BuildRequest) -> Result<Option<(Blob, Output)>> {
 }
 
 /// Tells whether two paths name one file, which may not be there yet.
-fn is_same(a: &Path, b: &Path) -> bool {
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| match path.canonicalize() {
         Ok(found) => Some(found),
         Err(_) => {

@@ -3,7 +3,6 @@
 //! In: an image file of any format. Out: the root that `Proof` takes for it.
 //! Spec: `docs/formats/digest.md`.
 
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use block::digest::{Digests, Root, Verified};
 use block::{FileSource, ReadAt};
 use model::{Error, Observer, Result};
 
+use crate::new_file::write_new;
 use crate::open::OpenOptions;
 use crate::output::Output;
 use crate::proof;
@@ -42,14 +42,6 @@ pub fn write_digests(image: &Path, to: &Path, replace: bool) -> Result<Root> {
     let digests = Digests::of(&source, 0, source.len()).map_err(|error| error.path(image))?;
     write_new(to, replace, digests.stored())?;
     Ok(digests.root())
-}
-
-/// Writes a file that is complete or not there.
-pub fn write_new(path: &Path, replace: bool, bytes: &[u8]) -> Result<()> {
-    let output = Output::create(path, replace)?;
-    let written = output.writer().write_all(bytes);
-    written.map_err(|error| Error::io("cannot write", error).path(path))?;
-    output.commit()
 }
 
 /// Puts a signature into an image, in place of the one that it has. `Unsupported` for formats that

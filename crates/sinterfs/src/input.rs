@@ -58,6 +58,20 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// Tells the files and directories that are read.
+    pub fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Directory(path)
+            | Self::Archive(path)
+            | Self::Manifest(path)
+            | Self::Dump(path)
+            | Self::Image { path, .. } => vec![path],
+            Self::Merge { parts, .. } => parts.iter().map(|part| part.path.as_path()).collect(),
+        }
+    }
+}
+
 /// Where the content is that lists of files name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManifestOptions {

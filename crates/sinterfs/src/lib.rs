@@ -34,6 +34,7 @@ mod input;
 mod layers;
 mod levels;
 mod memory;
+mod new_file;
 mod objects;
 mod open;
 mod output;
@@ -57,13 +58,14 @@ pub use block::verity;
 pub use block::{FileSource, MemorySource, ReadAt};
 pub use build::{
     BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, VolumeOptions, build,
+    is_same_file,
 };
 pub use check::{CheckReport, Depth, check};
 pub use choices::Choice;
 pub use composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use details::{Details, Value};
 pub use diff::diff;
-pub use digest::{digest, embed_signature, write_digests, write_new};
+pub use digest::{digest, embed_signature, write_digests};
 pub use filtered::Filtered;
 pub use header::Header;
 pub use idle::IdleWatch;
@@ -72,6 +74,7 @@ pub use layers::{Compared, mount_objects};
 pub use memory::cache_of_mount;
 pub use model::*;
 pub use mount::{Ended, MountOptions, Session, daemon, umount};
+pub use new_file::{NewFile, write_new};
 pub use open::{OpenOptions, Opened, open, open_source};
 pub use ops::{
     ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, DiffOptions,

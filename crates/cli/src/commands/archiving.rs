@@ -116,12 +116,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     drop(display);
     if args.words.json {
         text::print(&format!("{:#}\n", as_json(&report, seconds)))?;
-    } else if !args.words.quiet {
-        for loss in &report.losses {
-            let kind = args.kind.name();
-            eprintln!("sinter: not kept by {kind}: {} {}", loss.count, loss.what);
+    } else {
+        text::losses(args.kind.name(), &report.losses);
+        if !args.words.quiet {
+            eprintln!("{}", summary(&report, seconds));
         }
-        eprintln!("{}", summary(&report, seconds));
     }
     let complete = warnings == 0 && report.failed == 0;
     Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
@@ -132,6 +131,9 @@ fn destination(args: &Args) -> Result<Destination> {
         .output
         .as_deref()
         .filter(|path| *path != Path::new("-"));
+    if file.is_some_and(|path| sinterfs::is_same_file(path, &args.image.image)) {
+        return Err(Error::invalid("the archive would replace its image").path(&args.image.image));
+    }
     if let Some(path) = file {
         return Ok(Destination::File {
             path: path.to_owned(),

@@ -48,6 +48,7 @@ Examples:
                                                         with SELinux labels
   sinter build DIR -o dir.dwarfs --xattrs-include '^(user|security)\\.' --xattrs-exclude selinux
                                                         with some extended attributes only
+  sinter build DIR -o dir.dwarfs --report dir.html      a page: what takes the room, and how long it took
   SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
                                                         the same bytes wherever it is built
 

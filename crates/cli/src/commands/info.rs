@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 fn write_report(args: &Args, to: &Path, details: &Details, usage: &Usage) -> Result<()> {
     let image = &args.image.image;
     let name = image.file_name().unwrap_or(image.as_os_str());
-    let page = page::page(name.as_bytes(), details, usage);
+    let page = page::page(name.as_bytes(), details, usage, None);
     if to == Path::new("-") {
         return text::print(&page);
     }

@@ -1,5 +1,6 @@
 //! Making an image by the pipeline: the flags that `build`, `convert` and `merge` share, and the run.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use sinterfs::verity::hex;
@@ -9,7 +10,8 @@ use super::attributes::{Attributes, Creation, Telling};
 use super::choosing::Choosing;
 use super::packed;
 use super::packing::{Packing, Target};
-use super::work::{Jobs, Words};
+use super::reporting::Reporting;
+use super::work::{Jobs, Stages, Words};
 use crate::progress::Display;
 use crate::text;
 
@@ -38,13 +40,24 @@ pub struct Making {
     telling: Telling,
 
     #[command(flatten)]
+    reporting: Reporting,
+
+    #[command(flatten)]
+    stages: Stages,
+
+    #[command(flatten)]
     words: Words,
 }
 
 impl Making {
     /// Makes an image of an input and says what was made; `more` adds what one command alone asks.
     pub fn run(self, input: Input, more: impl FnOnce(&mut BuildRequest)) -> Result<ExitCode> {
-        let words = self.words;
+        let (words, verbose) = (self.words, self.stages.verbose);
+        let from_here = input.paths().iter().any(|path| path.as_os_str() == "-");
+        if from_here && std::io::stdin().is_terminal() {
+            let what = "standard input is a terminal: name what to pack, or let a pipe bring it";
+            return Err(Error::invalid(what));
+        }
         let destination = self.target.destination(words)?;
         let mut request = request(input, destination, &self.jobs);
         let prints_digest = self.packing.prints_digest();
@@ -57,12 +70,15 @@ impl Making {
         if prints_digest {
             may_print_digest(&request, words)?;
         }
+        let reporting = self.reporting.begin(&request)?;
         let display = Display::start(words.show());
         let report = sinterfs::build(&request, display.observer())?;
         if let (true, Some(objects)) = (prints_digest, &report.objects) {
             text::print(&format!("{}\n", hex(&objects.digest)))?;
         }
-        packed::tell(&report, words, display)
+        let (code, timings) = packed::tell(&report, words, verbose, display)?;
+        reporting.map_or(Ok(()), |reporting| reporting.write(&timings))?;
+        Ok(code)
     }
 }
 

@@ -21,6 +21,7 @@ mod mount;
 mod packed;
 mod packing;
 mod recompress;
+mod reporting;
 mod sign;
 mod umount;
 mod watching;

@@ -201,11 +201,11 @@ fn serve(attached: Option<Attached>) -> Result<ExitCode> {
 /// Starts this program anew as the serving process and waits for its word.
 fn in_background() -> Result<ExitCode> {
     let own = std::env::current_exe().map_err(|e| Error::io("cannot find this program", e))?;
-    daemon::start(
-        Command::new(own)
-            .args(std::env::args_os().skip(1))
-            .arg("--report-ready"),
-    )?;
+    // in front of what may end options by `--`
+    let mut words = std::env::args_os().skip(1);
+    let mut command = Command::new(own);
+    command.args(words.by_ref().take(1)).arg("--report-ready");
+    daemon::start(command.args(words))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,30 +9,39 @@ use sinterfs::{BuildReport, Conflicts, ObjectsReport, PipelineReport, Result, Ro
 use super::work::Words;
 use crate::progress::Display;
 use crate::size::human;
+use crate::timings::Timings;
 use crate::{exit, text};
 
-/// Ends the display and says what was built; tells the exit code.
-pub fn tell(report: &BuildReport, words: Words, display: Display) -> Result<ExitCode> {
+/// Ends the display and says what was built; tells the exit code, and how long it took.
+pub fn tell(
+    report: &BuildReport,
+    words: Words,
+    verbose: bool,
+    display: Display,
+) -> Result<(ExitCode, Timings)> {
     let warnings = display.observer().warnings();
-    let seconds = display.observer().elapsed().as_secs_f64();
+    let timings = display.observer().timings();
+    let seconds = timings.wall.as_secs_f64();
     drop(display);
     if words.json {
-        text::print(&format!("{:#}\n", as_json(report, warnings, seconds)))?;
-    } else if !words.quiet {
-        for loss in &report.pipeline.image.losses {
-            eprintln!(
-                "sinter: not kept by {}: {} {}",
-                report.format, loss.count, loss.what
-            );
-        }
-        tell_conflicts(&report.conflicts);
-        eprint!("{}", summary(report, seconds));
-    }
-    Ok(ExitCode::from(if report.is_complete() {
-        0
+        let mut all = as_json(report, warnings, seconds);
+        all["timings"] = timings.as_json();
+        text::print(&format!("{all:#}\n"))?;
     } else {
-        exit::PARTIAL
-    }))
+        text::losses(report.format, &report.pipeline.image.losses);
+        tell_conflicts(&report.conflicts);
+        if verbose {
+            eprint!("{}", timings.as_text());
+        }
+        if !words.quiet {
+            eprint!("{}", summary(report, seconds));
+        }
+    }
+    let code = match report.is_complete() {
+        true => 0,
+        false => exit::PARTIAL,
+    };
+    Ok((ExitCode::from(code), timings))
 }
 
 fn tell_conflicts(conflicts: &Conflicts) {

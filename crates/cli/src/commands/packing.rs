@@ -1,5 +1,6 @@
 //! What every command that makes an image asks for: where it goes, and how it is packed.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use sinterfs::{
@@ -33,6 +34,10 @@ impl Target {
         }
         if words.json {
             return Err(Error::invalid("--json and -o - both want standard output"));
+        }
+        if std::io::stdout().is_terminal() {
+            let what = "an image is nothing for a terminal: name a file by -o, or a pipe";
+            return Err(Error::invalid(what));
         }
         Ok(Destination::Stdout)
     }

@@ -9,7 +9,7 @@ use sinterfs::{Header, Input, Parts, RecompressReport, RecompressRequest, Result
 use super::attributes::{self, Attributes, Telling};
 use super::image::ImageArgs;
 use super::packing::{self, Cutting, Target};
-use super::work::{Jobs, Words};
+use super::work::{Jobs, Stages, Words};
 use super::{making, packed};
 use crate::progress::Display;
 use crate::size::{human, parse as size};
@@ -104,6 +104,9 @@ pub struct Args {
     telling: Telling,
 
     #[command(flatten)]
+    stages: Stages,
+
+    #[command(flatten)]
     words: Words,
 }
 
@@ -121,23 +124,28 @@ enum Only {
 
 /// Recompresses.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let words = args.words;
+    let (words, verbose) = (args.words, args.stages.verbose);
     let request = request(args)?;
     let display = Display::start(words.show());
     let report = sinterfs::recompress(&request, display.observer())?;
     if let Some(built) = &report.rebuilt {
-        return packed::tell(built, words, display);
+        return packed::tell(built, words, verbose, display).map(|(code, _)| code);
     }
-    let seconds = display.observer().elapsed().as_secs_f64();
+    let timings = display.observer().timings();
+    let seconds = timings.wall.as_secs_f64();
     drop(display);
     if words.json {
-        text::print(&format!("{:#}\n", as_json(&report, seconds)))?;
-    } else if !words.quiet {
-        for loss in &report.image.losses {
-            let format = report.format;
-            eprintln!("sinter: not kept by {format}: {} {}", loss.count, loss.what);
+        let mut all = as_json(&report, seconds);
+        all["timings"] = timings.as_json();
+        text::print(&format!("{all:#}\n"))?;
+    } else {
+        text::losses(report.format, &report.image.losses);
+        if verbose {
+            eprint!("{}", timings.as_text());
         }
-        eprint!("{}", summary(&report, seconds));
+        if !words.quiet {
+            eprint!("{}", summary(&report, seconds));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -19,13 +19,21 @@ impl Jobs {
 /// How much is said, and how.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct Words {
-    /// Show warnings and errors only.
+    /// Show warnings and errors only; what is not kept is a warning.
     #[arg(short, long)]
     pub quiet: bool,
 
     /// Print the result as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Whether it is told how long each stage took.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Stages {
+    /// Tell when each stage began and ended; --json always does.
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 impl Words {

@@ -18,6 +18,8 @@ faster to make than its nearest in mkdwarfs; codecs, block sizes and orders are 
 fifos and sockets are always kept. The image does not tell when it was made unless SOURCE_DATE_EPOCH says so, so
 that equal trees are equal images. Beside each option is that of `sinter build` that it stands for.",
     style: Style::Getopt,
+    help: &["-h", "-H", "--long-help"],
+    version: &[],
     rules: RULES,
     finish,
 };

@@ -20,6 +20,8 @@ is asked for: nothing is compressed without -z, clusters have 4 KiB without -C. 
 was made unless -T or SOURCE_DATE_EPOCH says so, and its UUID is made of its content, so that equal trees are
 equal images. Beside each option is that of `sinter build` that it stands for.",
     style: Style::Getopt,
+    help: &["-h", "-help"],
+    version: &["-V"],
     rules: RULES,
     finish,
 };

@@ -20,6 +20,8 @@ gzip 9 in blocks of 128 KiB unless told otherwise. The image tells as its time o
 latest file, or SOURCE_DATE_EPOCH, so that equal trees are equal images. Beside each option is that of
 `sinter build` that it stands for.",
     style: Style::Words,
+    help: &["-h", "-help"],
+    version: &["-version"],
     rules: RULES,
     finish,
 };

@@ -16,8 +16,9 @@ mod values;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use sinterfs::Result;
+use sinterfs::{Error, Result};
 
+use scan::Asked;
 use table::Tool;
 
 /// What is to be done.
@@ -49,14 +50,22 @@ pub fn spoken(mut args: Vec<OsString>) -> Result<Spoken> {
         return Ok(Spoken::Words(args));
     };
     let rest = args.split_off(1);
-    if rest.is_empty() || rest.iter().any(|word| tool.asks_help(word)) {
-        return Ok(Spoken::Text(tool.help()));
+    let name = tool.name;
+    if rest.is_empty() {
+        let what = format!(
+            "usage: {name} {}; `{name} --help` lists the options",
+            tool.usage
+        );
+        return Err(Error::invalid(what));
     }
-    if rest.iter().any(|word| tool.asks_version(word)) {
-        let version = env!("CARGO_PKG_VERSION");
-        return Ok(Spoken::Text(format!("{} of sinter {version}\n", tool.name)));
-    }
-    let said = scan::scan(tool, rest)?;
+    let said = match scan::scan(tool, rest)? {
+        Asked::Work(said) => said,
+        Asked::Help => return Ok(Spoken::Text(tool.help_text())),
+        Asked::Version => {
+            let version = env!("CARGO_PKG_VERSION");
+            return Ok(Spoken::Text(format!("{name} of sinter {version}\n")));
+        }
+    };
     let mut words = vec![OsString::from("sinter")];
     words.extend((tool.finish)(said)?);
     Ok(Spoken::Words(words))

@@ -15,7 +15,9 @@ pub(super) const UNSQUASHFS: Tool = Tool {
     about: "\
 Unpacks an image of any format, or tells of it, as `sinter extract`, `ls`, `cat` and `info` do. Paths may be
 globs. Beside each option is what it stands for.",
-    style: Style::Words,
+    style: Style::WordsFirst,
+    help: &["-h", "-help", "-?"],
+    version: &["-v", "-version"],
     rules: &[
         rule(&["-d", "-dest"], "DIR", Noted("extract --output (squashfs-root)")),
         rule(&["-f", "-force"], "", Noted("extract --force")),
@@ -47,6 +49,8 @@ pub(super) const SQFS2TAR: Tool = Tool {
 Writes an image of any format as a tar on standard output, as `sinter extract --tar` does. Beside each option
 is what it stands for.",
     style: Style::Getopt,
+    help: &["-h", "-help"],
+    version: &["-V"],
     rules: &[
         rule(&["-d", "--subdir"], "DIR", Noted("the path, with its parents")),
         rule(&["-k", "--keep-as-dir"], "", Noted("paths stay whole; a single -d needs it")),
@@ -66,6 +70,8 @@ pub(super) const DWARFSEXTRACT: Tool = Tool {
 Unpacks an image of any format, or writes it as an archive, as `sinter extract` does. Beside each option is what
 it stands for.",
     style: Style::Getopt,
+    help: &["-h"],
+    version: &[],
     rules: &[
         rule(&["-i", "--input"], "IMAGE", Noted("the image")),
         rule(&["-o", "--output"], "DIR|FILE", Same("--output")),

@@ -1,6 +1,7 @@
 //! Takes the arguments of another program apart.
 //!
-//! **Invariant:** an argument that begins with a dash is an option of the program's table, or an error.
+//! **Invariant:** an argument that begins with a dash is an option of the program's table, asks for help or the version,
+//! or is an error; the value of an option is none of these, whatever it looks like.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -9,6 +10,17 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use sinterfs::{Error, Result};
 
 use super::table::{Does, Rule, Style, Tool};
+
+/// What the arguments ask for.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// To do something.
+    Work(Said),
+    /// To tell what there is.
+    Help,
+    /// To tell which version this is.
+    Version,
+}
 
 /// What was said.
 #[derive(Debug, Default)]
@@ -84,21 +96,28 @@ pub(super) fn with_value(ours: &str, value: &OsStr) -> OsString {
     word
 }
 
-/// Takes arguments apart.
-pub(super) fn scan(tool: &Tool, args: Vec<OsString>) -> Result<Said> {
+/// Takes arguments apart; what asks for help or the version ends that.
+pub(super) fn scan(tool: &Tool, args: Vec<OsString>) -> Result<Asked> {
     let (mut args, mut said) = (VecDeque::from(args), Said::default());
     while let Some(word) = args.pop_front() {
         let bytes = word.as_bytes();
         if !bytes.starts_with(b"-") || bytes == b"-" {
             said.operands.push(word);
+            if tool.style == Style::WordsFirst {
+                said.operands.extend(args.drain(..));
+            }
         } else if bytes == b"--" && tool.style == Style::Getopt {
             said.operands.extend(args.drain(..));
+        } else if tool.asks_help(&word) {
+            return Ok(Asked::Help);
+        } else if tool.asks_version(&word) {
+            return Ok(Asked::Version);
         } else {
             let (rule, value) = option(tool, &word)?;
             apply(tool, rule, value, &mut args, &mut said)?;
         }
     }
-    Ok(said)
+    Ok(Asked::Work(said))
 }
 
 /// Finds the rule of an option, and the value that is written with it.
@@ -172,6 +191,8 @@ mod tests {
             usage: "",
             about: "",
             style,
+            help: &["-h"],
+            version: &["-V"],
             rules: RULES,
             finish: |said| Ok(said.words),
         }
@@ -186,7 +207,37 @@ mod tests {
     ];
 
     fn scanned(style: Style, words: &[&str]) -> Result<Said> {
+        match asked(style, words)? {
+            Asked::Work(said) => Ok(said),
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    fn asked(style: Style, words: &[&str]) -> Result<Asked> {
         scan(&tool(style), words.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn help_is_asked_for_by_options_and_not_by_values() {
+        let help = |style, words: &[&str]| matches!(asked(style, words), Ok(Asked::Help));
+        for words in [&["-h"][..], &["x", "-q", "-h"], &["--help", "-x"]] {
+            assert!(help(Style::Getopt, words), "{words:?}");
+            assert!(help(Style::Words, words), "{words:?}");
+        }
+        let version = asked(Style::Getopt, &["x", "-V", "-h"]);
+        assert!(matches!(version, Ok(Asked::Version)));
+        // a wrong option before it is an error
+        assert!(asked(Style::Getopt, &["-x", "-h"]).is_err());
+        for style in [Style::Getopt, Style::Words] {
+            let said = scanned(style, &["-b", "-h", "x"]).unwrap();
+            assert_eq!(said.words, ["--block-size=-h"]);
+            let said = scanned(style, &["x", "-e", "-h", "-V"]).unwrap();
+            assert!(said.all("-e").eq(["-h", "-V"]));
+        }
+        let said = scanned(Style::Getopt, &["-q", "--", "-h", "-V"]).unwrap();
+        assert_eq!(said.operands, ["-h", "-V"]);
+        let said = scanned(Style::WordsFirst, &["-q", "x", "-h", "-q"]).unwrap();
+        assert_eq!(said.operands, ["x", "-h", "-q"]);
     }
 
     #[test]

@@ -13,6 +13,10 @@ pub(super) struct Tool {
     /// What else is to be known.
     pub(super) about: &'static str,
     pub(super) style: Style,
+    /// How help is asked for there; `--help` always works.
+    pub(super) help: &'static [&'static str],
+    /// How the version is asked for there; `--version` always works.
+    pub(super) version: &'static [&'static str],
     pub(super) rules: &'static [Rule],
     /// Makes words of what was said.
     pub(super) finish: fn(Said) -> sinterfs::Result<Vec<std::ffi::OsString>>,
@@ -23,6 +27,8 @@ pub(super) struct Tool {
 pub(super) enum Style {
     /// One dash before words, values as arguments of their own.
     Words,
+    /// As above, and what follows the first operand is no option.
+    WordsFirst,
     /// As getopt_long has it: `-xVALUE`, `-x VALUE`, `--name=VALUE`, `--name VALUE`.
     Getopt,
 }
@@ -70,21 +76,18 @@ impl Tool {
         rules.find(|rule| rule.spelled.contains(&spelled))
     }
 
+    /// Tells whether an option asks for help.
     pub(super) fn asks_help(&self, word: &OsStr) -> bool {
-        self.asks(word, &["--help", "-help", "-h", "-H", "-?"])
+        word == "--help" || self.help.iter().any(|spelled| word == *spelled)
     }
 
+    /// Tells whether an option asks for the version.
     pub(super) fn asks_version(&self, word: &OsStr) -> bool {
-        self.asks(word, &["--version", "-version", "-V"])
-    }
-
-    fn asks(&self, word: &OsStr, spelled: &[&str]) -> bool {
-        let word = word.to_str().unwrap_or_default();
-        spelled.contains(&word) && self.rule(word).is_none()
+        word == "--version" || self.version.iter().any(|spelled| word == *spelled)
     }
 
     /// Tells all that is taken, and what is not.
-    pub(super) fn help(&self) -> String {
+    pub(super) fn help_text(&self) -> String {
         let name = self.name;
         let mut text = format!(
             "Usage: {name} {}\n\n{}\n\nOptions:\n",

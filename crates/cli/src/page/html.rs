@@ -93,6 +93,22 @@ impl Html {
         self.raw("</tr>\n");
     }
 
+    /// Adds a row: a name, numbers, and a bar from one place to another of a whole.
+    pub fn span(&mut self, cells: &[&str], [from, to]: [u64; 2], whole: u64) {
+        self.row(cells, None);
+        // the bar goes into the row that just ended
+        let end = self.0.len() - "</tr>\n".len();
+        self.0.truncate(end);
+        let (left, width) = (
+            percent(from, whole),
+            percent(to.saturating_sub(from), whole),
+        );
+        let _ = writeln!(
+            self.0,
+            "<td class=\"b\"><span class=\"bar\" style=\"margin-left:{left:.2}%;width:{width:.2}%\"></span></td></tr>"
+        );
+    }
+
     /// Gives the page.
     pub fn finish(self) -> String {
         self.0

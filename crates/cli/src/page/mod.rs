@@ -2,21 +2,23 @@
 //!
 //! Enters: what was measured and what the image tells. Leaves: the page. **Invariant:** nothing is fetched, nothing
 //! of the image is markup or script (names are escaped wherever they stand), and the same image makes the same
-//! page. It can be read without script, which draws the treemap only.
+//! page, but for how long it took to make it, which is there only where the image is made. It can be read without script, which draws the treemap only.
 
 mod blocks;
 mod data;
 mod html;
+mod stages;
 mod tables;
 
 use sinterfs::{Details, Usage};
 
 use crate::size::human;
 use crate::text;
+use crate::timings::Timings;
 use html::{Html, share};
 
-/// Makes the page of an image.
-pub fn page(name: &[u8], details: &Details, usage: &Usage) -> String {
+/// Makes the page of an image, with what making it took, if that is known.
+pub fn page(name: &[u8], details: &Details, usage: &Usage, timings: Option<&Timings>) -> String {
     let mut html = Html::default();
     let name = text::name(name);
     html.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -35,6 +37,9 @@ pub fn page(name: &[u8], details: &Details, usage: &Usage) -> String {
     treemap(&mut html);
     tables::all(&mut html, usage);
     blocks::map(&mut html, usage);
+    if let Some(timings) = timings {
+        stages::all(&mut html, timings);
+    }
     html.raw("<script type=\"application/json\" id=\"data\">");
     html.raw(&data::json(usage));
     html.raw("</script>\n<script>\n");

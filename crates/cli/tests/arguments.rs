@@ -1,0 +1,227 @@
+//! Odd arguments: each is an error that says what is wrong, with the exit code that `--help` documents, and harms
+//! nothing. Names, help and completions that are made of the same definitions are valid in their languages.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use support::{run, scratch, sinter, skip};
+
+/// Makes a tree `d`, an image `i` of it and a file `file` in a new directory.
+fn place() -> tempfile::TempDir {
+    let work = scratch();
+    fs::create_dir_all(work.path().join("d/sub")).unwrap();
+    fs::write(work.path().join("d/f"), "content").unwrap();
+    fs::write(work.path().join("file"), "").unwrap();
+    called(work.path(), &["build", "-q", "-l1", "d", "-o", "i"]);
+    work
+}
+
+fn called(work: &Path, words: &[&str]) -> Output {
+    sinter().current_dir(work).args(words).output().unwrap()
+}
+
+#[test]
+fn each_says_what_is_wrong() {
+    let work = place();
+    let before = fs::read(work.path().join("i")).unwrap();
+    for (words, code, said) in [
+        (&["build", "d"][..], 2, "--output"),
+        (&["build", "-o", "x"], 2, "SOURCE"),
+        (&["build", "d", "-o", ""], 2, "--output"),
+        (&["build", "", "-o", "x"], 2, "SOURCE"),
+        (&["build", "d", "-o", "d"], 2, "is a directory"),
+        (&["build", "d", "-o", "i"], 2, "--force"),
+        (&["build", "nope", "-o", "x"], 5, "nope"),
+        (&["build", "d", "-o", "nope/x"], 5, "nope/x"),
+        (&["build", "d", "-o", "x", "-o", "y"], 2, "multiple times"),
+        (&["build", "d", "-o", "x", "-l", "10"], 2, "0..=9"),
+        (&["build", "d", "-o", "x", "-j", "0"], 2, "1..=1024"),
+        (&["build", "d", "-o", "x", "-b", "3"], 2, "power of two"),
+        (
+            &["build", "d", "-o", "x", "--memory", "1"],
+            2,
+            "MiB are needed",
+        ),
+        (&["build", "--", "d", "-o", "x"], 2, "--output"),
+        (&["build", "d", "-o", "-", "--json"], 2, "standard output"),
+        (&["build", "d", "-o", "-", "--report", "r"], 2, "--report"),
+        (&["build", "d", "-o", "x", "--report", "x"], 2, "replace"),
+        (&["build", "d", "-o", "x", "--report", "./x"], 2, "replace"),
+        (
+            &["build", "i", "-o", "x", "--force", "--report", "i"],
+            2,
+            "replace",
+        ),
+        (&["build", "d", "-o", "x", "--report", "file"], 2, "--force"),
+        (&["build", "d", "-o", "x", "--report", "nope/r"], 5, "nope"),
+        (&["build", "d", "-o", "x", "--report", "-"], 2, "a file"),
+        (&["extract", "i"], 2, "--output"),
+        (
+            &["extract", "i", "--tar", "--force", "-o", "i"],
+            2,
+            "would replace",
+        ),
+        (&["extract", "i", "-o", "x", "--glob", "["], 2, "glob"),
+        (&["extract", "d", "-o", "x"], 2, "d: "),
+        (&["ls", "i", "nope"], 5, "nope"),
+        (&["ls", "--", "i", "-x"], 5, "-x"),
+        (&["cat", "i", "sub"], 2, "sub"),
+        (&["info", "nope"], 5, "nope"),
+        (&["info", "file"], 4, "known format"),
+        (&["info", "i", "--report", "i", "--force"], 2, "replace"),
+        (&["check", "i", "--digest", "00"], 2, "64 hexadecimal"),
+        (&["digest", "i", "-o", "i", "--force"], 2, "replace"),
+        (&["mount", "i", "nope"], 5, "nope"),
+        (&["mount", "--", "i", "nope"], 5, "nope"),
+        (&["mount", "nope", "d"], 5, "nope"),
+        (&["mount", "i", "file"], 2, "not a directory"),
+        (&["umount", "nope"], 5, "nope"),
+        (&["diff", "i", "nope"], 5, "nope"),
+        (&["convert", "d", "-o", "x"], 2, "d: "),
+        (&["recompress", "d", "-o", "x"], 2, "d: "),
+        (&["merge", "-o", "x"], 2, "SOURCE"),
+        (&["completions", "nope"], 2, "bash"),
+    ] {
+        let output = called(work.path(), words);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {told}");
+        assert!(told.contains(said), "{words:?}: {told}");
+        assert!(output.stdout.is_empty(), "{words:?}");
+        assert!(!work.path().join("x").exists(), "{words:?}");
+    }
+    assert_eq!(fs::read(work.path().join("i")).unwrap(), before);
+    assert_eq!(fs::read(work.path().join("file")).unwrap(), b"");
+}
+
+#[test]
+fn images_are_not_for_terminals() {
+    let work = place();
+    let program = env!("CARGO_BIN_EXE_sinter");
+    for (words, said) in [
+        ("build d -o -", "nothing for a terminal"),
+        ("build - -o x", "standard input is a terminal"),
+        ("extract i --tar", "nothing for a terminal"),
+    ] {
+        // script(1) runs it on a terminal of its own and gives its exit code
+        let mut script = Command::new("script");
+        let output = script
+            .args(["-qec", &format!("{program} {words}"), "/dev/null"])
+            .current_dir(work.path())
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = output else {
+            return skip("no script(1)");
+        };
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(2), "{words}: {told}");
+        assert!(told.contains(said), "{words}: {told}");
+    }
+}
+
+#[test]
+fn quiet_is_not_silent_about_what_is_lost() {
+    let work = place();
+    let socket = std::os::unix::net::UnixListener::bind(work.path().join("d/socket")).unwrap();
+    called(work.path(), &["build", "-q", "--force", "d", "-o", "i"]);
+    for (words, lost) in [
+        (&["build", "-q", "d", "-o", "a.squashfs"][..], "squashfs"),
+        (&["convert", "-q", "i", "-o", "b.squashfs"], ""),
+        (
+            &["extract", "-q", "--tar", "i", "-o", "c.tar"],
+            "not kept by tar: 1 sockets",
+        ),
+        (&["check", "-q", "i"], ""),
+    ] {
+        let output = called(work.path(), words);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {told}");
+        assert!(told.contains(lost), "{words:?}: {told}");
+        // a summary is what -q leaves out
+        assert!(!told.contains(" in 0."), "{words:?}: {told}");
+    }
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sinter"), work.path().join("sqfs2tar")).unwrap();
+    let mut sqfs2tar = Command::new(work.path().join("sqfs2tar"));
+    let output = sqfs2tar.arg("i").current_dir(work.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("not kept by tar: 1 sockets"), "{told}");
+    drop(socket);
+}
+
+/// Tells the verbs.
+fn verbs() -> Vec<String> {
+    let help = String::from_utf8(run(["help"]).stdout).unwrap();
+    let (_, list) = help.split_once("Commands:\n").unwrap();
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let verbs = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    verbs
+        .filter(|verb| !verb.is_empty() && *verb != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn each_verb_has_an_example() {
+    let verbs = verbs();
+    assert!(verbs.len() > 14, "{verbs:?}");
+    for verb in verbs {
+        let help = String::from_utf8(run([&verb, "--help"]).stdout).unwrap();
+        assert!(help.contains(&format!("sinter {verb} ")), "{verb}");
+        assert!(help.contains("Example"), "{verb}");
+    }
+}
+
+#[test]
+fn shells_take_the_completions() {
+    let work = scratch();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = work.path().join(shell);
+        fs::write(&script, run(["completions", shell]).stdout).unwrap();
+        let output = Command::new(shell).arg("-n").arg(&script).output();
+        let Ok(output) = output else {
+            skip(&format!("no {shell}"));
+            continue;
+        };
+        assert!(output.status.success(), "{shell}: {output:?}");
+        assert!(output.stderr.is_empty(), "{shell}: {output:?}");
+    }
+    // what bash completes by them
+    let script = format!(
+        ". {}; COMP_WORDS=(sinter umo); COMP_CWORD=1; _sinter sinter umo sinter; echo \"${{COMPREPLY[@]}}\"",
+        work.path().join("bash").display()
+    );
+    let output = Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "umount");
+}
+
+#[test]
+fn the_manual_has_no_mistakes() {
+    let work = scratch();
+    run(["man".as_ref(), "-o".as_ref(), work.path().as_os_str()]);
+    let mut pages: Vec<_> = fs::read_dir(work.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    pages.sort();
+    assert_eq!(pages.len(), verbs().len() + 1);
+    for page in pages {
+        // what cannot be broken is not stretched either: no mistake
+        let mut groff = Command::new("groff");
+        let output = groff
+            .args(["-ww", "-Wbreak", "-man", "-Tutf8", "-z"])
+            .arg(&page)
+            .output();
+        let Ok(output) = output else {
+            return skip("no groff");
+        };
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && told.is_empty(),
+            "{page:?}: {told}"
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! A file that is made beside images: a page, a signature, digests.
+//!
+//! **Invariant:** it is complete or not there, and what stands in its way is found before there is anything to write.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use model::{Error, Result};
+
+use crate::output::Output;
+
+/// A file that has no content and no name yet.
+#[derive(Debug)]
+pub struct NewFile {
+    path: PathBuf,
+    output: Output,
+}
+
+impl NewFile {
+    /// Opens it. `Invalid` if there is a file that is not to be replaced, or a directory.
+    pub fn create(path: &Path, replace: bool) -> Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            output: Output::create(path, replace)?,
+        })
+    }
+
+    /// Gives it its content, all of it, and its name.
+    pub fn write(self, bytes: &[u8]) -> Result<()> {
+        let written = self.output.writer().write_all(bytes);
+        written.map_err(|error| Error::io("cannot write", error).path(self.path))?;
+        self.output.commit()
+    }
+}
+
+/// Writes a file that is complete or not there.
+pub fn write_new(path: &Path, replace: bool, bytes: &[u8]) -> Result<()> {
+    NewFile::create(path, replace)?.write(bytes)
+}
