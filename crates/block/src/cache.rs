@@ -48,7 +48,8 @@ pub struct BlockCache {
 
 /// The blocks of an image, in their order.
 pub trait Upcoming: Send + Sync {
-    /// Tells the key of the block behind the one with a key; behind the last one is the first.
+    /// Tells the key of the block behind the one with a key; behind the last one is the first. `None` for a
+    /// key of no block of this image.
     fn next(&self, key: u128) -> Option<u128>;
     /// Opens the block of a key.
     fn open(&self, key: u128) -> Result<Opened>;
@@ -203,11 +204,8 @@ impl BlockCache {
             return;
         };
         if blocks.has_turns() && !blocks.beginning.swap(true, Ordering::Relaxed) {
-            let shared = Arc::clone(blocks);
-            later(blocks, move || {
-                shared.begin_next(&*image, key);
-                shared.beginning.store(false, Ordering::Relaxed);
-            });
+            let beginning = Beginning(Arc::clone(blocks));
+            later(blocks, move || beginning.0.begin_next(&*image, key));
         }
     }
 
@@ -385,6 +383,15 @@ fn later(blocks: &Arc<Blocks>, work: impl FnOnce() + Send + 'static) {
     let _ = thread::Builder::new()
         .name("decode".into())
         .spawn(move || place.0.finishing.take(work));
+}
+
+/// Work on a block that nobody has asked for: over when it is dropped, done or not.
+struct Beginning(Arc<Blocks>);
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        self.0.beginning.store(false, Ordering::Relaxed);
+    }
 }
 
 /// A thread that finishes blocks or waits for its turn, counted until it ends, however that is.

@@ -4,7 +4,7 @@
 //! contents of its files by fingerprint for the first read to find.
 //! **Invariant:** every block is decoded once, by many threads, into an unnamed scratch file as large
 //! as all of them. What is found by fingerprint is a hint: the segment stage compares every byte.
-//! Memory: a decoded block for each thread, 16 bytes a block, some 50 for each content.
+//! Memory: two decoded blocks for each thread that decodes, 16 bytes a block, some 50 for each content.
 
 mod known;
 mod stock;
@@ -30,10 +30,11 @@ impl Ground {
         base: Arc<dyn Base>,
         tree: &Tree,
         threads: usize,
+        memory: Option<u64>,
         scratch: &Scratch,
         observer: &dyn Observer,
     ) -> Result<Self> {
-        let stock = Stock::new(base, threads, scratch, observer)?;
+        let stock = Stock::new(base, threads, memory, scratch, observer)?;
         let known = Known::new(&stock, tree, threads, observer)?;
         Ok(Self {
             stock: Arc::new(stock),

@@ -91,7 +91,12 @@ pub fn build(
     let by = shape.order(options.order);
     let categorizers = shape.categorizers(options.categorizers);
     let ground = match writer.base() {
-        Some(base) => Some(Ground::new(base, &tree, threads, &scratch, observer)?),
+        Some(base) => {
+            let memory = options.memory;
+            Some(Ground::new(
+                base, &tree, threads, memory, &scratch, observer,
+            )?)
+        }
         None => None,
     };
     let first = FirstRead {
@@ -134,6 +139,7 @@ pub fn build(
     };
     observer.expect(Stage::Segment, total);
     let encoder = writer.encoder();
+    let decoding = stock.as_ref().map_or(0, |stock| stock.memory);
     let amount = Amount {
         nodes: tree.nodes().len() as u64,
         content: total.bytes,
@@ -149,7 +155,7 @@ pub fn build(
         left_out: scanning.count(),
         unreadable: trouble.unreadable.into_inner(),
         changed: trouble.changed.into_inner(),
-        memory: budget.memory,
+        memory: budget.memory.max(decoding),
         image,
         ..placed.report
     })

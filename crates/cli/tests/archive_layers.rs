@@ -372,3 +372,51 @@ fn an_oci_layout_is_its_layers() {
         "{words}"
     );
 }
+
+#[test]
+fn layers_are_what_their_digests_say_whoever_made_those() {
+    let work = scratch();
+    let layout = work.path().join("layout");
+    let refused_or_built = |algorithm: &str, hex: &str| {
+        let _ = fs::remove_dir_all(&layout);
+        fs::create_dir_all(layout.join("blobs").join(algorithm)).unwrap();
+        fs::write(
+            layout.join("oci-layout"),
+            r#"{"imageLayoutVersion":"1.0.0"}"#,
+        )
+        .unwrap();
+        let layer = fs::read(work.path().join("layer.tar")).unwrap();
+        fs::write(layout.join("blobs").join(algorithm).join(hex), layer).unwrap();
+        let kind = "application/vnd.oci.image.layer.v1.tar";
+        let manifest =
+            format!(r#"{{"layers":[{{"mediaType":"{kind}","digest":"{algorithm}:{hex}"}}]}}"#);
+        fs::write(layout.join("index.json"), manifest).unwrap();
+        let mut command = sinter();
+        command.args(["build", "-q", "--force", "-f", "dwarfs", "-o"]);
+        let output = command
+            .arg(work.path().join("x"))
+            .arg(&layout)
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), words)
+    };
+    shell(
+        work.path(),
+        "mkdir d; echo content > d/file; tar -cf layer.tar d",
+    );
+    let sum = Command::new("sha512sum")
+        .arg(work.path().join("layer.tar"))
+        .output()
+        .unwrap();
+    let sum = String::from_utf8(sum.stdout).unwrap();
+    let right = sum.split(' ').next().unwrap();
+    let (built, words) = refused_or_built("sha512", right);
+    assert!(built, "{words}");
+    let wrong = format!("{}0", &right[..127]);
+    for (algorithm, hex) in [("sha512", &*wrong), ("foo", "abc")] {
+        let (built, words) = refused_or_built(algorithm, hex);
+        let why = if algorithm == "foo" { "foo" } else { "SHA-512" };
+        assert!(!built && words.contains(why), "{words}");
+    }
+}

@@ -92,7 +92,8 @@ fn comes_back(image: &Path, tree: &Path, work: &Path) {
         image.to_str().unwrap(),
     ];
     run(paths);
-    compare(&shared, &[], tree, &to);
+    // of symlinks and special files DwarFS keeps no hard links
+    compare(&shared, &["--drop", "link,nlink:lpcbs"], tree, &to);
     fs::remove_dir_all(&to).unwrap();
     if let Some(tool) = peer("dwarfsextract") {
         fs::create_dir(&to).unwrap();
@@ -105,18 +106,13 @@ fn comes_back(image: &Path, tree: &Path, work: &Path) {
             .output()
             .unwrap();
         assert!(output.status.success(), "{output:?}");
-        let files = |dir: &Path| {
-            let files = walk(dir).into_iter().filter(|path| path.is_file());
-            files
-                .map(|path| {
-                    (
-                        path.strip_prefix(dir).unwrap().to_owned(),
-                        fs::read(&path).unwrap(),
-                    )
-                })
-                .collect::<Vec<_>>()
-        };
-        assert!(files(&to) == files(tree));
+        // (a socket becomes a file with them)
+        let is_file = |path: &PathBuf| path.symlink_metadata().unwrap().is_file();
+        for path in walk(tree).into_iter().filter(is_file) {
+            let name = path.strip_prefix(tree).unwrap();
+            let same = fs::read(to.join(name)).unwrap() == fs::read(&path).unwrap();
+            assert!(same, "{name:?} of {image:?}");
+        }
         fs::remove_dir_all(&to).unwrap();
     }
 }

@@ -19,6 +19,15 @@ use words::{digest, escaped, mode, number, rdev, time};
 /// The most bytes of a line, with those that it goes on in.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// The most bytes of a path: what the system takes.
+const LONGEST_PATH: usize = 4096;
+
+/// The most bytes of all paths together: a line that only goes deeper is short, its path is not.
+const ALL_PATHS: usize = 1 << 30;
+
+/// The most keywords that `/set` says at a time; there are some thirty.
+const MOST_SET: usize = 256;
+
 /// What begins the first line that is no comment, or the comment that libarchive and we write.
 const SIGNATURE: &[u8] = b"#mtree";
 
@@ -161,8 +170,10 @@ struct Reading {
     known: HashMap<Vec<u8>, usize>,
     /// What `/set` says of all entries: values by keyword.
     set: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Where names without a slash are.
-    dir: Vec<Vec<u8>>,
+    /// Where names without a slash are: a path, empty for the root.
+    dir: Vec<u8>,
+    /// Bytes of all paths so far.
+    paths: usize,
     line: u64,
 }
 
@@ -179,6 +190,10 @@ impl Reading {
                 for word in words {
                     let (keyword, value) = split(word);
                     self.set.insert(keyword.to_vec(), value.to_vec());
+                    if self.set.len() > MOST_SET {
+                        let what = format!("/set of more than {MOST_SET} keywords");
+                        return Err(Error::limit(what));
+                    }
                 }
                 Ok(())
             }
@@ -197,10 +212,14 @@ impl Reading {
                 let what = "only /set and /unset begin with a slash; paths begin with a name";
                 Err(Error::invalid(what))
             }
-            b".." if words.is_empty() => match self.dir.pop() {
-                Some(_) => Ok(()),
-                None => Err(Error::invalid("`..` leads out of the root")),
-            },
+            b".." if words.is_empty() && self.dir.is_empty() => {
+                Err(Error::invalid("`..` leads out of the root"))
+            }
+            b".." if words.is_empty() => {
+                let slash = self.dir.iter().rposition(|&byte| byte == b'/');
+                self.dir.truncate(slash.unwrap_or(0));
+                Ok(())
+            }
             name => self.entry(&escaped(name)?, &words, number),
         }
     }
@@ -208,7 +227,7 @@ impl Reading {
     /// Takes the line of a path.
     fn entry(&mut self, name: &[u8], words: &[&[u8]], number: u64) -> Result<()> {
         let is_whole = name.contains(&b'/');
-        let mut names = match is_whole {
+        let mut path = match is_whole {
             true => Vec::new(),
             false => self.dir.clone(),
         };
@@ -220,18 +239,30 @@ impl Reading {
                 name if name.len() > 255 => {
                     return Err(Error::limit("a name of more than 255 bytes"));
                 }
-                name => names.push(name.to_vec()),
+                name => {
+                    if !path.is_empty() {
+                        path.push(b'/');
+                    }
+                    path.extend_from_slice(name);
+                }
             }
         }
-        let path = names.join(&b'/');
+        if path.len() > LONGEST_PATH {
+            let what = format!("a path of more than {LONGEST_PATH} bytes");
+            return Err(Error::limit(what));
+        }
         let index = match self.known.get(&path) {
             // further lines of a path add to the first
             Some(&index) => index,
             None => {
+                self.paths += path.len();
+                if self.paths > ALL_PATHS {
+                    return Err(Error::limit("paths of more than 1 GiB together"));
+                }
                 let index = self.list.entries.len();
                 self.known.insert(path.clone(), index);
                 self.list.entries.push(Entry {
-                    path,
+                    path: path.clone(),
                     line: number,
                     ..Entry::default()
                 });
@@ -248,7 +279,7 @@ impl Reading {
             keyword_of(entry, keyword, value, &mut self.list.notes)?;
         }
         if !is_whole && entry.kind == Some(FileType::Directory) {
-            self.dir = names;
+            self.dir = path;
         }
         Ok(())
     }
@@ -326,6 +357,16 @@ fn keyword_of(entry: &mut Entry, keyword: &[u8], value: &[u8], notes: &mut Notes
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_lines_cannot_ask_for_much() {
+        let refused = |text: String| list(text.as_bytes()).unwrap_err().to_string();
+        let deep = format!("#mtree\n{}", "a type=dir\n".repeat(10_000));
+        assert!(refused(deep).contains("line 2050: a path of more than 4096 bytes"));
+        let set = (0..300).map(|n| format!(" k{n}=1"));
+        let set = format!("/set{}\n", set.collect::<String>());
+        assert!(refused(set).contains("line 1: /set of more than 256"));
+    }
 
     fn entries(text: &str) -> Vec<Entry> {
         list(text.as_bytes()).unwrap().entries

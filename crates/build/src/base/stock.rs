@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use model::{Base, Error, Observer, Result, Stage, Tally};
+use model::{Base, Error, MapExtent, Observer, Result, Stage, Tally};
 
 use crate::anchors::{Anchor, Anchors, Finder, Place, Spacing};
 use crate::scratch::Scratch;
@@ -33,6 +33,8 @@ pub(crate) struct Stock {
     pub blocks: Vec<Stowed>,
     /// Bytes of all.
     pub bytes: u64,
+    /// Bytes of memory that decoding them took at most.
+    pub memory: u64,
     threads: usize,
     scratch: Scratch,
 }
@@ -47,20 +49,28 @@ impl fmt::Debug for Stock {
 }
 
 impl Stock {
-    /// Decodes all blocks.
+    /// Decodes all blocks that files are in, by as many threads as have room in `memory`, and one in any case.
     pub fn new(
         base: Arc<dyn Base>,
         threads: usize,
+        memory: Option<u64>,
         scratch: &Scratch,
         observer: &dyn Observer,
     ) -> Result<Self> {
+        // decoded, and as much again for what decodes it
+        let each = base.block_size().saturating_mul(2).max(1);
+        let room = memory.map_or(u64::MAX, |memory| memory / each);
+        let decoding = (threads as u64).min(room).max(1);
         let count = base.blocks();
-        let most = base.block_size().saturating_mul(u64::from(count));
-        observer.expect(Stage::Base, tally(count, most));
+        // what no file is in is nobody's concern, and may be damaged, or large
+        let named = named(&*base);
+        let wanted = named.iter().filter(|named| **named).count();
+        let most = base.block_size().saturating_mul(wanted as u64);
+        observer.expect(Stage::Base, tally(wanted as u32, most));
         let file = scratch.file()?;
         let (next, end) = (AtomicU32::new(0), AtomicU64::new(0));
         let blocks = Mutex::new(vec![Stowed::default(); count as usize]);
-        threads::run("base", threads, || {
+        threads::run("base", decoding as usize, || {
             let stow = |block: u32| {
                 threads::check_cancelled(observer)?;
                 let bytes = base.decode(block)?;
@@ -78,6 +88,9 @@ impl Stock {
                 if block >= count {
                     return Ok(());
                 }
+                if !named[block as usize] {
+                    continue;
+                }
                 if let Err(error) = stow(block) {
                     next.store(count, Ordering::Relaxed);
                     return Err(error);
@@ -89,6 +102,7 @@ impl Stock {
             file: Arc::new(file),
             blocks: std::mem::take(&mut *lock(&blocks)),
             bytes: end.into_inner(),
+            memory: decoding.saturating_mul(each),
             threads,
             scratch: scratch.clone(),
         })
@@ -178,6 +192,22 @@ impl Stock {
         anchors.retain(|anchor| anchor.end > span.before);
         Ok(anchors)
     }
+}
+
+/// Tells for each block whether a file is in it.
+fn named(base: &dyn Base) -> Vec<bool> {
+    let mut named = vec![false; base.blocks() as usize];
+    let content = base.content();
+    for list in 0..content.list_count() {
+        for extent in content.list(list) {
+            if let MapExtent::Data { block, .. } = extent
+                && let Some(named) = named.get_mut(block.0 as usize)
+            {
+                *named = true;
+            }
+        }
+    }
+    named
 }
 
 /// Bytes before an anchor that decide about it.

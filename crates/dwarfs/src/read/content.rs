@@ -272,9 +272,9 @@ impl Dwarfs {
 
 impl Upcoming for Dwarfs {
     fn next(&self, key: u128) -> Option<u128> {
-        let block = key.checked_sub(self.cache_key)?;
-        let next = block.saturating_add(1);
         let count = self.sections.blocks.len() as u128;
+        let block = key.checked_sub(self.cache_key);
+        let next = block.filter(|block| *block < count)?.saturating_add(1);
         Some(self.cache_key | if next < count { next } else { 0 })
     }
 

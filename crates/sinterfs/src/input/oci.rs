@@ -9,8 +9,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use block::checksum::{sha256, sha256_of};
-use block::verity::hex;
+use block::checksum::{sha256_of, sha512_of};
 use model::{Error, Result};
 use serde_json::Value;
 
@@ -162,6 +161,34 @@ struct Digest {
     hex: String,
 }
 
+impl Digest {
+    /// Fails with `Corrupt` for bytes that have another digest, and with `Unsupported` for an algorithm that
+    /// OCI's specification has not registered.
+    fn compare(&self, bytes: impl Read, what: &str) -> Result<()> {
+        let failed = |error| Error::io("cannot read", error);
+        let (name, found) = match &*self.algorithm {
+            "sha256" => ("SHA-256", in_hex(&sha256_of(bytes).map_err(failed)?.0)),
+            "sha512" => ("SHA-512", in_hex(&sha512_of(bytes).map_err(failed)?)),
+            other => {
+                let what =
+                    format!("a {what} with a digest by {other}, which nobody here can compare");
+                return Err(Error::unsupported(what));
+            }
+        };
+        match found == self.hex {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!("the {what} has the {name} {found}"))),
+        }
+    }
+}
+
+fn in_hex(digest: &[u8]) -> String {
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
+}
+
 /// Reads the digest of a descriptor.
 fn digest(descriptor: &Value) -> Result<Digest> {
     let text = descriptor.get("digest").and_then(Value::as_str);
@@ -191,29 +218,18 @@ fn compare(blobs: &dyn Blobs, name: &str, digest: &Digest, size: Option<u64>) ->
         let what = format!("the layer has {len} bytes, its descriptor says {size}");
         return Err(Error::corrupt(what).path(blobs.shown(name)));
     }
-    if digest.algorithm != "sha256" {
-        return Ok(());
-    }
-    let failed = |error| Error::io("cannot read", error).path(blobs.shown(name));
-    let found = hex(&sha256_of(stream).map_err(failed)?.0);
-    match found == digest.hex {
-        true => Ok(()),
-        false => {
-            let what = format!("the layer has the SHA-256 {found}");
-            Err(Error::corrupt(what).path(blobs.shown(name)))
-        }
-    }
+    digest
+        .compare(stream, "layer")
+        .map_err(|error| error.path(blobs.shown(name)))
 }
 
 /// Reads a document, and compares it with its digest.
 fn read(blobs: &dyn Blobs, name: &str, digest: Option<&Digest>) -> Result<Value> {
     let bytes = whole(blobs, name)?;
-    if let Some(digest) = digest.filter(|digest| digest.algorithm == "sha256") {
-        let found = hex(&sha256(&bytes));
-        if found != digest.hex {
-            let what = format!("the document has the SHA-256 {found}");
-            return Err(Error::corrupt(what).path(blobs.shown(name)));
-        }
+    if let Some(digest) = digest {
+        digest
+            .compare(&*bytes, "document")
+            .map_err(|error| error.path(blobs.shown(name)))?;
     }
     parsed(blobs, name, &bytes)
 }
