@@ -2,7 +2,7 @@
 //!
 //! Enters: a target path or `-`. Leaves: bytes through `Write`, and after `commit` the file under
 //! its name. **Invariant:** until `commit` the name is untouched, and whatever ends the process,
-//! nothing half-written is left (`O_TMPFILE`); where the file system has no unnamed files, a
+//! nothing half-written is left (`O_TMPFILE`); where the file system has no unnamed files, or there is no /proc, a
 //! hidden file beside the target is used and removed on failure. Where a format writes its beginning
 //! last and the target is a pipe, a scratch file holds the image until then.
 
@@ -19,6 +19,9 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 /// How much is collected before a write reaches the kernel, in bytes.
 const BUFFER: usize = 1 << 20;
+
+/// Where the system shows the files that this process has open.
+const OWN_FILES: &str = "/proc/self/fd";
 
 /// Where an image goes.
 #[derive(Debug)]
@@ -93,6 +96,10 @@ impl Output {
     }
 
     fn unnamed(path: &Path, replace: bool) -> Result<Self> {
+        // what gives an unnamed file its name is there
+        if !Path::new(OWN_FILES).exists() {
+            return Self::hidden(path, replace);
+        }
         let dir = parent(path);
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         match rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)) {
@@ -273,7 +280,7 @@ fn temporary_name(path: &Path) -> Result<PathBuf> {
 /// Links an unnamed file to its path; a replacement goes through a temporary name, since linking
 /// never overwrites.
 fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let unnamed = format!("{OWN_FILES}/{}", file.as_raw_fd());
     let link = |to: &Path| rustix::fs::linkat(CWD, &*unnamed, CWD, to, AtFlags::SYMLINK_FOLLOW);
     match link(path) {
         Ok(()) => Ok(()),
