@@ -45,12 +45,6 @@ pub fn runs_alone(program: &Path, dir: &Path) -> Outcome {
     let inside = root.0.join("sinter");
     fs::copy(program, &inside).map_err(|e| told(&inside, &e))?;
     let tree = run::root().join("docs");
-    run::output(
-        Command::new("cp")
-            .arg("-R")
-            .arg(&tree)
-            .arg(root.0.join("docs")),
-    )?;
     let version = in_root(&root.0, &["/sinter", "--version"])?;
     println!("== alone in an empty root: {}", version.trim());
     // an archive: attributes of files cannot be read where there is no /proc, which is told
