@@ -141,6 +141,10 @@ fn what_may_not_be_read_is_told() {
         threads: 1,
         ..Options::default()
     };
+    let unwanted = Options {
+        no_xattrs: true,
+        ..options.clone()
+    };
     let source = Directory::open(root, options).unwrap();
     let tree = std::thread::scope(|scope| {
         let other = scope.spawn(|| {
@@ -159,6 +163,12 @@ fn what_may_not_be_read_is_told() {
         "{one}"
     );
     assert_eq!(tree.with_xattrs(), 0);
+    drop(told);
+    // what is not wanted is not looked at
+    observer.0.lock().unwrap().clear();
+    let source = Directory::open(root, unwanted).unwrap();
+    assert_eq!(source.scan(&observer).unwrap().with_xattrs(), 0);
+    assert!(observer.0.lock().unwrap().is_empty());
 }
 
 #[test]

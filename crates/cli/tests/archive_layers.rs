@@ -9,17 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::listing::{Listing, differences, listing};
-use support::{is_root, lacking, run, scratch, sinter};
-
-/// Runs a script in a directory; panics if it fails.
-fn shell(dir: &Path, script: &str) {
-    let output = Command::new("sh")
-        .args(["-ec", script])
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{script}: {output:?}");
-}
+use support::{is_root, lacking, run, scratch, shell, sinter};
 
 /// Layers that the kernel stacks; they come apart when dropped.
 struct Stacked(PathBuf);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use support::listing::{Listing, differences, listing};
-use support::{is_root, run, scratch, sinter, skip};
+use support::{is_root, run, scratch, shell, sinter, skip};
 
 /// The time before which nothing was made that these tests make.
 fn now() -> i64 {
@@ -25,16 +25,6 @@ fn has(program: &str) -> bool {
         skip(&format!("no {program}"));
     }
     found
-}
-
-/// Runs a script in a directory; panics if it fails.
-fn shell(dir: &Path, script: &str) {
-    let output = Command::new("sh")
-        .args(["-ec", script])
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{script}: {output:?}");
 }
 
 /// Builds from sources, whatever comes of it.

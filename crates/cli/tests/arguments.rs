@@ -61,6 +61,7 @@ fn each_says_what_is_wrong() {
         (&["build", "d", "-o", "x", "--report", "nope/r"], 5, "nope"),
         (&["build", "d", "-o", "x", "--report", "-"], 2, "a file"),
         (&["extract", "i"], 2, "--output"),
+        (&["extract", "i", "-o", "-"], 2, "--tar"),
         (
             &["extract", "i", "--tar", "--force", "-o", "i"],
             2,

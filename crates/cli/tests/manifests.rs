@@ -12,18 +12,7 @@ use std::process::{Command, Output};
 
 use support::archives::{has, words_of};
 use support::listing::{differences, listing};
-use support::{compare, is_root, make_tree, scratch, sinter, vectors};
-
-/// Runs a script in a directory; panics if it fails.
-fn shell(dir: &Path, script: &str) {
-    let mut shell = Command::new("sh");
-    let output = shell
-        .args(["-ec", script])
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{script}: {}", words_of(&output));
-}
+use support::{compare, is_root, make_tree, scratch, shell, sinter, vectors};
 
 /// A tree with all types that bsdtar reads of lists, in the directory `tree`.
 fn tree(work: &Path) {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use support::archives::{has, words_of};
-use support::{scratch, sinter};
+use support::{scratch, shell, sinter};
 
 /// Makes the layers, and an OCI layout of them in `one`.
 const LAYOUT: &str = r#"
@@ -57,16 +57,6 @@ end
 tar -C old -cf old.tar .
 cp -r one new; cp both.json new/manifest.json; tar -C new -cf new.tar .
 "#;
-
-fn shell(dir: &Path, script: &str) {
-    let mut shell = Command::new("sh");
-    let output = shell
-        .args(["-ec", script])
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{script}: {}", words_of(&output));
-}
 
 fn try_build(work: &Path, sources: &[&str], more: &[&str]) -> Output {
     let mut build = sinter();

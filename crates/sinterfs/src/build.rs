@@ -481,6 +481,7 @@ fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
         exclude: choices::exclude(&request.choices)?,
         hollow: false,
         one_file_system: request.one_file_system,
+        no_xattrs: request.per_file.no_xattrs,
         // an image must not hold the one that it replaces, nor its device
         skip: [request.path(), request.blob_device.as_deref()]
             .into_iter()

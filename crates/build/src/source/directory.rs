@@ -34,6 +34,8 @@ pub struct Options {
     pub hollow: bool,
     /// Whether other file systems are left out; their mount points stay as empty directories.
     pub one_file_system: bool,
+    /// Whether extended attributes are left out, without a look at them.
+    pub no_xattrs: bool,
     /// Files that are left out, by device and inode number: those that are to be replaced.
     pub skip: Vec<(Rdev, u64)>,
     /// The number of threads that scan; 0 means as many as the machine runs at once.

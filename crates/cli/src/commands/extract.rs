@@ -1,10 +1,12 @@
 //! `sinter extract`: restores an image, or a part of it, below a directory or as an archive.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{ExtractOptions, ExtractReport, Filtered, Overwrite, Result, XattrFilter, extract};
+use sinterfs::{
+    Error, ExtractOptions, ExtractReport, Filtered, Overwrite, Result, XattrFilter, extract,
+};
 
 use super::archiving::{self, Kind};
 use super::image::ImageArgs;
@@ -140,6 +142,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     else {
         return archiving::run(args);
     };
+    if output == Path::new("-") {
+        let hint = "only an archive goes to standard output: add --tar or --cpio (./- is a directory of that name)";
+        return Err(Error::invalid(hint));
+    }
     let opened = args.image.open()?;
     let display = Display::start(args.words.show());
     let options = options(args);

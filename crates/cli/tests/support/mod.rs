@@ -54,6 +54,14 @@ pub fn build(format: &str, tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8>
     std::fs::read(image).expect("an image")
 }
 
+/// Runs a script in a directory; panics if it fails.
+pub fn shell(dir: &Path, script: &str) {
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-ec", script]).current_dir(dir).output();
+    let output = output.expect("a shell");
+    assert!(output.status.success(), "{script}: {output:?}");
+}
+
 /// Finds the shared vectors.
 pub fn vectors() -> Option<PathBuf> {
     testkit::shared("vectors")

@@ -118,10 +118,7 @@ impl<'a> Recoder<'a> {
 
     /// Makes a block of the new image; files need so many bytes of it.
     pub(super) fn block(&self, number: u32, needed: u64, spare: &Spare) -> Result<Done> {
-        self.image.with_block(number, |extent, header| {
-            if self.image.reader.sha512_256_matches(extent, header)? == Some(false) {
-                return Err(Error::corrupt("SHA-512/256 does not match"));
-            }
+        self.with_checked(number, |extent, header| {
             let rule = self.rule(number)?;
             let done = match self.encoding(rule, header.compression) {
                 Some(encoding) => self.recode(number, rule, encoding, (extent, header), spare),
@@ -140,16 +137,27 @@ impl<'a> Recoder<'a> {
     /// Makes block `as_number` of another image of a block, as it is stored, with all that is known of what
     /// it holds.
     pub(super) fn taken(&self, number: u32, as_number: u32) -> Result<Done> {
-        self.image.with_block(number, |extent, header| {
-            if self.image.reader.sha512_256_matches(extent, header)? == Some(false) {
-                return Err(Error::corrupt("SHA-512/256 does not match"));
-            }
+        self.with_checked(number, |extent, header| {
             let rule = self.rule(number)?;
             let samples = self.samples.get(&number).copied();
             Ok(Done {
                 category: samples.unwrap_or(rule.category),
                 ..self.copy(as_number, rule, extent, header)?
             })
+        })
+    }
+
+    /// Works with a block whose SHA-512/256, if it has one, is that of what is stored.
+    fn with_checked<T>(
+        &self,
+        number: u32,
+        work: impl FnOnce(Extent, &Header) -> Result<T>,
+    ) -> Result<T> {
+        self.image.with_block(number, |extent, header| {
+            match self.image.reader.sha512_256_matches(extent, header)? {
+                Some(false) => Err(Error::corrupt("SHA-512/256 does not match")),
+                _ => work(extent, header),
+            }
         })
     }
 

@@ -110,6 +110,8 @@ impl<'a> Stack<'a> {
         let options = directory::Options {
             exclude,
             hollow: true,
+            // marks of layers are attributes
+            no_xattrs: false,
             ..self.request.directory.clone()
         };
         Directory::open(&part.path, options)

@@ -38,8 +38,9 @@ pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> 
         builder: TreeBuilder::new(root.meta),
         inodes: HashMap::new(),
     };
-    let readable = attributes::are_readable(&dir.root);
-    if !readable {
+    let wanted = !dir.options.no_xattrs;
+    let readable = wanted && attributes::are_readable(&dir.root);
+    if wanted && !readable {
         let error = Error::unsupported("extended attributes are left out, without /proc");
         observer.warn(&error.path(&dir.path));
     }
@@ -109,7 +110,7 @@ struct Walk<'a> {
     queue: Mutex<Queue>,
     wake: Condvar,
     growth: Mutex<Growth>,
-    /// Whether extended attributes can be read at all.
+    /// Whether extended attributes are wanted and can be read.
     xattrs: bool,
 }
 
