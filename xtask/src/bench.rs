@@ -10,19 +10,23 @@ mod compare;
 mod comparison;
 mod erofs;
 mod interrupt;
+mod kernel;
 mod machine;
 mod measure;
 mod micro;
 mod mounted;
+mod mounts;
 mod options;
 mod parts;
 mod peers;
+mod recipe;
 mod records;
 mod report;
 mod run;
 mod scale;
 mod served;
 mod sets;
+mod setting;
 mod statistics;
 mod svg;
 mod table;
@@ -40,10 +44,10 @@ use tools::Tools;
 
 /// Measures what is asked for, then shows all results so far.
 pub fn bench(words: &[String]) -> Outcome {
-    if let Some((first, words)) = words.split_first()
-        && first == "erofs"
-    {
-        return erofs::bench(words);
+    match words.split_first() {
+        Some((first, words)) if first == "erofs" => return erofs::bench(words),
+        Some((first, words)) if first == "mounts" => return mounts::bench(words),
+        _ => {}
     }
     if words.iter().any(|word| word == "--help" || word == "-h") {
         print!("{}", options::USAGE);

@@ -43,6 +43,12 @@ pub struct Shell<'a> {
 impl Shell<'_> {
     /// Runs a command line and tells what it took; on failure, the end of what it said.
     pub fn run(&self, command: &str) -> Result<Cost, String> {
+        let cost = self.run_within(command)?;
+        cost.ok_or_else(|| format!("stopped after {} s", self.limit))
+    }
+
+    /// Runs a command line and tells what it took, or nothing if it was stopped at the limit.
+    pub fn run_within(&self, command: &str) -> Result<Option<Cost>, String> {
         // this very program, even if it was built anew in the meantime
         let mut child =
             self.start(Command::new("/proc/self/exe").args(["bench-child", command]))?;
@@ -54,7 +60,7 @@ impl Shell<'_> {
             if interrupt::asked() || Instant::now() > deadline {
                 stop(&mut child);
                 interrupt::check()?;
-                return Err(format!("stopped after {} s", self.limit));
+                return Ok(None);
             }
             std::thread::sleep(Duration::from_millis(5));
         };
@@ -63,7 +69,7 @@ impl Shell<'_> {
         // the figures are the last line: nothing else is written after the command has ended
         let figures = said.lines().next_back().and_then(figures);
         match figures {
-            Some(cost) if status.success() => Ok(cost),
+            Some(cost) if status.success() => Ok(Some(cost)),
             _ => Err(tail(&said)),
         }
     }

@@ -223,6 +223,16 @@ pub fn read_4k(path: &Path, offset: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
+/// Fails if a mount has other bytes than its source at places.
+pub fn same_bytes(source: &Path, mounted: &Path, places: &[(&File, u64)]) -> Result<(), String> {
+    for (file, at) in places {
+        if read_4k(&mounted.join(&file.path), *at)? != read_4k(&source.join(&file.path), *at)? {
+            return Err(format!("{} at {at}: wrong bytes", file.path.display()));
+        }
+    }
+    Ok(())
+}
+
 /// Picks places, the same for the same files.
 pub fn places(files: &[File], count: usize) -> Vec<(&File, u64)> {
     let mut ends = Vec::with_capacity(files.len());

@@ -117,6 +117,7 @@ impl Default for Options {
 pub const USAGE: &str = "\
 usage: cargo xtask bench [SET...] [OPTIONS]
        cargo xtask bench erofs ...      EROFS by the kernel's drivers (bench erofs --help)
+       cargo xtask bench mounts ...     one image by all that mount it (bench mounts --help)
 
 SET is a directory, or the name of one below --data. Without SETs: all known ones below --data.
 

@@ -83,7 +83,7 @@ impl Workload {
 }
 
 /// Does something with all items, by so many threads that take turns with them.
-fn by<T: Sync>(
+pub fn by<T: Sync>(
     count: usize,
     items: &[T],
     work: impl Fn(&T) -> Result<(), String> + Sync,
@@ -117,7 +117,7 @@ fn big(files: &[File]) -> Vec<&File> {
 }
 
 /// Puts files into an order that follows no directory, always the same.
-fn shuffled(files: &[File]) -> Vec<&File> {
+pub fn shuffled(files: &[File]) -> Vec<&File> {
     let mut keyed: Vec<(u64, &File)> = (0_u64..)
         .zip(files)
         .map(|(number, file)| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15), file))
@@ -151,7 +151,7 @@ fn list(dir: &Path) -> Result<(), String> {
     below.iter().try_for_each(|dir| list(dir))
 }
 
-fn same_length(path: &Path, expected: u64, found: u64) -> Result<(), String> {
+pub fn same_length(path: &Path, expected: u64, found: u64) -> Result<(), String> {
     if expected == found {
         return Ok(());
     }

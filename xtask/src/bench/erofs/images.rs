@@ -1,20 +1,6 @@
 //! The images that are compared: who makes them, and how.
 
-use std::path::PathBuf;
-
-use super::Context;
-use crate::bench::peers::quoted;
-use crate::bench::sets::Set;
-
-/// One way to make an image that the kernel mounts.
-#[derive(Debug, Clone, Copy)]
-pub struct Recipe<'a> {
-    /// What tables call it.
-    pub name: &'a str,
-    /// The kernel's driver.
-    pub driver: &'a str,
-    pub command: &'a str,
-}
+use crate::bench::recipe::Recipe;
 
 /// What reads are measured of: each format by us and by its own tool, with one codec of fast decoding and
 /// one of dense coding, in units as alike as the formats allow.
@@ -84,25 +70,3 @@ pub const LISTED: [Recipe<'static>; 4] = [
         command: "mksquashfs {dir} {image} -noappend -quiet -no-progress -comp lz4",
     },
 ];
-
-impl Recipe<'_> {
-    /// Makes the image of a set; `None`, said on the terminal, if its program is not there.
-    pub fn make(&self, context: &Context<'_>, set: &Set) -> Result<Option<PathBuf>, String> {
-        if !context.tools.can(self.command) {
-            println!("{}: not measured, its program is not at hand", self.name);
-            return Ok(None);
-        }
-        println!("{}: {}", set.name, self.name);
-        let image = context.work.join("image");
-        let _ = std::fs::remove_file(&image);
-        let places = [("dir", &*quoted(&set.dir)), ("image", &*quoted(&image))];
-        context.run(self.command, &places)?;
-        Ok(Some(image))
-    }
-}
-
-/// Tells the length of an image.
-pub fn len(image: &std::path::Path) -> Result<f64, String> {
-    let found = std::fs::metadata(image).map_err(|e| format!("{}: {e}", image.display()))?;
-    Ok(found.len() as f64)
-}

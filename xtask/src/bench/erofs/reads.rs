@@ -4,21 +4,22 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::Context;
-use super::images::{self, READ, Recipe};
-use super::kernel::{Mount, Took, drop_caches, list};
-use crate::bench::mounted::{places, read_4k};
+use super::images::READ;
+use crate::bench::kernel::{Mount, Took, drop_caches, list};
+use crate::bench::mounted::{places, read_4k, same_bytes};
+use crate::bench::recipe::{self, Recipe};
 use crate::bench::sets::{self, Set};
+use crate::bench::setting::Setting;
 use crate::bench::statistics::median;
 use crate::bench::table::{figure, megabytes, table as lay_out};
 
 /// Makes all images of a set and reads them.
-pub fn table(context: &Context<'_>, set: &Set) -> Result<String, String> {
+pub fn table(setting: &Setting, set: &Set) -> Result<String, String> {
     let files = sets::files(&set.dir)?;
     let mut rows = Vec::new();
     for recipe in READ {
-        if let Some(image) = recipe.make(context, set)? {
-            rows.push(row(context, set, &recipe, &image, &files)?);
+        if let Some(image) = recipe.make(setting, set, "image")? {
+            rows.push(row(setting, set, &recipe, &image, &files)?);
         }
     }
     let header = [
@@ -33,28 +34,28 @@ pub fn table(context: &Context<'_>, set: &Set) -> Result<String, String> {
     ];
     let title = format!(
         "\n## {}: cold reads\n\nMedians of {} runs; of each random read, the mean of {}, opening included.\n\n",
-        set.name, context.options.runs, context.options.reads
+        set.name, setting.options.runs, setting.options.reads
     );
     Ok(title + &lay_out(&header, &rows))
 }
 
 fn row(
-    context: &Context<'_>,
+    setting: &Setting,
     set: &Set,
     recipe: &Recipe<'_>,
     image: &Path,
     files: &[sets::File],
 ) -> Result<Vec<String>, String> {
-    let at = context.work.join("mnt");
+    let at = setting.work.join("mnt");
     // drivers keep what they decoded as long as they are mounted
     let fresh = || {
         let mount = Mount::image(recipe.driver, image, &at)?;
         drop_caches().map(|()| mount)
     };
-    let reads = places(files, context.options.reads);
-    check(set, fresh()?.at(), &reads)?;
+    let reads = places(files, setting.options.reads);
+    same_bytes(&set.dir, fresh()?.at(), &reads)?;
     let (mut all, mut random, mut listed) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..context.options.runs {
+    for _ in 0..setting.options.runs {
         all.push(fresh()?.take(|| read_all(&at, files))?);
         random.push(fresh()?.take(|| {
             let mut reads = reads.iter();
@@ -69,7 +70,7 @@ fn row(
     let thousandth = |value: Option<f64>| value.map(|value| value / 1e3);
     Ok(vec![
         recipe.name.to_owned(),
-        megabytes(Some(images::len(image)?)),
+        megabytes(Some(recipe::len(image)?)),
         figure(seconds(&all)),
         megabytes(read(&all)),
         figure(thousands(each(seconds(&random)))),
@@ -77,16 +78,6 @@ fn row(
         figure(thousands(seconds(&listed))),
         figure(thousandth(read(&listed))),
     ])
-}
-
-/// Fails if a mount has other bytes than the set where they will be read.
-fn check(set: &Set, mounted: &Path, reads: &[(&sets::File, u64)]) -> Result<(), String> {
-    for (file, at) in reads {
-        if read_4k(&mounted.join(&file.path), *at)? != read_4k(&set.dir.join(&file.path), *at)? {
-            return Err(format!("{} at {at}: wrong bytes", file.path.display()));
-        }
-    }
-    Ok(())
 }
 
 fn read_all(mounted: &Path, files: &[sets::File]) -> Result<(), String> {

@@ -1,8 +1,8 @@
 //! Sizes of images by codec and size of clusters.
 
-use super::Context;
-use super::images::{self, Recipe};
+use crate::bench::recipe::{self, Recipe};
 use crate::bench::sets::Set;
+use crate::bench::setting::Setting;
 use crate::bench::table::{megabytes, ratio, table as lay_out};
 
 /// How one codec is asked for, of ours and of mkfs.erofs.
@@ -39,7 +39,7 @@ const MAKERS: [(&str, &str); 5] = [
 ];
 
 /// Makes all images of a set and tells their sizes.
-pub fn table(context: &Context<'_>, set: &Set) -> Result<String, String> {
+pub fn table(setting: &Setting, set: &Set) -> Result<String, String> {
     let mut rows = Vec::new();
     for (codec, [ours, theirs]) in CODECS {
         for kib in CLUSTERS {
@@ -58,8 +58,8 @@ pub fn table(context: &Context<'_>, set: &Set) -> Result<String, String> {
                     driver: "erofs",
                     command: &command,
                 };
-                let image = recipe.make(context, set)?;
-                sizes.push(image.map(|image| images::len(&image)).transpose()?);
+                let image = recipe.make(setting, set, "image")?;
+                sizes.push(image.map(|image| recipe::len(&image)).transpose()?);
             }
             row.extend(sizes.iter().map(|size| megabytes(*size)));
             let of = |index: usize| sizes.get(index).copied().flatten();

@@ -1,0 +1,128 @@
+//! Who mounts what: images of a tree in three formats, and all that serve them.
+
+use std::path::{Path, PathBuf};
+
+use crate::bench::kernel::{Mount, drop_caches};
+use crate::bench::mounted::Mounted;
+use crate::bench::peers::{fill, quoted};
+use crate::bench::recipe::Recipe;
+use crate::bench::setting::Setting;
+
+/// The images of a set; `driver` is the name of the file, too.
+pub const IMAGES: [Recipe<'static>; 3] = [
+    Recipe {
+        name: "DwarFS, default level",
+        driver: "dwarfs",
+        command: "sinter build -q --force {dir} -o {image}",
+    },
+    Recipe {
+        name: "SquashFS zstd 128K",
+        driver: "squashfs",
+        command: "sinter build -q --force -f squashfs -C zstd -b 128k {dir} -o {image}",
+    },
+    Recipe {
+        name: "EROFS lz4hc 64K",
+        driver: "erofs",
+        command: "sinter build -q --force -f erofs -C lz4hc -b 64k {dir} -o {image}",
+    },
+];
+
+/// One that mounts images.
+#[derive(Debug)]
+pub struct Driver {
+    /// What tables call it.
+    pub name: &'static str,
+    /// The format of its image.
+    format: &'static str,
+    /// The command that mounts and stays in the foreground; none for the kernel alone.
+    command: Option<&'static str>,
+}
+
+/// All, by the positions below.
+pub const DRIVERS: [Driver; 6] = [
+    Driver {
+        name: "sinter, kernel",
+        format: "dwarfs",
+        command: Some("sinter mount --kernel --foreground {image} {mnt}"),
+    },
+    Driver {
+        name: "sinter, FUSE",
+        format: "dwarfs",
+        command: Some("sinter mount --fuse --foreground {image} {mnt}"),
+    },
+    Driver {
+        name: "dwarfs",
+        format: "dwarfs",
+        command: Some("dwarfs {image} {mnt} -f"),
+    },
+    Driver {
+        name: "dwarfs 1g,4w",
+        format: "dwarfs",
+        command: Some("dwarfs {image} {mnt} -f -o cachesize=1g,workers=4"),
+    },
+    Driver {
+        name: "SquashFS",
+        format: "squashfs",
+        command: None,
+    },
+    Driver {
+        name: "EROFS",
+        format: "erofs",
+        command: None,
+    },
+];
+
+pub const KERNEL: usize = 0;
+pub const FUSE: usize = 1;
+pub const PEERS: [usize; 2] = [2, 3];
+pub const NATIVE: [usize; 2] = [4, 5];
+
+/// A mount, whoever serves it; gone when it is dropped.
+pub enum Served {
+    Daemon(Mounted),
+    Kernel(Mount),
+}
+
+impl Served {
+    pub fn at(&self) -> &Path {
+        match self {
+            Self::Daemon(mounted) => mounted.at(),
+            Self::Kernel(mount) => mount.at(),
+        }
+    }
+}
+
+impl Driver {
+    /// Finds its image among those of `IMAGES`.
+    pub fn image<'a>(&self, images: &'a [Option<PathBuf>]) -> Option<&'a PathBuf> {
+        let mut all = IMAGES.iter().zip(images);
+        let (_, image) = all.find(|(recipe, _)| recipe.driver == self.format)?;
+        image.as_ref()
+    }
+
+    /// Tells whether its program is at hand, and says if not.
+    pub fn can(&self, setting: &Setting) -> bool {
+        let can = self
+            .command
+            .is_none_or(|command| setting.tools.can(command));
+        if !can {
+            println!("{}: not measured, its program is not at hand", self.name);
+        }
+        can
+    }
+
+    /// Mounts an image, with nothing of it in memory.
+    pub fn mount(&self, setting: &Setting, image: &Path) -> Result<Served, String> {
+        let at = setting.work.join("mnt");
+        let served = match self.command {
+            Some(command) => {
+                let places = [("image", &*quoted(image)), ("mnt", &*quoted(&at))];
+                let command = fill(command, &places, None);
+                let mounted = Mounted::start(&setting.shell(), &command, &at, Path::new("."));
+                Served::Daemon(mounted.map_err(|said| format!("{}: {said}", self.name))?.0)
+            }
+            None => Served::Kernel(Mount::image(self.format, image, &at)?),
+        };
+        drop_caches().map(|()| served)
+    }
+}
