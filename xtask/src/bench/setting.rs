@@ -12,6 +12,9 @@ use super::tools::Tools;
 use super::{interrupt, machine, parts, peers};
 use crate::run::{self as commands, Outcome};
 
+/// Seconds that making an image may take, whatever the limit for what is measured of it.
+const MAKING: u64 = 7200;
+
 /// Where and with what is measured.
 pub struct Setting {
     pub options: Options,
@@ -83,11 +86,15 @@ impl Setting {
         }
     }
 
-    /// Runs a command line with what stands for its places.
+    /// Runs a command line that makes something, with what stands for its places.
     pub fn run(&self, command: &str, places: &[(&str, &str)]) -> Result<(), String> {
         interrupt::check()?;
         let filled = peers::fill(command, places, None);
-        let ran = self.shell().run(&filled);
+        let shell = Shell {
+            limit: MAKING,
+            ..self.shell()
+        };
+        let ran = shell.run(&filled);
         ran.map(drop).map_err(|said| format!("{filled}: {said}"))
     }
 
