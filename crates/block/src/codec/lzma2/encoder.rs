@@ -3,6 +3,7 @@
 //! **Invariant:** neither what a thread encoded before nor the number of threads shows in the result.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use model::{Error, Result, Spare};
 
@@ -26,6 +27,9 @@ const SLICE: usize = 8 << 20;
 
 /// Slices for each of the threads that share a block, so that none waits long for the last slice.
 const SLICES_PER_THREAD: usize = 2;
+
+/// Of so many slices or more the last ones are cut in halves and quarters, for the same reason.
+const MANY: usize = 4;
 
 /// The longest table that a thread keeps for its next block; longer ones are little work beside what
 /// they are used for.
@@ -126,6 +130,20 @@ pub(super) fn stream(
     out
 }
 
+/// Tells where the slices of a range begin, and where the last one ends.
+pub(super) fn cuts(range: Range<usize>, slice: usize) -> Vec<usize> {
+    let count = range.len().div_ceil(slice);
+    let mut cuts: Vec<usize> = range.clone().step_by(slice).collect();
+    if count >= MANY {
+        let (half, quarter) = (range.end - 2 * slice, range.end - slice);
+        cuts.retain(|&cut| cut < half);
+        cuts.extend((half..quarter).step_by(slice.div_ceil(2)));
+        cuts.extend((quarter..range.end).step_by(slice.div_ceil(4)));
+    }
+    cuts.push(range.end);
+    cuts
+}
+
 /// The tables of an encoder.
 pub(super) struct Encoder {
     /// Bytes that the table covers at a time.
@@ -166,16 +184,16 @@ impl Encoder {
             let helped = Helped { spare, helpers };
             self.table.fill(&block[base..end], depth, reach, helped);
             let table = &self.table;
-            let count = (end - position).div_ceil(slice);
+            let cuts = cuts(position..end, slice);
             let chunks = share(
                 helped,
-                count,
+                cuts.len() - 1,
                 &mut self.slices,
                 SliceEncoder::new,
                 |slices, index| {
-                    let begin = position + index * slice;
+                    let begin = cuts[index];
                     let slice = Slice {
-                        block: &block[..end.min(begin + slice)],
+                        block: &block[..cuts[index + 1]],
                         begin,
                         table,
                         base,

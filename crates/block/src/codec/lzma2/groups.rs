@@ -3,15 +3,20 @@
 //! In: some bytes. Out: for each group its positions in order.
 //!
 //! Pairs of first bytes that are rare share a group with their neighbours; those that are frequent
-//! are split by the third byte, and so on. The positions of some groups at a time are dealt out in
-//! one walk over the bytes, as distances from one to the next, which take two bytes.
+//! are split by the third byte, and so on, as far as a sample of the bytes tells. The positions of some
+//! groups at a time are dealt out ([`super::streams`]).
 //!
 //! **Invariant:** every position with two bytes is in exactly one group, but for the inside of runs of
 //! one byte: there the match with the byte before is the nearest and as long as the depth.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
-/// The most positions of a group, unless [`MAX_PREFIX`] bytes agree.
+use crate::codec::share::{Helped, share};
+
+use super::streams::{Positions, Streams};
+
+/// The most positions of a group, unless [`MAX_PREFIX`] bytes agree; nearly, since samples tell.
 const CAPACITY: usize = 1 << 16;
 
 /// Bytes after which a group that is too large stays so.
@@ -26,8 +31,15 @@ const ROUNDS: usize = 2;
 /// From this on a number means a node that looks at one more byte, below it a group.
 const NODE: u16 = 1 << 15;
 
-/// A distance that does not end at a position.
-const FAR: u16 = u16::MAX;
+/// Bytes whose positions one thread deals at a time.
+const STRETCH: usize = 4 << 20;
+
+/// Of how many bytes one is in a sample, and how many of those follow each other.
+const SAMPLED: usize = 8;
+const SAMPLE: usize = 1 << 12;
+
+/// Fewer bytes are looked at as a whole.
+const LEAST_SAMPLED: usize = 8 << 20;
 
 /// A group of positions.
 #[derive(Debug, Clone)]
@@ -36,11 +48,11 @@ pub(super) struct Group {
     pub(super) pairs: Range<usize>,
     /// Bytes that agree if it is more than two or there is one pair.
     pub(super) agreed: usize,
-    /// How many positions it has.
+    /// How many positions it has, nearly.
     count: usize,
 }
 
-/// How positions are grouped, and the distances of those that are dealt.
+/// How positions are grouped, and those that are dealt.
 #[derive(Debug)]
 pub(super) struct Groups {
     /// What the first two bytes mean: a group or a node.
@@ -53,17 +65,7 @@ pub(super) struct Groups {
     runs: Vec<Range<usize>>,
     /// The groups that are dealt.
     dealt: Range<usize>,
-    streams: Vec<Stream>,
-    distances: Vec<u16>,
-}
-
-/// Where the distances of a group are.
-#[derive(Debug, Clone, Copy)]
-struct Stream {
-    start: usize,
-    end: usize,
-    /// The last position that was written.
-    last: u32,
+    stretches: Vec<Streams>,
 }
 
 impl Groups {
@@ -76,8 +78,7 @@ impl Groups {
             counts: Vec::new(),
             runs: Vec::new(),
             dealt: 0..0,
-            streams: Vec::new(),
-            distances: Vec::new(),
+            stretches: Vec::new(),
         }
     }
 
@@ -95,7 +96,7 @@ impl Groups {
         let mut counts = std::mem::take(&mut self.counts);
         counts.clear();
         counts.resize(1 << 16, 0);
-        self.walk(bytes, |_, pair| counts[pair] += 1);
+        self.walk(bytes, 0..bytes.len(), |_, pair| counts[pair] += 1);
         let mut first = std::mem::take(&mut self.first);
         first.clear();
         first.resize(1 << 16, 0);
@@ -129,14 +130,16 @@ impl Groups {
         }
     }
 
-    /// Calls a function with each position that is grouped, and its first two bytes.
+    /// Calls a function with each position of a range that is grouped, and its first two bytes.
     #[inline(always)]
-    fn walk(&self, bytes: &[u8], mut each: impl FnMut(usize, usize)) {
-        let last = bytes.len().saturating_sub(1);
-        let mut start = 0;
-        let ends = self.runs.iter().map(|run| (run.start, run.end));
-        for (end, next) in ends.chain([(last, last)]) {
-            let stretch = bytes.get(start..=end.min(last)).unwrap_or_default();
+    fn walk(&self, bytes: &[u8], range: Range<usize>, mut each: impl FnMut(usize, usize)) {
+        let end = range.end.min(bytes.len().saturating_sub(1));
+        let mut start = range.start;
+        let first = self.runs.partition_point(|run| run.end <= start);
+        let runs = self.runs[first..].iter().take_while(|run| run.start < end);
+        let ends = runs.map(|run| (run.start, run.end));
+        for (stop, next) in ends.chain([(end, end)]) {
+            let stretch = bytes.get(start..=stop).unwrap_or_default();
             for (index, pair) in stretch.windows(2).enumerate() {
                 each(
                     start + index,
@@ -187,22 +190,28 @@ impl Groups {
     fn split(&mut self, bytes: &[u8], agreed: usize, pairs: &[usize]) -> Vec<usize> {
         let base = self.nodes.len();
         let mut counts = vec![[0u32; 256]; pairs.len()];
-        self.walk(bytes, |position, pair| {
-            let mut meaning = self.first[pair];
-            let mut at = position + 2;
-            while meaning >= NODE {
-                let node = usize::from(meaning - NODE);
-                let byte = byte_at(bytes, at);
-                match self.nodes.get(node) {
-                    Some(next) => meaning = next[byte],
-                    None => {
-                        counts[node - base][byte] += 1;
-                        break;
+        let (sampled, sample) = match bytes.len() {
+            ..LEAST_SAMPLED => (1, bytes.len().max(1)),
+            _ => (SAMPLED, SAMPLE),
+        };
+        for start in (0..bytes.len()).step_by(sampled * sample) {
+            self.walk(bytes, start..start + sample, |position, pair| {
+                let mut meaning = self.first[pair];
+                let mut at = position + 2;
+                while meaning >= NODE {
+                    let node = usize::from(meaning - NODE);
+                    let byte = byte_at(bytes, at);
+                    match self.nodes.get(node) {
+                        Some(next) => meaning = next[byte],
+                        None => {
+                            counts[node - base][byte] += sampled as u32;
+                            break;
+                        }
                     }
+                    at += 1;
                 }
-                at += 1;
-            }
-        });
+            });
+        }
         self.nodes.resize(base + pairs.len(), [0; 256]);
         let mut nodes = Vec::new();
         for (index, (counts, &pair)) in counts.iter().zip(pairs).enumerate() {
@@ -214,58 +223,56 @@ impl Groups {
     }
 
     /// Deals out the positions of the next groups; gives their indexes, or `None` after the last one.
-    pub(super) fn deal(&mut self, bytes: &[u8]) -> Option<Range<usize>> {
+    pub(super) fn deal(&mut self, bytes: &[u8], helped: Helped<'_>) -> Option<Range<usize>> {
         let begin = self.dealt.end;
         let most = (bytes.len() / ROUNDS).max(1 << 20);
-        let room = bytes.len() / usize::from(FAR) + 1;
-        let (mut total, mut start) = (0, 0);
-        self.streams.clear();
-        for group in self.groups.get(begin..)? {
-            if total > 0 && total + group.count > most {
-                break;
-            }
+        let mut total = 0;
+        let fit = |group: &&Group| {
             total += group.count;
-            self.streams.push(Stream {
-                start,
-                end: start,
-                last: 0,
-            });
-            start += group.count + room;
-        }
-        if self.streams.is_empty() {
+            total <= most || total == group.count
+        };
+        let groups = self.groups.get(begin..)?.iter().take_while(fit).count();
+        if groups == 0 {
             // a fifth of what the table takes, which nobody needs while the block is coded
-            self.distances = Vec::new();
+            self.stretches = Vec::new();
             return None;
         }
-        self.dealt = begin..begin + self.streams.len();
-        if self.distances.len() < start {
-            self.distances.resize(start, 0);
-        }
-        let mut streams = std::mem::take(&mut self.streams);
-        let mut distances = std::mem::take(&mut self.distances);
-        self.walk(bytes, |position, pair| {
+        self.dealt = begin..begin + groups;
+        let mut stretches = std::mem::take(&mut self.stretches);
+        stretches.resize_with(bytes.len().div_ceil(STRETCH), Streams::default);
+        let stretches: Vec<_> = stretches.into_iter().map(Mutex::new).collect();
+        let deal = |index: usize| {
+            let slot: &Mutex<Streams> = &stretches[index];
+            let mut streams = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            let start = index * STRETCH;
+            let range = start..bytes.len().min(start + STRETCH);
+            self.deal_stretch(bytes, range, &mut streams);
+        };
+        share(
+            helped,
+            stretches.len(),
+            &mut (),
+            || (),
+            |(), index| deal(index),
+        );
+        let done = |slot: Mutex<Streams>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.stretches = stretches.into_iter().map(done).collect();
+        Some(self.dealt.clone())
+    }
+
+    /// Deals out those of the positions in a stretch.
+    fn deal_stretch(&self, bytes: &[u8], range: Range<usize>, streams: &mut Streams) {
+        let begin = self.dealt.start;
+        streams.start(range.start, range.len(), self.dealt.len());
+        self.walk(bytes, range, |position, pair| {
             let mut meaning = self.first[pair];
             let mut at = position + 2;
             while meaning >= NODE {
                 meaning = self.nodes[usize::from(meaning - NODE)][byte_at(bytes, at)];
                 at += 1;
             }
-            let index = usize::from(meaning).wrapping_sub(begin);
-            if let Some(stream) = streams.get_mut(index) {
-                let mut distance = position as u32 - stream.last;
-                stream.last = position as u32;
-                while distance >= u32::from(FAR) {
-                    distances[stream.end] = FAR;
-                    stream.end += 1;
-                    distance -= u32::from(FAR);
-                }
-                distances[stream.end] = distance as u16;
-                stream.end += 1;
-            }
+            streams.add(usize::from(meaning).wrapping_sub(begin), position);
         });
-        self.streams = streams;
-        self.distances = distances;
-        Some(self.dealt.clone())
     }
 
     /// Gives a group that is dealt.
@@ -274,14 +281,8 @@ impl Groups {
     }
 
     /// Gives the positions of a group that is dealt.
-    pub(super) fn positions(&self, index: usize) -> impl Iterator<Item = u32> {
-        let stream = &self.streams[index - self.dealt.start];
-        let mut position = 0u32;
-        let distances = self.distances[stream.start..stream.end].iter();
-        distances.filter_map(move |&distance| {
-            position = position.wrapping_add(u32::from(distance));
-            (distance != FAR).then_some(position)
-        })
+    pub(super) fn positions(&self, index: usize) -> Positions<'_> {
+        Positions::new(&self.stretches, index - self.dealt.start)
     }
 
     /// Tells where the positions with each pair of first bytes start if a group is sorted by pairs.

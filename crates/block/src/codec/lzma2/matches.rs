@@ -6,6 +6,9 @@
 //!
 //! **Invariant:** every match is of bytes before the position, within the reach, and really agrees.
 
+use std::hint::black_box;
+use std::ops::Range;
+
 use super::model::MIN_MATCH;
 use super::table::MatchTable;
 
@@ -24,6 +27,9 @@ const TRIPLE_BITS: u32 = 16;
 
 /// Bits of the hash of four bytes.
 const QUAD_BITS: u32 = 17;
+
+/// Positions that are looked up at once, so that what is far apart in memory comes at the same time.
+const AHEAD: usize = 16;
 
 /// The multiplier of hashes: 2^32 over the golden ratio.
 const SPREAD: u32 = 0x9e37_79b1;
@@ -68,6 +74,14 @@ fn chunk(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*chunk))
 }
 
+/// Where the bytes of a position were seen last, plus one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    pair: u32,
+    triple: u32,
+    quad: u32,
+}
+
 /// Finds the matches of one position after the other.
 #[derive(Debug)]
 pub(super) struct Finder {
@@ -82,6 +96,11 @@ pub(super) struct Finder {
     reach: u32,
     /// The position of the block where the table starts.
     base: usize,
+    /// What was looked up, from a position on.
+    seen: [Seen; AHEAD],
+    from: usize,
+    /// The position after the last one that was noted.
+    noted: usize,
     found: [Match; 4],
     count: usize,
 }
@@ -96,6 +115,9 @@ impl Finder {
             depth: 0,
             reach: 0,
             base: 0,
+            seen: [Seen::default(); AHEAD],
+            from: 0,
+            noted: 0,
             found: [Match::default(); 4],
             count: 0,
         }
@@ -113,6 +135,7 @@ impl Finder {
         self.depth = depth;
         self.reach = reach;
         self.base = base;
+        (self.from, self.noted) = (0, 0);
     }
 
     /// Gives the longest match of the table, of at most `most` bytes.
@@ -149,31 +172,51 @@ impl Finder {
         position: usize,
         most: usize,
     ) -> &[Match] {
+        if position.wrapping_sub(self.from) >= AHEAD || position >= self.noted {
+            self.look_up(block, table, position);
+        }
+        let seen = self.seen[(position - self.from) & (AHEAD - 1)];
         let longest = self.longest(block, table, position, most);
         self.count = 0;
-        if let Some([pair, triple, quad]) = self.note(block, position) {
-            let far = match longest.length {
-                0 => self.reach,
-                _ => longest.distance,
-            };
-            // what was not seen yet would be before the block
-            let now = position as u32;
-            let far = far.min(now);
-            let pair = now.wrapping_sub(pair);
-            if pair < far.min(PAIR_REACH) {
-                self.try_near(block, position, pair, most);
-            }
-            let triple = now.wrapping_sub(triple);
-            if triple < far && triple != pair {
-                self.try_near(block, position, triple, most);
-            }
-            let quad = now.wrapping_sub(quad);
-            if quad < far && quad != triple {
-                self.try_near(block, position, quad, most);
-            }
+        let far = match longest.length {
+            0 => self.reach,
+            _ => longest.distance,
+        };
+        // what was not seen yet would be before the block
+        let now = position as u32;
+        let far = far.min(now);
+        let pair = now.wrapping_sub(seen.pair);
+        if pair < far.min(PAIR_REACH) {
+            self.try_near(block, position, pair, most);
+        }
+        let triple = now.wrapping_sub(seen.triple);
+        if triple < far && triple != pair {
+            self.try_near(block, position, triple, most);
+        }
+        let quad = now.wrapping_sub(seen.quad);
+        if quad < far && quad != triple {
+            self.try_near(block, position, quad, most);
         }
         self.push(longest);
         self.found.get(..self.count).unwrap_or_default()
+    }
+
+    /// Looks the next positions up, and at the bytes that will be compared.
+    fn look_up(&mut self, block: &[u8], table: &MatchTable, position: usize) {
+        let end = block.len().min(position + AHEAD);
+        self.from = position;
+        self.noted = end;
+        for at in position..end {
+            self.seen[at - position] = self.note(block, at);
+        }
+        for at in position..end {
+            let link = table.at(at - self.base);
+            let after = self.base + link.position() as usize + link.length();
+            let seen = &self.seen[at - position];
+            black_box(block.get(after).copied());
+            black_box(block.get((seen.triple as usize).wrapping_sub(1)).copied());
+            black_box(block.get((seen.quad as usize).wrapping_sub(1)).copied());
+        }
     }
 
     #[inline(always)]
@@ -182,15 +225,20 @@ impl Finder {
         self.push(Match { length, distance });
     }
 
-    /// Notes where the bytes of a position are, without looking for matches.
-    #[inline]
-    pub(super) fn skip(&mut self, block: &[u8], position: usize) {
-        self.note(block, position);
+    /// Notes where the bytes of some positions are, without looking for matches.
+    pub(super) fn skip(&mut self, block: &[u8], positions: Range<usize>) {
+        for position in positions.start.max(self.noted)..positions.end {
+            self.note(block, position);
+        }
+        self.noted = self.noted.max(positions.end);
     }
 
+    /// Notes where the bytes of a position are, and tells where they were before.
     #[inline(always)]
-    fn note(&mut self, block: &[u8], position: usize) -> Option<[u32; 3]> {
-        let &[a, b, c] = block.get(position..)?.first_chunk()?;
+    fn note(&mut self, block: &[u8], position: usize) -> Seen {
+        let Some(&[a, b, c]) = block.get(position..).and_then(|rest| rest.first_chunk()) else {
+            return Seen::default();
+        };
         let d = block.get(position + 3).copied().unwrap_or(0);
         let now = (position as u32).wrapping_add(1);
         let pair = u16::from_le_bytes([a, b]);
@@ -203,7 +251,7 @@ impl Finder {
             Some(quad) => std::mem::replace(quad, now),
             None => 0,
         };
-        Some([pair, triple, quad])
+        Seen { pair, triple, quad }
     }
 
     /// Adds a match if it is longer than those before.

@@ -24,6 +24,7 @@ mod price;
 mod range;
 mod refine;
 mod slice;
+mod streams;
 mod table;
 mod trial;
 mod window;

@@ -97,9 +97,7 @@ impl Optimal {
         };
         if let Some(symbol) = taken {
             let after = start + index + 1;
-            for position in after..after + symbol.length as usize - 1 {
-                finder.skip(input.block, position);
-            }
+            finder.skip(input.block, after..after + symbol.length as usize - 1);
             symbols.push(symbol);
         }
         self.window.trace(index, symbols);

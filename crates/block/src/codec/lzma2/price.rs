@@ -92,14 +92,19 @@ pub(super) fn literal_beside(probabilities: &LiteralModel, byte: u8, beside: u8)
     price
 }
 
-fn tree<const SIZE: usize>(tree: &[u16; SIZE], bits: u32, value: u32) -> u32 {
-    let symbol = value | (1 << bits);
-    (0..bits)
-        .map(|index| {
-            let node = (symbol >> (index + 1)) as usize & (SIZE - 1);
-            bit(tree[node], (symbol >> index) & 1)
-        })
-        .sum()
+/// Works out the prices of all values in a tree, each besides `price`; there are as many as `SIZE`.
+fn tree<const SIZE: usize>(tree: &[u16; SIZE], price: u32, prices: &mut [u32]) {
+    // each level of the tree after the one above it, from the last node on: none is needed twice
+    prices[0] = price;
+    let mut width = 1;
+    while width < SIZE {
+        for index in (0..width).rev() {
+            let (above, probability) = (prices[index], tree[width + index]);
+            prices[2 * index + 1] = above + bit(probability, 1);
+            prices[2 * index] = above + bit(probability, 0);
+        }
+        width *= 2;
+    }
 }
 
 fn reverse_tree<const SIZE: usize>(tree: &[u16; SIZE], bits: u32, value: u32) -> u32 {
@@ -129,16 +134,10 @@ impl LengthPrices {
         let last = MAX_MATCH - MIN_MATCH;
         for place in 0..places.min(16) {
             let prices = &mut self.0[place];
-            for value in 0..8 {
-                prices[value] = low + tree(&model.low[place], 3, value as u32);
-                prices[8 + value] = middle + tree(&model.middle[place], 3, value as u32);
-            }
-            if place == 0 {
-                for value in 0..=last - 16 {
-                    prices[16 + value] = high + tree(&model.high, 8, value as u32);
-                }
-            }
+            tree(&model.low[place], low, &mut prices[..8]);
+            tree(&model.middle[place], middle, &mut prices[8..16]);
         }
+        tree(&model.high, high, &mut self.0[0][16..=last]);
         let (first, others) = self.0.split_at_mut(1);
         for prices in &mut others[..places.min(16) - 1] {
             prices[16..=last].copy_from_slice(&first[0][16..=last]);
@@ -197,13 +196,10 @@ impl Prices {
             }
         }
         for class in 0..LENGTH_CLASSES {
-            for value in 0..64 {
-                let direct = if value < FIRST_DIRECT_SLOT {
-                    0
-                } else {
-                    ((value >> 1) - 1 - ALIGN_BITS) << FRACTION
-                };
-                self.slots[class][value as usize] = tree(&model.slot[class], 6, value) + direct;
+            let slots = &mut self.slots[class];
+            tree(&model.slot[class], 0, slots);
+            for (value, price) in (0u32..).zip(slots).skip(FIRST_DIRECT_SLOT as usize) {
+                *price += ((value >> 1) - 1 - ALIGN_BITS) << FRACTION;
             }
             for (distance, &low) in low.iter().enumerate() {
                 let slot = slot(distance as u32) as usize;

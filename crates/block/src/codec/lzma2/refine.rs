@@ -14,6 +14,10 @@ const FEW: usize = 12;
 /// Bytes of a key.
 const KEY: usize = 8;
 
+/// Keys that have lost more are read anew before they are compared: few of the others agree to their
+/// ends, and only those cost a look at the bytes.
+const WORN: usize = 4;
+
 /// A suffix in the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Suffix {
@@ -59,6 +63,34 @@ fn key_at_end(bytes: &[u8], position: usize) -> u64 {
     rest.iter()
         .rev()
         .fold(0, |key, &byte| key << 8 | u64::from(byte))
+}
+
+/// Some byte values, to be gone through from the lowest on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bytes([u64; 4]);
+
+impl Bytes {
+    /// Adds the lowest byte of a key.
+    #[inline(always)]
+    fn add(&mut self, key: u64) {
+        self.0[key as usize >> 6 & 3] |= 1 << (key & 63);
+    }
+}
+
+impl Iterator for Bytes {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        for (index, word) in self.0.iter_mut().enumerate() {
+            if *word != 0 {
+                let bit = word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                return Some(index << 6 | bit);
+            }
+        }
+        None
+    }
 }
 
 /// Refines chains; keeps its room from one to the next.
@@ -179,15 +211,17 @@ impl Work<'_> {
     /// Splits a part by the next byte and refines what it consists of.
     fn split(&mut self, part: &mut [Suffix], spare: &mut [Suffix], agreed: usize, used: usize) {
         let mut counts = [0u32; 256];
+        let mut seen = Bytes::default();
         for suffix in &*part {
             counts[suffix.key as usize & 255] += 1;
+            seen.add(suffix.key);
         }
         let mut ends = [0u32; 256];
         let mut total = 0u32;
-        for (end, &count) in ends.iter_mut().zip(&counts) {
-            *end = total;
-            if count > 1 {
-                total += count;
+        for byte in seen {
+            ends[byte] = total;
+            if counts[byte] > 1 {
+                total += counts[byte];
             }
         }
         let mut before = None;
@@ -208,8 +242,8 @@ impl Work<'_> {
             *end += 1;
         }
         let mut start = 0;
-        for count in counts {
-            let count = count as usize;
+        for byte in seen {
+            let count = counts[byte] as usize;
             if count > 1 {
                 let range = start..start + count;
                 let (whole, room) = (&mut spare[range.clone()], &mut part[range]);
@@ -220,10 +254,12 @@ impl Work<'_> {
     }
 
     /// Compares the suffixes of a small part each with each.
-    fn few(&mut self, part: &mut [Suffix], agreed: usize, used: usize) {
-        if used > 0 {
+    fn few(&mut self, part: &mut [Suffix], agreed: usize, mut used: usize) {
+        if used > WORN {
             self.load(part, agreed);
+            used = 0;
         }
+        let known = KEY - used;
         let most = self.depth.saturating_sub(agreed);
         let mut rest = &*part;
         while let Some((suffix, earlier)) = rest.split_last() {
@@ -233,8 +269,8 @@ impl Work<'_> {
             for other in earlier.iter().rev() {
                 let differ = suffix.key ^ other.key;
                 let mut same = differ.trailing_zeros() as usize / 8;
-                if same == KEY && most > KEY {
-                    same = self.agreement(suffix.rank, other.rank, agreed, most);
+                if same >= known && most > known {
+                    same = self.agreement(suffix.rank, other.rank, agreed, known, most);
                 }
                 if best.is_none_or(|best| same > best) {
                     best = Some(same);
@@ -248,11 +284,18 @@ impl Work<'_> {
         }
     }
 
-    /// Tells in how many bytes two suffixes agree after those that are known and a key.
-    fn agreement(&self, later: u32, earlier: u32, agreed: usize, most: usize) -> usize {
+    /// Tells in how many bytes two suffixes agree after `agreed` ones; `known` are the first of them.
+    fn agreement(
+        &self,
+        later: u32,
+        earlier: u32,
+        agreed: usize,
+        known: usize,
+        most: usize,
+    ) -> usize {
         let later = self.position(later) + agreed;
         let earlier = self.position(earlier) + agreed;
-        let mut same = KEY;
+        let mut same = known;
         while same < most {
             let differ = key(self.bytes, later + same) ^ key(self.bytes, earlier + same);
             if differ != 0 {

@@ -102,9 +102,7 @@ impl SliceEncoder {
         self.finder
             .start(effort.depth, reach, effort.quads, slice.base);
         let before = slice.begin.saturating_sub(WARM_UP).max(slice.base);
-        for position in before..slice.begin {
-            self.finder.skip(slice.block, position);
-        }
+        self.finder.skip(slice.block, before..slice.begin);
     }
 
     /// Finds the next symbols, the last one first.

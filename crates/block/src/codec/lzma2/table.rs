@@ -108,7 +108,7 @@ impl MatchTable {
                 *self.links[position].get_mut() = link.0;
             }
         }
-        while let Some(round) = self.groups.deal(bytes) {
+        while let Some(round) = self.groups.deal(bytes, helped) {
             let filling = Filling {
                 bytes,
                 groups: &self.groups,
@@ -161,7 +161,7 @@ impl Tools {
         let mut known = 0;
         let mut rest = filling.groups.positions(index);
         loop {
-            positions.extend(rest.by_ref().take(PIECE - known));
+            rest.fill(&mut positions, PIECE);
             if positions.len() == known {
                 break;
             }
