@@ -78,6 +78,17 @@ pub fn image_key() -> u128 {
     u128::from(OPENED.fetch_add(1, Ordering::Relaxed)) << 96
 }
 
+/// A block that somebody keeps, whatever the cache does with it.
+#[derive(Debug, Clone)]
+pub struct Held(Arc<Block>);
+
+impl Held {
+    /// Fills the buffer with the block's bytes from `offset` on. `Corrupt` if it ends before.
+    pub fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.0.read(offset, buf).map(drop)
+    }
+}
+
 /// What a cache has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
@@ -191,6 +202,20 @@ impl BlockCache {
             self.blocks.forget(key, &block);
         }
         read.map(drop)
+    }
+
+    /// Gives a block that is read again and again to whoever asks, for as long as they keep it: its bytes cost
+    /// no search of the cache then. It is opened if it is not in memory.
+    ///
+    /// `open` must not ask this cache for the same key.
+    pub fn hold(&self, key: u128, open: impl FnOnce() -> Result<Opened>) -> Result<Held> {
+        let (block, opened) = self.block(key, open)?;
+        let count = match opened {
+            true => &self.misses,
+            false => &self.hits,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(Held(block))
     }
 
     /// Finishes the block that was read, and begins the next one that is not there, if there is room.

@@ -15,6 +15,7 @@ mod inode;
 mod inspect;
 mod map;
 mod metadata;
+mod pages;
 mod superblock;
 mod xattr;
 
@@ -88,6 +89,7 @@ pub struct Erofs {
     prefixes: Vec<Prefix>,
     packed: Option<Node>,
     metabox: Option<Node>,
+    packed_runs: map::Found,
     info: ImageInfo,
     /// The version of composefs, if it is an image of that.
     composefs: Option<u32>,
@@ -115,6 +117,7 @@ impl Erofs {
             prefixes: Vec::new(),
             packed: None,
             metabox: None,
+            packed_runs: map::Found::default(),
             info,
             composefs,
             cache: cache.unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, TYPICAL))),

@@ -53,22 +53,26 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Cuts all files of a plan; `cached` is how many bytes of decoded blocks the image keeps.
-    pub(crate) fn of(plan: &Plan, image: &dyn Image, cached: u64) -> Result<Self> {
+    /// Cuts all files of a plan; `cached` is how many bytes of decoded blocks the image keeps. What can't be
+    /// cut, since its extents are damaged, is one job.
+    pub(crate) fn of(plan: &Plan, image: &dyn Image, cached: u64) -> Self {
         let mut jobs = Self {
-            uses: uses(plan, image, cached)?,
+            uses: uses(plan, image, cached),
             ..Self::default()
         };
         for (leaf, item) in files(plan) {
-            let cut = jobs.cut(image, leaf, item.ino);
-            cut.map_err(|error| error.path(plan.path(item.spot)))?;
+            if jobs.cut(image, leaf, item.ino).is_err() {
+                // whoever reads it is told why
+                let size = image.inode(item.ino).map_or(0, |inode| inode.size);
+                jobs.add(leaf, Parts::default().end(size));
+            }
         }
         jobs.list.sort_by_key(|job| job.key);
-        Ok(jobs)
+        jobs
     }
 
     /// Orders files by the blocks that they begin with; large ones are cut.
-    pub(crate) fn by_file(plan: &Plan, image: &dyn Image) -> Result<Self> {
+    pub(crate) fn by_file(plan: &Plan, image: &dyn Image) -> Self {
         Self::of(plan, image, u64::MAX)
     }
 
@@ -120,6 +124,12 @@ impl Jobs {
             ControlFlow::Continue(())
         })?;
         let parts = parts.end(image.inode(ino)?.size);
+        self.add(leaf, parts);
+        Ok(())
+    }
+
+    /// Makes jobs of the parts of a file.
+    fn add(&mut self, leaf: u32, parts: Vec<Part>) {
         let whole = parts.len() == 1;
         for part in parts {
             let start = self.ranges.len();
@@ -132,7 +142,6 @@ impl Jobs {
                 key: part.key,
             });
         }
-        Ok(())
     }
 }
 
@@ -249,14 +258,15 @@ struct Use {
 }
 
 /// Finds out which blocks are read at several places; nothing if all that is read fits into the cache.
-fn uses(plan: &Plan, image: &dyn Image, cached: u64) -> Result<HashMap<u64, Use>> {
+fn uses(plan: &Plan, image: &dyn Image, cached: u64) -> HashMap<u64, Use> {
     let mut uses: HashMap<u64, Use> = HashMap::new();
     if cached == u64::MAX {
-        return Ok(HashMap::new());
+        return uses;
     }
     for (_, item) in files(plan) {
         let mut last = None;
-        let listed = image.extents(item.ino, 0, &mut |extent| {
+        // what can't be listed is not read
+        let _ = image.extents(item.ino, 0, &mut |extent| {
             if let ExtentSource::Block { block, offset } = extent.source {
                 let len = offset.saturating_add(extent.len);
                 let again = last != Some(block);
@@ -275,16 +285,15 @@ fn uses(plan: &Plan, image: &dyn Image, cached: u64) -> Result<HashMap<u64, Use>
                 false => ControlFlow::Continue(()),
             }
         });
-        listed.map_err(|error| error.path(plan.path(item.spot)))?;
         if uses.len() > BLOCKS {
-            return Ok(HashMap::new());
+            return HashMap::new();
         }
     }
     let lens = uses.values().map(|at| at.len);
-    if lens.fold(0, u64::saturating_add) <= cached {
-        return Ok(HashMap::new());
+    match lens.fold(0, u64::saturating_add) <= cached {
+        true => HashMap::new(),
+        false => uses,
     }
-    Ok(uses)
 }
 
 /// Shows the regular files of a plan with their indices.

@@ -20,6 +20,18 @@ pub(crate) fn runs(
     range: Range<u64>,
     visit: &mut dyn FnMut(Run) -> Result<()>,
 ) -> Result<()> {
+    runs_up_to(u64::MAX, image, ino, range, visit)
+}
+
+/// Shows the runs of a range of a file as `runs` does, but data of several extents is one run only up to so
+/// many bytes: who reads a run at once reads each of its extents at once.
+pub(crate) fn runs_up_to(
+    together: u64,
+    image: &dyn Image,
+    ino: Ino,
+    range: Range<u64>,
+    visit: &mut dyn FnMut(Run) -> Result<()>,
+) -> Result<()> {
     let mut at = range.start;
     let mut pending: Option<Run> = None;
     let mut result = Ok(());
@@ -29,7 +41,7 @@ pub(crate) fn runs(
         }
         result = piece(&extent, at, range.end).and_then(|(end, hole)| {
             let joined = match &mut pending {
-                Some(Run::Data(run)) if !hole => Some(run),
+                Some(Run::Data(run)) if !hole && end - run.start <= together => Some(run),
                 Some(Run::Hole(run)) if hole => Some(run),
                 _ => None,
             };

@@ -125,6 +125,25 @@ pub(crate) fn run<J: Sync, S>(
     failure.map_or(Ok(()), |(_, error)| Err(error))
 }
 
+/// Does two things at once if there may be two threads, or else one after the other.
+pub(crate) fn both<A: Send, B>(
+    threads: usize,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B,
+) -> (A, B) {
+    if threads <= 1 {
+        return (first(), second());
+    }
+    std::thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second();
+        match first.join() {
+            Ok(first) => (first, second),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use model::Quiet;

@@ -599,3 +599,113 @@ fn permissions_can_be_left_to_the_umask() {
         .elapsed();
     assert!(age.unwrap().as_secs() < 600);
 }
+
+#[test]
+fn owners_and_permissions_are_right_whatever_the_directory_gives_new_files() {
+    if !is_root() {
+        return skip("owners need root");
+    }
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let modes = [0, 0o444, 0o600, 0o640, 0o644, 0o664, 0o666, 0o755, 0o777];
+    for (number, mode) in (0_u8..).zip(modes.into_iter().chain([0o1644, 0o2755, 0o4755])) {
+        for (kind, owner) in [(b'a', (0, 0)), (b'b', (1234, 0)), (b'c', (0, 1234))] {
+            let mut meta = meta(mode, 5, 6);
+            (meta.uid, meta.gid) = owner;
+            let data = [Piece::Data(vec![kind; 100])];
+            b.file(Builder::ROOT, &[kind, b'a' + number], meta, &data);
+            b.symlink(Builder::ROOT, &[b'l', kind, b'a' + number], meta, b"x");
+        }
+    }
+    let image = b.finish(0);
+    for threads in [1, 2] {
+        let (guard, target) = target();
+        // what is made in it gets this group and not ours
+        std::os::unix::fs::chown(guard.path(), None, Some(4321)).unwrap();
+        fs::set_permissions(guard.path(), fs::Permissions::from_mode(0o2777)).unwrap();
+        fs::create_dir(&target).unwrap();
+        assert_eq!(fs::metadata(&target).unwrap().gid(), 4321);
+        let notes = Notes::default();
+        let options = ExtractOptions {
+            threads,
+            ..Default::default()
+        };
+        let report = extract(&image, &target, &options, &notes).unwrap();
+        assert_eq!(
+            (report.failed, report.imperfect),
+            (0, 0),
+            "{:?}",
+            notes.warnings()
+        );
+        assert_all_same(&image, &target);
+    }
+}
+
+/// An image of which the extents of one file can't be listed.
+struct Unlisted<'a>(&'a testkit::MemImage, model::Ino);
+
+impl model::Image for Unlisted<'_> {
+    fn info(&self) -> &model::ImageInfo {
+        self.0.info()
+    }
+
+    fn inode(&self, ino: model::Ino) -> model::Result<model::Inode> {
+        self.0.inode(ino)
+    }
+
+    fn read_dir(
+        &self,
+        dir: model::Ino,
+        from: model::Cursor,
+        visit: &mut dyn FnMut(model::Dirent<'_>) -> std::ops::ControlFlow<()>,
+    ) -> model::Result<()> {
+        self.0.read_dir(dir, from, visit)
+    }
+
+    fn lookup(&self, dir: model::Ino, name: &[u8]) -> model::Result<Option<model::Ino>> {
+        self.0.lookup(dir, name)
+    }
+
+    fn parent(&self, dir: model::Ino) -> model::Result<model::Ino> {
+        self.0.parent(dir)
+    }
+
+    fn read_link(&self, ino: model::Ino) -> model::Result<Vec<u8>> {
+        self.0.read_link(ino)
+    }
+
+    fn extents(
+        &self,
+        ino: model::Ino,
+        from: u64,
+        visit: &mut dyn FnMut(model::Extent) -> std::ops::ControlFlow<()>,
+    ) -> model::Result<()> {
+        match ino == self.1 {
+            true => Err(model::Error::corrupt("no extents")),
+            false => self.0.extents(ino, from, visit),
+        }
+    }
+
+    fn read_at(&self, ino: model::Ino, offset: u64, buf: &mut [u8]) -> model::Result<usize> {
+        self.0.read_at(ino, offset, buf)
+    }
+}
+
+#[test]
+fn extents_that_cannot_be_listed_cost_only_their_file() {
+    let image = sample(0);
+    let find = |path: &[u8]| resolve(&image, path, Follow::Nothing).unwrap();
+    let damaged = Unlisted(&image, find(b"docs/small"));
+    for cached in [0, 1 << 30] {
+        let (_guard, target) = target();
+        let notes = Notes::default();
+        let options = ExtractOptions {
+            cached,
+            ..some_paths(&["docs"])
+        };
+        let report = extract(&damaged, &target, &options, &notes).unwrap();
+        assert_eq!(report.failed, 1, "{:?}", notes.warnings());
+        assert!(!target.join("docs/small").exists());
+        let other = find(b"docs/read-only");
+        assert_same(&image, other, &target.join("docs/read-only"));
+    }
+}

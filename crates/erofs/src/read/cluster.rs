@@ -6,6 +6,8 @@
 //! it is not in the cache already; only those that are read in part, and directories, are kept. Stored
 //! and decoded lengths are within the format's bounds.
 
+use std::cell::Cell;
+
 use block::cache::Opened;
 use block::codec::unit::UnitCodec;
 use model::{Error, Result};
@@ -15,6 +17,11 @@ use super::config::Algorithm;
 use super::map::{Cluster, Storage};
 use super::metadata::Area;
 use crate::layout::incompat;
+
+thread_local! {
+    /// Where a thread puts stored bytes before they are decoded.
+    static STORED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl Erofs {
     /// Reads content of a cluster from an offset on; `keep` says that it will be wanted again.
@@ -58,10 +65,22 @@ impl Erofs {
 
     /// Decodes all of a cluster that an extent has.
     fn decode(&self, cluster: &Cluster, content: &mut [u8]) -> Result<()> {
-        let mut stored = vec![0; usize::try_from(cluster.stored).unwrap_or(0)];
+        // up to 1 MiB, which the map has made sure of
+        let len = usize::try_from(cluster.stored).unwrap_or(0);
+        let mut room = STORED.take();
+        if room.len() < len {
+            room.resize(len, 0);
+        }
+        let decoded = self.decode_in(cluster, room.split_at_mut(len).0, content);
+        STORED.set(room);
+        decoded
+    }
+
+    /// Decodes a cluster, of which the stored bytes are put into a buffer first.
+    fn decode_in(&self, cluster: &Cluster, stored: &mut [u8], content: &mut [u8]) -> Result<()> {
         match cluster.storage {
-            Storage::Device(address) => self.devices.read(address, &mut stored)?,
-            Storage::Inline(spot) => self.read_metadata(spot, &mut stored)?,
+            Storage::Device(address) => self.devices.read(address, stored)?,
+            Storage::Inline(spot) => self.read_metadata(spot, stored)?,
         }
         let codec = match cluster.algorithm {
             Algorithm::Lz4 => UnitCodec::Lz4,
@@ -72,9 +91,9 @@ impl Erofs {
         let lz4 = cluster.algorithm == Algorithm::Lz4;
         if lz4 && !self.superblock.has(incompat::ZERO_PADDING) {
             // the zeros are behind, and nobody knows where they begin
-            return codec.decode_part(&stored, content);
+            return codec.decode_part(stored, content);
         }
-        let stream = self.without_padding(&stored)?;
+        let stream = self.without_padding(stored)?;
         if cluster.partial {
             return codec.decode_part(stream, content);
         }

@@ -42,6 +42,12 @@ impl Erofs {
         if node.size == 0 {
             return Ok(0);
         }
+        if matches!(
+            node.layout,
+            Layout::CompressedFull | Layout::CompressedCompact
+        ) {
+            return Ok(node.size);
+        }
         let mut map = Map::new(self, node)?;
         if map.runs_at_most() > RUNS_COUNTED {
             return Ok(node.size);

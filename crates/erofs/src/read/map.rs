@@ -10,6 +10,7 @@ mod chunks;
 mod clusters;
 mod extents;
 mod flat;
+mod found;
 mod header;
 mod indexes;
 mod window;
@@ -26,6 +27,8 @@ use chunks::Chunks;
 use clusters::Clusters;
 use extents::Extents;
 use header::Header;
+
+pub(super) use found::Found;
 
 /// Where the bytes of a run are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +125,10 @@ pub(crate) struct Map<'a> {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a map is made for one read, on the stack: a box would cost each of them an allocation"
+)]
 enum Kind {
     Flat,
     Chunks(Chunks),
@@ -152,8 +159,21 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Finds the run at a position, which is below the node's size.
+    /// Finds the run at a position, which is below the node's size. Runs of the packed inode, which one file
+    /// after the other asks for, are remembered: a run of a long cluster is as long a way through its indexes.
     pub(crate) fn run_at(&mut self, position: u64) -> Result<Run> {
+        let packed = self.image.packed.as_ref();
+        if packed.is_none_or(|packed| packed.nid != self.node.nid) {
+            return self.find(position);
+        }
+        let found = &self.image.packed_runs;
+        match found.get(position) {
+            Some(run) => Ok(run),
+            None => self.find(position).inspect(|run| found.put(*run)),
+        }
+    }
+
+    fn find(&mut self, position: u64) -> Result<Run> {
         let run = match &mut self.kind {
             Kind::Flat => flat::run_at(self.image, self.node, position),
             Kind::Chunks(chunks) => chunks.run_at(self.image, self.node, position),

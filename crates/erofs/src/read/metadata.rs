@@ -3,7 +3,7 @@
 //! In: a spot. Out: bytes or a typed structure.
 //!
 //! **Invariant:** reads of the image go through the cache in pages, so that small structures cost no
-//! call each. The metabox is read as any file is; its own metadata is in the image, so there is no
+//! call each; every thread keeps the last few pages at hand. The metabox is read as any file is; its own metadata is in the image, so there is no
 //! way in a circle.
 
 use block::cache::Opened;
@@ -13,6 +13,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::Erofs;
 use super::device::Address;
 use super::inode::Node;
+use super::pages;
 use crate::layout::{IN_METABOX, INODE_SLOT};
 
 /// How much of the image is read at once, in bytes.
@@ -139,8 +140,10 @@ impl Erofs {
             let count = usize::try_from(len - skip).map_or(buf.len(), |left| left.min(buf.len()));
             let (part, rest) = buf.split_at_mut(count);
             let key = self.cache_key | METADATA_PAGES << 64 | u128::from(page);
-            self.cache.read(key, skip, part, || {
-                Ok(Opened::Decoded(image.read(start, len)?.to_vec()))
+            pages::read(key, skip, part, || {
+                self.cache.hold(key, || {
+                    Ok(Opened::Decoded(image.read(start, len)?.to_vec()))
+                })
             })?;
             at = at.saturating_add(count as u64);
             buf = rest;

@@ -55,7 +55,7 @@ pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
 }
 
 fn digests(archive: &Archive<'_>) -> Result<Digests> {
-    let mut jobs = Jobs::by_file(&archive.plan, archive.image)?.list;
+    let mut jobs = Jobs::by_file(&archive.plan, archive.image).list;
     // a digest is made from the start to the end, by one thread
     jobs.retain(|job| job.first);
     let digests: Mutex<Digests> = Mutex::new(vec![None; archive.plan.leaves.len()]);

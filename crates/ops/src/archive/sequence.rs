@@ -74,7 +74,7 @@ impl Sequence {
             let is_dir = |name: &mut Name| matches!(name, Name::Dir(_));
             names.extend(walk.extract_if(.., is_dir));
         }
-        for job in Jobs::by_file(plan, image)?.list {
+        for job in Jobs::by_file(plan, image).list {
             if job.first {
                 names.push(Name::Leaf(job.leaf));
                 names.extend(further.remove(&job.leaf).unwrap_or_default());

@@ -1,10 +1,11 @@
 //! Writes the content of files, on all threads, in the order of the blocks it comes from.
 //!
 //! **Invariant:** a file is either whole, with its metadata, or not there; memory is 1 MiB a
-//! thread, and at most one file a thread is open.
+//! thread, or 4 MiB for extents as long as that, and at most one file a thread is open.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
@@ -14,10 +15,12 @@ use super::target::{NewFile, Ticket};
 use super::{Extraction, lock, metadata};
 use crate::jobs::{Job, Jobs};
 use crate::plan::Item;
-use crate::runs::{Run, runs};
+use crate::runs::{Run, runs_up_to};
 use crate::workers;
 
+/// How much is read at once, in bytes; an extent up to `EXTENT`, so that none is decoded in parts.
 const CHUNK: usize = 1 << 20;
+const EXTENT: usize = 4 << 20;
 
 /// The files of an extraction and how far they are.
 pub(crate) struct Files<'a> {
@@ -45,8 +48,8 @@ enum State {
 
 impl<'a> Files<'a> {
     /// Cuts the files of a plan into jobs.
-    pub(crate) fn new(work: &'a Extraction<'a>) -> Result<Self> {
-        let jobs = Jobs::of(work.plan, work.image, work.options.cached)?;
+    pub(crate) fn new(work: &'a Extraction<'a>) -> Self {
+        let jobs = Jobs::of(work.plan, work.image, work.options.cached);
         let mut parted: HashMap<u32, Mutex<Parted>> = HashMap::new();
         for job in jobs.list.iter().filter(|job| !job.whole) {
             let entry = parted.entry(job.leaf);
@@ -65,16 +68,17 @@ impl<'a> Files<'a> {
             ..Tally::default()
         };
         for job in jobs.list.iter().filter(|job| job.first) {
-            let allocated = work.image.inode(work.plan.leaf(job.leaf).ino)?.allocated;
+            let inode = work.image.inode(work.plan.leaf(job.leaf).ino);
+            let allocated = inode.map_or(0, |inode| inode.allocated);
             total.bytes = total.bytes.saturating_add(allocated);
         }
         work.observer.expect(Stage::Extract, total);
-        Ok(Self {
+        Self {
             work,
             jobs,
             parted,
             missing: Mutex::default(),
-        })
+        }
     }
 
     /// Writes all files.
@@ -96,13 +100,11 @@ impl<'a> Files<'a> {
     }
 
     /// Tells which files could not be written.
-    pub(crate) fn missing(self) -> HashSet<u32> {
+    pub(crate) fn missing(self) -> Mutex<HashSet<u32>> {
         self.missing
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn write_job(&self, buf: &mut [u8], job: &Job) -> Result<()> {
+    fn write_job(&self, buf: &mut Vec<u8>, job: &Job) -> Result<()> {
         let item = self.work.plan.leaf(job.leaf);
         let done = match self.parted.get(&job.leaf) {
             None => write_whole(self.work, item, buf),
@@ -122,7 +124,7 @@ impl<'a> Files<'a> {
         parted: &Mutex<Parted>,
         item: &Item,
         ranges: &[Range<u64>],
-        buf: &mut [u8],
+        buf: &mut Vec<u8>,
     ) -> Result<()> {
         let (work, name) = (self.work, self.work.plan.name(item.spot));
         let inode = item.inode(work.image)?;
@@ -142,7 +144,7 @@ impl<'a> Files<'a> {
         let last = parted.left == 0;
         let done = match done {
             Ok(Some(new)) if last && matches!(parted.state, State::Open(_)) => {
-                finish(work, item, &new, &inode, None)
+                finish(work, &dir, item, &new, &inode, None)
             }
             other => other.map(drop),
         };
@@ -201,7 +203,8 @@ fn begin_part(
         State::Closed => Ok(None),
         State::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
         State::Unmade => {
-            let Some(new) = work.target.make_file(&dir, name)? else {
+            let mode = work.target.part_mode();
+            let Some(new) = work.target.make_file(&dir, name, mode)? else {
                 parted.state = State::Closed;
                 work.counts.add(|counts| counts.kept += 1);
                 return Ok(None);
@@ -217,13 +220,14 @@ pub(crate) fn write_copy(work: &Extraction<'_>, item: &Item) -> Result<()> {
     write_whole(work, item, &mut vec![0; CHUNK])
 }
 
-fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut [u8]) -> Result<()> {
+fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<()> {
     let inode = item.inode(work.image)?;
     let (dir, name) = (
         work.target.dir(work.plan, item.spot.dir)?,
         work.plan.name(item.spot),
     );
-    let Some(new) = work.target.make_file(&dir, name)? else {
+    let mode = work.target.first_mode(&inode);
+    let Some(new) = work.target.make_file(&dir, name, mode)? else {
         work.counts.add(|counts| counts.kept += 1);
         work.observer.advance(
             Stage::Extract,
@@ -235,7 +239,7 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut [u8]) -> Result<()>
         return Ok(());
     };
     let done = write_range(work, &new, &inode, 0..inode.size, buf)
-        .and_then(|end| finish(work, item, &new, &inode, Some(end)));
+        .and_then(|end| finish(work, &dir, item, &new, &inode, Some(end)));
     if done.is_err() {
         work.target.discard(&dir, name, &new.ticket()?)?;
     }
@@ -253,6 +257,7 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut [u8]) -> Result<()>
 /// last byte was written, if one thread wrote all.
 fn finish(
     work: &Extraction<'_>,
+    dir: &OwnedFd,
     item: &Item,
     new: &NewFile,
     inode: &Inode,
@@ -263,8 +268,7 @@ fn finish(
         set.map_err(|error| Error::io("can't set the length", error))?;
     }
     metadata::of_open(work, &new.file, item.spot, inode);
-    let dir = work.target.dir(work.plan, item.spot.dir)?;
-    work.target.publish(&dir, work.plan.name(item.spot), new)?;
+    work.target.publish(dir, work.plan.name(item.spot), new)?;
     work.counts.add(|counts| {
         counts.files += 1;
         counts.bytes = counts.bytes.saturating_add(inode.allocated);
@@ -278,20 +282,27 @@ fn write_range(
     new: &NewFile,
     inode: &Inode,
     range: Range<u64>,
-    buf: &mut [u8],
+    buf: &mut Vec<u8>,
 ) -> Result<u64> {
     let mut end = 0;
-    runs(work.image, inode.ino, range, &mut |run| match run {
-        Run::Hole(_) if work.options.sparse => Ok(()),
-        Run::Data(range) => {
-            end = range.end;
-            copy(work, new, inode, range, buf)
-        }
-        Run::Hole(range) => {
-            end = range.end;
-            fill(work, new, range, buf)
-        }
-    })?;
+    let together = CHUNK as u64;
+    runs_up_to(
+        together,
+        work.image,
+        inode.ino,
+        range,
+        &mut |run| match run {
+            Run::Hole(_) if work.options.sparse => Ok(()),
+            Run::Data(range) => {
+                end = range.end;
+                copy(work, new, inode, range, buf)
+            }
+            Run::Hole(range) => {
+                end = range.end;
+                fill(work, new, range, buf)
+            }
+        },
+    )?;
     Ok(end)
 }
 
@@ -300,8 +311,12 @@ fn copy(
     new: &NewFile,
     inode: &Inode,
     range: Range<u64>,
-    buf: &mut [u8],
+    buf: &mut Vec<u8>,
 ) -> Result<()> {
+    let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+    if (buf.len()..=EXTENT).contains(&len) {
+        buf.resize(len, 0);
+    }
     let mut at = range.start;
     while at < range.end {
         work.pause()?;

@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use model::{Error, FileType, Inode, Time};
+use model::{Error, FileType, Inode, Time, Xattrs};
 use rustix::fs::{self, AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Result as IoResult;
 
@@ -16,15 +16,30 @@ use crate::plan::{Item, Spot};
 
 const SET_UID: u16 = 0o4000;
 const SET_GID: u16 = 0o2000;
+const OWNER_WRITES: u16 = 0o200;
 
 /// Restores metadata of an open file or directory.
 pub(crate) fn of_open(job: &Extraction<'_>, fd: impl AsFd, spot: Spot, inode: &Inode) {
     let fd = fd.as_fd();
-    owner(job, spot, inode, |uid, gid| fs::fchown(fd, uid, gid));
-    xattrs(job, spot, inode, |name, value| {
+    // what is as it should be already is seen at a look, which costs less than a change
+    let look = job.target.makes_for(inode).then(|| fs::fstat(fd));
+    let found = look
+        .and_then(IoResult::ok)
+        .filter(|stat| owned(job, stat, inode));
+    if found.is_none() {
+        owner(job, spot, inode, |uid, gid| fs::fchown(fd, uid, gid));
+    }
+    let attributes = attributes(job, spot, inode);
+    let writable = inode.meta.mode & OWNER_WRITES != 0 || inode.kind != FileType::File;
+    if !writable && job.options.permissions && !attributes.is_empty() {
+        // only who may write a file may give it attributes; that it fails is told with them
+        let _ = fs::fchmod(fd, Mode::RUSR | Mode::WUSR);
+    }
+    xattrs(job, spot, &attributes, |name, value| {
         fs::fsetxattr(fd, name, value, XattrFlags::empty())
     });
-    if job.options.permissions {
+    let found = found.filter(|_| attributes.is_empty());
+    if job.options.permissions && !found.is_some_and(|stat| has_mode(&stat, inode)) {
         let done = allowed_mode(fd, inode).and_then(|mode| fs::fchmod(fd, mode));
         tell(job, spot, "can't set the permissions", done);
     }
@@ -42,28 +57,48 @@ pub(crate) fn of_open(job: &Extraction<'_>, fd: impl AsFd, spot: Spot, inode: &I
 pub(crate) fn of_name(job: &Extraction<'_>, dir: &OwnedFd, item: &Item, inode: &Inode) {
     let (spot, name) = (item.spot, job.plan.name(item.spot));
     let no_follow = AtFlags::SYMLINK_NOFOLLOW;
-    owner(job, spot, inode, |uid, gid| {
-        fs::chownat(dir, name, uid, gid, no_follow)
-    });
-    match open_name(dir, name) {
-        Ok(fd) => {
-            let path = proc_path(fd.as_fd());
-            xattrs(job, spot, inode, |name, value| {
-                fs::setxattr(&path, name, value, XattrFlags::empty())
-            });
-            if job.options.permissions && inode.kind != FileType::Symlink {
-                let mode = allowed_mode(fd.as_fd(), inode);
-                let done =
-                    mode.and_then(|mode| fs::chmodat(fs::CWD, &path, mode, AtFlags::empty()));
-                tell(job, spot, "can't set the permissions", done);
+    let look = job.target.makes_for(inode);
+    let look = look.then(|| fs::statat(dir, name, no_follow));
+    if !matches!(look, Some(Ok(stat)) if owned(job, &stat, inode)) {
+        owner(job, spot, inode, |uid, gid| {
+            fs::chownat(dir, name, uid, gid, no_follow)
+        });
+    }
+    let attributes = attributes(job, spot, inode);
+    let permissions = job.options.permissions && inode.kind != FileType::Symlink;
+    if permissions || !attributes.is_empty() {
+        match open_name(dir, name) {
+            Ok(fd) => {
+                let path = proc_path(fd.as_fd());
+                xattrs(job, spot, &attributes, |name, value| {
+                    fs::setxattr(&path, name, value, XattrFlags::empty())
+                });
+                if permissions {
+                    let mode = allowed_mode(fd.as_fd(), inode);
+                    let done =
+                        mode.and_then(|mode| fs::chmodat(fs::CWD, &path, mode, AtFlags::empty()));
+                    tell(job, spot, "can't set the permissions", done);
+                }
             }
+            Err(error) => job.imperfect(error, spot),
         }
-        Err(error) => job.imperfect(error, spot),
     }
     if job.options.times {
         let done = fs::utimensat(dir, name, &timestamps(inode), no_follow);
         tell(job, spot, "can't set the times", done);
     }
+}
+
+/// Tells whether an inode has the owner that it is to have.
+fn owned(job: &Extraction<'_>, stat: &fs::Stat, inode: &Inode) -> bool {
+    !job.options.owner || (stat.st_uid, stat.st_gid) == (inode.meta.uid, inode.meta.gid)
+}
+
+/// Tells whether an inode that has the right owner has the right permissions. Set-id bits are always set
+/// anew.
+fn has_mode(stat: &fs::Stat, inode: &Inode) -> bool {
+    let mode = inode.meta.mode & 0o7777;
+    mode & (SET_UID | SET_GID) == 0 && stat.st_mode & 0o7777 == u32::from(mode)
 }
 
 fn tell(job: &Extraction<'_>, spot: Spot, what: &'static str, done: IoResult<()>) {
@@ -108,22 +143,26 @@ fn allowed_mode(fd: BorrowedFd<'_>, inode: &Inode) -> IoResult<Mode> {
     Ok(Mode::from_raw_mode(u32::from(mode)))
 }
 
+/// Reads the extended attributes that are to be restored.
+fn attributes(job: &Extraction<'_>, spot: Spot, inode: &Inode) -> Xattrs {
+    if !job.options.xattrs || !job.image.info().capability.xattrs {
+        return Xattrs::new();
+    }
+    job.image.xattrs(inode.ino).unwrap_or_else(|error| {
+        job.imperfect(error, spot);
+        Xattrs::new()
+    })
+}
+
 fn xattrs(
     job: &Extraction<'_>,
     spot: Spot,
-    inode: &Inode,
+    attributes: &Xattrs,
     set: impl Fn(&[u8], &[u8]) -> IoResult<()>,
 ) {
-    if !job.options.xattrs || !job.image.info().capability.xattrs {
-        return;
-    }
-    let all = match job.image.xattrs(inode.ino) {
-        Ok(all) => all,
-        Err(error) => return job.imperfect(error, spot),
-    };
-    for (name, value) in all {
-        if let Err(errno) = set(&name, &value) {
-            let name = String::from_utf8_lossy(&name);
+    for (name, value) in attributes {
+        if let Err(errno) = set(name, value) {
+            let name = String::from_utf8_lossy(name);
             job.imperfect(
                 Error::io(format!("can't set the attribute {name}"), errno),
                 spot,

@@ -54,6 +54,9 @@ pub fn extract(
     Ok(counts.report())
 }
 
+/// So many names are made, or directories finished, by one thread.
+const FEW: usize = 64;
+
 /// All that the steps of one extraction share.
 pub(crate) struct Extraction<'a> {
     pub(crate) image: &'a dyn Image,
@@ -66,11 +69,13 @@ pub(crate) struct Extraction<'a> {
 
 impl Extraction<'_> {
     fn all(&self) -> Result<()> {
-        self.directories()?;
-        let files = Files::new(self)?;
+        // no file is needed to make directories, and none of them to cut files
+        let (made, files) =
+            workers::both(self.threads(), || self.directories(), || Files::new(self));
+        made?;
         files.write_all()?;
-        let mut missing = files.missing();
-        self.specials(&mut missing)?;
+        let missing = files.missing();
+        self.specials(&missing)?;
         self.aliases(&missing)?;
         self.directory_metadata()
     }
@@ -89,17 +94,18 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    fn specials(&self, missing: &mut HashSet<u32>) -> Result<()> {
-        for (index, item) in self.plan.leaves.iter().enumerate() {
-            if item.kind == FileType::File {
-                continue;
-            }
-            self.pause()?;
+    fn specials(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
+        let leaves = (0_u32..).zip(&self.plan.leaves);
+        let specials: Vec<(u32, &Item)> = leaves
+            .filter(|(_, item)| item.kind != FileType::File)
+            .collect();
+        let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.spot.dir == b.1.spot.dir;
+        self.each(&specials, one_dir, |(index, item)| {
             let made = self
                 .special(item)
                 .map_err(|error| self.locate(error, item.spot));
             if self.settle(made)?.is_none() {
-                missing.insert(index as u32);
+                lock(missing).insert(*index);
             }
             self.observer.advance(
                 Stage::Extract,
@@ -108,8 +114,25 @@ impl Extraction<'_> {
                     ..Tally::default()
                 },
             );
-        }
-        Ok(())
+            Ok(())
+        })
+    }
+
+    /// Does something for each of many, on all threads; neighbours in one directory by one thread, since
+    /// the kernel makes one name in a directory at a time.
+    fn each<T: Sync>(
+        &self,
+        all: &[T],
+        one_dir: impl Fn(&T, &T) -> bool,
+        work: impl Fn(&T) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let threads = match all.len() {
+            // a thread costs as much as these
+            0..FEW => 1,
+            _ => self.threads(),
+        };
+        let work = |(): &mut (), one: &T| work(one);
+        workers::run(threads, all, one_dir, self.observer, || (), work)
     }
 
     /// Makes what has no content.
@@ -135,9 +158,10 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    fn aliases(&self, missing: &HashSet<u32>) -> Result<()> {
-        for alias in &self.plan.aliases {
-            self.pause()?;
+    fn aliases(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
+        let missing = lock(missing);
+        let one_dir = |a: &Alias, b: &Alias| a.spot.dir == b.spot.dir;
+        self.each(&self.plan.aliases, one_dir, |alias| {
             let made = match missing.contains(&alias.first) {
                 true => Err(Error::not_found(
                     "the first name of this hard link was not restored",
@@ -145,8 +169,8 @@ impl Extraction<'_> {
                 false => self.alias(alias),
             };
             self.settle(made.map_err(|error| self.locate(error, alias.spot)))?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn alias(&self, alias: &Alias) -> Result<()> {
@@ -175,23 +199,31 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Deepest first, so that nothing changes the times of a directory that is done.
+    /// Deepest first, so that no directory is closed to us before what is in it is done.
     fn directory_metadata(&self) -> Result<()> {
         let all = self.options.selects_all() && self.options.strip == 0;
         let from = if all || self.target.made_root() { 0 } else { 1 };
-        for (index, dir) in self.plan.dirs.iter().enumerate().skip(from).rev() {
-            self.pause()?;
-            if !self.target.made_dir(index as u32) {
-                continue;
-            }
-            let done = self
-                .target
-                .reopen_dir(self.plan, index as u32)
-                .and_then(|fd| {
+        let mut depths: Vec<u32> = Vec::with_capacity(self.plan.dirs.len());
+        for dir in &self.plan.dirs {
+            let above = depths.get(dir.spot.dir as usize).copied();
+            depths.push(above.map_or(0, |above| above + 1));
+        }
+        let depth = |index: u32| depths.get(index as usize).copied().unwrap_or(0);
+        let dirs = (0_u32..).zip(&self.plan.dirs).skip(from);
+        let dirs = dirs.filter(|(index, _)| self.target.made_dir(*index));
+        let mut dirs: Vec<(u32, &Item)> = dirs.collect();
+        dirs.sort_by_key(|(index, _)| std::cmp::Reverse(depth(*index)));
+        for level in dirs.chunk_by(|a, b| depth(a.0) == depth(b.0)) {
+            let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.spot.dir == b.1.spot.dir;
+            self.each(level, one_dir, |(index, dir)| {
+                let done = self.target.reopen_dir(self.plan, *index);
+                let done = done.and_then(|fd| {
                     metadata::of_open(self, &fd, dir.spot, &self.image.inode(dir.ino)?);
                     Ok(())
                 });
-            self.settle(done.map_err(|error| self.locate(error, dir.spot)))?;
+                self.settle(done.map_err(|error| self.locate(error, dir.spot)))?;
+                Ok(())
+            })?;
         }
         Ok(())
     }

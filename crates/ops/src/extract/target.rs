@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use model::{Error, FileType, Inode, Kind, Result};
 use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
 
 use super::lock;
 use super::options::{ExtractOptions, Overwrite};
@@ -42,10 +43,15 @@ pub(crate) struct Target {
     root: Arc<OwnedFd>,
     made_root: bool,
     overwrite: Overwrite,
-    /// The permissions to begin with: for nobody else until the right ones are set, or what the
-    /// umask leaves if none will be.
+    /// The permissions to begin with: for nobody else until the right ones are set (files that are written
+    /// at once may have theirs, see `first_mode`), or what the umask leaves if none will be.
     dir_mode: Mode,
     file_mode: Mode,
+    /// Whether permissions will be set.
+    permissions: bool,
+    /// The owner and group that new files have, and whether they will be changed.
+    own: (u32, u32),
+    chown: bool,
     made: Mutex<HashSet<u32>>,
     open: Mutex<OpenDirs>,
     temporary: AtomicU64,
@@ -128,6 +134,9 @@ impl Target {
             overwrite,
             dir_mode: Mode::from_raw_mode(if options.permissions { 0o700 } else { 0o777 }),
             file_mode: Mode::from_raw_mode(if options.permissions { 0o600 } else { 0o666 }),
+            permissions: options.permissions,
+            own: (geteuid().as_raw(), getegid().as_raw()),
+            chown: options.owner,
             made: Mutex::new(HashSet::from([0])),
             open: Mutex::default(),
             temporary: AtomicU64::new(0),
@@ -137,6 +146,27 @@ impl Target {
     /// Tells whether the target itself was missing.
     pub(crate) fn made_root(&self) -> bool {
         self.made_root
+    }
+
+    /// Tells whether what is made most likely has the owner that an inode is to have.
+    pub(crate) fn makes_for(&self, inode: &Inode) -> bool {
+        !self.chown || self.own == (inode.meta.uid, inode.meta.gid)
+    }
+
+    /// Tells the permissions that a file begins with which is written at once: its own ones, if the owner is
+    /// right from the beginning and the group may do no more than everybody.
+    pub(crate) fn first_mode(&self, inode: &Inode) -> Mode {
+        let mode = u32::from(inode.meta.mode);
+        let plain = mode & 0o7000 == 0 && mode >> 3 & 7 == mode & 7;
+        match self.permissions && plain && self.makes_for(inode) {
+            true => Mode::from_raw_mode(mode),
+            false => self.file_mode,
+        }
+    }
+
+    /// Tells the permissions that a file begins with which is opened again and again.
+    pub(crate) fn part_mode(&self) -> Mode {
+        self.file_mode
     }
 
     /// Tells whether a directory of the plan is there.
@@ -188,8 +218,6 @@ impl Target {
             }
             other => other.map_err(failed("can't make the directory"))?,
         }
-        let fd = Arc::new(open_dir(&parent, name, WALK)?);
-        lock(&self.open).insert(index, &fd);
         lock(&self.made).insert(index);
         Ok(())
     }
@@ -208,9 +236,13 @@ impl Target {
 
     /// Makes a regular file; `None` if there is one that is to stay. One that is to be replaced
     /// stays until `publish`, so that a failure leaves it as it was.
-    pub(crate) fn make_file(&self, dir: &OwnedFd, name: &[u8]) -> Result<Option<NewFile>> {
+    pub(crate) fn make_file(
+        &self,
+        dir: &OwnedFd,
+        name: &[u8],
+        mode: Mode,
+    ) -> Result<Option<NewFile>> {
         let flags = WRITE | OFlags::CREATE | OFlags::EXCL;
-        let mode = self.file_mode;
         let mut temporary = None;
         let fd = match fs::openat(dir, name, flags, mode) {
             Err(Errno::EXIST) => match self.overwrite {

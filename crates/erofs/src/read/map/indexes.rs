@@ -58,6 +58,7 @@ pub(super) struct Indexes {
     count: u64,
     form: Form,
     window: Window,
+    unpacked: Unpacked,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +118,7 @@ impl Indexes {
             count,
             form,
             window: Window::new(table),
+            unpacked: Unpacked::nothing(),
         })
     }
 
@@ -136,31 +138,13 @@ impl Indexes {
 
     /// Reads the index of a logical cluster.
     pub(super) fn entry(&mut self, image: &Erofs, number: u64) -> Result<Entry> {
-        let entry = match self.form {
-            Form::Full => self.full(image, number),
-            Form::Packed { before, large, big } => {
-                let (first, count) = match number.checked_sub(before) {
-                    Some(rest) if rest < large => {
-                        (before + rest / LARGE_COUNT * LARGE_COUNT, LARGE_COUNT)
-                    }
-                    // both regions of small packs have an even number of indexes before them
-                    _ => (number / 2 * 2, 2),
-                };
-                let skip = match first >= before + large {
-                    true => (first - large) * SMALL + large * LARGE,
-                    false if first >= before => before * SMALL + (first - before) * LARGE,
-                    false => first * SMALL,
-                };
-                let spot = self.table.skip(skip);
-                let len = if count == 2 { 8 } else { 32 };
-                let bytes = self.window.get(image, spot, len)?;
-                Pack {
-                    bytes,
-                    count,
-                    bits: self.bits,
-                    big,
-                }
-                .entry(number - first)
+        let entry = match (self.form, self.unpacked.get(number)) {
+            (_, Some(entry)) => Ok(entry),
+            (Form::Full, None) => self.full(image, number),
+            (Form::Packed { before, large, big }, None) => {
+                self.unpack(image, number, (before, large, big))?;
+                let found = self.unpacked.get(number);
+                found.ok_or_else(|| Error::corrupt(format!("there is no cluster {number:#x}")))
             }
         }?;
         match entry {
@@ -169,6 +153,34 @@ impl Indexes {
             ))),
             entry => Ok(entry),
         }
+    }
+
+    /// Reads the pack that a logical cluster is in.
+    fn unpack(
+        &mut self,
+        image: &Erofs,
+        number: u64,
+        (before, large, big): (u64, u64, bool),
+    ) -> Result<()> {
+        let (first, count) = match number.checked_sub(before) {
+            Some(rest) if rest < large => (before + rest / LARGE_COUNT * LARGE_COUNT, LARGE_COUNT),
+            // both regions of small packs have an even number of indexes before them
+            _ => (number / 2 * 2, 2),
+        };
+        let skip = match first >= before + large {
+            true => (first - large) * SMALL + large * LARGE,
+            false if first >= before => before * SMALL + (first - before) * LARGE,
+            false => first * SMALL,
+        };
+        let len = if count == 2 { 8 } else { 32 };
+        let pack = Pack {
+            bytes: self.window.get(image, self.table.skip(skip), len)?,
+            count,
+            bits: self.bits,
+            big,
+        };
+        pack.unpack(first, &mut self.unpacked);
+        Ok(())
     }
 
     fn full(&mut self, image: &Erofs, number: u64) -> Result<Entry> {
@@ -213,21 +225,47 @@ struct Pack<'a> {
     big: bool,
 }
 
+/// The indexes of the last pack that was read: whoever goes along a file needs all of them.
+#[derive(Debug)]
+struct Unpacked {
+    first: u64,
+    count: u64,
+    entries: [Entry; LARGE_COUNT as usize],
+}
+
+impl Unpacked {
+    fn nothing() -> Self {
+        Self {
+            first: 0,
+            count: 0,
+            entries: [NOTHING; LARGE_COUNT as usize],
+        }
+    }
+
+    /// Gives the index of a logical cluster if it is one of these.
+    fn get(&self, number: u64) -> Option<Entry> {
+        let index = number.checked_sub(self.first)?;
+        match index < self.count {
+            true => self.entries.get(usize::try_from(index).ok()?).copied(),
+            false => None,
+        }
+    }
+}
+
+/// What stands where nothing has been read.
+const NOTHING: Entry = Entry::NonHead {
+    back: 0,
+    blocks: None,
+};
+
 impl Pack<'_> {
     /// Reads the type of an index and the number below it.
-    fn raw(&self, index: u64) -> (ClusterType, u64) {
-        // 4 bytes of the pack are the block
-        let width = (self.bytes.len() as u64 - 4) * 8 / self.count;
+    fn raw(&self, index: u64, width: u64) -> (ClusterType, u64) {
         let at = width * index;
         let (byte, shift) = (usize::try_from(at / 8).unwrap_or(0), at % 8);
-        let mut word = [0; 4];
-        for (to, from) in word
-            .iter_mut()
-            .zip(self.bytes.get(byte..).unwrap_or_default())
-        {
-            *to = *from;
-        }
-        let word = u64::from(u32::from_le_bytes(word)) >> shift;
+        // 4 bytes of the pack are the block, so there are always as many behind an index
+        let word = self.bytes.get(byte..).and_then(<[u8]>::first_chunk::<4>);
+        let word = u64::from(u32::from_le_bytes(word.copied().unwrap_or_default())) >> shift;
         let low_bits = self.bits.max(12);
         let kind = u16::try_from(word >> low_bits & 3).unwrap_or(0);
         (ClusterType::from_bits(kind), word & ((1 << low_bits) - 1))
@@ -238,59 +276,62 @@ impl Pack<'_> {
         u64::from(u32::from_le_bytes(block))
     }
 
-    fn entry(&self, index: u64) -> Result<Entry> {
-        let (kind, low) = self.raw(index);
-        if kind != ClusterType::NonHead {
-            return Ok(Entry::Head {
-                kind,
-                offset: low,
-                block: self.block(index),
-                partial: false,
-            });
-        }
-        let is_last = index + 1 == self.count;
-        if !is_last || low & u64::from(ClusterIndex::BLOCK_COUNT) != 0 {
-            return Ok(non_head(low));
-        }
-        // here is the distance forth; back it is one more than from the index before
-        let back = match index.checked_sub(1).map(|before| self.raw(before)) {
-            Some((ClusterType::NonHead, low)) => match non_head(low) {
-                Entry::NonHead { back, .. } => back + 1,
-                Entry::Head { .. } => 1,
-            },
-            _ => 1,
-        };
-        Ok(Entry::NonHead { back, blocks: None })
-    }
-
-    /// Counts the block of a head from the pack's: over the clusters that begin before it.
-    fn block(&self, index: u64) -> u64 {
-        let mut blocks = match self.big {
-            true => 0,
+    /// Reads all indexes. The block of a head is the pack's, and on over the clusters that begin before it.
+    fn unpack(&self, first: u64, unpacked: &mut Unpacked) {
+        let width = (self.bytes.len() as u64).saturating_sub(4) * 8 / self.count;
+        let mut block = match self.big {
+            true => self.base(),
             // the pack's block is that of the last cluster before it
-            false => 1,
+            false => self.base() + 1,
         };
-        for before in 0..index {
-            let (kind, low) = self.raw(before);
-            blocks += match (kind, self.big) {
-                (ClusterType::NonHead, false) => 0,
-                (ClusterType::NonHead, true) => match non_head(low) {
-                    Entry::NonHead {
-                        blocks: Some(blocks),
-                        ..
-                    } => blocks,
-                    _ => 0,
-                },
-                (_, false) => 1,
+        let mut before = None;
+        let mut this = self.raw(0, width);
+        for (index, to) in (0..self.count).zip(&mut unpacked.entries) {
+            let next = (index + 1 < self.count).then(|| self.raw(index + 1, width));
+            *to = entry(before, this, next, block);
+            block += match (*to, self.big) {
+                (Entry::NonHead { blocks, .. }, true) => blocks.unwrap_or(0),
+                (Entry::NonHead { .. }, false) => 0,
                 // its own blocks are told behind it, unless it is one
-                (_, true) => u64::from(!self.tells_blocks(before + 1)),
+                (Entry::Head { .. }, true) => u64::from(!next.is_some_and(tells_blocks)),
+                (Entry::Head { .. }, false) => 1,
             };
+            before = Some(this);
+            this = next.unwrap_or(this);
         }
-        self.base().saturating_add(blocks)
+        (unpacked.first, unpacked.count) = (first, self.count);
     }
+}
 
-    fn tells_blocks(&self, index: u64) -> bool {
-        let (kind, low) = self.raw(index);
-        kind == ClusterType::NonHead && low & u64::from(ClusterIndex::BLOCK_COUNT) != 0
+/// Makes an index of a pack from its type and number and those beside it; `block` is for a head.
+fn entry(
+    before: Option<(ClusterType, u64)>,
+    (kind, low): (ClusterType, u64),
+    next: Option<(ClusterType, u64)>,
+    block: u64,
+) -> Entry {
+    if kind != ClusterType::NonHead {
+        return Entry::Head {
+            kind,
+            offset: low,
+            block,
+            partial: false,
+        };
     }
+    if next.is_some() || tells_blocks((kind, low)) {
+        return non_head(low);
+    }
+    // here is the distance forth; back it is one more than from the index before
+    let back = match before {
+        Some((ClusterType::NonHead, low)) => match non_head(low) {
+            Entry::NonHead { back, .. } => back + 1,
+            Entry::Head { .. } => 1,
+        },
+        _ => 1,
+    };
+    Entry::NonHead { back, blocks: None }
+}
+
+fn tells_blocks((kind, low): (ClusterType, u64)) -> bool {
+    kind == ClusterType::NonHead && low & u64::from(ClusterIndex::BLOCK_COUNT) != 0
 }
