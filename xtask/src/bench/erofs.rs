@@ -15,7 +15,7 @@ use crate::run::Outcome;
 /// Says how `bench erofs` is called.
 const USAGE: &str = "\
 usage: cargo xtask bench erofs [SET...] [--data DIR] [--peers DIR] [--work DIR] [--runs N] [--reads N]
-                               [--sinter FILE] [--limit SECONDS]
+                               [--sinter FILE] [--limit SECONDS] [--only sizes|reads|listing]
 
 Sizes and cold reads of each SET (default: debian-rootfs below --data), listings of each (default:
 tensorflow-rootfs), by the kernel's drivers. Needs root and loop devices.
@@ -31,15 +31,53 @@ pub fn bench(words: &[String]) -> Outcome {
         print!("{USAGE}");
         return Ok(());
     }
-    let setting = Setting::new("erofs", understood(words, USAGE)?)?;
+    let (words, only) = one_part(words)?;
+    let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
+    let setting = Setting::new("erofs", understood(&words, USAGE)?)?;
     setting.measure(|text| {
         for set in setting.sets(&READ)? {
-            *text += &sizes::table(&setting, &set)?;
-            *text += &reads::table(&setting, &set)?;
+            if wanted("sizes") {
+                *text += &sizes::table(&setting, &set)?;
+            }
+            if wanted("reads") {
+                *text += &reads::table(&setting, &set)?;
+            }
         }
         for set in setting.sets(&LISTED)? {
-            *text += &listing::table(&setting, &set)?;
+            if wanted("listing") {
+                *text += &listing::table(&setting, &set)?;
+            }
         }
         Ok(())
     })
+}
+
+/// Takes the table out of the words that is asked for alone.
+fn one_part(words: &[String]) -> Result<(Vec<String>, Option<String>), String> {
+    const PARTS: [&str; 3] = ["sizes", "reads", "listing"];
+    let mut words = words.to_vec();
+    let Some(at) = words.iter().position(|word| word == "--only") else {
+        return Ok((words, None));
+    };
+    let only = words.drain(at..words.len().min(at + 2)).nth(1);
+    match only.filter(|part| PARTS.contains(&part.as_str())) {
+        Some(part) => Ok((words, Some(part))),
+        None => Err(format!("--only needs one of {PARTS:?}\n\n{USAGE}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_table_is_measured_if_asked() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        let parts = one_part(&words("a --only reads --runs=5")).unwrap();
+        assert_eq!(parts, (words("a --runs=5"), Some("reads".to_owned())));
+        assert_eq!(one_part(&words("a")).unwrap(), (words("a"), None));
+        for bad in ["--only", "--only x", "a --only"] {
+            assert!(one_part(&words(bad)).is_err(), "{bad}");
+        }
+    }
 }

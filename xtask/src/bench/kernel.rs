@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use super::interrupt;
 use crate::run::output;
 
 /// A loop device of an image.
@@ -82,7 +83,7 @@ impl Mount {
     }
 
     /// Tells what something takes; `Took::read` is of this mount's device.
-    pub fn take(&self, what: impl FnOnce() -> Result<(), String>) -> Result<Took, String> {
+    pub fn take<T>(&self, what: impl FnOnce() -> Result<T, String>) -> Result<Took, String> {
         let read = || self.device.as_ref().map_or(0.0, Loop::read);
         let (before, start) = (read(), Instant::now());
         what()?;
@@ -105,7 +106,7 @@ pub struct Stack(pub Vec<Mount>);
 
 impl Stack {
     /// Tells what something takes at the top; `Took::read` is of the first mount's device.
-    pub fn take(&self, what: impl FnOnce(&Path) -> Result<(), String>) -> Result<Took, String> {
+    pub fn take<T>(&self, what: impl FnOnce(&Path) -> Result<T, String>) -> Result<Took, String> {
         match (self.0.first(), self.0.last()) {
             (Some(first), Some(last)) => first.take(|| what(last.at())),
             _ => Err("nothing is mounted".into()),
@@ -135,9 +136,17 @@ pub fn drop_caches() -> Result<(), String> {
     dropped.map_err(|e| format!("cannot drop caches: {e}"))
 }
 
-/// Lists a tree as people do.
-pub fn list(dir: &Path) -> Result<(), String> {
+/// Drops all that is cached, and gets at hand again what `list` needs of the system: `ls` itself is not what is
+/// measured.
+pub fn forget(empty: &Path) -> Result<(), String> {
+    drop_caches()?;
+    list(empty).map(drop)
+}
+
+/// Lists a tree as people do, and tells the number of lines.
+pub fn list(dir: &Path) -> Result<usize, String> {
+    interrupt::check()?;
     let mut command = Command::new("ls");
     command.arg("-lR").current_dir(dir).env("LC_ALL", "C");
-    output(&mut command).map(drop)
+    output(&mut command).map(|text| text.lines().count())
 }

@@ -98,6 +98,30 @@ impl Setting {
         ran.map(drop).map_err(|said| format!("{filled}: {said}"))
     }
 
+    /// Gives a directory without anything in it.
+    pub fn empty(&self) -> Result<PathBuf, String> {
+        let empty = self.work.join("empty");
+        let made = std::fs::create_dir_all(&empty);
+        made.map_err(|e| format!("{}: {e}", empty.display()))?;
+        Ok(empty)
+    }
+
+    /// Does something as often as runs are asked for, and tells how often; fewer times if it is interrupted after
+    /// the first one.
+    pub fn rounds(&self, mut round: impl FnMut() -> Outcome) -> Result<usize, String> {
+        for run in 0..self.options.runs {
+            match interrupt::check().and_then(|()| round()) {
+                Err(said) if run == 0 => return Err(said),
+                Err(said) => {
+                    println!("{said}: these are the figures of {run} runs");
+                    return Ok(run);
+                }
+                Ok(()) => {}
+            }
+        }
+        Ok(self.options.runs)
+    }
+
     /// Finds the sets that are asked for, or else the usual ones.
     pub fn sets(&self, usual: &[&str]) -> Result<Vec<Set>, String> {
         let mut names = Options {

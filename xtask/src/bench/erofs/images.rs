@@ -47,6 +47,9 @@ pub const READ: [Recipe<'static>; 8] = [
     },
 ];
 
+/// Which of them are divided by which: each of ours by its format's own tool, and our EROFS by mksquashfs.
+pub const BESIDE: [(usize, usize); 6] = [(0, 1), (4, 5), (2, 3), (6, 7), (0, 3), (4, 7)];
+
 /// What listings are measured of; nobody reads content.
 pub const LISTED: [Recipe<'static>; 4] = [
     Recipe {

@@ -1,49 +1,82 @@
 //! `ls -lR`, cold and warm: composefs, EROFS and SquashFS, the latter two with overlayfs on top, too.
+//!
+//! **Invariant:** what is listed is mounted anew for each cold run, and all are listed in turn.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::images::LISTED;
-use crate::bench::kernel::{Mount, Stack, drop_caches, list};
+use crate::bench::kernel::{Mount, Stack, forget, list};
 use crate::bench::peers::quoted;
 use crate::bench::recipe;
 use crate::bench::sets::Set;
 use crate::bench::setting::Setting;
 use crate::bench::statistics::median;
-use crate::bench::table::{figure, megabytes, table as lay_out};
+use crate::bench::table::{figure, megabytes, ratio, table as lay_out};
+
+/// What is listed, and what that took.
+struct Listed {
+    name: String,
+    driver: &'static str,
+    image: PathBuf,
+    /// The options of overlayfs on top: those before its layers, and what is below the image.
+    over: Option<(&'static str, Below)>,
+    cold: Vec<f64>,
+    read: Vec<f64>,
+    warm: Vec<f64>,
+}
+
+/// What overlayfs has below an image.
+enum Below {
+    /// A directory without anything: overlayfs wants two layers.
+    Empty,
+    /// The store of composefs' objects, of which no names are shown.
+    Store(PathBuf),
+}
 
 /// Makes the images of a set and lists them.
 pub fn table(setting: &Setting, set: &Set) -> Result<String, String> {
-    let mut rows = vec![composefs(setting, set)?];
-    for recipe in LISTED {
-        let Some(image) = recipe.make(setting, set, "image")? else {
-            continue;
-        };
-        let plain = || {
-            let mount = Mount::image(recipe.driver, &image, &setting.work.join("mnt"))?;
-            Ok(Stack(vec![mount]))
-        };
-        rows.push(row(setting, recipe.name, &image, plain)?);
-        let empty = setting.work.join("empty");
-        fs::create_dir_all(&empty).map_err(|e| e.to_string())?;
-        let name = format!("{} + overlayfs", recipe.name);
-        rows.push(row(setting, &name, &image, || {
-            let lower = |mount: &Path| format!("{}:{}", mount.display(), empty.display());
-            over(setting, plain()?, "ro", lower)
-        })?);
-    }
-    let header = ["image", "MB", "cold: ms", "KB read", "warm: ms"];
-    let title = format!(
-        "\n## {}: ls -lR\n\nMedians of {} runs. What is read is read of the image; composefs' is metadata alone.\n\n",
-        set.name, setting.options.runs
-    );
-    Ok(title + &lay_out(&header, &rows))
+    let mut all = made(setting, set)?;
+    let mut lines = None;
+    let runs = setting.rounds(|| {
+        for one in &mut all {
+            let stack = one.mounted(setting)?;
+            forget(&setting.empty()?)?;
+            let mut found = 0;
+            let took = stack.take(|at| list(at).map(|lines| found = lines))?;
+            if *lines.get_or_insert(found) != found {
+                return Err(format!("{}: a listing of {found} lines", one.name));
+            }
+            one.cold.push(took.seconds);
+            one.read.push(took.read / 1e3);
+            one.warm.push(stack.take(list)?.seconds);
+        }
+        Ok(())
+    })?;
+    show(runs, set, &all)
 }
 
-/// Lists an image of composefs as it is used: overlayfs on top of it and of its store.
-fn composefs(setting: &Setting, set: &Set) -> Result<Vec<String>, String> {
+/// Makes all images, composefs first.
+fn made(setting: &Setting, set: &Set) -> Result<Vec<Listed>, String> {
+    let mut all = vec![composefs(setting, set)?];
+    for (number, recipe) in LISTED.iter().enumerate() {
+        let Some(image) = recipe.make(setting, set, &format!("image{number}"))? else {
+            continue;
+        };
+        let name = recipe.name;
+        let overlay = format!("{name} + overlayfs");
+        let over = [
+            (name.to_owned(), None),
+            (overlay, Some(("ro", Below::Empty))),
+        ];
+        all.extend(over.map(|(name, over)| Listed::new(name, recipe.driver, image.clone(), over)));
+    }
+    Ok(all)
+}
+
+/// Makes an image of composefs and its store.
+fn composefs(setting: &Setting, set: &Set) -> Result<Listed, String> {
     println!("{}: composefs", set.name);
-    let (image, store) = (setting.work.join("image"), setting.work.join("objects"));
+    let (image, store) = (setting.work.join("composefs"), setting.work.join("objects"));
     let places = [
         ("dir", &*quoted(&set.dir)),
         ("image", &*quoted(&image)),
@@ -53,51 +86,76 @@ fn composefs(setting: &Setting, set: &Set) -> Result<Vec<String>, String> {
         "sinter build -q --force -f composefs --digest-store {store} {dir} -o {image}",
         &places,
     )?;
-    row(setting, "composefs, sinter", &image, || {
-        let mount = Mount::image("erofs", &image, &setting.work.join("mnt"))?;
-        let lower = |mount: &Path| format!("{}::{}", mount.display(), store.display());
-        let options = "ro,metacopy=on,redirect_dir=on";
-        over(setting, Stack(vec![mount]), options, lower)
-    })
+    let over = ("ro,metacopy=on,redirect_dir=on", Below::Store(store));
+    let name = "composefs, sinter".to_owned();
+    Ok(Listed::new(name, "erofs", image, Some(over)))
 }
 
-/// Mounts overlayfs on what is mounted; `lower` tells its layers.
-fn over(
-    setting: &Setting,
-    mut stack: Stack,
-    options: &str,
-    lower: impl FnOnce(&Path) -> String,
-) -> Result<Stack, String> {
-    if let Some(below) = stack.0.last() {
-        let options = format!("{options},lowerdir={}", lower(below.at()));
-        let top = Mount::overlay(&options, &setting.work.join("over"))?;
-        stack.0.push(top);
+impl Listed {
+    fn new(
+        name: String,
+        driver: &'static str,
+        image: PathBuf,
+        over: Option<(&'static str, Below)>,
+    ) -> Self {
+        let (cold, read, warm) = Default::default();
+        Self {
+            name,
+            driver,
+            image,
+            over,
+            cold,
+            read,
+            warm,
+        }
     }
-    Ok(stack)
+
+    /// Mounts the image, and overlayfs on it.
+    fn mounted(&self, setting: &Setting) -> Result<Stack, String> {
+        let mount = Mount::image(self.driver, &self.image, &setting.work.join("mnt"))?;
+        let mut stack = Stack(vec![mount]);
+        if let (Some((options, below)), Some(image)) = (&self.over, stack.0.last()) {
+            let (empty, image) = (setting.empty()?, image.at().display());
+            let (colons, below): (_, &Path) = match below {
+                Below::Empty => (":", &empty),
+                Below::Store(store) => ("::", store),
+            };
+            let options = format!("{options},lowerdir={image}{colons}{}", below.display());
+            let top = Mount::overlay(&options, &setting.work.join("over"))?;
+            stack.0.push(top);
+        }
+        Ok(stack)
+    }
 }
 
-/// Lists what is mounted anew for each cold run.
-fn row(
-    setting: &Setting,
-    name: &str,
-    image: &Path,
-    mounted: impl Fn() -> Result<Stack, String>,
-) -> Result<Vec<String>, String> {
-    let (mut cold, mut read, mut warm) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..setting.options.runs {
-        let stack = mounted()?;
-        drop_caches()?;
-        let took = stack.take(list)?;
-        cold.push(took.seconds);
-        read.push(took.read / 1e3);
-        warm.push(stack.take(list)?.seconds);
-    }
+fn show(runs: usize, set: &Set, all: &[Listed]) -> Result<String, String> {
     let thousands = |values: &[f64]| median(values).map(|value| value * 1e3);
-    Ok(vec![
-        name.to_owned(),
-        megabytes(Some(recipe::len(image)?)),
-        figure(thousands(&cold)),
-        figure(median(&read)),
-        figure(thousands(&warm)),
-    ])
+    let first = all.first();
+    let mut rows = Vec::new();
+    for one in all {
+        let (cold, warm) = (median(&one.cold), median(&one.warm));
+        rows.push(vec![
+            one.name.clone(),
+            megabytes(Some(recipe::len(&one.image)?)),
+            figure(thousands(&one.cold)),
+            figure(median(&one.read)),
+            figure(thousands(&one.warm)),
+            ratio(first.and_then(|first| median(&first.cold)), cold),
+            ratio(first.and_then(|first| median(&first.warm)), warm),
+        ]);
+    }
+    let header = [
+        "image",
+        "MB",
+        "cold: ms",
+        "KB read",
+        "warm: ms",
+        "composefs / this, cold",
+        "warm",
+    ];
+    let title = format!(
+        "\n## {}: ls -lR\n\nMedians of {runs} runs, in turn. What is read is read of the image; composefs' is metadata alone.\n\n",
+        set.name
+    );
+    Ok(title + &lay_out(&header, &rows))
 }
