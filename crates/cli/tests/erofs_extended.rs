@@ -225,6 +225,147 @@ fn ends_that_a_fragment_has_are_not_stored_again() {
     }
 }
 
+/// The options of `-E`, each as it is by default, asked for, and not wanted.
+const WORDS: [&[&str]; 4] = [
+    &["", "dedupe"],
+    &["", "ztailpacking", "^ztailpacking"],
+    &["", "fragments", "^fragments"],
+    &["", "all-fragments"],
+];
+
+/// Lists values of `-E` so that each two words of different options are together in one, as far as they may be.
+fn pairs() -> Vec<String> {
+    let refused = |words: &[&str]| {
+        let has = |word| words.contains(&word);
+        has("all-fragments") && (has("ztailpacking") || has("^fragments"))
+    };
+    let mut all: Vec<Vec<&str>> = vec![Vec::new()];
+    for words in WORDS {
+        let longer = |list: &Vec<&'static str>| {
+            let with = |word: &&'static str| [&list[..], &[*word]].concat();
+            words.iter().map(with).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all.retain(|words| !refused(words));
+    let (mut seen, mut chosen) = (std::collections::BTreeSet::new(), Vec::new());
+    // those first that have most words, so that few are needed
+    all.sort_by_key(|words| words.iter().filter(|word| word.is_empty()).count());
+    for words in all {
+        let mut is_new = false;
+        for (a, one) in words.iter().enumerate() {
+            for (b, other) in words.iter().enumerate().skip(a + 1) {
+                is_new |= seen.insert((a, *one, b, *other));
+            }
+        }
+        let said: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        if is_new && !said.is_empty() {
+            chosen.push(said.join(","));
+        }
+    }
+    chosen
+}
+
+#[test]
+fn options_go_together() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
+    make_alike(&source);
+    make_ends(&source.join("ends"));
+    let codecs = [
+        ("6.1", "lz4", "4k"),
+        ("6.6", "deflate:level=1", "16k"),
+        ("6.12", "zstd:level=1", "64k"),
+        ("6.1", "lz4hc:level=3", "4k"),
+        ("6.15", "zstd:level=1", "64k"),
+    ];
+    let mut tried = 0;
+    for (extended, n) in pairs().iter().zip(0..) {
+        let (kernel, compression, size) = codecs[n % codecs.len()];
+        if kernel == "6.15" && extended.split(',').any(|word| word == "ztailpacking") {
+            // refused there, see below
+            continue;
+        }
+        tried += 1;
+        let flags = [
+            "-C",
+            compression,
+            "-b",
+            size,
+            "--target-kernel",
+            kernel,
+            "-E",
+            extended,
+        ];
+        let bytes = build(&source, &image, &[&flags[..], &["-j1"]].concat());
+        let other = build(&source, &image, &[&flags[..], &["-j9"]].concat());
+        assert!(bytes == other, "{flags:?}");
+        check(&shared, &source, &image, work.path(), &[]);
+        compare_extracted(&shared, &source, &image, &extracted);
+    }
+    assert!(tried > 8, "{tried}");
+}
+
+/// Tells the size of the packed inode.
+fn packed_bytes(image: &Path) -> usize {
+    let told = run([Path::new("info"), image]).stdout;
+    let told = String::from_utf8(told).unwrap();
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("packed inode bytes:"));
+    line.map_or(0, |bytes| bytes.trim().parse().unwrap())
+}
+
+#[test]
+fn all_files_may_be_in_the_packed_inode_and_what_is_equal_is_there_once() {
+    let (Some(shared), true) = (vectors(), kernel_mounts("erofs")) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
+    fs::create_dir(&source).unwrap();
+    let long = text(1, 5_000_000);
+    fs::write(source.join("long"), &long).unwrap();
+    fs::write(source.join("dull"), noise(2, 3_000_001)).unwrap();
+    fs::write(source.join("short"), text(3, 700)).unwrap();
+    for n in 0..8 {
+        let other = [&long[..300_000 + n * 1000], &text(10 + n as u64, 9000)].concat();
+        fs::write(source.join(format!("alike {n}")), other).unwrap();
+    }
+    for (kernel, compression, size) in [("6.1", "lz4hc:level=4", "4k"), ("6.15", "zstd", "128k")] {
+        let flags = ["-C", compression, "-b", size, "--target-kernel", kernel];
+        build(
+            &source,
+            &image,
+            &[&flags[..], &["-Eall-fragments"]].concat(),
+        );
+        assert!(
+            packed_bytes(&image) > 10_000_000,
+            "{}",
+            packed_bytes(&image)
+        );
+        check(&shared, &source, &image, work.path(), &[]);
+        compare_extracted(&shared, &source, &image, &extracted);
+    }
+    let flags = ["-Clz4hc:level=4", "-b4k", "--target-kernel=6.1"];
+    let shared_clusters = build(&source, &image, &flags).len();
+    let rests = packed_bytes(&image);
+    assert!((700..200_000).contains(&rests), "{rests}");
+    check(&shared, &source, &image, work.path(), &[]);
+    compare_extracted(&shared, &source, &image, &extracted);
+    let apart = ["-E^fragments,^ztailpacking"];
+    let apart = build(&source, &image, &[&flags[..], &apart].concat()).len();
+    assert!(
+        shared_clusters + 7 * 40_000 < apart,
+        "{shared_clusters} {apart}"
+    );
+}
+
 #[test]
 fn the_number_of_threads_and_memory_change_nothing() {
     let work = scratch();
@@ -262,9 +403,15 @@ fn what_cannot_be_is_refused() {
         (&["-Eztailpacking"], "begin at any byte"),
         (&["-Eztailpacking", "-Cnone"], "behind inodes anyway"),
         (
-            &["-Eztailpacking,dedupe", "--target-kernel=6.1"],
-            "with dedupe",
+            &["-Eztailpacking,all-fragments", "--target-kernel=6.1"],
+            "leave nothing for it",
         ),
+        (
+            &["-Eall-fragments", "--target-kernel=5.17"],
+            "6.1 and newer",
+        ),
+        (&["-Eall-fragments", "-Cnone"], "where they are compressed"),
+        (&["-Eall-fragments,^fragments"], "^fragments"),
         (&["-Efragments", "--target-kernel=5.17"], "6.1 and newer"),
         (&["-Efragments", "-Cnone"], "where they are compressed"),
         (&["-Edup"], "extended option `dup`"),

@@ -234,6 +234,8 @@ fn mkfs_erofs_gives_the_same() {
     for flags in [
         &[][..],
         &["-zlz4hc,9", "-C65536", "-Eztailpacking", "-x-1"],
+        &["-zlz4hc,3", "-Eall-fragments,fragments"],
+        &["-zlz4", "-Eztailpacking,dedupe"],
         &["-z", "lz4hc,level=12", "-T", "1234567", "--all-root"],
         &[
             "-zdeflate,level=9",

@@ -22,6 +22,7 @@ mod parts;
 pub(crate) mod places;
 mod prefixes;
 mod repeats;
+mod rests;
 mod superblock;
 mod times;
 mod units;

@@ -190,6 +190,8 @@ pub struct Segment {
     pub category: Category,
     /// Whether it is a fragment, as `Geometry::PerFile` has them.
     pub fragment: bool,
+    /// Whether it is known to be the end of its content, as that of a whole unit is not.
+    pub ends: bool,
     /// What is in front of it, as `Geometry::PerFile` has content.
     pub standing: Standing,
     /// The bytes; shared, because the segment stage still matches against them.
@@ -229,8 +231,9 @@ pub struct Block {
     pub pieces: Vec<Piece>,
     /// What is in front of it in its content.
     pub standing: Standing,
-    /// A cryptographic digest of what it holds, where the format stores equal blocks once.
-    pub digest: Option<[u8; 32]>,
+    /// A cryptographic digest of what it holds, where the format stores equal blocks once; one of each part of it
+    /// where it does that with those; else none.
+    pub digests: Vec<[u8; 32]>,
 }
 
 /// A part of a block that is decoded for itself.
@@ -257,7 +260,7 @@ impl Block {
             bytes,
             pieces: Vec::new(),
             standing: segment.standing,
-            digest: None,
+            digests: Vec::new(),
         })
     }
 
@@ -267,11 +270,10 @@ impl Block {
         Self { pieces, ..self }
     }
 
-    /// Says what tells the block from all that are not equal.
+    /// Says what tells the block, or each part of it, from all that are not equal.
     #[must_use]
-    pub fn with_digest(self, digest: [u8; 32]) -> Self {
-        let digest = Some(digest);
-        Self { digest, ..self }
+    pub fn with_digests(self, digests: Vec<[u8; 32]>) -> Self {
+        Self { digests, ..self }
     }
 }
 
@@ -494,6 +496,7 @@ mod tests {
             sequence: 7,
             category: Category::Incompressible,
             fragment: false,
+            ends: false,
             standing: Standing::First,
             data: Arc::new(vec![1; 300]),
             repeats: Vec::new(),

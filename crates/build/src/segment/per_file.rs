@@ -174,7 +174,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 self.skip(rest.len() as u64);
             } else if !shared {
                 rest.shrink_to_fit();
-                self.store(category, Arc::new(rest), &anchors)?;
+                self.store(category, Arc::new(rest), &anchors, true)?;
                 rest = Vec::new();
             } else {
                 self.refer_or_share(category, &rest, &anchors)?;
@@ -233,7 +233,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         self.content.has_units = true;
         let mut anchors = std::mem::take(&mut self.content.anchors);
         if !is_zero(bytes) {
-            self.store(category, Arc::new(bytes.to_vec()), &anchors)?;
+            self.store(category, Arc::new(bytes.to_vec()), &anchors, false)?;
             anchors.clear();
             self.content.anchors = anchors;
             return Ok(());
@@ -262,13 +262,19 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 offset: 0,
             });
         }
-        self.emit(Category::Default, zeros, repeats)
+        self.emit(Category::Default, zeros, repeats, false)
     }
 
-    /// Makes a segment of bytes of the current content.
-    fn store(&mut self, category: Category, data: Arc<Vec<u8>>, anchors: &[Anchor]) -> Result<()> {
+    /// Makes a segment of bytes of the current content, its last ones if it `ends`.
+    fn store(
+        &mut self,
+        category: Category,
+        data: Arc<Vec<u8>>,
+        anchors: &[Anchor],
+        ends: bool,
+    ) -> Result<()> {
         let repeats = self.repeats(&data, anchors)?;
-        self.emit(category, data, repeats)
+        self.emit(category, data, repeats, ends)
     }
 
     /// Tells what of the next segment stood in front, if anybody wants to know.
@@ -279,7 +285,13 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         }
     }
 
-    fn emit(&mut self, category: Category, data: Arc<Vec<u8>>, repeats: Vec<Repeat>) -> Result<()> {
+    fn emit(
+        &mut self,
+        category: Category,
+        data: Arc<Vec<u8>>,
+        repeats: Vec<Repeat>,
+        ends: bool,
+    ) -> Result<()> {
         let sequence = self.result.number()?;
         let is_first = self.result.extents.len() == self.content.first_extent;
         let standing = match self.content.has_hole {
@@ -296,6 +308,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             sequence,
             category,
             fragment: false,
+            ends,
             standing,
             data,
             repeats,
@@ -337,7 +350,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         if front > 0 {
             let count = anchors.partition_point(|anchor| anchor.end as usize <= front);
             let data = Arc::new(bytes[..front].to_vec());
-            self.store(category, data, &anchors[..count])?;
+            self.store(category, data, &anchors[..count], false)?;
         }
         self.result.matched += found.len as u64;
         self.refer(found);
@@ -441,6 +454,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             sequence,
             category: fragment.category,
             fragment: true,
+            ends: false,
             standing: Standing::First,
             data,
             repeats,

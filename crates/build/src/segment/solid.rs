@@ -380,6 +380,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             sequence,
             category,
             fragment: false,
+            ends: false,
             standing: Standing::First,
             data,
             repeats: Vec::new(),

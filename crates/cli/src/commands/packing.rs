@@ -147,8 +147,8 @@ struct Volume {
 
     /// What more the image may have, as mkfs.erofs' -E: dedupe (files refer to what earlier ones have in
     /// common with them; from Linux 6.1 on), ztailpacking (last clusters behind inodes; from 5.17 on, there
-    /// by default), fragments (ends of files share clusters; from 6.1 on, there by default); with ^ before
-    /// it, not.
+    /// by default), fragments (ends of files share clusters; from 6.1 on, there by default), all-fragments
+    /// (whole files do, of any length; from 6.1 on); with ^ before it, not.
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 

@@ -43,7 +43,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-E"],
         "X,..",
-        Noted("--extended: dedupe, fragments, ztailpacking"),
+        Noted("--extended: dedupe, fragments, all-fragments, ztailpacking"),
     ),
     rule(&["-L"], "NAME", Same("--label")),
     rule(&["-U"], "UUID", Same("--uuid")),
@@ -217,11 +217,12 @@ impl Asked {
         let words = || words.iter().flat_map(|list| list.split(','));
         for word in words() {
             match word {
-                "dedupe" | "fragments" => asked.needs((6, 1)),
+                "dedupe" | "fragments" | "all-fragments" => asked.needs((6, 1)),
                 "ztailpacking" => asked.needs((5, 17)),
                 _ => {
                     let what = format!(
-                        "-E {word}: {NO_OTHER}; --extended has dedupe, fragments and ztailpacking"
+                        "-E {word}: {NO_OTHER}; --extended has dedupe, fragments, all-fragments and \
+                         ztailpacking"
                     );
                     return Err(Error::unsupported(what));
                 }
@@ -237,8 +238,14 @@ impl Asked {
             }
         }
         // what newer targets have by default is asked for, or it is not there
+        let packs_all = words().any(|asked| asked == "all-fragments");
+        if packs_all {
+            asked.extended.push("all-fragments".to_owned());
+        }
         for (word, since) in [("fragments", (6, 1)), ("ztailpacking", (5, 17))] {
-            if words().any(|asked| asked == word) {
+            if packs_all {
+                // has what the first is, and leaves nothing for the second
+            } else if words().any(|asked| asked == word) {
                 asked.extended.push(word.to_owned());
             } else if asked.least >= since {
                 asked.extended.push(format!("^{word}"));

@@ -201,6 +201,7 @@ impl<'a> Recoder<'a> {
             sequence: number,
             category: samples.unwrap_or(rule.category),
             fragment: false,
+            ends: false,
             standing: Standing::First,
             data: Arc::new(raw),
             repeats: Vec::new(),

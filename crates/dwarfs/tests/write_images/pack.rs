@@ -51,6 +51,7 @@ impl Filler {
                 sequence,
                 category: self.category,
                 fragment: false,
+                ends: false,
                 standing: Standing::First,
                 data,
                 repeats: Vec::new(),

@@ -21,6 +21,7 @@ fn segment(sequence: u32, len: usize) -> Segment {
         sequence,
         category: Category::Default,
         fragment: false,
+        ends: false,
         standing: Standing::First,
         data: Arc::new(vec![7; len]),
         repeats: Vec::new(),

@@ -38,6 +38,7 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
             sequence,
             category: Category::Default,
             fragment: false,
+            ends: false,
             standing: Standing::First,
             data,
             repeats: Vec::new(),

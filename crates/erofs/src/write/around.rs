@@ -11,7 +11,7 @@ use model::{Repeat, Result};
 
 use super::BLOCK;
 use super::compression::Compression;
-use super::fit::Search;
+use super::fit::{self, Leaves, Search};
 use super::parts::{Encoded, Part};
 
 /// How a unit is cut.
@@ -21,6 +21,20 @@ pub(super) struct Shape {
     pub(super) most: usize,
     /// Whether clusters of whole blocks are made.
     pub(super) in_blocks: bool,
+    /// What it may leave behind its last full cluster.
+    pub(super) leaves: Leaves,
+}
+
+/// A unit that was cut.
+#[derive(Debug, Default)]
+pub(super) struct Cut {
+    pub(super) parts: Vec<Part>,
+    /// What is stored of it.
+    pub(super) bytes: Vec<u8>,
+    /// The last bytes of content that no part has.
+    pub(super) left: usize,
+    /// What goes behind the inode: the last bytes of content, and what they became.
+    pub(super) inline: Option<(usize, Vec<u8>)>,
 }
 
 /// Repeats of less than one byte of a unit in so many cost more than they save: full indexes for the whole
@@ -47,6 +61,8 @@ struct Around<'a> {
     done: usize,
     parts: Vec<Part>,
     bytes: Vec<u8>,
+    left: usize,
+    inline: Option<(usize, Vec<u8>)>,
     search: Search,
 }
 
@@ -57,7 +73,7 @@ pub(super) fn cut(
     (unit, raw): (u32, &[u8]),
     repeats: &[Repeat],
     find: impl Fn(u32) -> Result<Encoded>,
-) -> Result<(Vec<Part>, Vec<u8>)> {
+) -> Result<Cut> {
     let mut around = Around {
         compression,
         shape,
@@ -66,6 +82,8 @@ pub(super) fn cut(
         done: 0,
         parts: Vec::new(),
         bytes: Vec::new(),
+        left: 0,
+        inline: None,
         search: Search::default(),
     };
     let all: usize = repeats.iter().map(|repeat| repeat.len as usize).sum();
@@ -75,7 +93,12 @@ pub(super) fn cut(
         }
     }
     around.store(raw.len())?;
-    Ok((around.parts, around.bytes))
+    Ok(Cut {
+        parts: around.parts,
+        bytes: around.bytes,
+        left: around.left,
+        inline: around.inline,
+    })
 }
 
 impl Around<'_> {
@@ -212,9 +235,29 @@ impl Around<'_> {
             self.add(piece.len(), stream.as_deref().unwrap_or(piece));
             return Ok(());
         }
-        let (taken, stream) = self.search.next(self.compression, rest, most)?;
+        let leaves = match to == self.raw.len() {
+            true => self.shape.leaves,
+            false => Leaves::default(),
+        };
+        if self.search.leaves(rest.len(), most, leaves) {
+            self.leave(rest.len());
+            return Ok(());
+        }
+        let (mut taken, mut stream) = self.search.next(self.compression, rest, most)?;
+        if fit::is_left(rest.len(), (taken, &stream), most, leaves) {
+            self.leave(rest.len());
+            return Ok(());
+        }
+        if leaves.inline && taken == rest.len() {
+            (taken, stream) = self.search.without_end(self.compression, rest, stream)?;
+            if taken == rest.len() && fit::is_end(taken, &stream) {
+                self.inline = Some((taken, stream));
+                self.done += taken;
+                return Ok(());
+            }
+        }
         if !fills(taken, &stream) {
-            let plain = rest.get(..most).unwrap_or(rest);
+            let plain = fit::plain(rest, most, leaves);
             for block in plain.chunks(BLOCK as usize) {
                 self.add_plain(block);
             }
@@ -235,6 +278,12 @@ impl Around<'_> {
         }
         self.add(taken, &stream);
         Ok(())
+    }
+
+    /// Leaves the last bytes.
+    fn leave(&mut self, len: usize) {
+        self.left = len;
+        self.done += len;
     }
 
     /// Adds so much content that became a stream; readers of blocks skip the zeros in front of it.
@@ -350,6 +399,7 @@ mod tests {
         Encoded {
             parts: Arc::from(parts),
             is_flat: false,
+            inline: None,
         }
     }
 
@@ -359,7 +409,9 @@ mod tests {
         let compression = compression.parse().unwrap();
         let first = text(1, 400_000);
         let none = |_| panic!("nothing is looked for");
-        let (old, _) = cut(&compression, shape, (0, &first), &[], none).unwrap();
+        let old = cut(&compression, shape, (0, &first), &[], none)
+            .unwrap()
+            .parts;
         let raw = [&text(2, skip), &first[offset..offset + len], b"the end"].concat();
         let repeat = Repeat {
             start: skip as u32,
@@ -371,7 +423,10 @@ mod tests {
             assert_eq!(unit, 0);
             Ok(encoded(&old))
         };
-        let (parts, bytes) = cut(&compression, shape, (1, &raw), &[repeat], find).unwrap();
+        let cut = cut(&compression, shape, (1, &raw), &[repeat], find).unwrap();
+        let Cut { parts, bytes, .. } = cut;
+        let not_in_parts = cut.left + cut.inline.as_ref().map_or(0, |end| end.0);
+        assert!(not_in_parts == 0 || shape.leaves != Leaves::default());
         let (mut end, mut stored, mut referred) = (0, 0, 0);
         for part in &parts {
             assert_eq!(part.start, end);
@@ -391,7 +446,8 @@ mod tests {
             let from = (source.start + part.at - source.at) as usize;
             assert_eq!(&first[from..from + own.len()], own, "{part:?}");
         }
-        assert_eq!((end as usize, stored as usize), (raw.len(), bytes.len()));
+        assert_eq!(end as usize + not_in_parts, raw.len());
+        assert_eq!(stored as usize, bytes.len());
         if shape.in_blocks {
             assert!(are_apart(&mut parts.iter()), "{parts:?}");
             let starts = parts.iter().skip(1).map(|part| part.start).chain([end]);
@@ -410,9 +466,20 @@ mod tests {
             ("zstd:level=1", 65_536, true),
             ("zstd:level=1", 16_384, false),
         ] {
-            let shape = Shape { most, in_blocks };
             let mut most_referred = 0;
             for n in 0..40 {
+                let leaves = match in_blocks {
+                    true => Leaves {
+                        inline: n % 3 == 1,
+                        rest: n % 3 * 5000,
+                    },
+                    false => Leaves::default(),
+                };
+                let shape = Shape {
+                    most,
+                    in_blocks,
+                    leaves,
+                };
                 let (skip, offset) = (n * 1237 % 9000, n * 7919 % 90_000);
                 let referred = check(compression, shape, (skip, offset, 300_000 - n * 777));
                 most_referred = referred.max(most_referred);
@@ -426,6 +493,7 @@ mod tests {
         let shape = Shape {
             most: 4096,
             in_blocks: true,
+            leaves: Leaves::default(),
         };
         assert_eq!(check("lz4", shape, (10_000, 5000, 4100)), 0);
         assert_eq!(check("lz4", shape, (0, 1, 3000)), 0);

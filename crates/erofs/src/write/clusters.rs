@@ -105,6 +105,11 @@ impl Clusters {
         Ok(())
     }
 
+    /// Tells whether the end of the content is behind the indexes.
+    pub(super) fn has_inline(&self) -> bool {
+        self.inline.is_some()
+    }
+
     /// Tells whether clusters are referred to of which there is more.
     pub(super) fn has_parts(&self) -> bool {
         self.heads.iter().any(|head| head.partial)

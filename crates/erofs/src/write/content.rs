@@ -14,6 +14,7 @@ use super::clusters::Clusters;
 use super::extents::Extent;
 use super::options::Form;
 use super::parts::Part;
+use super::rests::Rest;
 use super::units::{Placed, Units, inline_len};
 use crate::layout::compressed::MapHeader;
 use crate::read::Algorithm;
@@ -47,6 +48,19 @@ impl Units {
         len < self.unit && self.tails.shares(u64::from(len), count > 1)
     }
 
+    /// Tells whether all of a content is in the packed inode for itself, in a row of units.
+    fn is_all_packed(&self, extents: &[MapExtent]) -> bool {
+        self.all_packed && !extents.is_empty() && !has_holes(extents)
+    }
+
+    /// Tells where what a content leaves is, and how much of it that is.
+    fn left(&self, extents: &[MapExtent]) -> Option<Rest> {
+        match *extents.last()? {
+            MapExtent::Data { block, .. } => self.rest(block.0),
+            MapExtent::Hole { .. } => None,
+        }
+    }
+
     /// Tells whether content is in a row of blocks, and its end maybe behind the inode.
     fn is_flat(&self, extents: &[MapExtent]) -> bool {
         match self.form {
@@ -54,6 +68,7 @@ impl Units {
             Form::Plain => !has_holes(extents),
             Form::Chunks => !self.apart && self.is_row(extents),
             Form::Extents => false,
+            Form::Clusters if self.left(extents).is_some() => false,
             Form::Clusters => extents.iter().all(|extent| match *extent {
                 MapExtent::Data { block, len, .. } => {
                     !self.is_shared(len, extents.len()) && self.is_as_it_is(block.0)
@@ -101,17 +116,7 @@ impl Units {
 
     /// Lays out the packed inode and tells its content; `None` if there are no fragments.
     pub(super) fn pack(&mut self, map: &ContentMap) -> Result<Option<Content<'static>>> {
-        let lists = (0..map.list_count()).map(|list| map.list(list));
-        let mut blocks: Vec<u32> = lists
-            .filter_map(|extents| match extents.last() {
-                Some(&MapExtent::Data { block, len, .. }) => {
-                    self.is_shared(len, extents.len()).then_some(block.0)
-                }
-                _ => None,
-            })
-            .collect();
-        blocks.sort_unstable();
-        blocks.dedup();
+        let blocks = self.packed_blocks(map);
         self.packed.clear();
         let (mut extents, mut clusters) = (Vec::new(), self.no_clusters());
         let mut size = 0;
@@ -125,6 +130,15 @@ impl Units {
                     u64::from(placed.raw)
                 }
             };
+        }
+        self.rests_from = size;
+        for (start, pieces) in self.groups() {
+            let mut number = start / BLOCK;
+            for piece in pieces {
+                clusters.push(piece.raw_len, number, piece.stored_len)?;
+                number += u64::from(piece.stored_len) / BLOCK;
+                size += u64::from(piece.raw_len);
+            }
         }
         if let Some(behind) = self.behind_packed.filter(|_| size > 0) {
             match self.form {
@@ -140,6 +154,34 @@ impl Units {
         Ok((size > 0).then_some(Content { size, body }))
     }
 
+    /// Lists the units that the packed inode has, in order.
+    fn packed_blocks(&self, map: &ContentMap) -> Vec<u32> {
+        let lists = (0..map.list_count()).map(|list| map.list(list));
+        let mut blocks = Vec::new();
+        for extents in lists {
+            let is_packed = |len| match self.all_packed {
+                true => self.is_all_packed(extents),
+                false => self.is_shared(len, extents.len()),
+            };
+            let from = match self.all_packed {
+                true => 0,
+                false => extents.len().saturating_sub(1),
+            };
+            blocks.extend(
+                extents
+                    .iter()
+                    .skip(from)
+                    .filter_map(|extent| match *extent {
+                        MapExtent::Data { block, len, .. } => is_packed(len).then_some(block.0),
+                        MapExtent::Hole { .. } => None,
+                    }),
+            );
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    }
+
     /// Lists the ends that have to be written after all, as their files are not in a row of blocks.
     pub(super) fn homeless_ends(&self, map: &ContentMap) -> Result<Vec<(u32, &[u8])>> {
         let mut ends = BTreeMap::new();
@@ -147,7 +189,7 @@ impl Units {
             let extents = map.list(list);
             if let Some(MapExtent::Data { block, .. }) = extents.last()
                 && !self.is_flat(extents)
-                && self.pieces(block.0).is_empty()
+                && self.is_as_it_is(block.0)
             {
                 ends.insert(block.0, self.end(block.0)?);
             }
@@ -162,8 +204,17 @@ impl Units {
     pub(super) fn content(&self, extents: &[MapExtent]) -> Result<Content<'_>> {
         let size = extents.iter().map(extent_len).sum();
         let body = match *extents {
+            [MapExtent::Data { block, offset, .. }, ..] if self.is_all_packed(extents) => {
+                Body::Packed(self.packed_at(block.0, offset)?)
+            }
             [MapExtent::Data { block, offset, len }] if self.is_shared(len, 1) => {
                 Body::Packed(self.packed_at(block.0, offset)?)
+            }
+            [MapExtent::Data { block, len, .. }]
+                if self.rest(block.0).is_some_and(|rest| rest.len == len) =>
+            {
+                let offset = self.rest(block.0).map_or(0, |rest| rest.offset);
+                Body::Packed(self.rests_from + offset)
             }
             _ if self.is_flat(extents) => self.flat(extents)?,
             _ if self.form == Form::Clusters => {
@@ -215,12 +266,15 @@ impl Units {
                 _ => {
                     let (block, placed) = self.whole(extent)?;
                     self.unit_clusters(block, placed, &mut clusters)?;
-                    end = match self.pieces(block) {
-                        [.., last] if inline_len(last).is_some() => self.end(block)?,
-                        _ => &[],
+                    end = match clusters.has_inline() {
+                        true => self.end(block)?,
+                        false => &[],
                     };
                 }
             }
+        }
+        if let Some(rest) = self.left(extents) {
+            clusters.end_in_packed(rest.len, self.rests_from + rest.offset)?;
         }
         Ok((clusters, end))
     }
@@ -228,24 +282,43 @@ impl Units {
     /// Adds the clusters of one unit, and tells the bytes of content that they have.
     fn unit_clusters(&self, block: u32, placed: &Placed, to: &mut Clusters) -> Result<u64> {
         if let Some(parts) = &self.parts {
-            return self.unit_parts(&parts.get(block).ok_or_else(wrong)?.parts, to);
+            let encoded = parts.get(block).ok_or_else(wrong)?;
+            let len = self.unit_parts(&encoded.parts, to)?;
+            let Some(piece) = encoded.inline else {
+                return Ok(len);
+            };
+            let end = self.end(block)?.len() as u32;
+            let after = (placed.start + u64::from(placed.stored)) / BLOCK;
+            match self.late.get(&block) {
+                Some(late) => to.push(piece.raw_len, late / BLOCK, BLOCK as u32)?,
+                // there was no room, and its block is the last one
+                None if end == 0 => to.push(piece.raw_len, after - 1, BLOCK as u32)?,
+                None => to.end_inline(piece.raw_len, end)?,
+            }
+            return Ok(len + u64::from(piece.raw_len));
         }
         let pieces = self.pieces(block);
-        let (mut number, mut len) = (placed.start / BLOCK, 0);
+        let (mut at, mut len) = (0, 0);
         for piece in pieces {
             match inline_len(piece) {
                 Some(len) => to.end_inline(piece.raw_len, len)?,
-                None => to.push(piece.raw_len, number, piece.stored_len)?,
+                None => {
+                    let number = self.place_of(block, at)? / BLOCK;
+                    to.push(piece.raw_len, number, piece.stored_len)?;
+                }
             }
-            number += u64::from(piece.stored_len) / BLOCK;
+            at += piece.stored_len;
             len += u64::from(piece.raw_len);
         }
         if !pieces.is_empty() {
             return Ok(len);
         }
+        let mut number = placed.start / BLOCK;
         let end = self.end(block)?.len() as u32;
-        while len < u64::from(placed.raw - end) {
-            let raw = (u64::from(placed.raw - end) - len).min(BLOCK);
+        let left = self.rest(block).map_or(0, |rest| rest.len);
+        let whole = u64::from(placed.raw.saturating_sub(end + left));
+        while len < whole {
+            let raw = (whole - len).min(BLOCK);
             to.push(raw as u32, number, BLOCK as u32)?;
             number += 1;
             len += raw;
@@ -260,15 +333,10 @@ impl Units {
     /// Adds the parts of one unit, and tells the bytes of content that they have.
     fn unit_parts(&self, parts: &[Part], to: &mut Clusters) -> Result<u64> {
         for part in parts {
-            let number = self.place_of(part)? / BLOCK;
+            let number = self.place_of(part.unit, part.at)? / BLOCK;
             to.push_part(part, number)?;
         }
         Ok(parts.last().map_or(0, |part| u64::from(part.end())))
-    }
-
-    /// Tells where a part is stored.
-    fn place_of(&self, part: &Part) -> Result<u64> {
-        Ok(self.placed(part.unit)?.start + u64::from(part.at))
     }
 
     fn extents(&self, extents: &[MapExtent]) -> Result<Vec<Extent>> {
@@ -303,7 +371,7 @@ impl Units {
         if let Some(parts) = &self.parts {
             for part in parts.get(block).ok_or_else(wrong)?.parts.iter() {
                 let whole = Placed {
-                    start: self.place_of(part)?,
+                    start: self.place_of(part.unit, part.at)?,
                     stored: part.stored,
                     raw: part.whole,
                 };

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use block::checksum::sha512_256;
+use block::checksum::{sha256, sha512_256};
 use model::{Block, Error, Result, Segment, SegmentEncoder, Spare};
 
 use super::around::{self, Shape};
 use super::compression::Compression;
-use super::parts::{Encoded, Part, Parts};
-use super::{BLOCK, fit};
-
-/// What the units of the packed inode are filled up to multiples of. They are not next to each other in
-/// the image, and the blocks of a pack of indexes, which is of two blocks at least, have to be.
-const PACK: usize = 2 * BLOCK as usize;
+use super::fit::Leaves;
+use super::parts::{Cluster, Encoded, Part, Parts, clusters};
+use super::rests::{GROUP, REST_MAX, Rests, filled};
+use super::{BLOCK, END_MAX, fit};
 
 /// Encodes units of content.
 #[derive(Debug)]
@@ -22,6 +20,8 @@ pub(super) struct UnitEncoder {
     pub(super) unit: u32,
     /// Whether whole units get digests.
     pub(super) digests: bool,
+    /// Whether clusters do.
+    pub(super) shares_clusters: bool,
     /// The most bytes of a cluster, or of content of an extent.
     pub(super) size: u32,
     /// Whether units are cut into clusters of whole blocks.
@@ -30,68 +30,151 @@ pub(super) struct UnitEncoder {
     pub(super) inline_ends: bool,
     /// What units became, where repeats are referred to.
     pub(super) parts: Option<Arc<Parts>>,
+    /// What is left of files, where that is shared.
+    pub(super) rests: Option<Arc<Rests>>,
+    /// Whether the packed inode has all content.
+    pub(super) all_packed: bool,
 }
 
 impl UnitEncoder {
+    /// Tells whether a unit is of the packed inode.
+    fn is_packed(&self, segment: &Segment) -> bool {
+        segment.fragment || self.all_packed
+    }
+
+    /// Tells what a unit may leave.
+    fn leaves(&self, segment: &Segment) -> Leaves {
+        let (ends, shares) = (segment.ends, self.rests.is_some());
+        Leaves {
+            inline: ends && self.inline_ends,
+            rest: if ends && shares {
+                self.size.max(REST_MAX) as usize
+            } else {
+                0
+            },
+        }
+    }
+
+    /// Says what a unit leaves, its last bytes.
+    fn leave(&self, segment: &Segment, len: usize) -> Result<()> {
+        match &self.rests {
+            Some(rests) => {
+                let from = segment.data.len().saturating_sub(len);
+                rests.give(
+                    segment.sequence,
+                    segment.data.get(from..).unwrap_or_default(),
+                )
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Cuts a unit into clusters, unless storing it as it is takes no more.
     fn cut(&self, segment: &Segment) -> Result<Block> {
         let raw: &[u8] = &segment.data;
         let most = self.size as usize;
-        if !segment.fragment {
-            // what is shorter than a unit is a file's end, if it is not whole blocks before a fragment
-            let is_end =
-                raw.len() < self.unit as usize && !raw.len().is_multiple_of(BLOCK as usize);
-            let ends = self.inline_ends && is_end;
-            let cut = fit::cut(&self.compression, raw, most, ends)?;
-            let gains = cut.bytes.len() < raw.len().next_multiple_of(BLOCK as usize);
-            return match gains {
-                true => Ok(Block::new(segment, cut.bytes)?.of_pieces(cut.pieces)),
-                false => Block::new(segment, raw.to_vec()),
-            };
+        if self.is_packed(segment) {
+            self.leave(segment, 0)?;
+            let raw = filled(raw.to_vec());
+            let cut = fit::cut(&self.compression, &raw, most, Leaves::default())?;
+            return Ok(Block::new(segment, cut.bytes)?.of_pieces(cut.pieces));
         }
-        let cut = fit::cut(&self.compression, &filled(raw), most, false)?;
-        Ok(Block::new(segment, cut.bytes)?.of_pieces(cut.pieces))
+        let cut = fit::cut(&self.compression, raw, most, self.leaves(segment))?;
+        if gains(raw.len(), cut.bytes.len(), cut.left) {
+            self.leave(segment, cut.left)?;
+            let digests = self.digests_of(&cut.bytes, clusters(&cut.pieces));
+            let block = Block::new(segment, cut.bytes)?;
+            return Ok(block.of_pieces(cut.pieces).with_digests(digests));
+        }
+        self.leave(segment, 0)?;
+        Block::new(segment, raw.to_vec())
+    }
+
+    /// Makes the digests of clusters, if these are shared.
+    fn digests_of(&self, bytes: &[u8], clusters: impl Iterator<Item = Cluster>) -> Vec<[u8; 32]> {
+        let digest = |cluster: Cluster| {
+            let from = bytes.get(cluster.at as usize..).unwrap_or_default();
+            let mut digest = sha256(from.get(..cluster.stored as usize).unwrap_or(from));
+            // the same bytes may be encoded or not
+            for (byte, raw) in digest.iter_mut().zip(cluster.raw.to_le_bytes()) {
+                *byte ^= raw;
+            }
+            digest
+        };
+        match self.shares_clusters {
+            true => clusters.map(digest).collect(),
+            false => Vec::new(),
+        }
     }
 
     /// Cuts a unit around what it repeats, and tells all what it became.
     fn cut_around(&self, segment: &Segment, known: &Parts) -> Result<Block> {
         let mut raw: &[u8] = &segment.data;
         let unit = segment.sequence;
+        let is_packed = self.is_packed(segment);
         let shape = Shape {
             most: self.size as usize,
             in_blocks: self.in_blocks,
+            leaves: match is_packed {
+                true => Leaves::default(),
+                false => self.leaves(segment),
+            },
         };
-        let to_fill = filled(if segment.fragment { raw } else { &[] });
-        if self.in_blocks && segment.fragment {
+        let to_fill = filled(if is_packed { raw.to_vec() } else { Vec::new() });
+        if self.in_blocks && is_packed {
             raw = &to_fill;
         }
         let find = |unit| known.wait(unit);
-        let cut = around::cut(
+        let mut cut = around::cut(
             &self.compression,
             shape,
             (unit, raw),
             &segment.repeats,
             find,
         )?;
-        let (mut parts, mut bytes) = cut;
         let is_own = |part: &Part| part.unit == unit && !part.is_partial();
-        let gains = bytes.len() < raw.len().next_multiple_of(BLOCK as usize);
-        let is_flat = self.in_blocks && !segment.fragment && !gains && parts.iter().all(is_own);
+        let is_flat = self.in_blocks
+            && !is_packed
+            && !gains(raw.len(), cut.bytes.len(), cut.left)
+            && cut.inline.is_none()
+            && cut.parts.iter().all(is_own);
+        let mut inline = cut.inline.map(|(raw, stream)| {
+            cut.bytes.extend_from_slice(&stream);
+            fit::piece(raw, stream.len())
+        });
         if is_flat {
-            bytes = raw.to_vec();
-            parts = flat(unit, raw.len() as u32);
+            let end = raw.len() % BLOCK as usize;
+            let is_short = segment.ends && (1..=END_MAX).contains(&(end as u64));
+            let whole = raw.len() - if is_short { end } else { 0 };
+            inline = is_short.then(|| fit::piece(end, end));
+            cut.bytes = raw.to_vec();
+            cut.parts = flat(unit, whole as u32);
+            cut.left = 0;
         }
-        let parts = parts.into();
-        known.tell(unit, Encoded { parts, is_flat });
-        Block::new(segment, bytes)
+        let encoded = Encoded {
+            parts: cut.parts.into(),
+            is_flat,
+            inline,
+        };
+        let digests = match is_flat || is_packed || !self.in_blocks {
+            true => Vec::new(),
+            false => self.digests_of(&cut.bytes, encoded.clusters(unit)),
+        };
+        known.tell(unit, encoded);
+        self.leave(segment, cut.left)?;
+        Ok(Block::new(segment, cut.bytes)?.with_digests(digests))
     }
 }
 
-/// Fills content of the packed inode up to whole packs of indexes.
-fn filled(raw: &[u8]) -> Vec<u8> {
-    let mut filled = raw.to_vec();
-    filled.resize(raw.len().next_multiple_of(PACK), 0);
-    filled
+/// Tells whether clusters and what they leave are less than all as it is, whose end is behind the inode if it is
+/// short.
+fn gains(raw: usize, stored: usize, left: usize) -> bool {
+    let whole = raw.next_multiple_of(BLOCK as usize);
+    let end = raw % BLOCK as usize;
+    match left {
+        0 => stored < whole,
+        _ => stored + left < raw || end as u64 > END_MAX,
+    }
 }
 
 /// Lists the blocks of a unit that is stored as it is.
@@ -130,7 +213,7 @@ impl SegmentEncoder for UnitEncoder {
         let encoded = self.compression.encode(raw)?;
         let block = Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))?;
         Ok(match self.digests && raw.len() == self.unit as usize {
-            true => block.with_digest(sha512_256(raw)),
+            true => block.with_digests(vec![sha512_256(raw)]),
             false => block,
         })
     }
@@ -143,7 +226,8 @@ impl SegmentEncoder for UnitEncoder {
             0
         };
         let parts = self.parts.as_ref().map_or(0, |_| u64::from(len));
-        self.compression.memory(len) + trials + parts
+        let group = self.rests.as_ref().map_or(0, |_| 4 * GROUP as u64);
+        self.compression.memory(len) + trials + parts + group
     }
 
     fn window(&self) -> u64 {

@@ -21,21 +21,48 @@ const ENOUGH: usize = 512;
 /// A cluster of which less than one part in so many is not filled is full.
 const FULL: usize = 128;
 
+/// The last cluster of a file is full if less than one part in so many is not filled.
+const FILLED: usize = 32;
+
 /// A unit that was cut.
 #[derive(Debug, Default)]
 pub(super) struct Cut {
     pub(super) bytes: Vec<u8>,
     pub(super) pieces: Vec<Piece>,
+    /// The last bytes of content that are in none of them.
+    pub(super) left: usize,
 }
 
-/// Cuts a unit into clusters of at most so many bytes. With `ends` it is the end of a file, and what of its
-/// last cluster fills no block goes behind the inode: a last piece that is no multiple of a block.
-pub(super) fn cut(compression: &Compression, raw: &[u8], most: usize, ends: bool) -> Result<Cut> {
+/// What may become of the last cluster of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Leaves {
+    /// What fills no block goes behind the inode.
+    pub(super) inline: bool,
+    /// If its content has at most so many bytes, it is left.
+    pub(super) rest: usize,
+}
+
+/// Cuts a unit into clusters of at most so many bytes. What goes behind the inode is a last piece that is no
+/// multiple of a block.
+pub(super) fn cut(
+    compression: &Compression,
+    raw: &[u8],
+    most: usize,
+    leaves: Leaves,
+) -> Result<Cut> {
     let (mut cut, mut rest) = (Cut::default(), raw);
     let mut search = Search::default();
     while !rest.is_empty() {
+        if search.leaves(rest.len(), most, leaves) {
+            cut.left = rest.len();
+            break;
+        }
         let (mut taken, mut stream) = search.next(compression, rest, most)?;
-        if ends && taken == rest.len() {
+        if is_left(rest.len(), (taken, &stream), most, leaves) {
+            cut.left = rest.len();
+            break;
+        }
+        if leaves.inline && taken == rest.len() {
             (taken, stream) = search.without_end(compression, rest, stream)?;
             if taken == rest.len() && is_end(taken, &stream) {
                 cut.bytes.extend_from_slice(&stream);
@@ -51,9 +78,9 @@ pub(super) fn cut(compression: &Compression, raw: &[u8], most: usize, ends: bool
             cut.pieces.push(piece(taken, stored));
             taken
         } else {
-            let plain = rest.len().min(most);
-            cut.store(rest.get(..plain).unwrap_or(rest));
-            plain
+            let plain = plain(rest, most, leaves);
+            cut.store(plain);
+            plain.len()
         };
         rest = rest.get(taken..).unwrap_or_default();
     }
@@ -73,12 +100,31 @@ impl Cut {
 }
 
 /// Tells whether a stream is better behind the inode than in a block, or its content is.
-fn is_end(raw: usize, stream: &[u8]) -> bool {
+pub(super) fn is_end(raw: usize, stream: &[u8]) -> bool {
     let len = stream.len() as u64;
     (1..=END_MAX).contains(&len) && stream.len() + INDEXES < raw
 }
 
-fn piece(raw: usize, stored: usize) -> Piece {
+/// Tells how much of what gains nothing is stored as it is: what is in no whole block may be left.
+pub(super) fn plain(rest: &[u8], most: usize, leaves: Leaves) -> &[u8] {
+    let len = rest.len().min(most);
+    let whole = len - len % BLOCK as usize;
+    let is_left = len == rest.len() && leaves.rest > 0 && whole > 0;
+    let len = if is_left { whole } else { len };
+    rest.get(..len).unwrap_or(rest)
+}
+
+/// Tells whether what is left of a file is less than a cluster, and more of it is behind others of the kind.
+pub(super) fn is_left(
+    rest: usize,
+    (taken, stream): (usize, &[u8]),
+    most: usize,
+    leaves: Leaves,
+) -> bool {
+    taken == rest && rest <= leaves.rest && stream.len() < most - most / FILLED
+}
+
+pub(super) fn piece(raw: usize, stored: usize) -> Piece {
     Piece {
         raw_len: raw as u32,
         stored_len: stored as u32,
@@ -99,6 +145,13 @@ struct Trial {
 }
 
 impl Search {
+    /// Tells whether so much content is the last of a file and probably less than a cluster, by far, so that it is not
+    /// tried.
+    pub(super) fn leaves(&self, rest: usize, most: usize, leaves: Leaves) -> bool {
+        let probably = (rest << 8) / self.ratio.max(1 << 8);
+        rest <= leaves.rest && (rest <= BLOCK as usize || self.ratio > 0 && probably < most / 8 * 7)
+    }
+
     /// Finds how much of `rest` fills at most `room` bytes, and encodes it; nothing if nothing does.
     pub(super) fn next(
         &mut self,
@@ -119,7 +172,7 @@ impl Search {
 
     /// Takes of the last cluster, if it has several blocks, as much as fills all but the last of these, if
     /// what is left is then short enough to be behind the inode.
-    fn without_end(
+    pub(super) fn without_end(
         &mut self,
         compression: &Compression,
         rest: &[u8],
@@ -249,7 +302,7 @@ mod tests {
         ] {
             let compression: Compression = text.parse().unwrap();
             let most = 16 * BLOCK as usize;
-            let cut = cut(&compression, &raw, most, false).unwrap();
+            let cut = cut(&compression, &raw, most, Leaves::default()).unwrap();
             let sum = |part: fn(&Piece) -> u32| cut.pieces.iter().map(part).sum::<u32>() as usize;
             assert_eq!(sum(|piece| piece.raw_len), raw.len(), "{text}");
             assert_eq!(sum(|piece| piece.stored_len), cut.bytes.len());
@@ -265,6 +318,32 @@ mod tests {
                 cut.bytes.len()
             );
         }
+    }
+
+    #[test]
+    fn the_end_of_a_file_is_left_if_it_is_no_cluster() {
+        let raw = content(1 << 20);
+        let leaves = Leaves {
+            inline: false,
+            rest: 1 << 17,
+        };
+        for text in ["lz4", "lz4hc:level=9", "lzma:level=1", "zstd:level=3"] {
+            let compression: Compression = text.parse().unwrap();
+            for len in [5000, 100_000, 999_999, 1 << 20] {
+                let cut = cut(&compression, &raw[..len], 8192, leaves).unwrap();
+                let in_pieces: u32 = cut.pieces.iter().map(|piece| piece.raw_len).sum();
+                assert_eq!(in_pieces as usize + cut.left, len);
+                assert!(cut.left <= 1 << 17 && cut.bytes.len() % 4096 == 0);
+                if let [.., last] = cut.pieces[..] {
+                    // what is left would not have filled it
+                    assert!(last.stored_len == 8192 || cut.left == 0 || last.raw_len == 4096);
+                }
+            }
+        }
+        let noise = testkit::noise(1, 50_001);
+        let cut = cut(&"lz4".parse().unwrap(), &noise, 8192, leaves).unwrap();
+        assert_eq!((cut.pieces.len(), cut.left), (12, 50_001 - 12 * 4096));
+        assert_eq!(cut.bytes[..], noise[..12 * 4096]);
     }
 
     #[test]
@@ -295,7 +374,7 @@ mod tests {
         };
         let raw: Vec<u8> = (0..50_001).map(|_| noise()).collect();
         for text in ["lz4", "lzma", "zstd"] {
-            let cut = cut(&text.parse().unwrap(), &raw, 8192, false).unwrap();
+            let cut = cut(&text.parse().unwrap(), &raw, 8192, Leaves::default()).unwrap();
             assert_eq!(cut.pieces.len(), 13);
             assert_eq!(cut.bytes[..50_001], raw);
         }

@@ -182,6 +182,7 @@ impl ErofsWriter {
             packed: layout.packed,
             chunked: layout.chunked,
             inline_ends: self.units.has_inline,
+            shares_clusters: !self.units.moved.is_empty(),
             device,
             xattrs: xattrs.there_are,
             prefixes: xattrs.prefixes.clone(),

@@ -14,7 +14,10 @@ use crate::read::Algorithm;
 
 /// The shortest unit that is cut into clusters: the last cluster of each is not full, and not all
 /// of a block is.
-const UNIT_MIN: u32 = 1 << 20;
+const UNIT_MIN: u32 = 2 << 20;
+
+/// Units of content that is neither compressed nor has holes, where nothing tells how it was cut.
+const PLAIN_UNIT: u32 = 1 << 20;
 
 /// The longest one, a bound on memory.
 pub(super) const UNIT_MAX: u32 = 4 << 20;
@@ -22,8 +25,13 @@ pub(super) const UNIT_MAX: u32 = 4 << 20;
 /// The shortest repeat that is referred to where clusters need no whole blocks.
 const REPEAT_MIN: u32 = 1 << 10;
 
-/// Ends of files that are shorter than this share units, and those that are shorter than a cluster.
-const SHARED_MIN: u32 = 128 << 10;
+/// Files, and ends of large ones, go into fragments as they are if they are shorter than so many clusters: what is
+/// alike is together then.
+const SHARED_CLUSTERS: u32 = 4;
+
+/// They do not if they have more than this, unless a cluster has. Of longer ones what is left behind their last full
+/// cluster does.
+const SHARED_MAX: u32 = 128 << 10;
 
 /// How an image is written.
 #[derive(Debug, Clone)]
@@ -186,7 +194,7 @@ impl WriteOptions {
     pub(super) fn unit(&self) -> u32 {
         match self.form() {
             // nothing tells how content without holes was cut
-            Form::Plain if !self.kernel.knows_extents() => UNIT_MIN,
+            Form::Plain if !self.kernel.knows_extents() => PLAIN_UNIT,
             // a reference ends with its unit
             Form::Extents | Form::Clusters if self.extended.dedupe => UNIT_MAX,
             Form::Plain | Form::Extents => self.block_size,
@@ -226,7 +234,8 @@ impl WriteOptions {
     /// Tells whether the last cluster of a file goes behind its inode.
     pub(super) fn inline_ends(&self) -> bool {
         let pays = self.kernel.knows_inline_clusters() && !self.extended.dedupe;
-        self.form() == Form::Clusters && self.extended.ztailpacking.unwrap_or(pays)
+        let wanted = self.extended.ztailpacking.unwrap_or(pays);
+        self.form() == Form::Clusters && wanted && !self.packs_all()
     }
 
     /// Tells whether ends of files share clusters, which saves more than having them behind inodes.
@@ -237,15 +246,26 @@ impl WriteOptions {
     }
 
     fn check_ends(&self) -> Result<()> {
-        if self.extended.fragments == Some(true) && !self.kernel.knows_fragments() {
-            return Err(Error::unsupported(format!(
-                "fragments: Linux {} has no packed inode, 6.1 and newer have",
-                self.kernel
-            )));
+        for (name, wanted) in [
+            ("fragments", self.extended.fragments == Some(true)),
+            ("all-fragments", self.extended.all_fragments),
+        ] {
+            if wanted && !self.kernel.knows_fragments() {
+                return Err(Error::unsupported(format!(
+                    "{name}: Linux {} has no packed inode, 6.1 and newer have",
+                    self.kernel
+                )));
+            }
+            if wanted && self.compression == Compression::None {
+                return Err(Error::invalid(format!(
+                    "{name}: files share clusters only where they are compressed"
+                )));
+            }
         }
-        if self.extended.fragments == Some(true) && self.compression == Compression::None {
-            let what = "fragments: ends of files share clusters only where they are compressed";
-            return Err(Error::invalid(what));
+        if self.extended.all_fragments && self.extended.fragments == Some(false) {
+            return Err(Error::invalid(
+                "all-fragments: are not there with ^fragments",
+            ));
         }
         if self.extended.ztailpacking != Some(true) {
             return Ok(());
@@ -257,9 +277,7 @@ impl WriteOptions {
             )));
         }
         let why = match self.form() {
-            Form::Clusters if self.extended.dedupe => {
-                "with dedupe, clusters are found by others, which behind an inode they are not"
-            }
+            Form::Clusters if self.packs_all() => "with all-fragments, files leave nothing for it",
             Form::Clusters => return Ok(()),
             Form::Extents => {
                 "extents, which Linux 6.15 and newer get, begin at any byte and leave no block unfilled"
@@ -269,15 +287,34 @@ impl WriteOptions {
         Err(Error::invalid(format!("ztailpacking: {why}")))
     }
 
+    /// Tells whether what is left of files behind their last full clusters shares clusters.
+    pub(super) fn shares_rests(&self) -> bool {
+        self.form() == Form::Clusters && self.has_fragments() && !self.packs_all()
+    }
+
+    /// Tells whether files refer to equal clusters of each other, at whatever place in a page these begin.
+    pub(super) fn shares_clusters(&self) -> bool {
+        let is_allowed = self.extended.dedupe || self.shares_rests();
+        self.form() == Form::Clusters && is_allowed && !self.packs_all()
+    }
+
+    /// Tells whether the packed inode has all content.
+    pub(super) fn packs_all(&self) -> bool {
+        self.extended.all_fragments
+    }
+
     /// Tells what becomes of the ends of files.
     pub(super) fn tails(&self) -> Tails {
         match self.form() {
+            Form::Extents | Form::Clusters if self.packs_all() => Tails::Small,
             Form::Plain | Form::Chunks => Tails::Alone,
             Form::Extents if !self.has_fragments() => Tails::SmallBelow(0),
             Form::Extents if self.extended.dedupe => Tails::SmallBelow(self.block_size),
             Form::Extents => Tails::Small,
-            // longer ends are read faster alone, and what their last clusters waste is little
-            Form::Clusters if self.has_fragments() => Tails::Below(self.block_size.max(SHARED_MIN)),
+            Form::Clusters if self.has_fragments() => {
+                let few = self.block_size.saturating_mul(SHARED_CLUSTERS);
+                Tails::Below(few.min(SHARED_MAX.max(self.block_size)))
+            }
             Form::Clusters => Tails::Alone,
         }
     }
@@ -292,12 +329,14 @@ pub struct Extended {
     pub ztailpacking: Option<bool>,
     /// Whether ends of files share clusters; `None` means yes, unless `ztailpacking` was asked for.
     pub fragments: Option<bool>,
+    /// Whether the packed inode has all files.
+    pub all_fragments: bool,
 }
 
 impl FromStr for Extended {
     type Err = Error;
 
-    /// Reads `dedupe`, `ztailpacking`, `fragments`, names with commas between them; `^` before one means
+    /// Reads `dedupe`, `ztailpacking`, `fragments`, `all-fragments`, names with commas between them; `^` before one means
     /// not.
     fn from_str(text: &str) -> Result<Self> {
         let mut extended = Self::default();
@@ -310,10 +349,11 @@ impl FromStr for Extended {
                 "dedupe" => extended.dedupe = on,
                 "ztailpacking" => extended.ztailpacking = Some(on),
                 "fragments" => extended.fragments = Some(on),
+                "all-fragments" => extended.all_fragments = on,
                 _ => {
                     return Err(Error::invalid(format!(
-                        "extended option `{option}`: there are dedupe, ztailpacking and fragments, and \
-                         ^ before one for its opposite"
+                        "extended option `{option}`: there are dedupe, ztailpacking, fragments and \
+                         all-fragments, and ^ before one for its opposite"
                     )));
                 }
             }

@@ -7,7 +7,9 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use model::{Error, Kind, Result};
+use model::{Error, Kind, Piece, Result};
+
+use super::BLOCK;
 
 /// Content of a unit that readers decode together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,51 @@ pub(super) struct Encoded {
     pub(super) parts: Arc<[Part]>,
     /// Whether it is stored as it is, all of it.
     pub(super) is_flat: bool,
+    /// The last cluster, or the end of what is stored as it is, if that may go behind the inode, where nobody finds
+    /// it.
+    pub(super) inline: Option<Piece>,
+}
+
+/// A cluster of a unit's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cluster {
+    /// Where it begins in what is stored of the unit.
+    pub(super) at: u32,
+    /// Stored bytes.
+    pub(super) stored: u32,
+    /// Bytes of content.
+    pub(super) raw: u32,
+}
+
+impl Encoded {
+    /// Lists the clusters in blocks that are stored with the unit, which is this one, in their order.
+    pub(super) fn clusters(&self, unit: u32) -> impl Iterator<Item = Cluster> {
+        let mut end = 0;
+        self.parts.iter().filter_map(move |part| {
+            let is_next = part.unit == unit && part.at == end;
+            end += if is_next { part.stored } else { 0 };
+            is_next.then_some(Cluster {
+                at: part.at,
+                stored: part.stored,
+                raw: part.whole,
+            })
+        })
+    }
+}
+
+/// Lists the pieces of a unit that are clusters in blocks.
+pub(super) fn clusters(pieces: &[Piece]) -> impl Iterator<Item = Cluster> {
+    let mut at = 0;
+    let in_blocks = |piece: &&Piece| u64::from(piece.stored_len).is_multiple_of(BLOCK);
+    pieces.iter().filter(in_blocks).map(move |piece| {
+        let cluster = Cluster {
+            at,
+            stored: piece.stored_len,
+            raw: piece.raw_len,
+        };
+        at += piece.stored_len;
+        cluster
+    })
 }
 
 /// All units that were encoded.
@@ -130,6 +177,7 @@ mod tests {
         let encoded = Encoded {
             parts: Arc::new([part]),
             is_flat: true,
+            inline: None,
         };
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| parts.wait(1).map(|unit| unit.parts.to_vec()));

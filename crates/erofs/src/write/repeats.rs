@@ -1,7 +1,7 @@
-//! Chunks that were stored before: each is stored once.
+//! Chunks, clusters and ends of files that were stored before: each is stored once.
 //!
-//! In: digests of whole chunks, which worker threads computed, in the order of the image. Out: where an equal one
-//! is. **Invariant:** what is found depends on the order alone; memory is bounded.
+//! In: digests of what is stored as a whole, which worker threads computed, in the order of the image. Out: where an
+//! equal one is. **Invariant:** what is found depends on the order alone; memory is bounded.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,24 @@ pub(super) struct Repeats {
 
 impl Default for Repeats {
     fn default() -> Self {
-        Self {
-            places: HashMap::new(),
-            most: MOST,
-        }
+        Self::of_at_most(MOST)
     }
 }
 
 impl Repeats {
+    /// Starts with none, and remembers so many.
+    pub(super) fn of_at_most(most: usize) -> Self {
+        Self {
+            places: HashMap::new(),
+            most,
+        }
+    }
+
+    /// Tells whether an equal chunk is known.
+    pub(super) fn has(&self, digest: &Digest) -> bool {
+        self.places.contains_key(digest)
+    }
+
     /// Tells where an equal chunk is; if there is none, this one is remembered to be at `here`.
     pub(super) fn find(&mut self, digest: Digest, here: u64) -> Option<u64> {
         let known = self.places.get(&digest).copied();
@@ -45,10 +55,7 @@ mod tests {
 
     #[test]
     fn the_first_ones_are_remembered() {
-        let mut repeats = Repeats {
-            most: 2,
-            ..Repeats::default()
-        };
+        let mut repeats = Repeats::of_at_most(2);
         let mut find = |byte: u8, here: u64| repeats.find([byte; 32], here);
         assert_eq!([find(1, 10), find(2, 20), find(3, 30)], [None; 3]);
         assert_eq!([find(1, 40), find(2, 50)], [Some(10), Some(20)]);

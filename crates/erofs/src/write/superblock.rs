@@ -36,6 +36,8 @@ pub(super) struct Facts {
     pub(super) chunked: bool,
     /// Whether last clusters of files are behind their inodes.
     pub(super) inline_ends: bool,
+    /// Whether files refer to clusters of others.
+    pub(super) shares_clusters: bool,
     /// Where content is, if not in the image itself.
     pub(super) device: Option<Device>,
     /// Whether there are extended attributes.
@@ -128,7 +130,7 @@ fn described(options: &WriteOptions, facts: &Facts) -> Result<Superblock> {
     if let Some(packed) = facts.packed {
         raw.packed_nid = U64::new(packed);
     }
-    if facts.packed.is_some() || options.extended.dedupe {
+    if facts.packed.is_some() || options.extended.dedupe || facts.shares_clusters {
         add(&mut raw.feature_incompat, incompat::FRAGMENTS);
     }
     if facts.inline_ends {

@@ -16,13 +16,19 @@ use super::BLOCK;
 use super::encoder::UnitEncoder;
 use super::options::{Form, WriteOptions};
 use super::out::Out;
+use super::parts::Cluster;
 use super::repeats::Repeats;
+use super::rests::Group;
 use super::superblock::first_block;
-use super::units::{Taken, Units};
+use super::units::{Moved, Taken, Units};
+
+/// A unit of a file that has more refers to clusters of others if at least one in so many was stored before.
+const FEW: usize = 4;
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
-/// Memory: 16 bytes for each unit while they come; without compression also the ends of files, which
+/// Memory: 16 bytes for each unit while they come; 50 to 90 for each chunk, or cluster, that may come again, up to
+/// 170 MB; without compression also the ends of files, which
 /// will be behind their inodes, up to 256 MiB (later ones get blocks of their own). `finish` takes 12
 /// bytes for each inode, 16 for each fragment, and each distinct attribute that is shared.
 pub struct ErofsWriter {
@@ -74,6 +80,46 @@ impl ErofsWriter {
         })
     }
 
+    /// Writes what is left of several files.
+    fn put_group(&mut self, group: &Group) -> Result<()> {
+        let out = self.content();
+        let start = out.offset;
+        out.write(&group.cut.bytes)?;
+        let end = out.offset;
+        self.units.place_group(start, group);
+        self.block_bytes += end - start;
+        Ok(())
+    }
+
+    /// Tells where an equal chunk is; if there is none, this one is remembered to be here.
+    fn known_chunk(&mut self, block: &Block, here: u64) -> Option<u64> {
+        match (self.options.form(), &block.digests[..]) {
+            (Form::Chunks, &[digest]) => self.repeats.find(digest, here),
+            _ => None,
+        }
+    }
+
+    /// Lists the clusters of a unit if some were stored before and are worth referring to. If not, they are
+    /// remembered to be where the unit begins.
+    fn shared_clusters(&mut self, block: &Block, start: u64) -> Option<Vec<Cluster>> {
+        if self.options.form() != Form::Clusters || block.digests.is_empty() {
+            return None;
+        }
+        let clusters = self.units.clusters_of(block);
+        let known = block.digests.iter().filter(|one| self.repeats.has(one));
+        let known = known.count();
+        // indexes of files of several units are long, and packed only where blocks follow each other
+        let is_alone = block.standing == Standing::First && block.raw_len < self.units.unit;
+        let pays = known > 0 && (is_alone || known >= clusters.len() / FEW);
+        if pays {
+            return Some(clusters);
+        }
+        for (cluster, &digest) in clusters.iter().zip(&block.digests) {
+            self.repeats.find(digest, start + u64::from(cluster.at));
+        }
+        None
+    }
+
     /// Gives the end where content goes.
     pub(super) fn content(&mut self) -> &mut Out {
         match &mut self.blob {
@@ -81,6 +127,32 @@ impl ErofsWriter {
             None => &mut self.out,
         }
     }
+}
+
+/// Writes those of a unit's clusters that were not stored before, and tells where all of them are. What follows them in
+/// `bytes` is written, too.
+fn write_new(
+    out: &mut Out,
+    repeats: &mut Repeats,
+    (block, clusters): (&Block, &[Cluster]),
+    bytes: &[u8],
+) -> Result<Vec<Moved>> {
+    let (mut moved, mut end) = (Vec::with_capacity(clusters.len()), 0);
+    for (cluster, &digest) in clusters.iter().zip(&block.digests) {
+        let from = cluster.at as usize;
+        end = from + cluster.stored as usize;
+        let here = out.offset;
+        let known = repeats.find(digest, here);
+        if known.is_none() {
+            out.write(bytes.get(from..end).unwrap_or_default())?;
+        }
+        moved.push(Moved {
+            at: cluster.at,
+            start: known.unwrap_or(here),
+        });
+    }
+    out.write(bytes.get(end..).unwrap_or_default())?;
+    Ok(moved)
 }
 
 impl ImageWriter for ErofsWriter {
@@ -99,16 +171,24 @@ impl ImageWriter for ErofsWriter {
             compression: self.options.compression.clone(),
             unit: self.options.unit(),
             digests: self.options.chunk_size.is_some(),
+            shares_clusters: self.options.shares_clusters(),
             size: self.options.block_size,
             in_blocks: self.options.form() == Form::Clusters,
             inline_ends: self.options.inline_ends(),
             parts: self.units.parts.clone(),
+            rests: self.units.rests.clone(),
+            all_packed: self.options.packs_all(),
         })
     }
 
     fn put(&mut self, block: Block) -> Result<()> {
+        if let Some(rests) = &self.units.rests
+            && let Some(group) = rests.closed_by(block.sequence)
+        {
+            self.put_group(&group)?;
+        }
         let here = self.content().offset;
-        let known = block.digest.and_then(|one| self.repeats.find(one, here));
+        let known = self.known_chunk(&block, here);
         let start = known.unwrap_or(here);
         let in_row = match block.standing {
             Standing::First => true,
@@ -124,9 +204,20 @@ impl ImageWriter for ErofsWriter {
             return Ok(());
         }
         let fills = self.options.form() != Form::Extents;
-        let out = self.content();
+        let clusters = self.shared_clusters(&block, start);
+        // borrows not all of the writer
+        let out = match &mut self.blob {
+            Some(blob) => blob,
+            None => &mut self.out,
+        };
         let (before, end) = block.bytes.split_at_checked(now).unwrap_or_default();
-        out.write(before)?;
+        match clusters {
+            Some(clusters) => {
+                let moved = write_new(out, &mut self.repeats, (&block, &clusters), before)?;
+                self.units.moved.insert(block.sequence, moved);
+            }
+            None => out.write(before)?,
+        }
         if gap > 0 {
             // readers skip the zeros in front
             out.fill_to(out.offset + gap)?;
@@ -143,6 +234,10 @@ impl ImageWriter for ErofsWriter {
     }
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
+        let last = self.units.rests.as_ref().map(|rests| rests.last());
+        if let Some(group) = last.transpose()?.flatten() {
+            self.put_group(&group)?;
+        }
         let start = self.out.offset;
         let (facts, dropped) = self.metadata(tree, map)?;
         let first = first_block(&self.options, &facts)?;
@@ -186,6 +281,7 @@ mod tests {
                 sequence: sequence as u32,
                 category: Category::Default,
                 fragment: false,
+                ends: false,
                 standing: Standing::First,
                 data: Arc::new(vec![7; len]),
                 repeats: Vec::new(),
