@@ -188,9 +188,9 @@ fn ends_that_a_fragment_has_are_not_stored_again() {
     let (source, image, extracted) = (path("tree"), path("image.erofs"), path("extracted"));
     fs::create_dir(&source).unwrap();
     // what no codec makes shorter, so that its length tells how often it is stored
-    let end = noise(1, 60_000);
+    let end = noise(1, 14_000);
     for n in 0..40 {
-        let own = noise(100 + n as u64, n * 977 % 9000);
+        let own = noise(100 + n as u64, n * 97 % 2000);
         fs::write(
             source.join(format!("end {n}")),
             [&own, &end[n * 3..]].concat(),
@@ -198,20 +198,20 @@ fn ends_that_a_fragment_has_are_not_stored_again() {
         .unwrap();
         fs::write(source.join(format!("part {n}")), &end[n * 100..]).unwrap();
         // behind whole units, and too short to be worth it
-        let long = [&vec![0; 1 << 20], &own[..], &end[30_000..]].concat();
+        let long = [&vec![0; 2 << 20], &own[..], &end[4000..]].concat();
         fs::write(source.join(format!("long {n}")), long).unwrap();
         fs::write(
             source.join(format!("short {n}")),
-            [&own, &end[59_000..]].concat(),
+            [&own, &end[13_000..]].concat(),
         )
         .unwrap();
     }
     for (kernel, compression, size, most) in [
-        ("6.1", "lz4", "4k", 1_300_000),
-        ("6.6", "deflate:level=1", "4k", 1_300_000),
-        ("6.12", "zstd:level=1", "4k", 1_300_000),
+        ("6.1", "lz4", "4k", 700_000),
+        ("6.6", "deflate:level=1", "4k", 700_000),
+        ("6.12", "zstd:level=1", "4k", 700_000),
         // whole files only
-        ("6.15", "lz4", "128k", 4_500_000),
+        ("6.15", "lz4", "128k", 900_000),
     ] {
         let flags = ["-C", compression, "-b", size, "--target-kernel", kernel];
         let bytes = build(&source, &image, &flags);

@@ -333,7 +333,7 @@ mod tests {
                 let cut = cut(&compression, &raw[..len], 8192, leaves).unwrap();
                 let in_pieces: u32 = cut.pieces.iter().map(|piece| piece.raw_len).sum();
                 assert_eq!(in_pieces as usize + cut.left, len);
-                assert!(cut.left <= 1 << 17 && cut.bytes.len() % 4096 == 0);
+                assert!(cut.left <= 1 << 17 && cut.bytes.len().is_multiple_of(4096));
                 if let [.., last] = cut.pieces[..] {
                     // what is left would not have filled it
                     assert!(last.stored_len == 8192 || cut.left == 0 || last.raw_len == 4096);

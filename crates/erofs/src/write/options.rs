@@ -223,6 +223,8 @@ impl WriteOptions {
         match self.form() {
             Form::Plain | Form::Chunks => Ends::Own,
             Form::Extents => Ends::Whole,
+            // a file is in one piece there
+            Form::Clusters if self.packs_all() => Ends::Whole,
             // what is before fills whole blocks, but not its last cluster
             Form::Clusters => Ends::Parts {
                 align: BLOCK as u32,

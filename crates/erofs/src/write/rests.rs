@@ -185,7 +185,7 @@ mod tests {
 
     fn rest(unit: u32) -> Vec<u8> {
         let len = unit as usize * 977 % 50_000;
-        (0..len as u32).map(|at| (at * unit >> 3) as u8).collect()
+        (0..len as u32).map(|at| ((at * unit) >> 3) as u8).collect()
     }
 
     /// Gives rests in some order, and tells the groups in theirs.
@@ -218,7 +218,7 @@ mod tests {
         assert!(groups_in_order.len() > 3 && (all as usize) < sum + sum / 20);
         assert_eq!(groups_in_order.len(), others.len());
         for (a, b) in groups_in_order.iter().zip(&others) {
-            assert!(raw(a) % 8192 == 0 && a.cut.bytes == b.cut.bytes);
+            assert!(raw(a).is_multiple_of(8192) && a.cut.bytes == b.cut.bytes);
         }
         assert_eq!(
             (places[0], places[5], places[205]),
