@@ -408,7 +408,7 @@ fn what_is_not_done_is_refused() {
         ("mkfs.erofs", &["i", "tree", "-zlz4:zstd"], "one codec"),
         (
             "mkfs.erofs",
-            &["-Eall-fragments", "i", "tree"],
+            &["-Eforce-inode-extended", "i", "tree"],
             "--extended",
         ),
         ("mkfs.erofs", &["-b512", "i", "tree"], "4096"),
