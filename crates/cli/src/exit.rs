@@ -4,13 +4,17 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Kind};
 
+use crate::{messages, text};
+
 /// The work was done, but something was left out, changed or found damaged.
 pub const PARTIAL: u8 = 1;
+/// Wrong use.
+pub const USAGE: u8 = 2;
 
 /// Maps an error's kind to the exit code that `sinter --help` documents.
 const fn code(kind: Kind) -> u8 {
     match kind {
-        Kind::Invalid => 2,
+        Kind::Invalid => USAGE,
         Kind::Corrupt => 3,
         Kind::Unsupported => 4,
         Kind::NotFound => 5,
@@ -32,7 +36,8 @@ pub fn report(error: &Error) -> ExitCode {
     let not_found = error
         .io_source()
         .is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-    eprintln!("sinter: {}", crate::text::one_line(&error.to_string()));
+    let message = error.to_string();
+    messages::line(format_args!("sinter: {}", text::one_line(&message)));
     ExitCode::from(if not_found {
         code(Kind::NotFound)
     } else {

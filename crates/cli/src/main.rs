@@ -1,15 +1,10 @@
 //! `sinter`: flags to one facade call to text. Nothing here knows a format or does the work.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this is the program that prints"
-)]
-
 mod calendar;
 mod commands;
 mod exit;
 mod interrupt;
+mod messages;
 mod names;
 mod page;
 mod progress;
@@ -17,9 +12,11 @@ mod size;
 mod text;
 mod timings;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use sinterfs::{Error, Result};
 
 use commands::Command;
 use names::Spoken;
@@ -49,11 +46,26 @@ struct Cli {
 
 fn main() -> ExitCode {
     let done = names::spoken(std::env::args_os().collect()).and_then(|spoken| match spoken {
-        Spoken::Words(words) => commands::run(Cli::parse_from(words).command),
+        Spoken::Words(words) => match Cli::try_parse_from(words) {
+            Ok(cli) => commands::run(cli.command),
+            Err(answer) => show(&answer),
+        },
         Spoken::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),
     });
     match done {
         Ok(code) => code,
         Err(error) => exit::report(&error),
     }
+}
+
+/// Prints what the parser has to say: help that was asked for, which is a result, or what is wrong.
+fn show(answer: &clap::Error) -> Result<ExitCode> {
+    let printed = answer.print();
+    if !answer.use_stderr() {
+        printed
+            .and_then(|()| std::io::stdout().flush())
+            .map_err(|e| Error::io("cannot write to standard output", e))?;
+    }
+    let code = u8::try_from(answer.exit_code()).unwrap_or(exit::USAGE);
+    Ok(ExitCode::from(code))
 }

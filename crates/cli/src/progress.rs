@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sinterfs::{Error, Observer, Stage, Tally};
 
 use crate::interrupt::Interrupt;
+use crate::messages;
 use crate::size::human;
 use crate::timings::{self, Stopwatch, Timings};
 
@@ -159,7 +160,7 @@ impl Progress {
                     bar.set_message(line);
                     bar.tick();
                 }
-                None => eprintln!("{line}"),
+                None => messages::line(line),
             }
         }
     }
@@ -267,8 +268,8 @@ impl Observer for Progress {
             _ => return,
         };
         match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(bar) => bar.suspend(|| eprintln!("{message}")),
-            None => eprintln!("{message}"),
+            Some(bar) => bar.suspend(|| messages::line(message)),
+            None => messages::line(message),
         }
     }
 

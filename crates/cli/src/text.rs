@@ -5,6 +5,8 @@ use std::io::Write;
 
 use sinterfs::{Error, Loss, Result};
 
+use crate::messages;
+
 /// Shows a name or path: UTF-8 as it is, control characters and other bytes as `\xNN`.
 pub fn name(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
@@ -48,13 +50,13 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Shows a warning on the terminal.
 pub fn warn(message: &str) {
-    eprintln!("sinter: warning: {}", one_line(message));
+    messages::line(format_args!("sinter: warning: {}", one_line(message)));
 }
 
 /// Tells what a format cannot keep: a warning, which `--quiet` leaves.
 pub fn losses(format: &str, losses: &[Loss]) {
     for Loss { what, count } in losses {
-        eprintln!("sinter: not kept by {format}: {count} {what}");
+        messages::line(format_args!("sinter: not kept by {format}: {count} {what}"));
     }
 }
 

@@ -13,7 +13,7 @@ use sinterfs::{
 use super::extract::Args;
 use crate::progress::Display;
 use crate::size::human;
-use crate::{exit, text};
+use crate::{exit, messages, text};
 
 /// Which archive is written, if one is.
 #[derive(Debug, clap::Args)]
@@ -119,7 +119,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         text::losses(args.kind.name(), &report.losses);
         if !args.words.quiet {
-            eprintln!("{}", summary(&report, seconds));
+            messages::line(summary(&report, seconds));
         }
     }
     let complete = warnings == 0 && report.failed == 0;

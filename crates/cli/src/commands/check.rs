@@ -8,7 +8,7 @@ use sinterfs::{CheckReport, Depth, Result};
 use super::image::ImageArgs;
 use super::work::{Jobs, Words};
 use crate::progress::Display;
-use crate::{exit, text};
+use crate::{exit, messages, text};
 
 /// Verify checksums and structure of an image, or every byte of it.
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         text::print(&format!("{:#}\n", as_json(args, &report)))?;
     } else {
         for problem in &report.problems {
-            eprintln!("sinter: {}", text::one_line(problem));
+            messages::line(format_args!("sinter: {}", text::one_line(problem)));
         }
         if !args.words.quiet {
             text::print(&summary(args.deep, &report))?;

@@ -13,7 +13,7 @@ use super::image::ImageArgs;
 use super::work::{Jobs, Words};
 use crate::progress::Display;
 use crate::size::human;
-use crate::{exit, text};
+use crate::{exit, messages, text};
 
 /// Unpack an image.
 #[derive(Debug, clap::Args)]
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.words.json {
         text::print(&format!("{:#}\n", as_json(&report, seconds)))?;
     } else if !args.words.quiet {
-        eprintln!("{}", summary(&report, seconds));
+        messages::line(summary(&report, seconds));
     }
     let complete = report.failed == 0 && report.imperfect == 0 && opened.warnings().is_empty();
     Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))

@@ -10,7 +10,7 @@ use super::work::Words;
 use crate::progress::Display;
 use crate::size::human;
 use crate::timings::Timings;
-use crate::{exit, text};
+use crate::{exit, messages, text};
 
 /// Ends the display and says what was built; tells the exit code, and how long it took.
 pub fn tell(
@@ -31,10 +31,10 @@ pub fn tell(
         text::losses(report.format, &report.pipeline.image.losses);
         tell_conflicts(&report.conflicts);
         if verbose {
-            eprint!("{}", timings.as_text());
+            messages::write(&timings.as_text());
         }
         if !words.quiet {
-            eprint!("{}", summary(report, seconds));
+            messages::write(&summary(report, seconds));
         }
     }
     let code = match report.is_complete() {
@@ -46,16 +46,16 @@ pub fn tell(
 
 fn tell_conflicts(conflicts: &Conflicts) {
     for conflict in &conflicts.first {
-        eprintln!(
+        messages::line(format_args!(
             "sinter: {}: that of {} hides that of {}",
             text::name(&conflict.path),
             text::one_line(&conflict.kept),
             text::one_line(&conflict.hidden)
-        );
+        ));
     }
     let more = conflicts.count.saturating_sub(conflicts.first.len() as u64);
     if more > 0 {
-        eprintln!("sinter: {more} further names were hidden");
+        messages::line(format_args!("sinter: {more} further names were hidden"));
     }
 }
 

@@ -13,7 +13,7 @@ use super::work::{Jobs, Stages, Words};
 use super::{making, packed};
 use crate::progress::Display;
 use crate::size::{human, parse as size};
-use crate::text;
+use crate::{messages, text};
 
 /// Make a new image of an image: other compression, block size or metadata, without the source.
 #[derive(Debug, clap::Args)]
@@ -141,10 +141,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     } else {
         text::losses(report.format, &report.image.losses);
         if verbose {
-            eprint!("{}", timings.as_text());
+            messages::write(&timings.as_text());
         }
         if !words.quiet {
-            eprint!("{}", summary(&report, seconds));
+            messages::write(&summary(&report, seconds));
         }
     }
     Ok(ExitCode::SUCCESS)
