@@ -1,7 +1,8 @@
 //! Compressed content with an index for each logical cluster: extents from heads to the next heads.
 //!
 //! **Invariant:** whatever the indexes say, steps back are bounded by the position and steps forth by
-//! the number of logical clusters.
+//! the number of logical clusters. Extents are sorted and disjoint by the form of the table: each begins in
+//! a logical cluster of its own; every distance back that an extent was found by or goes past leads to its head.
 
 use model::{Error, Result};
 
@@ -128,12 +129,23 @@ impl Clusters {
         }
     }
 
-    /// Finds where an extent ends.
+    /// Finds where an extent ends. `Corrupt` if an index on the way does not lead back to the head: a reader
+    /// that comes from there would find another extent.
     fn end(&mut self, image: &Erofs, node: &Node, head: &Head) -> Result<u64> {
         for number in head.number + 1..self.count {
-            if let Entry::Head { offset, .. } = self.indexes.entry(image, number)? {
-                let end = (number << self.bits).saturating_add(offset);
-                return Ok(end.min(node.size));
+            match self.indexes.entry(image, number)? {
+                Entry::Head { offset, .. } => {
+                    let end = (number << self.bits).saturating_add(offset);
+                    return Ok(end.min(node.size));
+                }
+                Entry::NonHead { back, .. } if (1..=number - head.number).contains(&back) => {}
+                Entry::NonHead { back, .. } => {
+                    return Err(Error::corrupt(format!(
+                        "cluster {number:#x} refers {back} clusters back, \
+                         its extent begins in {:#x}",
+                        head.number
+                    )));
+                }
             }
         }
         Ok(node.size)
