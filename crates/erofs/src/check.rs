@@ -60,6 +60,7 @@ pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
             path: String::new(),
         }],
     };
+    walk.special(&mut report)?;
     walk.inode(root, None, "", &mut report)?;
     while let Some(dir) = walk.waiting.pop() {
         if observer.cancelled() {
@@ -92,6 +93,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Checks the inodes that the superblock names and no directory does.
+    fn special(&self, report: &mut Report) -> Result<()> {
+        for (name, nid, _) in self.image.special_inodes() {
+            if let Err(error) = self.image.inspect(nid) {
+                fatal(&error)?;
+                report.problem(error, name);
+            }
+        }
+        Ok(())
+    }
+
     /// Checks the entries of a directory and what they name.
     fn directory(&mut self, dir: &Waiting, report: &mut Report) -> Result<()> {
         let mut dots = (None, None);

@@ -90,6 +90,7 @@ pub struct Erofs {
     packed: Option<Node>,
     metabox: Option<Node>,
     packed_runs: map::Found,
+    extents_in_order: map::InOrder,
     info: ImageInfo,
     /// The version of composefs, if it is an image of that.
     composefs: Option<u32>,
@@ -118,6 +119,7 @@ impl Erofs {
             packed: None,
             metabox: None,
             packed_runs: map::Found::default(),
+            extents_in_order: map::InOrder::default(),
             info,
             composefs,
             cache: cache.unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, TYPICAL))),

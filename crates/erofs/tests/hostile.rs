@@ -51,7 +51,8 @@ fn ask(image: &Erofs, ino: Ino) {
     let _ = image.lookup(ino, b"text");
     let (mut left, mut at) = (ITEMS_MAX, 0);
     let _ = image.extents(ino, 0, &mut |extent| {
-        assert!(extent.offset <= at && extent.len > 0, "{extent:?} at {at}");
+        // sorted, disjoint, without gaps
+        assert!(extent.offset == at && extent.len > 0, "{extent:?} at {at}");
         at = extent.offset + extent.len;
         assert!(at <= inode.size);
         left -= 1;
@@ -62,6 +63,15 @@ fn ask(image: &Erofs, ino: Ino) {
         }
     });
     let mut buf = vec![0; 100_000];
+    if let Ok(count) = image.read_at(ino, 0, &mut buf) {
+        // whoever begins elsewhere reads the same, or nothing
+        let mut part = vec![0; 1000];
+        for at in (0..count).step_by(4099) {
+            let read = image.read_at(ino, at as u64, &mut part);
+            let same = |len| buf[at..count].starts_with(&part[..len]) || at + len > count;
+            assert!(read.is_err() || read.is_ok_and(same), "at {at}");
+        }
+    }
     for start in [0, inode.size / 2, inode.size.saturating_sub(1)] {
         let mut at = start;
         while at < inode.size && at - start < READ_MAX {

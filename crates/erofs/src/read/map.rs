@@ -13,6 +13,7 @@ mod flat;
 mod found;
 mod header;
 mod indexes;
+mod order;
 mod window;
 
 use model::Result;
@@ -29,6 +30,7 @@ use extents::Extents;
 use header::Header;
 
 pub(super) use found::Found;
+pub(super) use order::InOrder;
 
 /// Where the bytes of a run are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,10 @@
 //! Records of 16 or 32 bytes tell where their extents begin in the file and are found by halving. In
 //! shorter ones extents are as long as logical clusters; the shortest tell lengths only, behind the
 //! address of the first.
+//!
+//! **Invariant:** the records of a table that is searched by halving begin at 0, each behind the one
+//! before it, and all below the size: a map of another table is not made. Halving finds the same record
+//! then as going through all of them does, whatever the position and whatever the reader.
 
 use model::{Error, Result};
 use zerocopy::{FromZeros, IntoBytes};
@@ -18,6 +22,10 @@ use crate::read::metadata::Spot;
 
 /// The length of records that are found by halving, at least, in bytes.
 const SORTED: u64 = 16;
+
+/// The longest table in bytes that is gone through for each map, as the window holds it then anyway;
+/// of longer ones the verdict is kept.
+const SHORT: u64 = 512;
 
 /// The length of records without an address in bytes.
 const LENGTHS: u64 = 4;
@@ -64,7 +72,7 @@ impl Extents {
         if end.is_none_or(|end| end > image.area_len(table.area)) {
             return Err(Error::corrupt(format!("{count} extents have no room")));
         }
-        Ok(Self {
+        let mut extents = Self {
             header,
             table,
             size,
@@ -72,7 +80,49 @@ impl Extents {
             bits,
             window: Window::new(table),
             last: (u64::MAX, 0),
-        })
+        };
+        if size >= SORTED {
+            extents.expect_order(image, node)?;
+        }
+        Ok(extents)
+    }
+
+    /// Makes sure that halving can be trusted. `Corrupt` if an extent does not begin behind the one before it.
+    fn expect_order(&mut self, image: &Erofs, node: &Node) -> Result<()> {
+        if self.count.saturating_mul(self.size) <= SHORT {
+            return self.check_order(image, node);
+        }
+        let in_order = &image.extents_in_order;
+        in_order.ensure(node.nid, || self.check_order(image, node))
+    }
+
+    /// Goes through all records.
+    fn check_order(&mut self, image: &Erofs, node: &Node) -> Result<()> {
+        let mut before = None;
+        for number in 0..self.count {
+            let start = start_of(&self.record(image, self.spot(number))?);
+            let is_behind = before.map_or(start == 0, |before| before < start);
+            if !is_behind || start >= node.size {
+                return Err(Error::corrupt(match before {
+                    None => format!("the first extent begins at {start:#x}"),
+                    Some(_) if is_behind => format!(
+                        "extent {number} begins at {start:#x}, the content has {:#x} bytes",
+                        node.size
+                    ),
+                    Some(before) => format!(
+                        "extents are not in order: {number} begins at {start:#x}, \
+                         the one before it at {before:#x}"
+                    ),
+                }));
+            }
+            before = Some(start);
+        }
+        Ok(())
+    }
+
+    /// Finds a record of a table that is searched by halving.
+    fn spot(&self, number: u64) -> Spot {
+        self.table.skip(number.saturating_mul(self.size))
     }
 
     /// Finds the run at a position.
@@ -177,10 +227,8 @@ impl Extents {
         let (mut found, mut end) = (None, node.size);
         while low < high {
             let middle = low.midpoint(high);
-            let spot = self.table.skip(middle.saturating_mul(self.size));
-            let record = self.record(image, spot)?;
-            let start =
-                u64::from(record.logical.get()) | u64::from(record.logical_high.get()) << 32;
+            let record = self.record(image, self.spot(middle))?;
+            let start = start_of(&record);
             if start > position {
                 (high, end) = (middle, start.min(node.size));
             } else {
@@ -198,4 +246,9 @@ impl Extents {
             is_last: low >= self.count,
         })
     }
+}
+
+/// Gives the byte of the file that a record's extent begins at.
+fn start_of(record: &ExtentRecord) -> u64 {
+    u64::from(record.logical.get()) | u64::from(record.logical_high.get()) << 32
 }

@@ -1,0 +1,36 @@
+//! Which tables of extents were found to be in order.
+//!
+//! In: inodes whose tables have been gone through. Out: whether one is among them.
+//!
+//! **Invariant:** metadata never changes, so no verdict is out of date; only good ones are kept, so a
+//! table that is not in order is refused each time. At most `MOST` are kept, which is some 300 KiB.
+
+use std::collections::HashSet;
+use std::sync::{PoisonError, RwLock};
+
+use model::Result;
+
+/// How many verdicts are kept; all are forgotten when one more comes.
+const MOST: usize = 1 << 14;
+
+/// The inodes whose extents are sorted, disjoint and inside the file.
+#[derive(Debug, Default)]
+pub(in crate::read) struct InOrder(RwLock<HashSet<u64>>);
+
+impl InOrder {
+    /// Goes through an inode's table by `check`, unless that has succeeded before.
+    pub(super) fn ensure(&self, nid: u64, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(&nid) {
+            return Ok(());
+        }
+        drop(known);
+        check()?;
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(nid);
+        Ok(())
+    }
+}
