@@ -25,6 +25,8 @@ that equal trees are equal images. Beside each option is that of `sinter build` 
 };
 
 const NO_OTHER: &str = "repeats are found by anchors, which need no sizes";
+const PROBED: &str = "what does not compress is found by the entropy of its beginning; \
+                      -C incompressible::CODEC chooses the codec";
 
 const RULES: &[Rule] = &[
     rule(&["-i", "--input"], "DIR", Noted("the directory")),
@@ -90,7 +92,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-F", "--filter"],
         "RULE",
-        Refused("--exclude GLOB leaves out what matches"),
+        Refused("`sinter build --exclude GLOB` leaves out what matches"),
     ),
     rule(
         &["--debug-filter"],
@@ -100,12 +102,12 @@ const RULES: &[Rule] = &[
     rule(
         &["--input-list"],
         "FILE",
-        Refused("--exclude GLOB leaves out what matches"),
+        Refused("`tar -c -T FILE | sinter build - -o IMAGE` packs the files of a list"),
     ),
     rule(
         &["--remove-empty-dirs"],
         "",
-        Refused("--exclude leaves directories out by name"),
+        Refused("`sinter build --exclude` leaves directories out by name"),
     ),
     rule(
         &["--recompress"],
@@ -113,9 +115,14 @@ const RULES: &[Rule] = &[
         Refused("`sinter recompress IMAGE -o NEW`"),
     ),
     rule(
-        &["--rebuild-metadata", "--change-block-size"],
+        &["--rebuild-metadata"],
+        "[=X]",
+        Refused("`sinter recompress --rebuild-metadata IMAGE -o NEW`"),
+    ),
+    rule(
+        &["--change-block-size"],
         "",
-        Refused("`sinter recompress IMAGE -o NEW`"),
+        Refused("`sinter recompress --block-size SIZE IMAGE -o NEW`"),
     ),
     rule(
         &["--recompress-categories"],
@@ -123,21 +130,32 @@ const RULES: &[Rule] = &[
         Refused("`sinter recompress IMAGE -o NEW -C CATEGORY::CODEC`"),
     ),
     rule(
-        &[
-            "--no-metadata-version-history",
-            "--remove-header",
-            "--no-check",
-        ],
+        &["--no-metadata-version-history"],
         "",
-        Refused("`sinter recompress --help` has what there is"),
+        Refused("images that are built have no such history"),
+    ),
+    rule(
+        &["--remove-header"],
+        "",
+        Refused("`sinter recompress --remove-header IMAGE -o NEW`"),
+    ),
+    rule(
+        &["--no-check"],
+        "",
+        Refused("what `sinter recompress` reads is always compared with its checksums"),
     ),
     rule(&["-W", "--window-size"], "N", Refused(NO_OTHER)),
     rule(&["-w", "--window-step"], "N", Refused(NO_OTHER)),
     rule(&["--bloom-filter-size"], "N", Refused(NO_OTHER)),
     rule(
-        &["--schema-compression", "--history-compression"],
+        &["--schema-compression"],
         "CODEC",
-        Refused("--metadata-compression is for these, too"),
+        Refused("--metadata-compression is for the schema, too"),
+    ),
+    rule(
+        &["--history-compression"],
+        "CODEC",
+        Refused("--metadata-compression is for the history, too"),
     ),
     rule(
         &["--no-history-command-line"],
@@ -150,51 +168,68 @@ const RULES: &[Rule] = &[
         Refused("holes are kept as holes"),
     ),
     rule(
-        &["--file-hash", "--max-similarity-size"],
+        &["--file-hash"],
         "X",
         Refused("equal files are compared byte by byte"),
     ),
     rule(
-        &[
-            "--num-scanner-workers",
-            "--num-segmenter-workers",
-            "--compress-niceness",
-        ],
-        "N",
-        Refused("-N is for all threads; nice(1)"),
+        &["--max-similarity-size"],
+        "SIZE",
+        Refused("of large files a sample is compared"),
     ),
     rule(
-        &[
-            "--no-category-names",
-            "--no-category-metadata",
-            "--no-hardlink-table",
-        ],
+        &["--num-scanner-workers"],
+        "N",
+        Refused("-N is for all threads"),
+    ),
+    rule(
+        &["--num-segmenter-workers"],
+        "N",
+        Refused("-N is for all threads"),
+    ),
+    rule(
+        &["--compress-niceness"],
+        "N",
+        Refused("nice(1) is for all threads"),
+    ),
+    rule(
+        &["--no-category-names"],
         "",
-        Refused("readers want them"),
+        Refused("the names of categories are always stored"),
+    ),
+    rule(
+        &["--no-category-metadata"],
+        "",
+        Refused("the parameters of categories are always stored"),
+    ),
+    rule(
+        &["--no-hardlink-table"],
+        "",
+        Refused("no table of hard links is stored"),
     ),
     rule(
         &["--hotness-list"],
         "FILE",
-        Refused("--sort FILE puts files first"),
+        Refused("`sinter build --hot FILE` puts the files of a list first"),
     ),
     rule(
-        &[
-            "--incompressible-min-input-size",
-            "--incompressible-block-size",
-            "--incompressible-ratio",
-            "--incompressible-zstd-level",
-        ],
-        "X",
-        Refused("-C incompressible::CODEC chooses the codec"),
+        &["--incompressible-min-input-size"],
+        "SIZE",
+        Refused(PROBED),
     ),
+    rule(&["--incompressible-block-size"], "SIZE", Refused(PROBED)),
+    rule(&["--incompressible-ratio"], "X", Refused(PROBED)),
+    rule(&["--incompressible-zstd-level"], "N", Refused(PROBED)),
+    rule(&["--incompressible-fragments"], "", Refused(PROBED)),
     rule(
-        &[
-            "--incompressible-fragments",
-            "--hollow",
-            "--log-with-context",
-        ],
+        &["--hollow"],
         "",
-        Refused("there is nothing like it"),
+        Refused("images always hold the content of files"),
+    ),
+    rule(
+        &["--log-with-context"],
+        "",
+        Refused("messages name files, and no places in the program"),
     ),
 ];
 
@@ -207,11 +242,14 @@ fn finish(mut said: Said) -> Result<Vec<OsString>> {
     }
     if let Some(bits) = said.text("-S")? {
         let bits: Option<u32> = bits.parse().ok().filter(|bits| *bits < 63);
-        let bits = bits.ok_or_else(|| Error::invalid("-S wants the power of two of a size"))?;
+        let bits = bits.ok_or_else(|| {
+            let what = format!("{} wants the power of two of a size", said.typed("-S"));
+            Error::invalid(what)
+        })?;
         said.say("--block-size", (1_u64 << bits).to_string());
     }
     if let Some(memory) = said.text("-L")?.filter(|memory| *memory != "auto") {
-        let memory = values::bytes("-L", memory)?;
+        let memory = values::bytes(said.typed("-L"), memory)?;
         said.say("--memory", memory.to_string());
     }
     for (theirs, ours) in [

@@ -76,16 +76,20 @@ const RULES: &[Rule] = &[
     rule(&["--blobdev"], "FILE", Noted("--blob-device")),
     rule(&["--xattr-prefix"], "NAME", Noted("--xattr-prefix")),
     rule(&["--workers"], "N", Same("--jobs")),
-    rule(&["--exclude-regex"], "X", Refused("--exclude takes globs")),
+    rule(
+        &["--exclude-regex"],
+        "X",
+        Refused("`sinter build --exclude` takes globs, --exclude-path paths"),
+    ),
     rule(
         &["--ignore-mtime"],
         "",
-        Refused("--set-time TIME gives all files one time"),
+        Refused("-T SECONDS gives all files that time"),
     ),
     rule(
         &["--offset"],
         "N",
-        Refused("--header FILE puts a file before the image"),
+        Refused("`sinter build --header FILE` puts a file before the image"),
     ),
     rule(
         &["--tar"],
@@ -114,31 +118,61 @@ const RULES: &[Rule] = &[
         Refused("one codec and one size are for all files"),
     ),
     rule(
-        &["--incremental", "--clean"],
+        &["--incremental"],
         "X",
         Refused("`sinter merge` makes one image of several"),
     ),
-    rule(&["-m"], "N", Refused(NO_OTHER)),
-    rule(&["--zD", "--MZ"], "[=X]", Refused(NO_OTHER)),
     rule(
-        &[
-            "--dsunit",
-            "--fsalignblks",
-            "--root-xattr-isize",
-            "--zfeature-bits",
-        ],
+        &["--clean"],
+        "X",
+        Refused("an image is always made anew, with all content"),
+    ),
+    rule(&["-m"], "N", Refused("metadata is never compressed")),
+    rule(
+        &["--MZ"],
+        "[=X]",
+        Refused("metadata has no zone of its own"),
+    ),
+    rule(
+        &["--zD"],
+        "[=X]",
+        Refused("directories are never compressed"),
+    ),
+    rule(
+        &["--dsunit"],
         "N",
-        Refused(NO_OTHER),
+        Refused("content begins at any block of 4096 bytes"),
     ),
     rule(
-        &["--ovlfs-strip", "--aufs"],
-        "[=X]",
-        Refused("whiteouts are kept as they are"),
+        &["--fsalignblks"],
+        "N",
+        Refused("images have any number of blocks; truncate(1) makes them longer"),
     ),
     rule(
-        &["--s3", "--oci"],
+        &["--root-xattr-isize"],
+        "N",
+        Refused("attributes of the root have the room that they need"),
+    ),
+    rule(
+        &["--zfeature-bits"],
+        "N",
+        Refused("-E names the features to use"),
+    ),
+    rule(
+        &["--ovlfs-strip"],
         "[=X]",
-        Refused("download the source first"),
+        Refused("whiteouts and opaque directories are kept as they are"),
+    ),
+    rule(
+        &["--aufs"],
+        "",
+        Refused("whiteouts of AUFS are kept as the files that they are"),
+    ),
+    rule(&["--s3"], "X", Refused("download the source first")),
+    rule(
+        &["--oci"],
+        "[=X]",
+        Refused("`sinter build LAYOUT -o IMAGE` takes a downloaded OCI layout"),
     ),
 ];
 

@@ -112,12 +112,12 @@ const RULES: &[Rule] = &[
     rule(
         &["-one-file-system-x"],
         "",
-        Refused("--one-file-system keeps the empty directories"),
+        Refused("-one-file-system leaves mount points as empty directories"),
     ),
     rule(
         &["-regex"],
         "",
-        Refused("--exclude takes globs, as -wildcards does"),
+        Refused("patterns are globs, with -wildcards"),
     ),
     rule(
         &["-keep-as-directory"],
@@ -137,12 +137,12 @@ const RULES: &[Rule] = &[
     rule(
         &["-offset", "-o"],
         "N",
-        Refused("--header FILE puts a file before the image"),
+        Refused("`sinter build --header FILE` puts a file before the image"),
     ),
     rule(
         &["-exit-on-error"],
         "",
-        Refused("--strict fails for all that is not kept, too"),
+        Refused("`sinter build --strict` fails for all that is not kept, too"),
     ),
     rule(
         &["-info"],
@@ -155,45 +155,70 @@ const RULES: &[Rule] = &[
         Refused("names of one file are one inode in all images"),
     ),
     rule(
-        &["-Xwindow-size", "-Xstrategy"],
-        "X",
-        Refused("gzip has level=N only"),
+        &["-Xwindow-size"],
+        "N",
+        Refused("gzip has its whole window, and -Xcompression-level only"),
     ),
-    rule(&["-Xalgorithm"], "X", Refused("lzo has no options")),
+    rule(
+        &["-Xstrategy"],
+        "X",
+        Refused("gzip has one strategy, and -Xcompression-level only"),
+    ),
+    rule(&["-Xalgorithm"], "X", Refused("lzo has one algorithm here")),
     rule(
         &["-max-depth"],
         "N",
-        Refused("--exclude leaves out what is too deep"),
+        Refused("-e leaves out what is too deep"),
     ),
     rule(&["-p"], "DEFINITION", Same("--pseudo")),
     rule(&["-pf"], "FILE", Same("--pseudo-file")),
     rule(
         &["-pd", "-pseudo-dir"],
         "X",
-        Refused("--pseudo makes each directory"),
+        Refused("-p 'PATH d MODE UID GID' makes each directory"),
     ),
     rule(&["-xattrs-include"], "REGEX", Same("--xattrs-include")),
     rule(&["-xattrs-exclude"], "REGEX", Same("--xattrs-exclude")),
     rule(
         &["-xattrs-add"],
         "X",
-        Refused("--pseudo 'PATH x NAME=VALUE' gives one to a file"),
+        Refused("-p 'PATH x NAME=VALUE' gives one to a file"),
     ),
     rule(&["-tar"], "", Refused("`sinter build - -o IMAGE < TAR`")),
     rule(
-        &["-cpiostyle", "-cpiostyle0"],
+        &["-cpiostyle"],
         "",
-        Refused("`cpio -o | sinter build - -o IMAGE`"),
+        Refused("`cpio -o -H newc | sinter build - -o IMAGE`"),
     ),
     rule(
-        &["-mem-percent", "-throttle", "-limit"],
+        &["-cpiostyle0"],
+        "",
+        Refused("`cpio -o -0 -H newc | sinter build - -o IMAGE`"),
+    ),
+    rule(
+        &["-mem-percent"],
         "N",
-        Refused("--memory SIZE bounds the memory"),
+        Refused("-mem SIZE bounds the memory"),
     ),
     rule(
-        &["-recover", "-recovery-path"],
+        &["-throttle"],
+        "N",
+        Refused("-processors N bounds the threads; nice(1), ionice(1)"),
+    ),
+    rule(
+        &["-limit"],
+        "N",
+        Refused("-processors N bounds the threads; nice(1), ionice(1)"),
+    ),
+    rule(
+        &["-recover"],
         "NAME",
         Refused("a build leaves nothing to recover"),
+    ),
+    rule(
+        &["-recovery-path"],
+        "NAME",
+        Refused("there is no recovery file: nothing half-written is left"),
     ),
 ];
 
@@ -269,7 +294,7 @@ fn owners(said: &mut Said) -> Result<()> {
         ("-root-gid", "--root-gid"),
     ] {
         if let Some(text) = said.text(theirs)? {
-            let number = values::number(theirs, text)?.to_owned();
+            let number = values::number(said.typed(theirs), text)?.to_owned();
             said.say(ours, number);
         }
     }
@@ -277,9 +302,9 @@ fn owners(said: &mut Said) -> Result<()> {
 }
 
 fn times(said: &mut Said) -> Result<()> {
-    let time = |theirs: &str| -> Result<Option<String>> {
+    let time = |theirs: &'static str| -> Result<Option<String>> {
         let text = said.text(theirs)?;
-        let time = text.map(|text| values::time(theirs, text).map(str::to_owned));
+        let time = text.map(|text| values::time(said.typed(theirs), text).map(str::to_owned));
         time.transpose()
     };
     let of_both = time("-repro-time")?;

@@ -70,3 +70,6 @@ pub fn spoken(mut args: Vec<OsString>) -> Result<Spoken> {
     words.extend((tool.finish)(said)?);
     Ok(Spoken::Words(words))
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,11 +33,15 @@ globs. Beside each option is what it stands for.",
         rule(&["-no-xattrs"], "", Noted("extract --no-xattrs")),
         rule(&["-xattrs-include"], "REGEX", Noted("extract --xattrs-include")),
         rule(&["-xattrs-exclude"], "REGEX", Noted("extract --xattrs-exclude")),
-        rule(&["-e", "-ef"], "FILE", Refused("name the paths behind the image")),
-        rule(&["-i", "-li", "-lc", "-llc"], "", Refused("-l and -ll list")),
+        rule(&["-e", "-ef"], "FILE", Refused("paths are named behind the image, not in a file")),
+        rule(&["-i"], "", Refused("-l lists names, and does not unpack")),
+        rule(&["-li"], "", Refused("-ll lists names and attributes, and does not unpack")),
+        rule(&["-lc"], "", Refused("-l lists all names, those of directories that are not empty, too")),
+        rule(&["-llc"], "", Refused("-ll lists all names, those of directories that are not empty, too")),
         rule(&["-pf"], "FILE", Refused("`sinter convert` makes another image without unpacking")),
         rule(&["-r", "-regex"], "", Refused("paths are globs")),
-        rule(&["-da", "-fr"], "N", Refused("`sinter extract --cache-size`")),
+        rule(&["-da"], "N", Refused("`sinter extract --cache-size SIZE` bounds decoded blocks")),
+        rule(&["-fr"], "N", Refused("`sinter extract --cache-size SIZE` bounds decoded blocks, fragments too")),
     ],
     finish: unsquashfs,
 };
@@ -81,9 +85,12 @@ it stands for.",
         rule(&["-s", "--cache-size"], "SIZE", Same("--cache-size")),
         rule(&["--pattern"], "GLOB", Noted("--glob")),
         rule(&["--continue-on-error"], "", Already("unless sinter extract --stop-on-error")),
-        rule(&["--stdout-progress", "--perfmon"], "[=X]", Refused("progress is shown on a terminal")),
+        rule(&["--stdout-progress"], "", Refused("progress is shown on standard error")),
+        rule(&["--perfmon"], "[=X]", Refused("no such counters are kept; `sinter mount --stats FILE` counts reads of mounts")),
         rule(&["--skip-integrity-check", "--disable-integrity-check"], "", Refused("what is read is always compared")),
-        rule(&["--log-level", "--format-options", "--format-filters"], "X", Refused("pipe archives to zstd or xz")),
+        rule(&["--log-level"], "LEVEL", Refused("`sinter extract --quiet` shows warnings and errors only")),
+        rule(&["--format-options"], "X", Refused("formats of archives have no options here")),
+        rule(&["--format-filters"], "X", Refused("pipe archives to zstd or xz")),
     ],
     finish: dwarfsextract,
 };
@@ -170,7 +177,10 @@ fn dwarfsextract(mut said: Said) -> Result<Vec<OsString>> {
         Some("newc" | "cpio") => words.push("--cpio".into()),
         Some("mtree") => words.push("--mtree".into()),
         Some(format) => {
-            let what = format!("-f {format}: there are pax, gnutar, ustar, newc, cpio and mtree");
+            let what = format!(
+                "{} {format}: there are pax, gnutar, ustar, newc, cpio and mtree",
+                said.typed("-f")
+            );
             return Err(Error::unsupported(what));
         }
     }

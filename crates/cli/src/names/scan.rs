@@ -27,29 +27,46 @@ pub(super) enum Asked {
 pub(super) struct Said {
     /// Options of ours.
     pub(super) words: Vec<OsString>,
-    /// What depends on other options, under its first spelling, in order.
-    noted: Vec<(&'static str, OsString)>,
+    /// What depends on other options, in order.
+    noted: Vec<Noted>,
     /// What is no option.
     pub(super) operands: Vec<OsString>,
+}
+
+/// An option that was given, with its value.
+#[derive(Debug)]
+struct Noted {
+    /// The first spelling of its rule, by which it is found.
+    name: &'static str,
+    /// The spelling that was typed, by which messages call it.
+    typed: &'static str,
+    value: OsString,
 }
 
 impl Said {
     /// Tells whether an option was given.
     pub(super) fn has(&self, spelled: &str) -> bool {
-        self.noted.iter().any(|(name, _)| *name == spelled)
+        self.noted.iter().any(|noted| noted.name == spelled)
     }
 
     /// Tells the values of an option.
     pub(super) fn all(&self, spelled: &str) -> impl Iterator<Item = &OsStr> {
         let noted = self.noted.iter();
-        noted.filter_map(move |(name, value)| (*name == spelled).then_some(&**value))
+        noted.filter_map(move |noted| (noted.name == spelled).then_some(&*noted.value))
+    }
+
+    /// Returns the spelling that was typed last of an option, for messages about it.
+    pub(super) fn typed(&self, spelled: &'static str) -> &'static str {
+        let last = self.noted.iter().rfind(|noted| noted.name == spelled);
+        last.map_or(spelled, |noted| noted.typed)
     }
 
     /// Tells the last value of an option, which has to be text.
-    pub(super) fn text(&self, spelled: &str) -> Result<Option<&str>> {
+    pub(super) fn text(&self, spelled: &'static str) -> Result<Option<&str>> {
         let last = self.all(spelled).last();
         let text = last.map(|value| {
-            let wrong = || Error::invalid(format!("{spelled}: the value is no text"));
+            let typed = self.typed(spelled);
+            let wrong = || Error::invalid(format!("{typed}: the value is no text"));
             value.to_str().ok_or_else(wrong)
         });
         text.transpose()
@@ -113,21 +130,33 @@ pub(super) fn scan(tool: &Tool, args: Vec<OsString>) -> Result<Asked> {
         } else if tool.asks_version(&word) {
             return Ok(Asked::Version);
         } else {
-            let (rule, value) = option(tool, &word)?;
-            apply(tool, rule, value, &mut args, &mut said)?;
+            let typed = option(tool, &word)?;
+            apply(tool, typed, &mut args, &mut said)?;
         }
     }
     Ok(Asked::Work(said))
 }
 
+/// An option as it was typed.
+struct Typed {
+    rule: &'static Rule,
+    /// Which of the rule's spellings it was.
+    spelled: &'static str,
+    /// The value that was written with it, in one argument.
+    value: Option<OsString>,
+}
+
 /// Finds the rule of an option, and the value that is written with it.
-fn option(tool: &Tool, word: &OsStr) -> Result<(&'static Rule, Option<OsString>)> {
+fn option(tool: &Tool, word: &OsStr) -> Result<Typed> {
     let bytes = word.as_bytes();
     let find = |spelled: &[u8]| std::str::from_utf8(spelled).ok().and_then(|s| tool.rule(s));
-    if let Some(rule) = find(bytes) {
-        return Ok((rule, None));
+    if let Some((rule, spelled)) = find(bytes) {
+        return Ok(Typed {
+            rule,
+            spelled,
+            value: None,
+        });
     }
-    let value = |bytes: &[u8]| Some(OsString::from_vec(bytes.to_vec()));
     if tool.style == Style::Getopt {
         let equals = bytes.iter().position(|&byte| byte == b'=');
         let cut = match bytes.starts_with(b"--") {
@@ -135,10 +164,17 @@ fn option(tool: &Tool, word: &OsStr) -> Result<(&'static Rule, Option<OsString>)
             false => Some((2, 2)),
         };
         if let Some((end, start)) = cut
-            && let Some(rule) = bytes.get(..end).and_then(find)
+            && let Some((rule, spelled)) = bytes.get(..end).and_then(find)
             && !rule.value.is_empty()
         {
-            return Ok((rule, bytes.get(start..).and_then(value)));
+            let value = bytes
+                .get(start..)
+                .map(|value| OsString::from_vec(value.to_vec()));
+            return Ok(Typed {
+                rule,
+                spelled,
+                value,
+            });
         }
     }
     let (name, word) = (tool.name, word.to_string_lossy());
@@ -147,23 +183,22 @@ fn option(tool: &Tool, word: &OsStr) -> Result<(&'static Rule, Option<OsString>)
     )))
 }
 
-fn apply(
-    tool: &Tool,
-    rule: &'static Rule,
-    written: Option<OsString>,
-    args: &mut VecDeque<OsString>,
-    said: &mut Said,
-) -> Result<()> {
-    let spelled = rule.spelled[0];
+fn apply(tool: &Tool, typed: Typed, args: &mut VecDeque<OsString>, said: &mut Said) -> Result<()> {
+    let (rule, spelled) = (typed.rule, typed.spelled);
+    let noted = |value| Noted {
+        name: rule.spelled[0],
+        typed: spelled,
+        value,
+    };
     if let Does::Refused(why) = rule.does {
         let what = format!("{} {spelled} is not taken: {why}", tool.name);
         return Err(Error::unsupported(what));
     }
     if let Does::NotedRest(_) = rule.does {
-        said.noted.extend(args.drain(..).map(|arg| (spelled, arg)));
+        said.noted.extend(args.drain(..).map(noted));
         return Ok(());
     }
-    let value = match written {
+    let value = match typed.value {
         None if rule.value.is_empty() || rule.value.starts_with('[') => None,
         None => {
             let missing = || Error::invalid(format!("{spelled} wants a value: {}", rule.value));
@@ -174,7 +209,7 @@ fn apply(
     match (rule.does, value) {
         (Does::Same(ours), None) => said.flag(ours),
         (Does::Same(ours), Some(value)) => said.say_last(ours, &value),
-        (Does::Noted(_), value) => said.noted.push((spelled, value.unwrap_or_default())),
+        (Does::Noted(_), value) => said.noted.push(noted(value.unwrap_or_default())),
         _ => {}
     }
     Ok(())

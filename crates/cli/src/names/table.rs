@@ -35,7 +35,8 @@ pub(super) enum Style {
 
 /// An option.
 pub(super) struct Rule {
-    /// How it is written, one way or another.
+    /// How it is written, one way or another; a refused option shares its rule only with what the
+    /// hint is as true for.
     pub(super) spelled: &'static [&'static str],
     /// What its value is called, in brackets if it can be missing; empty if it has none.
     pub(super) value: &'static str,
@@ -53,7 +54,8 @@ pub(super) enum Does {
     Noted(&'static str),
     /// As above; all arguments behind it are its values.
     NotedRest(&'static str),
-    /// Nothing that we do; what to do instead.
+    /// Nothing that we do; what to do instead. An option in it that the program does not have under
+    /// this name stands with the command of ours that has it.
     Refused(&'static str),
 }
 
@@ -70,10 +72,12 @@ pub(super) const fn rule(
 }
 
 impl Tool {
-    /// Finds an option.
-    pub(super) fn rule(&self, spelled: &str) -> Option<&'static Rule> {
-        let mut rules = self.rules.iter();
-        rules.find(|rule| rule.spelled.contains(&spelled))
+    /// Finds an option, and the spelling of its rule that this is.
+    pub(super) fn rule(&self, spelled: &str) -> Option<(&'static Rule, &'static str)> {
+        self.rules.iter().find_map(|rule| {
+            let same = rule.spelled.iter().find(|one| **one == spelled);
+            same.map(|found| (rule, *found))
+        })
     }
 
     /// Tells whether an option asks for help.

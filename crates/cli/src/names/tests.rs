@@ -1,0 +1,137 @@
+//! Messages about options of all tables name what was typed.
+
+use std::os::unix::ffi::OsStringExt;
+
+use sinterfs::Error;
+
+use super::table::{Does, Rule};
+use super::*;
+
+/// Reads a command line of a tool; returns why it is refused, if it is.
+fn refusal(tool: &Tool, args: &[OsString]) -> Option<Error> {
+    let words = std::iter::once(OsString::from(tool.name)).chain(args.iter().cloned());
+    spoken(words.collect()).err()
+}
+
+fn rules() -> impl Iterator<Item = (&'static Tool, &'static Rule)> {
+    let tools = TOOLS.into_iter();
+    tools.flat_map(|tool| tool.rules.iter().map(move |rule| (tool, rule)))
+}
+
+/// Fails if a message names a spelling of a rule that was not typed.
+fn names_only(message: &str, typed: &str, rule: &Rule) {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let mut words = message.split(|c| !is_part(c));
+    assert!(message.contains(typed), "{typed}: {message}");
+    let other = words.find(|word| *word != typed && rule.spelled.contains(word));
+    assert_eq!(other, None, "{typed}: {message}");
+}
+
+#[test]
+fn refusals_name_the_option_that_was_typed() {
+    let mut count = 0;
+    for (tool, rule) in rules() {
+        let Does::Refused(why) = rule.does else {
+            continue;
+        };
+        for typed in rule.spelled {
+            let error = refusal(tool, &[OsString::from(typed)]).expect("a refusal");
+            let expected = format!("{} {typed} is not taken: {why}", tool.name);
+            assert_eq!(error.what(), expected);
+            let subject = error.what().split(": ").next().unwrap();
+            names_only(subject, typed, rule);
+            count += 1;
+        }
+    }
+    assert!(count > 90, "{count}");
+}
+
+#[test]
+fn complaints_about_values_name_the_option_that_was_typed() {
+    let operands = |tool: &Tool| match tool.name {
+        "mksquashfs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
+        "mkfs.erofs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
+        "mkdwarfs" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
+        "dwarfsextract" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
+        _ => Vec::new(),
+    };
+    let mut count = 0;
+    for (tool, rule) in rules() {
+        let is_taken = !matches!(rule.does, Does::Refused(_));
+        for typed in rule.spelled.iter().filter(|_| is_taken) {
+            for value in [None, Some(b"?".to_vec()), Some(b"\xff".to_vec())] {
+                let mut args = operands(tool);
+                args.push(OsString::from(typed));
+                args.extend(value.map(OsString::from_vec));
+                if let Some(error) = refusal(tool, &args)
+                    && rule
+                        .spelled
+                        .iter()
+                        .any(|other| error.what().starts_with(other))
+                {
+                    names_only(error.what(), typed, rule);
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 50, "{count}");
+}
+
+#[test]
+fn hints_are_those_of_the_option() {
+    for (line, expected) in [
+        (
+            "mksquashfs -throttle 10",
+            "-throttle is not taken: -processors N bounds the threads; nice(1), ionice(1)",
+        ),
+        (
+            "mksquashfs -mem-percent 10",
+            "-mem-percent is not taken: -mem SIZE bounds the memory",
+        ),
+        (
+            "unsquashfs -lc",
+            "-lc is not taken: -l lists all names, those of directories that are not empty, too",
+        ),
+        (
+            "mkfs.erofs --MZ",
+            "--MZ is not taken: metadata has no zone of its own",
+        ),
+        (
+            "mkfs.erofs --zD=1",
+            "--zD is not taken: directories are never compressed",
+        ),
+        (
+            "mkfs.erofs --root-xattr-isize=8",
+            "--root-xattr-isize is not taken: attributes of the root have the room that they need",
+        ),
+        (
+            "mkdwarfs --log-with-context",
+            "--log-with-context is not taken: messages name files, and no places in the program",
+        ),
+        (
+            "dwarfsextract --format-filters=zstd",
+            "--format-filters is not taken: pipe archives to zstd or xz",
+        ),
+        (
+            "dwarfsextract --perfmon=x",
+            "--perfmon is not taken: no such counters are kept; `sinter mount --stats FILE` counts \
+             reads of mounts",
+        ),
+    ] {
+        let words = line.split(' ').map(OsString::from).collect();
+        let error = spoken(words).unwrap_err();
+        let name = line.split(' ').next().unwrap();
+        assert_eq!(error.what(), format!("{name} {expected}"));
+    }
+    let mut words: Vec<OsString> = "mkdwarfs -i a --block-size-bits"
+        .split(' ')
+        .map(OsString::from)
+        .collect();
+    words.push("x".into());
+    let error = spoken(words).unwrap_err();
+    assert_eq!(
+        error.what(),
+        "--block-size-bits wants the power of two of a size"
+    );
+}
