@@ -267,11 +267,18 @@ fn compression(said: &Said) -> Result<String> {
         ("lz4", None) if said.has("-Xhc") => Ok("lz4hc:level=12".to_owned()),
         ("gzip", level) => Ok(format!("gzip:level={}", level.unwrap_or("9"))),
         ("zstd", level) => Ok(format!("zstd:level={}", level.unwrap_or("15"))),
-        (_, Some(_)) => {
-            let what =
-                format!("-Xcompression-level: {codec} has no levels in mksquashfs, or one here");
-            Err(Error::unsupported(what))
+        ("lzo", Some(_)) => Err(Error::unsupported(
+            "-Xcompression-level: lzo has one level here",
+        )),
+        ("lz4", Some(_)) => Err(Error::invalid(
+            "-Xcompression-level is no option of lz4; -Xhc compresses better",
+        )),
+        (codec @ ("xz" | "lzma"), Some(_)) => {
+            let what = format!("-Xcompression-level is no option of {codec}");
+            Err(Error::invalid(what))
         }
+        // no codec of mksquashfs: the build says so
+        (codec, Some(_)) => Ok(codec.to_owned()),
         ("xz", None) => {
             let mut text = "xz".to_owned();
             if let Some(filters) = said.text("-Xbcj")? {

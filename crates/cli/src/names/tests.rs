@@ -135,3 +135,20 @@ fn hints_are_those_of_the_option() {
         "--block-size-bits wants the power of two of a size"
     );
 }
+
+#[test]
+fn levels_of_codecs_are_refused_for_true_reasons() {
+    for (codec, expected) in [
+        ("lzo", "-Xcompression-level: lzo has one level here"),
+        (
+            "lz4",
+            "-Xcompression-level is no option of lz4; -Xhc compresses better",
+        ),
+        ("xz", "-Xcompression-level is no option of xz"),
+        ("lzma", "-Xcompression-level is no option of lzma"),
+    ] {
+        let line = format!("mksquashfs /nowhere/a /nowhere/b -comp {codec} -Xcompression-level 8");
+        let error = spoken(line.split(' ').map(OsString::from).collect()).unwrap_err();
+        assert_eq!(error.what(), expected);
+    }
+}
