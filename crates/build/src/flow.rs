@@ -6,9 +6,10 @@
 //! threads; at most `Budget::in_flight` segments are between segment and commit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::thread::Scope;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use model::threads::spawn;
 use model::{
     Error, ImageWriter, Kind, NodeId, Observer, Result, Segment, SegmentEncoder, Spare, Stage,
     Tally,
@@ -62,22 +63,19 @@ pub(crate) fn store(
             stop.store(true, Ordering::Relaxed);
             ahead.close();
         });
-        for _ in 0..budget.threads.min(READERS) {
-            spawn(scope, "read", move || ahead.fill(plan))?;
-        }
         let (segment_tx, segment_rx) = bounded(in_flight);
         let (block_tx, block_rx) = unbounded();
         let (permit_tx, permit_rx) = bounded(in_flight);
         for _ in 0..in_flight {
             let _ = permit_tx.send(());
         }
-        for _ in 0..workers {
+        let read = || move || ahead.fill(plan);
+        let compress = || {
             let (segments, blocks) = (segment_rx.clone(), block_tx.clone());
-            spawn(scope, "compress", move || {
-                encode(encoder, &segments, spare, &blocks, stop, observer);
-            })?;
-        }
-        drop((segment_rx, block_tx));
+            move || encode(encoder, &segments, spare, &blocks, stop, observer)
+        };
+        spawn(scope, "read", read())?;
+        spawn(scope, "compress", compress())?;
         let segmenting = spawn(scope, "segment", move || {
             threads::guard("segment", move || {
                 let out = Outlet {
@@ -93,6 +91,15 @@ pub(crate) fn store(
                 result
             })
         })?;
+        // with one thread each, all stages run: further ones are optional
+        spawn_up_to(
+            scope,
+            "read",
+            budget.threads.min(READERS).saturating_sub(1),
+            read,
+        );
+        spawn_up_to(scope, "compress", workers.saturating_sub(1), compress);
+        drop((segment_rx, block_tx));
         let committed =
             threads::guard("commit", || commit(writer, &block_rx, &permit_tx, observer));
         if committed.is_err() {
@@ -122,15 +129,18 @@ fn join(committed: Result<u32>, segmented: Result<(Segmented, Vec<Owner>)>) -> R
     }
 }
 
-fn spawn<'scope, T: Send + 'scope>(
+/// Starts `count` threads, or fewer where the system starts no more.
+fn spawn_up_to<'scope, W: FnOnce() + Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>> {
-    Builder::new()
-        .name(name.to_owned())
-        .spawn_scoped(scope, work)
-        .map_err(|error| Error::io("cannot start a thread", error))
+    count: usize,
+    work: impl Fn() -> W,
+) {
+    for _ in 0..count {
+        if spawn(scope, name, work()).is_err() {
+            break;
+        }
+    }
 }
 
 /// The way from the segment stage to the workers.

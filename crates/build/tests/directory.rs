@@ -1,5 +1,6 @@
 //! Directories of the running system as a source, and whole builds of them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 
 mod support;
 

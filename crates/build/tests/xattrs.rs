@@ -1,5 +1,6 @@
 //! Extended attributes on their way from each source into the tree.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 
 use std::fs;
 use std::path::Path;

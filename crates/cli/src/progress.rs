@@ -81,9 +81,14 @@ impl Display {
             stopwatch: Stopwatch::start(),
             done: AtomicBool::new(false),
         });
-        let thread = (show == Show::Progress).then(|| {
-            let progress = Arc::clone(&progress);
-            std::thread::spawn(move || progress.draw(terminal))
+        let drawn = (show == Show::Progress).then(|| Arc::clone(&progress));
+        let thread = drawn.and_then(|progress| {
+            // where there can't be a thread, nothing is drawn
+            let draw = move || progress.draw(terminal);
+            std::thread::Builder::new()
+                .name("progress".into())
+                .spawn(draw)
+                .ok()
         });
         Self { progress, thread }
     }

@@ -2,6 +2,7 @@
 //! is left.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 
 mod support;
 

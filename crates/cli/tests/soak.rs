@@ -3,6 +3,8 @@
 //! Eight threads read whole files, pieces anywhere, names and attributes; `SINTER_SOAK=SECONDS` tells for how
 //! long (5 by default, for each of four mounts). The cache is far smaller than the content.
 
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
+
 mod support;
 
 use std::fs::{self, File};

@@ -2,6 +2,7 @@
 //! sections of unknown types, in versions that are known and others.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 
 mod manifest;
 mod support;

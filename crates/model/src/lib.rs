@@ -1,7 +1,7 @@
 //! The nouns of SinterFS: what a tree, an image and a pipeline are made of, and the traits that
 //! carry everything between the crates.
 //!
-//! **Invariant:** no I/O, no threads, nothing of ours imported. Formats, pipeline and consumers
+//! **Invariant:** no I/O, no threads but those of `threads`, nothing of ours imported. Formats, pipeline and consumers
 //! (extract, mount, ...) meet only in these types.
 
 mod base;
@@ -15,6 +15,7 @@ mod meta;
 mod observer;
 mod source;
 mod spare;
+pub mod threads;
 mod tree;
 mod writer;
 mod xattrs;

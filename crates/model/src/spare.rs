@@ -154,7 +154,7 @@ mod tests {
         let spare = Spare::new(0, 10);
         let room = spare.room(100);
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| drop(spare.room(1)));
+            let waiting = crate::threads::spawn(scope, "wait", || drop(spare.room(1))).unwrap();
             let lease = loop {
                 match spare.take() {
                     Some(lease) => break lease,

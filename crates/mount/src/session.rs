@@ -113,7 +113,7 @@ pub(crate) fn greet_and_run(
         let _ = on_end.send(Event::Ended(server.run()));
     };
     let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
-    thread.map(drop).map_err(failed("can't start a thread"))
+    thread.map(drop).map_err(failed("cannot start a thread"))
 }
 
 /// FUSE itself allows no more than 128 KiB; that root may raise it afterwards is worth a lot for
@@ -159,8 +159,7 @@ impl Session {
     pub fn wait(&mut self) -> Result<()> {
         while !self.ended {
             if let Ok(Event::Ended(result)) = self.events.recv() {
-                self.ended = true;
-                return served(result);
+                return self.end(result);
             }
         }
         Ok(())
@@ -173,13 +172,17 @@ impl Session {
         let mut signals = self.signals.take().map_or_else(catch_signals, Ok)?;
         let handle = signals.handle();
         let sender = self.sender.clone();
-        let listener = std::thread::spawn(move || {
+        let listen = move || {
             for _ in signals.forever() {
                 if sender.send(Event::Signal).is_err() {
                     break;
                 }
             }
-        });
+        };
+        let listener = std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(listen);
+        let listener = listener.map_err(|error| Error::io("cannot start a thread", error))?;
         let ended = self.serve_until_signal();
         handle.close();
         // It has nothing to tell but that it ended.
@@ -187,23 +190,29 @@ impl Session {
         ended
     }
 
+    /// Notes that no thread answers any more, and why. After a failure nobody would unmount: it is done
+    /// here.
+    fn end(&mut self, result: std::io::Result<()>) -> Result<()> {
+        self.ended = true;
+        result.map_err(|error| {
+            let _ = self.unmounter.unmount(true);
+            Error::io("serving the mount failed", error)
+        })
+    }
+
     fn serve_until_signal(&mut self) -> Result<Ended> {
         let Some(event) = self.events.recv().ok().filter(|_| !self.ended) else {
             return Ok(Ended::Unmounted);
         };
         if let Event::Ended(result) = event {
-            self.ended = true;
-            return served(result).map(|()| Ended::Unmounted);
+            return self.end(result).map(|()| Ended::Unmounted);
         }
         match self.unmounter.unmount(false) {
             Err(error) if is_busy(&error) => self.unmounter.unmount(true)?,
             other => other?,
         }
         match self.events.recv_timeout(GRACE) {
-            Ok(Event::Ended(result)) => {
-                self.ended = true;
-                served(result).map(|()| Ended::Unmounted)
-            }
+            Ok(Event::Ended(result)) => self.end(result).map(|()| Ended::Unmounted),
             Ok(Event::Signal) | Err(RecvTimeoutError::Timeout) => {
                 self.ended = true;
                 Ok(Ended::Abandoned)
@@ -211,10 +220,6 @@ impl Session {
             Err(RecvTimeoutError::Disconnected) => Ok(Ended::Unmounted),
         }
     }
-}
-
-fn served(result: std::io::Result<()>) -> Result<()> {
-    result.map_err(|error| Error::io("serving the mount failed", error))
 }
 
 impl Drop for Session {

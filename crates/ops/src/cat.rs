@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use model::{Error, FileType, Image, Ino, Result};
+use model::{Error, FileType, Image, Ino, Result, threads};
 
 const CHUNK: usize = 1 << 20;
 
@@ -68,16 +68,21 @@ fn cat_ahead(
     let threads = threads.min(64);
     std::thread::scope(|scope| {
         let (jobs, queue) = unbounded::<(u64, Sender<Answer>)>();
-        for _ in 0..threads {
+        let started = (0..threads).take_while(|_| {
             let queue = queue.clone();
-            scope.spawn(move || {
+            let reader = move || {
                 for (at, answer) in queue {
                     let mut buf = Vec::new();
                     let read = chunk_at(image, ino, size, at, &mut buf);
                     // Nobody listens any more after an error: then there is nothing to tell.
                     let _ = answer.send(read.map(|()| buf));
                 }
-            });
+            };
+            threads::spawn(scope, "read", reader).is_ok()
+        });
+        let threads = started.count();
+        if threads == 0 {
+            return cat_alone(image, ino, size, out);
         }
         // The answers in the order of the file; when this ends, so do the threads.
         let mut pending: VecDeque<Receiver<Answer>> = VecDeque::new();

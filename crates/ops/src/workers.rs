@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use model::{Error, Kind, Observer, Result};
+use model::{Error, Kind, Observer, Result, threads};
 
 /// Resolves a number of threads: zero means as many as the machine runs at once.
 pub(crate) fn thread_count(asked: usize) -> usize {
@@ -112,36 +112,9 @@ pub(crate) fn run<J: Sync, S>(
         }
     };
     let threads = thread_count(threads).min(jobs.len());
-    if threads <= 1 {
-        labour();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(labour);
-            }
-        });
-    }
+    threads::share(threads, "work", labour);
     let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     failure.map_or(Ok(()), |(_, error)| Err(error))
-}
-
-/// Does two things at once if there may be two threads, or else one after the other.
-pub(crate) fn both<A: Send, B>(
-    threads: usize,
-    first: impl FnOnce() -> A + Send,
-    second: impl FnOnce() -> B,
-) -> (A, B) {
-    if threads <= 1 {
-        return (first(), second());
-    }
-    std::thread::scope(|scope| {
-        let first = scope.spawn(first);
-        let second = second();
-        match first.join() {
-            Ok(first) => (first, second),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
 }
 
 #[cfg(test)]

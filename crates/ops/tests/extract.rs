@@ -1,6 +1,7 @@
 //! Extracts images from memory and compares what is on disk, field by field.
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 
 mod support;
 

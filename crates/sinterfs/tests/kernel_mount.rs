@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 #![allow(clippy::print_stderr, reason = "a test that does not run says so")]
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 
 use std::fs::{self, File};
 use std::io::Read;

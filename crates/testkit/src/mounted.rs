@@ -367,6 +367,7 @@ pub fn attributes_are_shown(way: &Way) {
 }
 
 /// Compares everything from eight threads.
+#[allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 pub fn many_threads_at_once(way: &Way) {
     let mounted = way.mounted(sample(2));
     let (image, root) = (&*mounted.image, mounted.root());

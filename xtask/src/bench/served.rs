@@ -83,6 +83,10 @@ impl Workload {
 }
 
 /// Does something with all items, by so many threads that take turns with them.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "without threads there is nothing to measure"
+)]
 pub fn by<T: Sync>(
     count: usize,
     items: &[T],

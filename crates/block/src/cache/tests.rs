@@ -1,5 +1,7 @@
 //! The cache under one reader and under many.
 
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
+
 use std::sync::Barrier;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Encodings as text, round trips, exact lengths.
 
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
+
 use model::Kind;
 
 use super::*;

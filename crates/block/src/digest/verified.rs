@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use model::{Error, Kind, Observer, Result, Stage, Tally};
+use model::{Error, Kind, Observer, Result, Stage, Tally, threads};
 use parking_lot::Mutex as Lock;
 
 use super::Digests;
@@ -68,28 +68,24 @@ impl Verified {
         let step = self.digests.leaf_size().max(1 << 20);
         let next = AtomicU64::new(0);
         let wrong = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..threads.max(1) {
-                scope.spawn(|| {
-                    while !observer.cancelled() {
-                        let at = next.fetch_add(step, Ordering::Relaxed);
-                        if at >= covered {
-                            break;
-                        }
-                        let end = covered.min(at.saturating_add(step));
-                        let found = self.wrong_leaves(at..end);
-                        if let Ok(mut wrong) = wrong.lock() {
-                            wrong.push((at, found));
-                        }
-                        let bytes = end - at;
-                        let done = Tally {
-                            items: 0,
-                            bytes,
-                            stored: bytes,
-                        };
-                        observer.advance(Stage::Verify, done);
-                    }
-                });
+        threads::share(threads, "verify", || {
+            while !observer.cancelled() {
+                let at = next.fetch_add(step, Ordering::Relaxed);
+                if at >= covered {
+                    break;
+                }
+                let end = covered.min(at.saturating_add(step));
+                let found = self.wrong_leaves(at..end);
+                if let Ok(mut wrong) = wrong.lock() {
+                    wrong.push((at, found));
+                }
+                let bytes = end - at;
+                let done = Tally {
+                    items: 0,
+                    bytes,
+                    stored: bytes,
+                };
+                observer.advance(Stage::Verify, done);
             }
         });
         if observer.cancelled() {

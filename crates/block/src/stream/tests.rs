@@ -1,5 +1,7 @@
 //! What the programs themselves wrote, and streams that end too soon.
 
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
+
 use std::io::{BufReader, Cursor, Write};
 use std::process::{Command, Stdio};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use model::{Error, Kind, Limits, Observer, Result, Stage, Tally};
+use model::{Error, Kind, Limits, Observer, Result, Stage, Tally, threads};
 
 use super::Report;
 use crate::framing;
@@ -148,21 +148,16 @@ impl Job<'_> {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        std::thread::scope(|scope| {
-            for _ in 0..threads.min(self.found.len()) {
-                scope.spawn(|| {
-                    while !self.observer.cancelled() {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some((section, block)) = self.found.get(index).zip(blocks.get(index))
-                        else {
-                            break;
-                        };
-                        let outcome = self.check(section, *block);
-                        if let Ok(mut outcomes) = outcomes.lock() {
-                            outcomes.push((index, outcome));
-                        }
-                    }
-                });
+        threads::share(threads.min(self.found.len()), "check", || {
+            while !self.observer.cancelled() {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some((section, block)) = self.found.get(index).zip(blocks.get(index)) else {
+                    break;
+                };
+                let outcome = self.check(section, *block);
+                if let Ok(mut outcomes) = outcomes.lock() {
+                    outcomes.push((index, outcome));
+                }
             }
         });
         if self.observer.cancelled() {

@@ -12,7 +12,7 @@ mod entries;
 mod inodes;
 mod names;
 
-use model::{Error, Result};
+use model::{Error, Result, threads};
 
 use super::metadata::Metadata;
 
@@ -50,21 +50,12 @@ fn check(metadata: &Metadata, blocks: u64) -> Result<Derived> {
         subdirectories,
         links,
     } = entries::check(metadata, &ranks)?;
-    let (names, contents) = if metadata.names.len() > MANY {
-        std::thread::scope(|scope| {
-            let names = scope.spawn(|| names::check(metadata));
-            let contents = contents::check(metadata, &ranks, blocks);
-            let names = names
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (names, contents)
-        })
-    } else {
-        (
-            names::check(metadata),
-            contents::check(metadata, &ranks, blocks),
-        )
-    };
+    let (names, contents) = threads::both(
+        if metadata.names.len() > MANY { 2 } else { 1 },
+        "names",
+        || names::check(metadata),
+        || contents::check(metadata, &ranks, blocks),
+    );
     names?;
     let contents = contents?;
     Ok(Derived {

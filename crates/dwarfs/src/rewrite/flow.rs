@@ -65,7 +65,7 @@ impl<T> Shared<T> {
         let mut state = self.lock();
         loop {
             if observer.cancelled() {
-                return Err(Error::new(Kind::Cancelled, "stopped on request"));
+                return Err(cancelled());
             }
             if let Some(result) = state.done.remove(&number) {
                 state.taken = number.saturating_add(1);
@@ -126,7 +126,7 @@ pub(super) fn in_order<T: Send>(
                 Ok(_) => {}
                 // the system is short of threads: fewer do the same work
                 Err(_) if started > 0 => break,
-                Err(error) => return Err(Error::io("cannot start a thread", error)),
+                Err(_) => return alone(count, observer, work, take),
             }
         }
         for number in 0..count {
@@ -134,6 +134,28 @@ pub(super) fn in_order<T: Send>(
         }
         Ok(())
     })
+}
+
+/// Does all the work on the caller's thread, for a system that starts no other one.
+fn alone<T>(
+    count: u32,
+    observer: &dyn Observer,
+    work: impl Fn(u32) -> Result<T>,
+    mut take: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    for number in 0..count {
+        if observer.cancelled() {
+            return Err(cancelled());
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| work(number)));
+        take(result.unwrap_or_else(|_| Err(panicked()))?)?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn cancelled() -> Error {
+    Error::new(Kind::Cancelled, "stopped on request")
 }
 
 #[cold]

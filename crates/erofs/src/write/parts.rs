@@ -180,8 +180,10 @@ mod tests {
             inline: None,
         };
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| parts.wait(1).map(|unit| unit.parts.to_vec()));
-            let never = scope.spawn(|| parts.wait(2).map(|_| ()).map_err(|error| error.kind()));
+            let first = || parts.wait(1).map(|unit| unit.parts.to_vec());
+            let second = || parts.wait(2).map(|_| ()).map_err(|error| error.kind());
+            let waiting = model::threads::spawn(scope, "wait", first).unwrap();
+            let never = model::threads::spawn(scope, "wait", second).unwrap();
             parts.tell(1, encoded);
             assert_eq!(waiting.join().unwrap().unwrap(), [part]);
             parts.fail();

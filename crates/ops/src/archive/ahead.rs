@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use model::{Image, Ino, Result};
+use model::{Image, Ino, Result, threads};
 
 use super::schedule::{Need, Schedule};
 
@@ -45,7 +45,10 @@ impl Schedule {
         }
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.blocks.len()) {
-                scope.spawn(|| race.decode_all());
+                // where there is none, the work takes on all blocks itself
+                if threads::spawn(scope, "decode", || race.decode_all()).is_err() {
+                    break;
+                }
             }
             // dropped at the end of the work, even by a panic: then the threads end
             let mut position = position;

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
 
-use model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
+use model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally, threads};
 
 use crate::plan::{Alias, Item, Plan, Spot};
 use crate::{select, workers};
@@ -70,8 +70,12 @@ pub(crate) struct Extraction<'a> {
 impl Extraction<'_> {
     fn all(&self) -> Result<()> {
         // no file is needed to make directories, and none of them to cut files
-        let (made, files) =
-            workers::both(self.threads(), || self.directories(), || Files::new(self));
+        let (made, files) = threads::both(
+            self.threads(),
+            "directories",
+            || self.directories(),
+            || Files::new(self),
+        );
         made?;
         files.write_all()?;
         let missing = files.missing();

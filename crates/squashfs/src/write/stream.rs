@@ -5,7 +5,7 @@
 //! Memory: `BATCH` blocks, 8 bytes for each block before, and what the caller does not take.
 //! Format: `docs/formats/squashfs.md`, "Metadata blocks".
 
-use model::{Error, Result};
+use model::{Error, Result, threads};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U16;
 
@@ -54,17 +54,21 @@ impl Encoder<'_> {
         if threads == 1 {
             return one(blocks);
         }
-        let shares = blocks.chunks(blocks.len().div_ceil(threads));
+        let (own, others) = blocks.split_at(blocks.len().div_ceil(threads));
         std::thread::scope(|scope| {
-            let workers: Vec<_> = shares
-                .map(|share| scope.spawn(move || one(share)))
+            let start = |share| threads::spawn(scope, "metadata", move || one(share)).ok();
+            let workers: Vec<_> = others
+                .chunks(own.len())
+                .map(|share| (share, start(share)))
                 .collect();
-            let mut all = Vec::with_capacity(blocks.len());
-            for worker in workers {
-                let done: Result<Vec<Vec<u8>>> = worker
-                    .join()
-                    .map_err(|_| Error::invalid("a thread that encoded metadata ended early"))?;
-                all.extend(done?);
+            let mut all: Vec<Vec<u8>> = one(own)?;
+            for (share, worker) in workers {
+                all.extend(match worker {
+                    Some(worker) => worker.join().map_err(|_| {
+                        Error::invalid("a thread that encoded metadata ended early")
+                    })?,
+                    None => one(share),
+                }?);
             }
             Ok(all)
         })
