@@ -198,7 +198,8 @@ impl BlockCache {
                 self.go_ahead(key, &block);
             }
         }
-        if read.is_err() {
+        // a stored block keeps no failure, and its checksums are of bytes that were sound
+        if read.is_err() && !block.is_stored() {
             self.blocks.forget(key, &block);
         }
         read.map(drop)

@@ -14,4 +14,4 @@ pub mod stream;
 pub mod verity;
 
 pub use sink::Sink;
-pub use source::{Bytes, FileSource, MemorySource, ReadAt, Window};
+pub use source::{Bytes, FileSource, MemorySource, ReadAt, Summed, Window};

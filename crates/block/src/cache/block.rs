@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::copy;
 use crate::codec::Decoder;
-use crate::{ReadAt, Window};
+use crate::{ReadAt, Summed, Window};
 
 /// Says where the bytes of a block come from.
 #[derive(Debug)]
@@ -26,12 +26,17 @@ pub enum Opened {
     Encoded(Box<Decoder>),
     /// Stored as they are: they are read from here each time and take no memory.
     Stored(Window),
+    /// Stored as they are, with checksums in memory that each read is compared with.
+    Summed(Summed),
 }
 
 /// Holds a block that many may read at once.
 pub(super) struct Block {
     len: u64,
-    stored: Option<Window>,
+    /// Where the bytes of a block are that is not decoded.
+    stored: Option<Box<dyn ReadAt>>,
+    /// Bytes of memory that it takes to read them.
+    stored_memory: u64,
     decoded: OnceLock<Vec<u8>>,
     work: Mutex<Work>,
     /// Up to where those need the block who wait for `work`.
@@ -58,6 +63,7 @@ pub(super) enum Effort {
 impl Block {
     pub(super) fn new(opened: Opened) -> Self {
         let (decoded, work) = (OnceLock::new(), Mutex::new(Work::nothing()));
+        let mut stored_memory = 0;
         let (len, stored) = match opened {
             Opened::Decoded(bytes) => {
                 let len = bytes.len() as u64;
@@ -70,11 +76,16 @@ impl Block {
                 work.lock().decoder = Some(decoder);
                 (len, None)
             }
-            Opened::Stored(window) => (window.len(), Some(window)),
+            Opened::Stored(window) => (window.len(), Some(Box::new(window) as Box<dyn ReadAt>)),
+            Opened::Summed(summed) => {
+                stored_memory = summed.memory();
+                (summed.len(), Some(Box::new(summed) as _))
+            }
         };
         Self {
             len,
             stored,
+            stored_memory,
             decoded,
             work,
             waiting: Mutex::default(),
@@ -90,10 +101,15 @@ impl Block {
         let memory = match (self.decoded.get(), &work.decoder) {
             (Some(decoded), _) => decoded.len() as u64,
             (None, Some(decoder)) => decoder.memory(),
-            (None, None) => size_of::<Self>() as u64,
+            (None, None) => self.stored_memory.saturating_add(size_of::<Self>() as u64),
         };
         drop(work);
         tell(memory)
+    }
+
+    /// Returns whether its bytes are read where they are stored, and never decoded.
+    pub(super) fn is_stored(&self) -> bool {
+        self.stored.is_some()
     }
 
     /// Fills the buffer with the bytes from `offset` on, decoding up to there if need be.

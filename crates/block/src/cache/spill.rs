@@ -52,7 +52,7 @@ impl Spill {
                 }
                 decoder.into_decoded()
             }
-            stored @ Opened::Stored(_) => return Ok(stored),
+            stored @ (Opened::Stored(_) | Opened::Summed(_)) => return Ok(stored),
         };
         if let Some(window) = self.write(&decoded) {
             self.places.lock().of.insert(key, window);

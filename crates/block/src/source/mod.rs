@@ -8,6 +8,7 @@
 mod bytes;
 mod file;
 mod memory;
+mod summed;
 mod window;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ use model::{Error, Result};
 pub use bytes::Bytes;
 pub use file::FileSource;
 pub use memory::MemorySource;
+pub use summed::Summed;
 pub use window::Window;
 
 /// Reads bytes at any offset of a source whose length does not change.

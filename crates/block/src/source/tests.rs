@@ -70,6 +70,14 @@ fn every_source_reads_the_same() {
         );
         let inner = Window::new(file, from as u64, (len - 2 * from) as u64).unwrap();
         reads_like(&inner, &bytes[from..len - from]);
+        let mut observed = Vec::new();
+        let summed = Summed::new(inner, |part| observed.extend_from_slice(part)).unwrap();
+        assert_eq!(observed, bytes[from..len - from]);
+        assert_eq!(
+            summed.memory(),
+            observed.len().div_ceil(16 << 10) as u64 * 8
+        );
+        reads_like(&summed, &bytes[from..len - from]);
         fs::remove_file(path).unwrap();
     }
 }
@@ -112,4 +120,48 @@ fn what_is_no_file_is_refused() {
     let error = FileSource::open("/nonexistent/file").unwrap_err();
     assert_eq!(error.kind(), Kind::Io);
     assert!(error.io_source().is_some());
+}
+
+#[test]
+fn a_leaf_that_changed_is_not_given_out() {
+    const LEAF: usize = 16 << 10;
+    let bytes = pattern(5 * LEAF + 100);
+    let path = scratch("summed", &bytes);
+    let file: Arc<dyn ReadAt> = Arc::new(FileSource::open(&path).unwrap());
+    let summed = Summed::new(Window::from(file, 10).unwrap(), |_| {}).unwrap();
+    let content = &bytes[10..];
+    for bad in [0, 2 * LEAF + 1, 3 * LEAF - 1, content.len() - 1] {
+        let mut changed = bytes.clone();
+        changed[10 + bad] ^= 1;
+        fs::write(&path, &changed).unwrap();
+        let leaf = bad / LEAF;
+        let range = leaf * LEAF..content.len().min((leaf + 1) * LEAF);
+        for len in [1, 4096, LEAF, LEAF + 1, 3 * LEAF, content.len()] {
+            for start in (0..content.len() - len + 1).step_by(1000) {
+                let end = start + len;
+                let touched = start < range.end && end > range.start;
+                let mut buf = vec![0xff; len];
+                match summed.read_at(start as u64, &mut buf) {
+                    Ok(()) => {
+                        assert!(!touched, "{start}..{end} with {bad} changed");
+                        assert!(buf == content[start..end]);
+                    }
+                    Err(error) => {
+                        assert!(touched, "{start}..{end} with {bad} changed");
+                        assert_eq!(error.kind(), Kind::Corrupt);
+                        let at = format!("at {:#x} are not those", 10 + range.start);
+                        assert!(error.to_string().contains(&at), "{error}");
+                        assert!(buf.iter().all(|byte| *byte == 0));
+                    }
+                }
+            }
+        }
+        fs::write(&path, &bytes).unwrap();
+        let mut buf = vec![0; LEAF];
+        summed
+            .read_at(range.start as u64, &mut buf[..range.len()])
+            .unwrap();
+        assert!(buf[..range.len()] == content[range]);
+    }
+    fs::remove_file(path).unwrap();
 }

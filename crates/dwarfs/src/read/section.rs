@@ -3,14 +3,14 @@
 //! In: the source from the image's first byte on. Out: where every section lies; the bytes of one.
 //!
 //! **Invariant:** every listed section lies wholly within the image; bytes are given out only
-//! after their XXH3 was found right (sections v2; v1 have none), also where they are read from the
-//! image again later.
+//! after their XXH3 was found right (sections v2; v1 have none); bytes that are read from the image
+//! again later are compared with checksums of their leaves, made while the XXH3 was.
 //! Spec: dwarfs-format(5), "FILE STRUCTURE".
 
 use block::cache::Opened;
 use block::checksum::Xxh3;
 use block::codec::check_limit;
-use block::{Bytes, ReadAt, Window};
+use block::{Bytes, ReadAt, Summed, Window};
 use model::{Error, Kind, Limits, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -346,8 +346,8 @@ impl SectionReader {
     }
 
     /// Opens a section for reading, up to `limit` decoded bytes, after checking its XXH3. One that
-    /// is not encoded is not copied: its bytes are read from the image each time. Its errors have
-    /// no place.
+    /// is not encoded is not copied: its bytes are read from the image each time, and compared with
+    /// checksums that are made here. Its errors have no place.
     pub(crate) fn open(&self, extent: Extent, header: &Header, limit: u64) -> Result<Opened> {
         if header.compression != Compression::NONE {
             let stored = self.stored(extent, header)?;
@@ -355,16 +355,18 @@ impl SectionReader {
         }
         check_limit(header.len, limit)?;
         let at = extent.offset.saturating_add(header.size());
-        if let Some(v2) = &header.v2 {
-            let hashed = v2.as_bytes().get(SectionHeaderV2::XXH3_START..);
-            let mut xxh3 = Xxh3::default();
-            xxh3.update(hashed.unwrap_or_default());
-            xxh3.update_from(&self.window, at, header.len)?;
-            if xxh3.digest() != v2.xxh3_64.get() {
-                return Err(wrong_xxh3(xxh3.digest(), v2.xxh3_64.get()));
-            }
+        let window = self.window.part(at, header.len)?;
+        let Some(v2) = &header.v2 else {
+            return Ok(Opened::Summed(Summed::new(window, |_| {})?));
+        };
+        let mut xxh3 = Xxh3::default();
+        let hashed = v2.as_bytes().get(SectionHeaderV2::XXH3_START..);
+        xxh3.update(hashed.unwrap_or_default());
+        let summed = Summed::new(window, |part| xxh3.update(part))?;
+        if xxh3.digest() != v2.xxh3_64.get() {
+            return Err(wrong_xxh3(xxh3.digest(), v2.xxh3_64.get()));
         }
-        Ok(Opened::Stored(self.window.part(at, header.len)?))
+        Ok(Opened::Summed(summed))
     }
 
     /// Gives a section's decoded bytes, at most `limit` of them. Stored bytes that need no
