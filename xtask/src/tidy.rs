@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-erofs", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-archive", &["sinterfs-model"]),
     (
-        "sinterfs-build",
+        "sinterfs-pipeline",
         &["sinterfs-model", "sinterfs-block", "sinterfs-archive"],
     ),
     ("sinterfs-ops", &["sinterfs-model", "sinterfs-archive"]),
@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-dwarfs",
             "sinterfs-squashfs",
             "sinterfs-erofs",
-            "sinterfs-build",
+            "sinterfs-pipeline",
             "sinterfs-ops",
             "sinterfs-mount",
         ],

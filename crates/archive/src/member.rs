@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Meta, Rdev, Xattrs};
+use sinterfs_model::{Meta, Rdev, Xattrs};
 
 /// One file of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]

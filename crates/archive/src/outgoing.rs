@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use model::Inode;
+use sinterfs_model::Inode;
 
 /// A name on its way out, with all that is known of its inode.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@
 
 use std::io::{Cursor, ErrorKind, Read};
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// How far is looked behind the end of an archive: what fills the longest records of tapes, and more.
 const BEHIND: usize = 1 << 20;

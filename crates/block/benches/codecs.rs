@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
 
-use block::codec::{Encoding, brotli, lz4, xz, zstd};
 use divan::Bencher;
 use divan::counter::BytesCount;
-use sinterfs_block as block;
+use sinterfs_block::codec::{Encoding, brotli, lz4, xz, zstd};
 
 fn main() {
     divan::main();
@@ -86,7 +85,7 @@ fn xxh3(bencher: Bencher<'_, '_>) {
     let raw = text();
     bencher
         .counter(BytesCount::new(BLOCK))
-        .bench(|| block::checksum::xxh3_64(divan::black_box(&raw)));
+        .bench(|| sinterfs_block::checksum::xxh3_64(divan::black_box(&raw)));
 }
 
 #[divan::bench]
@@ -94,5 +93,5 @@ fn sha512_256(bencher: Bencher<'_, '_>) {
     let raw = text();
     bencher
         .counter(BytesCount::new(BLOCK))
-        .bench(|| block::checksum::sha512_256(divan::black_box(&raw)));
+        .bench(|| sinterfs_block::checksum::sha512_256(divan::black_box(&raw)));
 }

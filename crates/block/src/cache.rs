@@ -25,9 +25,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
-use model::{Error, Result};
 use quick_cache::sync::{Cache, GuardResult};
 use quick_cache::{OptionsBuilder, Weighter};
+use sinterfs_model::{Error, Result};
 
 use ahead::{Ahead, Turns};
 use block::{Block, Effort};

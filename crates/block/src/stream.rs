@@ -10,7 +10,7 @@ mod zstd;
 
 use std::io::{BufRead, Read};
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// The most bytes of a window, as a power of two: decoders allocate it on the word of a stream.
 const WINDOW_LOG_MAX: u32 = 30;

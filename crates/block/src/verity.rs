@@ -5,8 +5,8 @@
 //!
 //! **Invariant:** memory is one block for each level of the tree.
 
-use model::Result;
 use sha2::{Digest, Sha256};
+use sinterfs_model::Result;
 
 use crate::ReadAt;
 

@@ -4,11 +4,11 @@
 
 use std::time::{Duration, Instant};
 
-use model::{Error, Kind, Result};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use sinterfs_block::Bytes;
 use sinterfs_block::codec::{Decoder, Encoding, brotli, flac, lz4, ricepp, xz, zstd};
+use sinterfs_model::{Error, Kind, Result};
 
 type Decode = fn(&[u8], u64) -> Result<Vec<u8>>;
 

@@ -67,7 +67,7 @@ fn theirs(work: &Path, archive: &Path, program: &str, made: i64) -> Option<Listi
 
 #[test]
 fn tars_of_upstream_are_what_tar_and_bsdtar_read() {
-    let found = testkit::shared("vectors/upstream");
+    let found = sinterfs_testkit::shared("vectors/upstream");
     let (Some(root), true, true, true) = (found, is_root(), has("tar"), has("bsdtar")) else {
         return;
     };

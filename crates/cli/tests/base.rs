@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use sinterfs_testkit::noise;
 use support::{compare, is_root, make_tree, peer, run, scratch, sinter, vectors};
-use testkit::noise;
 
 /// Builds an image, with JSON about it.
 fn try_on(flags: &[&str], tree: &Path, image: &Path, base: Option<&Path>) -> Output {

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use sinterfs_testkit::noise;
 use support::{Mounted, build, kernel_serves, peer, run, scratch, sinter, try_run};
-use testkit::noise;
 
 const WRONG: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

@@ -10,9 +10,9 @@ use std::os::unix::fs::{FileExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use sinterfs_testkit::noise;
 use support::erofs::{check, compare_extracted, needs};
 use support::{compare, kernel_mounts, make_tree, run, scratch, sinter, try_run, vectors};
-use testkit::noise;
 
 fn try_build(tree: &Path, image: &Path, flags: &[&str]) -> Output {
     support::try_build("erofs", tree, image, flags)

@@ -8,9 +8,9 @@ mod support;
 use std::fs;
 use std::path::Path;
 
+use sinterfs_testkit::noise;
 use support::erofs::{check, compare_extracted};
 use support::{kernel_mounts, run, scratch, try_build, vectors};
-use testkit::noise;
 
 fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
     support::build("erofs", tree, image, flags)

@@ -10,11 +10,11 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use sinterfs_testkit::noise;
 use support::erofs::{check, fsck, needs};
 use support::{
     KernelMount, build, compare, kernel_mounts, run, scratch, sinter, try_build, vectors,
 };
-use testkit::noise;
 
 /// Bits of features: of chunks, and of what is for Linux 6.15.
 const CHUNKS: u32 = 4;

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use sinterfs_testkit::noise;
 use support::{Mounted, kernel_serves, run, scratch, try_run};
-use testkit::noise;
 
 const FILES: usize = 40;
 const LEN: usize = 1_000_003;

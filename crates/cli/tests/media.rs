@@ -590,8 +590,8 @@ fn what_looks_incompressible_is_searched_for_repeats() {
     let tree = work.path().join("tree");
     fs::create_dir(&tree).unwrap();
     // pieces of one file in the other, too short to be cut out of the stream
-    let first = testkit::noise(1, 1 << 20);
-    let fresh = testkit::noise(2, 1 << 20);
+    let first = sinterfs_testkit::noise(1, 1 << 20);
+    let fresh = sinterfs_testkit::noise(2, 1 << 20);
     let pieces = first.chunks(700).rev().zip(fresh.chunks(700));
     let second: Vec<u8> = pieces.flat_map(|(old, new)| [old, new].concat()).collect();
     fs::write(tree.join("a"), &first).unwrap();

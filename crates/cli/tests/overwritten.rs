@@ -9,8 +9,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use sinterfs_testkit::noise;
 use support::{Mounted, kernel_serves, scratch};
-use testkit::noise;
 
 const FILES: u64 = 4;
 const LEN: usize = 1_500_003;

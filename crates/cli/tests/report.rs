@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use sinterfs_testkit::noise;
 use support::{build, run, scratch, sinter, skip, try_run};
-use testkit::noise;
 
 const FORMATS: [&str; 3] = ["dwarfs", "squashfs", "erofs"];
 

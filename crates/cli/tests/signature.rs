@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use sinterfs_testkit::{noise, skip};
 use support::{Mounted, run, scratch, sinter, try_run};
-use testkit::{noise, skip};
 
 /// Makes a pair of keys with minisign; `None` if there is no minisign.
 fn keys(work: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {

@@ -14,8 +14,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use sinterfs_testkit::noise;
 use support::{kernel_serves, run, scratch};
-use testkit::noise;
 
 const READERS: u64 = 8;
 const FILES: usize = 400;

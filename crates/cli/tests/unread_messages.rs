@@ -10,8 +10,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use sinterfs_testkit::noise;
 use support::{is_root, run, scratch, sinter, try_run};
-use testkit::noise;
 
 /// What becomes of standard error.
 #[derive(Debug, Clone, Copy)]

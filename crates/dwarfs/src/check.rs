@@ -11,8 +11,8 @@ mod tables;
 
 use std::sync::Arc;
 
-use block::ReadAt;
-use model::{Findings, Observer, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Findings, Observer, Result};
 
 use crate::read::{Dwarfs, OpenOptions};
 
@@ -61,7 +61,7 @@ pub fn check(
     }
     let image = match Dwarfs::open(source, options) {
         Ok(image) => Some(image),
-        Err(error) if error.kind() == model::Kind::Io => return Err(error),
+        Err(error) if error.kind() == sinterfs_model::Kind::Io => return Err(error),
         Err(error) => {
             report.findings.problem(error);
             None

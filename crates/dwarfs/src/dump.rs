@@ -7,7 +7,7 @@
 
 use std::io::Write;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::frozen::schema::Layout;
 use crate::frozen::view::Ints;

@@ -1,4 +1,4 @@
-//! Reads DwarFS images of every version: opens, validates once, answers `model::Image`.
+//! Reads DwarFS images of every version: opens, validates once, answers `sinterfs_model::Image`.
 //!
 //! In: a source of bytes. Out: `Dwarfs`.
 //!
@@ -22,9 +22,9 @@ mod xattrs;
 
 use std::sync::Arc;
 
-use block::cache::{self, BlockCache};
-use block::{ReadAt, Window};
-use model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_block::cache::{self, BlockCache};
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 
 use crate::layout::xattrs::Header;
 use crate::layout::{MAJOR, SectionType};

@@ -16,9 +16,11 @@ mod sign;
 
 use std::io::Write;
 
-use block::Bytes;
-use block::codec::Encoding;
-use model::{ContentMap, Error, ImageWriter, Observer, Result, Spare, Stage, Summary, Tally, Tree};
+use sinterfs_block::Bytes;
+use sinterfs_block::codec::Encoding;
+use sinterfs_model::{
+    ContentMap, Error, ImageWriter, Observer, Result, Spare, Stage, Summary, Tally, Tree,
+};
 
 use crate::check::needed_of_blocks;
 use crate::layout::{Compression, MINOR_WRITTEN, SectionType};

@@ -7,12 +7,12 @@ mod support;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use block::MemorySource;
-use model::{Kind, Quiet};
+use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::{Report, check};
 use sinterfs_dwarfs::read::OpenOptions;
+use sinterfs_model::{Kind, Quiet};
 
-fn check_bytes(bytes: Vec<u8>, deep: bool) -> model::Result<Report> {
+fn check_bytes(bytes: Vec<u8>, deep: bool) -> sinterfs_model::Result<Report> {
     check(
         Arc::new(MemorySource(bytes)),
         &OpenOptions::default(),

@@ -4,8 +4,8 @@
 
 mod support;
 
-use model::Image;
 use sinterfs_dwarfs::dump::{Parts, dump};
+use sinterfs_model::Image;
 
 fn dump_of(path: &str, parts: Parts) -> Option<String> {
     let path = support::shared(format!("vectors/upstream/dwarfs/{path}"))?;
@@ -57,7 +57,7 @@ fn links_of_windows_use_slashes() {
     assert_eq!(image.options().path_separator, Some(b'\\'));
     let mut targets = Vec::new();
     for ino in 0..image.info().totals.inodes {
-        targets.extend(image.read_link(model::Ino(ino)).ok());
+        targets.extend(image.read_link(sinterfs_model::Ino(ino)).ok());
     }
     assert!(!targets.is_empty());
     assert!(targets.iter().all(|target| !target.contains(&b'\\')));

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use block::MemorySource;
-use model::{Cursor, ExtentSource, FileType, Image, Ino, Limits, Quiet, Result};
+use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::check;
 use sinterfs_dwarfs::read::{Dwarfs, Offset, OpenOptions};
+use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino, Limits, Quiet, Result};
 
 /// Bounds that suit images of a few kilobytes.
 fn options(offset: Offset) -> OpenOptions {

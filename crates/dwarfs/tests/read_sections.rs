@@ -10,10 +10,10 @@ mod support;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use block::MemorySource;
 use manifest::of_image;
-use model::{Cursor, FileType, Image, Ino, Kind, Result};
+use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::read::{Dwarfs, Offset, OpenOptions, SectionInfo, locate};
+use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Result};
 use support::section_with_hashes;
 
 /// An image with blocks, history and index, and the same as parts.
@@ -214,7 +214,7 @@ fn a_damaged_block_harms_only_its_bytes() {
     let mut directories = vec![image.info().root];
     while let Some(dir) = directories.pop() {
         let mut files = Vec::new();
-        let mut visit = |entry: model::Dirent<'_>| {
+        let mut visit = |entry: sinterfs_model::Dirent<'_>| {
             match entry.kind {
                 FileType::Directory => directories.push(entry.ino),
                 FileType::File => files.push(entry.ino),
@@ -252,7 +252,7 @@ fn check_extents(
     };
     image.extents(ino, 0, &mut collect).unwrap();
     for extent in extents {
-        let model::ExtentSource::Block { block, .. } = extent.source else {
+        let sinterfs_model::ExtentSource::Block { block, .. } = extent.source else {
             continue;
         };
         let mut found = vec![0; usize::try_from(extent.len).unwrap()];

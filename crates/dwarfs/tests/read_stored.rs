@@ -9,10 +9,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use block::{MemorySource, ReadAt};
-use model::{Cursor, FileType, Image, Ino, Kind, Result};
+use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_dwarfs::layout::{Compression, SectionType};
 use sinterfs_dwarfs::read::{Dwarfs, OpenOptions, SectionInfo};
+use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Result};
 
 /// An image that somebody writes to, on a disk that may give other bytes at times.
 struct Changing {

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use manifest::{Compare, Manifest};
-use model::{Image, Kind};
 use sinterfs_dwarfs::read::Dwarfs;
+use sinterfs_model::{Image, Kind};
 
 fn open(path: &Path) -> Dwarfs {
     support::open(support::read_file(path))

@@ -10,8 +10,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use block::MemorySource;
-use model::{Kind, Limits, Quiet, Result};
+use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::check;
 use sinterfs_dwarfs::layout::{Compression, SectionType};
 use sinterfs_dwarfs::read::{Dwarfs, Offset, OpenOptions};
@@ -19,6 +18,7 @@ use sinterfs_dwarfs::rewrite::{
     BlockRules, MetadataRule, RewriteOptions, RewriteReport, Selection, rewrite,
 };
 use sinterfs_dwarfs::write::HistoryInfo;
+use sinterfs_model::{Kind, Limits, Quiet, Result};
 
 /// Where a written image goes.
 #[derive(Clone, Default)]

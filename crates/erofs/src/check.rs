@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::{Error, FileType, Findings, Observer, Result};
+use sinterfs_model::{Error, FileType, Findings, Observer, Result};
 
 use crate::read::{Erofs, Inspected};
 
@@ -64,7 +64,10 @@ pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
     walk.inode(root, None, "", &mut report)?;
     while let Some(dir) = walk.waiting.pop() {
         if observer.cancelled() {
-            return Err(Error::new(model::Kind::Cancelled, "the check was stopped"));
+            return Err(Error::new(
+                sinterfs_model::Kind::Cancelled,
+                "the check was stopped",
+            ));
         }
         walk.directory(&dir, &mut report)?;
     }

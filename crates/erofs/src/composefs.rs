@@ -26,9 +26,9 @@ pub use write::{Versions, Written, write};
 
 pub(crate) use view::redirect;
 
-use block::ReadAt;
-use block::verity::{VerityDigest, hex};
-use model::Result;
+use sinterfs_block::ReadAt;
+use sinterfs_block::verity::{VerityDigest, hex};
+use sinterfs_model::Result;
 use zerocopy::FromBytes;
 
 use crate::layout::{COMPOSEFS_MAGIC, ComposefsHeader};

@@ -8,7 +8,7 @@
 
 use std::io::Write;
 
-use model::{Error, FileType, Image, Ino, Result};
+use sinterfs_model::{Error, FileType, Image, Ino, Result};
 
 use crate::composefs;
 use crate::read::{Algorithm, Erofs};

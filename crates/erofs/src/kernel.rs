@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::layout::{compat, incompat};
 use crate::read::{Algorithm, Superblock};

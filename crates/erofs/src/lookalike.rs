@@ -29,8 +29,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use block::ReadAt;
-use model::{Error, FsInfo, Image, Loss, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, FsInfo, Image, Loss, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 

@@ -1,4 +1,4 @@
-//! Reads EROFS images: opens them, answers `model::Image`.
+//! Reads EROFS images: opens them, answers `sinterfs_model::Image`.
 //!
 //! In: a source of bytes, and those of further devices. Out: `Erofs`.
 //!
@@ -21,9 +21,9 @@ mod xattr;
 
 use std::sync::Arc;
 
-use block::cache::{self, BlockCache};
-use block::{ReadAt, Window};
-use model::{Capability, FsInfo, ImageInfo, Ino, Limits, Result};
+use sinterfs_block::cache::{self, BlockCache};
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Limits, Result};
 
 use crate::composefs;
 use crate::layout::INODE_SLOT;

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use block::verity::hex;
+use sinterfs_block::verity::hex;
 use sinterfs_erofs::composefs::{Versions, parse, write};
 use sinterfs_erofs::dump::dump;
 use support::read_file;
@@ -43,14 +43,14 @@ fn beside(path: &Path, extension: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-fn image_of(dump: &[u8], versions: Versions) -> model::Result<(Vec<u8>, String)> {
+fn image_of(dump: &[u8], versions: Versions) -> sinterfs_model::Result<(Vec<u8>, String)> {
     let mut image = Vec::new();
     let written = write(parse(dump)?, versions, &mut image)?;
     assert_eq!(written.bytes, image.len() as u64);
     Ok((image, hex(&written.digest)))
 }
 
-fn dump_of(image: Vec<u8>) -> model::Result<Vec<u8>> {
+fn dump_of(image: Vec<u8>) -> sinterfs_model::Result<Vec<u8>> {
     let mut text = Vec::new();
     dump(&support::open(image, &[])?, &mut text)?;
     Ok(text)
@@ -112,7 +112,7 @@ fn images_of_the_vectors_are_those_of_their_dumps() {
 #[test]
 fn the_digest_is_that_of_the_image() {
     let (image, digest) = image_of(b"/ 0 40755 2 0 0 0 0.0 - - -", Versions::default()).unwrap();
-    assert_eq!(digest, hex(&block::verity::verity(&image)));
+    assert_eq!(digest, hex(&sinterfs_block::verity::verity(&image)));
     // what `mkcomposefs --print-digest` says
     assert_eq!(digest, ROOT_DIGEST);
 }

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 
-use model::{Image, Ino, Kind, Quiet};
 use sinterfs_erofs::read::Erofs;
+use sinterfs_model::{Image, Ino, Kind, Quiet};
 
 const BLOCK: usize = 4096;
 
@@ -188,7 +188,7 @@ fn the_kernel_reads_the_same() {
         let built = build(record, 5);
         std::fs::write(&file, &built.image).unwrap();
         if !mounted(&file, &dir) {
-            return testkit::skip("the kernel does not mount EROFS of 48 bits here");
+            return sinterfs_testkit::skip("the kernel does not mount EROFS of 48 bits here");
         }
         let found = std::fs::read(dir.join("f"));
         let status = Command::new("umount").arg(&dir).status().unwrap();

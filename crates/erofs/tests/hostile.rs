@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use model::{Cursor, FileType, Image, Ino, Kind, Quiet};
 use sinterfs_erofs::lookalike::{Lookalike, Shown};
 use sinterfs_erofs::read::Erofs;
+use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Quiet};
 use support::Vector;
 
 /// A generator whose numbers are the same in every run.
@@ -111,7 +111,7 @@ fn sign(image: &mut [u8]) {
     let block = 1_usize << (image[1024 + 12] & 15);
     let len = if block > 1024 { block - 1024 } else { block };
     image[1028..1032].fill(0);
-    let crc = block::checksum::crc32c(u32::MAX, &image[1024..1024 + len]);
+    let crc = sinterfs_block::checksum::crc32c(u32::MAX, &image[1024..1024 + len]);
     image[1028..1032].copy_from_slice(&crc.to_le_bytes());
 }
 

@@ -7,7 +7,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use model::{
+use sinterfs_model::{
     Capability, Cursor, Dirent, Error, Extent, ExtentSource, FileType, FsInfo, Image, ImageInfo,
     Ino, Inode, Meta, Rdev, Result,
 };

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use model::{Error, Kind, Result};
+use sinterfs_model::{Error, Kind, Result};
 
 const READY: u8 = b'r';
 const FAILED: u8 = b'f';

@@ -7,9 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use model::{Error, Kind, Result};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
+use sinterfs_model::{Error, Kind, Result};
 
 use crate::attach::{finish, helper, spawn};
 use crate::kernel;

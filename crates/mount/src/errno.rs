@@ -1,7 +1,7 @@
 //! The one table from kinds of errors to what a program sees in `errno`.
 
-use model::{Error, Kind};
 use rustix::io::Errno;
+use sinterfs_model::{Error, Kind};
 
 /// Names the result of what the kernel asks for.
 pub(crate) type Answer<T> = Result<T, Errno>;

@@ -19,7 +19,7 @@ use fuser::{
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
     ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyXattr, Request, Session, SessionACL,
 };
-use model::{FileType, Inode, Time};
+use sinterfs_model::{FileType, Inode, Time};
 
 use crate::attach::device_can_be_opened;
 use crate::view::{Attr, View};

@@ -6,12 +6,12 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use model::{Error, Result};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
     fsconfig_set_string, fsmount, fsopen,
 };
+use sinterfs_model::{Error, Result};
 
 use crate::attach::open_device;
 use crate::options::MountOptions;

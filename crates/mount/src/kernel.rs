@@ -16,9 +16,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{Error, Kind, Result};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
+use sinterfs_model::{Error, Kind, Result};
 
 use crate::attach::{mount_flags, mount_point};
 use crate::backing::{Backing, OneFile};

@@ -10,13 +10,13 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-use model::{Error, Result};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create, fsconfig_set_flag,
     fsconfig_set_string, fsmount, fsopen, move_mount,
 };
+use sinterfs_model::{Error, Result};
 
 use crate::attach::mount_point;
 use crate::kernel::{losetup, name};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// A mount that this process sees.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 //! **Invariant:** one to one; the root is 1, as FUSE demands, and nothing is 0, which means "no
 //! such file" to the kernel.
 
-use model::Ino;
 use rustix::io::Errno;
+use sinterfs_model::Ino;
 
 use crate::errno::Answer;
 

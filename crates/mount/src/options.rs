@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use model::{Observer, Quiet};
+use sinterfs_model::{Observer, Quiet};
 
 /// Is shown one line for each request of the kernel.
 #[derive(Clone)]

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use model::{Error, Image, Kind, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use sinterfs_model::{Error, Image, Kind, Result};
 
 use crate::attach::{attach, mount_point};
 use crate::detach::{detach, is_busy};

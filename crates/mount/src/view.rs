@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use model::{Cursor, Error, ExtentSource, FileType, FsInfo, Image, Ino, Inode, Result};
 use rustix::io::Errno;
+use sinterfs_model::{Cursor, Error, ExtentSource, FileType, FsInfo, Image, Ino, Inode, Result};
 
 use crate::errno::{Answer, errno};
 use crate::numbers::Numbers;
@@ -265,7 +265,7 @@ impl View {
     pub(crate) fn lost(&self, what: &'static str) {
         self.options
             .observer
-            .warn(&Error::new(model::Kind::Io, what));
+            .warn(&Error::new(sinterfs_model::Kind::Io, what));
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_way_up_is_found_by_name() {
-        let image = Arc::new(testkit::sample(7));
+        let image = Arc::new(sinterfs_testkit::sample(7));
         let view = View::new(image, &MountOptions::default());
         let number = |dir, name: &[u8]| view.lookup(dir, name).unwrap().map(|attr| attr.number);
         let docs = number(1, b"docs").unwrap();
@@ -294,7 +294,10 @@ mod tests {
 
     #[test]
     fn directories_can_be_read_from_anywhere() {
-        let view = View::new(Arc::new(testkit::sample(7)), &MountOptions::default());
+        let view = View::new(
+            Arc::new(sinterfs_testkit::sample(7)),
+            &MountOptions::default(),
+        );
         let names = |from, most| {
             let mut names = Vec::new();
             view.read_dir(1, from, true, &mut |out| {

@@ -14,10 +14,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use model::{Error, Kind};
 use rustix::process::{Pid, Signal, kill_process};
+use sinterfs_model::{Error, Kind};
 use sinterfs_mount::{Ended, MountOptions, daemon, mount, umount};
-use testkit::{sample, skip};
+use sinterfs_testkit::{sample, skip};
 
 /// Says in the environment of the child where it is to mount, and how it is to behave.
 const MOUNT_AT: &str = "SINTER_TEST_MOUNT_AT";

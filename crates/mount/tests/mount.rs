@@ -9,11 +9,11 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use model::{Cursor, Image, Ino, Kind};
 use rustix::io::Errno;
+use sinterfs_model::{Cursor, Image, Ino, Kind};
 use sinterfs_mount::{MountOptions, Session, Trace, mount, umount};
-use testkit::mounted::{self, Way};
-use testkit::{MemImage, sample, skip};
+use sinterfs_testkit::mounted::{self, Way};
+use sinterfs_testkit::{MemImage, sample, skip};
 
 /// What a test works with; the mount ends before its directory.
 struct Mounted {
@@ -275,38 +275,38 @@ fn the_helper_of_ordinary_users_works() {
 struct Buggy(MemImage, Ino);
 
 impl Image for Buggy {
-    fn info(&self) -> &model::ImageInfo {
+    fn info(&self) -> &sinterfs_model::ImageInfo {
         self.0.info()
     }
-    fn inode(&self, ino: Ino) -> model::Result<model::Inode> {
+    fn inode(&self, ino: Ino) -> sinterfs_model::Result<sinterfs_model::Inode> {
         self.0.inode(ino)
     }
     fn read_dir(
         &self,
         dir: Ino,
         from: Cursor,
-        visit: &mut dyn FnMut(model::Dirent<'_>) -> ControlFlow<()>,
-    ) -> model::Result<()> {
+        visit: &mut dyn FnMut(sinterfs_model::Dirent<'_>) -> ControlFlow<()>,
+    ) -> sinterfs_model::Result<()> {
         self.0.read_dir(dir, from, visit)
     }
-    fn lookup(&self, dir: Ino, name: &[u8]) -> model::Result<Option<Ino>> {
+    fn lookup(&self, dir: Ino, name: &[u8]) -> sinterfs_model::Result<Option<Ino>> {
         self.0.lookup(dir, name)
     }
-    fn parent(&self, dir: Ino) -> model::Result<Ino> {
+    fn parent(&self, dir: Ino) -> sinterfs_model::Result<Ino> {
         self.0.parent(dir)
     }
-    fn read_link(&self, ino: Ino) -> model::Result<Vec<u8>> {
+    fn read_link(&self, ino: Ino) -> sinterfs_model::Result<Vec<u8>> {
         self.0.read_link(ino)
     }
     fn extents(
         &self,
         ino: Ino,
         from: u64,
-        visit: &mut dyn FnMut(model::Extent) -> ControlFlow<()>,
-    ) -> model::Result<()> {
+        visit: &mut dyn FnMut(sinterfs_model::Extent) -> ControlFlow<()>,
+    ) -> sinterfs_model::Result<()> {
         self.0.extents(ino, from, visit)
     }
-    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> model::Result<usize> {
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> sinterfs_model::Result<usize> {
         assert_ne!(ino, self.1, "a bug that a test asked for");
         self.0.read_at(ino, offset, buf)
     }
@@ -338,10 +338,10 @@ fn a_bug_costs_one_request_and_not_the_mount() {
 fn the_observer_is_told_of_damage() {
     #[derive(Default)]
     struct Notes(Mutex<Vec<String>>);
-    impl model::Observer for Notes {
-        fn expect(&self, _: model::Stage, _: model::Tally) {}
-        fn advance(&self, _: model::Stage, _: model::Tally) {}
-        fn warn(&self, warning: &model::Error) {
+    impl sinterfs_model::Observer for Notes {
+        fn expect(&self, _: sinterfs_model::Stage, _: sinterfs_model::Tally) {}
+        fn advance(&self, _: sinterfs_model::Stage, _: sinterfs_model::Tally) {}
+        fn warn(&self, warning: &sinterfs_model::Error) {
             self.0.lock().unwrap().push(warning.to_string());
         }
     }
@@ -350,7 +350,7 @@ fn the_observer_is_told_of_damage() {
     let bad = image.lookup(docs, b"small").unwrap().unwrap();
     image.damage(bad, 0);
     let notes = Arc::new(Notes::default());
-    let observer = Arc::clone(&notes) as Arc<dyn model::Observer>;
+    let observer = Arc::clone(&notes) as Arc<dyn sinterfs_model::Observer>;
     let options = MountOptions {
         observer,
         ..Default::default()

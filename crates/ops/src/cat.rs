@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use model::{Error, FileType, Image, Ino, Result, threads};
+use sinterfs_model::{Error, FileType, Image, Ino, Result, threads};
 
 const CHUNK: usize = 1 << 20;
 
@@ -99,7 +99,12 @@ fn cat_ahead(
             let Some(next) = pending.pop_front() else {
                 return Ok(size);
             };
-            let gone = |_| Error::new(model::Kind::Cancelled, "a reading thread ended early");
+            let gone = |_| {
+                Error::new(
+                    sinterfs_model::Kind::Cancelled,
+                    "a reading thread ended early",
+                )
+            };
             emit(out, &next.recv().map_err(gone)??)?;
         }
     })

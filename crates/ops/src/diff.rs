@@ -15,7 +15,7 @@ mod walk;
 
 use std::collections::HashSet;
 
-use model::{Error, FileType, NodeId, Observer, Result, Source, Stage, Tally, Tree};
+use sinterfs_model::{Error, FileType, NodeId, Observer, Result, Source, Stage, Tally, Tree};
 
 use crate::workers;
 use content::Comparison;

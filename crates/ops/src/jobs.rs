@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::{Extent, ExtentSource, FileType, Image, Ino, Result};
+use sinterfs_model::{Extent, ExtentSource, FileType, Image, Ino, Result};
 
 use crate::plan::{Item, Plan};
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use model::{Error, FileType, Image, Ino, Rdev, Result, Times};
+use sinterfs_model::{Error, FileType, Image, Ino, Rdev, Result, Times};
 
 use crate::walk::{Step, Visit, walk};
 

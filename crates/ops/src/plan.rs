@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use model::{Error, FileType, Image, Ino, Inode, Result};
+use sinterfs_model::{Error, FileType, Image, Ino, Inode, Result};
 
 use crate::walk::{Entry, Step, Visit, walk};
 

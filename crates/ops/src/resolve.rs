@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use model::{Error, FileType, Image, Ino, Result};
+use sinterfs_model::{Error, FileType, Image, Ino, Result};
 
 /// Says whether symlinks on the way are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use model::{Error, Extent, ExtentSource, Image, Ino, Result};
+use sinterfs_model::{Error, Extent, ExtentSource, Image, Ino, Result};
 
 /// A range of a file that is all data or all hole.
 #[derive(Debug, Clone, PartialEq, Eq)]

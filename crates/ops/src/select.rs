@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
-use model::{Error, FileType, Image, Result};
+use sinterfs_model::{Error, FileType, Image, Result};
 
 use crate::plan::Plan;
 use crate::walk::{Entry, Step, Visit, walk};
@@ -108,7 +108,7 @@ struct Level {
     inside: bool,
     planned: Option<u32>,
     name: Vec<u8>,
-    ino: model::Ino,
+    ino: sinterfs_model::Ino,
 }
 
 /// Plans the selected part of an image; the errors tell of names that can't be used and of

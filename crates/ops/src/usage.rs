@@ -14,7 +14,7 @@ mod tree;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-use model::{ExtentSource, FileType, Image, Ino, Kind, Result};
+use sinterfs_model::{ExtentSource, FileType, Image, Ino, Kind, Result};
 
 use crate::walk::{Step, Visit, walk};
 use blocks::Blocks;

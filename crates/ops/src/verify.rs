@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{Error, FileType, Image, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Ino, Kind, Observer, Result, Stage, Tally};
 
 use crate::jobs::{Job, Jobs};
 use crate::plan::{Item, Plan, everything};

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
-use model::{Cursor, Error, FileType, Image, Ino, Result};
+use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 
 /// An entry of a directory on the way through an image.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Result, Xattrs};
+use sinterfs_model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Result, Xattrs};
 
 use crate::walk::{Step, Visit, walk};
 
@@ -269,12 +269,12 @@ mod tests {
 
     #[test]
     fn answers_are_the_images_own_and_counted() {
-        let image = Arc::new(testkit::sample(7));
+        let image = Arc::new(sinterfs_testkit::sample(7));
         let watched = Watched::new(image.clone(), true);
         let mut files = Vec::new();
         walk(&*image, image.info().root, &mut |visit| {
             if let Visit::Enter(entry) = visit
-                && entry.kind == model::FileType::File
+                && entry.kind == sinterfs_model::FileType::File
             {
                 files.push((entry.path.to_vec(), entry.ino));
             }

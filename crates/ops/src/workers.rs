@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use model::{Error, Kind, Observer, Result, threads};
+use sinterfs_model::{Error, Kind, Observer, Result, threads};
 
 /// Resolves a number of threads: zero means as many as the machine runs at once.
 pub(crate) fn thread_count(asked: usize) -> usize {
@@ -119,7 +119,7 @@ pub(crate) fn run<J: Sync, S>(
 
 #[cfg(test)]
 mod tests {
-    use model::Quiet;
+    use sinterfs_model::Quiet;
 
     use super::*;
 

@@ -7,12 +7,12 @@ mod support;
 
 use std::path::PathBuf;
 
-use model::{Image, Ino, Quiet};
+use sinterfs_model::{Image, Ino, Quiet};
 use sinterfs_ops::{
     Archive, ArchiveFormat, ArchiveOptions, ArchiveOrder, ExtractOptions, extract, verify,
 };
+use sinterfs_testkit::{Builder, Id, MemImage, Piece, meta, noise};
 use support::{Notes, assert_all_same, assert_same, paths_in_image};
-use testkit::{Builder, Id, MemImage, Piece, meta, noise};
 
 fn target() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();

@@ -9,10 +9,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use model::{FileType, Kind, Quiet, Rdev};
+use sinterfs_model::{FileType, Kind, Quiet, Rdev};
 use sinterfs_ops::{ExtractOptions, Follow, Overwrite, extract, resolve};
+use sinterfs_testkit::{Builder, Piece, meta, noise, sample, skip};
 use support::{Notes, assert_all_same, assert_same, is_root, paths_on_disk};
-use testkit::{Builder, Piece, meta, noise, sample, skip};
 
 fn target() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -642,51 +642,60 @@ fn owners_and_permissions_are_right_whatever_the_directory_gives_new_files() {
 }
 
 /// An image of which the extents of one file can't be listed.
-struct Unlisted<'a>(&'a testkit::MemImage, model::Ino);
+struct Unlisted<'a>(&'a sinterfs_testkit::MemImage, sinterfs_model::Ino);
 
-impl model::Image for Unlisted<'_> {
-    fn info(&self) -> &model::ImageInfo {
+impl sinterfs_model::Image for Unlisted<'_> {
+    fn info(&self) -> &sinterfs_model::ImageInfo {
         self.0.info()
     }
 
-    fn inode(&self, ino: model::Ino) -> model::Result<model::Inode> {
+    fn inode(&self, ino: sinterfs_model::Ino) -> sinterfs_model::Result<sinterfs_model::Inode> {
         self.0.inode(ino)
     }
 
     fn read_dir(
         &self,
-        dir: model::Ino,
-        from: model::Cursor,
-        visit: &mut dyn FnMut(model::Dirent<'_>) -> std::ops::ControlFlow<()>,
-    ) -> model::Result<()> {
+        dir: sinterfs_model::Ino,
+        from: sinterfs_model::Cursor,
+        visit: &mut dyn FnMut(sinterfs_model::Dirent<'_>) -> std::ops::ControlFlow<()>,
+    ) -> sinterfs_model::Result<()> {
         self.0.read_dir(dir, from, visit)
     }
 
-    fn lookup(&self, dir: model::Ino, name: &[u8]) -> model::Result<Option<model::Ino>> {
+    fn lookup(
+        &self,
+        dir: sinterfs_model::Ino,
+        name: &[u8],
+    ) -> sinterfs_model::Result<Option<sinterfs_model::Ino>> {
         self.0.lookup(dir, name)
     }
 
-    fn parent(&self, dir: model::Ino) -> model::Result<model::Ino> {
+    fn parent(&self, dir: sinterfs_model::Ino) -> sinterfs_model::Result<sinterfs_model::Ino> {
         self.0.parent(dir)
     }
 
-    fn read_link(&self, ino: model::Ino) -> model::Result<Vec<u8>> {
+    fn read_link(&self, ino: sinterfs_model::Ino) -> sinterfs_model::Result<Vec<u8>> {
         self.0.read_link(ino)
     }
 
     fn extents(
         &self,
-        ino: model::Ino,
+        ino: sinterfs_model::Ino,
         from: u64,
-        visit: &mut dyn FnMut(model::Extent) -> std::ops::ControlFlow<()>,
-    ) -> model::Result<()> {
+        visit: &mut dyn FnMut(sinterfs_model::Extent) -> std::ops::ControlFlow<()>,
+    ) -> sinterfs_model::Result<()> {
         match ino == self.1 {
-            true => Err(model::Error::corrupt("no extents")),
+            true => Err(sinterfs_model::Error::corrupt("no extents")),
             false => self.0.extents(ino, from, visit),
         }
     }
 
-    fn read_at(&self, ino: model::Ino, offset: u64, buf: &mut [u8]) -> model::Result<usize> {
+    fn read_at(
+        &self,
+        ino: sinterfs_model::Ino,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> sinterfs_model::Result<usize> {
         self.0.read_at(ino, offset, buf)
     }
 }

@@ -7,12 +7,12 @@ mod support;
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
-use model::{Error, FileType, Image, Ino, Kind, Quiet, Rdev};
+use sinterfs_model::{Error, FileType, Image, Ino, Kind, Quiet, Rdev};
 use sinterfs_ops::{Follow, ListOptions, Row, Step, Visit, cat, list, resolve, row, verify, walk};
+use sinterfs_testkit::{Builder, MemImage, Piece, meta, noise, sample};
 use support::{Notes, content, paths_in_image};
-use testkit::{Builder, MemImage, Piece, meta, noise, sample};
 
-const ROOT: testkit::Id = Builder::ROOT;
+const ROOT: sinterfs_testkit::Id = Builder::ROOT;
 
 fn small() -> MemImage {
     let mut b = Builder::new(meta(0o755, 1, 2), 4096);
@@ -379,10 +379,10 @@ fn trees_that_do_not_fit_are_problems() {
 struct Lazy(MemImage, Ino, Ino);
 
 impl Image for Lazy {
-    fn info(&self) -> &model::ImageInfo {
+    fn info(&self) -> &sinterfs_model::ImageInfo {
         self.0.info()
     }
-    fn inode(&self, ino: Ino) -> model::Result<model::Inode> {
+    fn inode(&self, ino: Ino) -> sinterfs_model::Result<sinterfs_model::Inode> {
         if ino == self.2 {
             Err(Error::corrupt("bad inode"))
         } else {
@@ -392,33 +392,33 @@ impl Image for Lazy {
     fn read_dir(
         &self,
         dir: Ino,
-        from: model::Cursor,
-        visit: &mut dyn FnMut(model::Dirent<'_>) -> std::ops::ControlFlow<()>,
-    ) -> model::Result<()> {
+        from: sinterfs_model::Cursor,
+        visit: &mut dyn FnMut(sinterfs_model::Dirent<'_>) -> std::ops::ControlFlow<()>,
+    ) -> sinterfs_model::Result<()> {
         if dir == self.1 {
             Err(Error::corrupt("bad directory"))
         } else {
             self.0.read_dir(dir, from, visit)
         }
     }
-    fn lookup(&self, dir: Ino, name: &[u8]) -> model::Result<Option<Ino>> {
+    fn lookup(&self, dir: Ino, name: &[u8]) -> sinterfs_model::Result<Option<Ino>> {
         self.0.lookup(dir, name)
     }
-    fn parent(&self, dir: Ino) -> model::Result<Ino> {
+    fn parent(&self, dir: Ino) -> sinterfs_model::Result<Ino> {
         self.0.parent(dir)
     }
-    fn read_link(&self, ino: Ino) -> model::Result<Vec<u8>> {
+    fn read_link(&self, ino: Ino) -> sinterfs_model::Result<Vec<u8>> {
         self.0.read_link(ino)
     }
     fn extents(
         &self,
         ino: Ino,
         from: u64,
-        visit: &mut dyn FnMut(model::Extent) -> std::ops::ControlFlow<()>,
-    ) -> model::Result<()> {
+        visit: &mut dyn FnMut(sinterfs_model::Extent) -> std::ops::ControlFlow<()>,
+    ) -> sinterfs_model::Result<()> {
         self.0.extents(ino, from, visit)
     }
-    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> model::Result<usize> {
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> sinterfs_model::Result<usize> {
         self.0.read_at(ino, offset, buf)
     }
 }

@@ -7,11 +7,11 @@
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use ::build::Scratch;
-use ::build::source::XattrFilter;
-use block::cache::BlockCache;
-use model::{ImageInfo, Observer, Result};
-use ops::{Archive, ArchiveOptions, ArchiveReport};
+use sinterfs_block::cache::BlockCache;
+use sinterfs_model::{ImageInfo, Observer, Result};
+use sinterfs_ops::{Archive, ArchiveOptions, ArchiveReport};
+use sinterfs_pipeline::Scratch;
+use sinterfs_pipeline::source::XattrFilter;
 
 use crate::build::Destination;
 use crate::filtered::Filtered;

@@ -1,9 +1,9 @@
 //! What a user asks to become of owners, times and permissions.
 //!
-//! In: numbers and the words of chmod. Out: `build::Transform`.
+//! In: numbers and the words of chmod. Out: `sinterfs_pipeline::Transform`.
 
-use ::build::{Chmod, IdMap, RootTransform, Transform};
-use model::{Error, Result, Time};
+use sinterfs_model::{Error, Result, Time};
+use sinterfs_pipeline::{Chmod, IdMap, RootTransform, Transform};
 
 /// Changes of what files look like; the default changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

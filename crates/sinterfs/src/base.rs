@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::build::source::image::{ImageSource, content_map};
-use block::Sink;
-use model::{Error, ImageWriter, Observer, Result, Source};
+use sinterfs_block::Sink;
+use sinterfs_model::{Error, ImageWriter, Observer, Result, Source};
+use sinterfs_pipeline::source::image::{ImageSource, content_map};
 
 use crate::build::BuildRequest;
 use crate::open::{self, OpenOptions, Opened};

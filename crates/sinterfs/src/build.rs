@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ::build::source::merge::Conflicts;
-use ::build::source::{Edits, XattrFilter, directory};
-use ::build::{Categorizers, Hot, Order, Priorities, Scratch};
-use model::{Error, Kind, Loss, Observer, Rdev, Result};
+use sinterfs_model::{Error, Kind, Loss, Observer, Rdev, Result};
+use sinterfs_pipeline::source::merge::Conflicts;
+use sinterfs_pipeline::source::{Edits, XattrFilter, directory};
+use sinterfs_pipeline::{Categorizers, Hot, Order, Priorities, Scratch};
 
 use crate::attributes::AttributeChanges;
 use crate::base::OpenBase;
@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::registry::{self, Asked, Blob, Format, FormerRuns};
 
 pub use crate::registry::{PerFileOptions, VolumeOptions};
-pub use ::build::Report as PipelineReport;
+pub use sinterfs_pipeline::Report as PipelineReport;
 
 /// Where an image goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -309,7 +309,7 @@ pub(crate) fn pack(
     let format = registry::for_output(request.format.as_deref(), request.path())?;
     let level = format.level(request.level, &request.volume)?;
     let create = create_options(request, format, input, before)?;
-    let options = ::build::Options {
+    let options = sinterfs_pipeline::Options {
         threads: request.threads,
         order: request.order.unwrap_or(level.order),
         priorities: priorities(request.sort.as_deref())?,
@@ -339,7 +339,7 @@ pub(crate) fn pack(
         None => format.create(sink, blob, &create)?,
     };
     let packed = input.read(observer, |source, observer| {
-        ::build::build(source, writer, &options, observer)
+        sinterfs_pipeline::build(source, writer, &options, observer)
     });
     let mut pipeline = packed.map_err(|error| interrupted(error, observer))?;
     input.add_untold(&mut pipeline.image.losses);

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use block::digest::{Root, Verified};
-use block::{FileSource, ReadAt};
-use model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
+use sinterfs_block::digest::{Root, Verified};
+use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
 
 use crate::open::OpenOptions;
 use crate::proof::{self, Proven};
@@ -90,7 +90,7 @@ pub fn check(
             inner: observer,
             findings: Mutex::default(),
         };
-        report.files = ops::verify(&**opened.image(), depth.threads, &collector)?.files;
+        report.files = sinterfs_ops::verify(&**opened.image(), depth.threads, &collector)?.files;
         let found = collector.findings.into_inner();
         (report.problems, _) = found.unwrap_or_else(PoisonError::into_inner).in_words();
     }

@@ -1,15 +1,15 @@
 //! What a user asks to be left out, to stay, and to be made.
 //!
 //! In: patterns, definitions and files of them, in the order in which they were given. Out:
-//! `build::source::Exclude` and `Definition`.
+//! `sinterfs_pipeline::source::Exclude` and `Definition`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::build::source::{Definition, Exclude, FileContexts, Rule};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
+use sinterfs_pipeline::source::{Definition, Exclude, FileContexts, Rule};
 
 use crate::input::Input;
 

@@ -13,10 +13,10 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ::build::Counting;
-use block::verity::VerityDigest;
-use erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
-use model::{Error, Loss, NodeId, Observer, Result, Summary, Time, Tree};
+use sinterfs_block::verity::VerityDigest;
+use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
+use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Summary, Time, Tree};
+use sinterfs_pipeline::Counting;
 
 use crate::attributes::AttributeChanges;
 use crate::build::{BuildReport, BuildRequest, PipelineReport, demand_all, interrupted};
@@ -93,7 +93,7 @@ pub(crate) fn pack(
         let mut tree = source.scan(observer)?;
         let left_out = counting.count();
         let reader = Reader::new(&tree, store.as_ref(), observer);
-        ::build::each_file(source, &tree, request.threads, &reader, observer)?;
+        sinterfs_pipeline::each_file(source, &tree, request.threads, &reader, observer)?;
         let (mut bodies, changed) = reader.finish();
         let pipeline = pipeline(&tree, &bodies, left_out, changed);
         request.attributes.transform()?.apply(&mut tree)?;
@@ -174,7 +174,7 @@ fn write(
     };
     let (objects, bytes) = files.objects();
     let mut out = output.writer();
-    let written = erofs::composefs::write(files, versions, &mut out)?;
+    let written = sinterfs_erofs::composefs::write(files, versions, &mut out)?;
     out.flush()
         .map_err(|error| Error::io("cannot write the image", error))?;
     let (new_objects, new_bytes) = store.map_or(Ok((0, 0)), ObjectStore::sync)?;

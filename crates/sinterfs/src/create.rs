@@ -2,9 +2,9 @@
 //!
 //! **Invariant:** an option that the format has no meaning for is an error.
 
-use ::build::Categorizers;
-use block::codec::Encoding;
-use model::{Error, Result};
+use sinterfs_block::codec::Encoding;
+use sinterfs_model::{Error, Result};
+use sinterfs_pipeline::Categorizers;
 
 use crate::build::{Before, BuildRequest};
 use crate::input::OpenInput;

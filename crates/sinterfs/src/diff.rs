@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use ::build::Scratch;
-use ::build::source::{Edits, directory};
-use model::{Observer, Result};
-use ops::{DiffOptions, DiffReport, Side};
+use sinterfs_model::{Observer, Result};
+use sinterfs_ops::{DiffOptions, DiffReport, Side};
+use sinterfs_pipeline::Scratch;
+use sinterfs_pipeline::source::{Edits, directory};
 
 use crate::input::{Input, ManifestOptions, OpenInput, Request};
 use crate::open::OpenOptions;
@@ -60,7 +60,7 @@ pub fn diff(
                 source: new,
                 tree: &trees.1,
             };
-            ops::diff(old, new, &options, observer)
+            sinterfs_ops::diff(old, new, &options, observer)
         })
     })
 }

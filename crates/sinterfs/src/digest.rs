@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use block::digest::{Digests, Root, Verified};
-use block::{FileSource, ReadAt};
-use model::{Error, Observer, Result};
+use sinterfs_block::digest::{Digests, Root, Verified};
+use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_model::{Error, Observer, Result};
 
 use crate::new_file::write_new;
 use crate::open::OpenOptions;

@@ -4,8 +4,8 @@
 
 use std::ops::ControlFlow;
 
-use ::build::source::XattrFilter;
-use model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Result, Xattrs};
+use sinterfs_model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Result, Xattrs};
+use sinterfs_pipeline::source::XattrFilter;
 
 /// An image with fewer extended attributes.
 pub struct Filtered<'a> {

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use block::{FileSource, ReadAt};
-use model::{Error, Result};
+use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_model::{Error, Result};
 
 /// Bytes that are copied at once.
 const PIECE: u64 = 1 << 20;

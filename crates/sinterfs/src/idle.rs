@@ -9,8 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use block::cache::BlockCache;
-use model::{Error, Result};
+use sinterfs_block::cache::BlockCache;
+use sinterfs_model::{Error, Result};
 
 use crate::allocator::trim;
 use crate::memory::is_short;
@@ -98,7 +98,7 @@ mod tests {
         let mut idling = Idling::new(&cache);
         std::thread::sleep(Duration::from_millis(20));
         assert!(idling.lasts(&cache) >= Duration::from_millis(20));
-        let open = || Ok(block::cache::Opened::Decoded(vec![7; 10]));
+        let open = || Ok(sinterfs_block::cache::Opened::Decoded(vec![7; 10]));
         cache.read(1, 0, &mut [0; 3], open).unwrap();
         assert!(idling.lasts(&cache) < Duration::from_millis(20));
     }

@@ -15,9 +15,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
-use ::build::source::merge::Marks;
-use ::build::source::{archive, manifest};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
+use sinterfs_pipeline::source::merge::Marks;
+use sinterfs_pipeline::source::{archive, manifest};
 
 use crate::open::OpenOptions;
 

@@ -9,13 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::erofs::composefs::Composefs;
-use ::erofs::read::Erofs;
-use block::FileSource;
-use model::{Error, FileType, Image, Ino, Result};
-use mount::{Layers, MountOptions};
-use ops::{Step, Visit, walk};
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags};
+use sinterfs_block::FileSource;
+use sinterfs_erofs::composefs::Composefs;
+use sinterfs_erofs::read::Erofs;
+use sinterfs_model::{Error, FileType, Image, Ino, Result};
+use sinterfs_mount::{Layers, MountOptions};
+use sinterfs_ops::{Step, Visit, walk};
 
 use crate::open::OpenOptions;
 use crate::registry::Store;
@@ -54,7 +54,7 @@ pub fn mount_objects(
         return Err(Error::invalid(what));
     }
     let source = Arc::new(FileSource::open(image)?);
-    let erofs = Erofs::open(source, &::erofs::read::OpenOptions::default())?;
+    let erofs = Erofs::open(source, &sinterfs_erofs::read::OpenOptions::default())?;
     let objects = Arc::new(Store(store.clone()));
     let tree = Composefs::new(Arc::new(erofs), objects, open.verify_objects);
     let by_kernel = all_have_verity(&tree, store)?;
@@ -66,7 +66,7 @@ pub fn mount_objects(
         content: store,
         verity: by_kernel,
     };
-    mount::mount_layers(&layers, dir, options)?;
+    sinterfs_mount::mount_layers(&layers, dir, options)?;
     Ok(match (by_kernel, open.verify_objects) {
         (true, _) => Compared::ByKernel,
         (false, true) => Compared::Before,

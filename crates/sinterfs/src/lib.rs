@@ -46,16 +46,9 @@ mod signature;
 mod times;
 mod watch;
 
-pub use ::build::source::XattrFilter;
-pub use ::build::source::merge::{Conflict, Conflicts};
-pub use ::build::{Categorizers, Order};
 pub use allocator::keep_little;
 pub use archive::{ArchiveRequest, archive};
 pub use attributes::{AttributeChanges, RootChanges};
-pub use block::cache::BlockCache;
-pub use block::digest::Root;
-pub use block::verity;
-pub use block::{FileSource, MemorySource, ReadAt};
 pub use build::{
     BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, VolumeOptions, build,
     is_same_file,
@@ -72,19 +65,26 @@ pub use idle::IdleWatch;
 pub use input::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use layers::{Compared, mount_objects};
 pub use memory::cache_of_mount;
-pub use model::*;
-pub use mount::{Ended, MountOptions, Session, daemon, umount};
 pub use new_file::{NewFile, write_new};
 pub use open::{OpenOptions, Opened, open, open_source};
-pub use ops::{
-    ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, DiffOptions,
-    DiffReport, Difference, ExtractOptions, ExtractReport, Field, Follow, ListOptions, Node,
-    Overwrite, Part, Row, Step, Sum, Usage, VerifyReport, What, cat, extract, list, resolve, row,
-    verify,
-};
 pub use proof::{Proof, Word};
 pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};
 pub use registry::FORMATS;
 pub use serve::{Mounted, Through, mount};
 pub use signature::{beside as signature_beside, sign, statement};
+pub use sinterfs_block::cache::BlockCache;
+pub use sinterfs_block::digest::Root;
+pub use sinterfs_block::verity;
+pub use sinterfs_block::{FileSource, MemorySource, ReadAt};
+pub use sinterfs_model::*;
+pub use sinterfs_mount::{Ended, MountOptions, Session, daemon, umount};
+pub use sinterfs_ops::{
+    ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, DiffOptions,
+    DiffReport, Difference, ExtractOptions, ExtractReport, Field, Follow, ListOptions, Node,
+    Overwrite, Part, Row, Step, Sum, Usage, VerifyReport, What, cat, extract, list, resolve, row,
+    verify,
+};
+pub use sinterfs_pipeline::source::XattrFilter;
+pub use sinterfs_pipeline::source::merge::{Conflict, Conflicts};
+pub use sinterfs_pipeline::{Categorizers, Order};
 pub use watch::{Counted, Watch};

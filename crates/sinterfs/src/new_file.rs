@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::output::Output;
 

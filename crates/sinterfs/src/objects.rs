@@ -13,11 +13,11 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use block::verity::VerityDigest;
-use erofs::composefs::object_path;
-use model::{Error, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+use sinterfs_block::verity::VerityDigest;
+use sinterfs_erofs::composefs::object_path;
+use sinterfs_model::{Error, Result};
 
 /// The most objects that wait for their names: syncing them one after the other costs little more than
 /// syncing one.
@@ -237,7 +237,7 @@ mod tests {
 
     fn put(store: &ObjectStore, object: NewObject, bytes: &[u8]) {
         let mut waiting = Waiting::default();
-        let digest = block::verity::verity(bytes);
+        let digest = sinterfs_block::verity::verity(bytes);
         (&object.file).write_all(bytes).unwrap();
         waiting
             .push(store, object, digest, bytes.len() as u64)
@@ -252,7 +252,7 @@ mod tests {
         let store = ObjectStore::open(&root).unwrap();
         put(&store, store.create().unwrap(), b"one");
         put(&store, store.create_hidden().unwrap(), b"two");
-        let path = root.join(object_path(&block::verity::verity(b"one")));
+        let path = root.join(object_path(&sinterfs_block::verity::verity(b"one")));
         let before = std::fs::metadata(&path).unwrap().modified().unwrap();
         put(&store, store.create().unwrap(), b"one");
         put(&store, store.create_hidden().unwrap(), b"one");
@@ -273,7 +273,7 @@ mod tests {
     fn an_object_of_another_length_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let store = ObjectStore::open(dir.path()).unwrap();
-        let digest = block::verity::verity(b"one");
+        let digest = sinterfs_block::verity::verity(b"one");
         assert!(!store.has(&digest, 3).unwrap());
         put(&store, store.create().unwrap(), b"one");
         assert!(store.has(&digest, 3).unwrap());

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use block::cache::BlockCache;
-use block::digest::Root;
-use block::{FileSource, ReadAt};
-use model::{Error, Image, Limits, Result};
-use ops::{StoredBlock, Usage};
+use sinterfs_block::cache::BlockCache;
+use sinterfs_block::digest::Root;
+use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_model::{Error, Image, Limits, Result};
+use sinterfs_ops::{StoredBlock, Usage};
 
 use crate::details::Details;
 use crate::proof::{self, Proof, Proven};
@@ -131,7 +131,7 @@ impl Opened {
     pub fn usage(&self) -> Result<Usage> {
         let show =
             |of, visit: &mut dyn FnMut(StoredBlock<'_>)| self.handle.stored_blocks(of, visit);
-        ops::usage(&**self.image(), &show)
+        sinterfs_ops::usage(&**self.image(), &show)
     }
 
     /// Writes all structures as text.

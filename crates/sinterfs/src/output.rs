@@ -13,9 +13,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use block::Sink;
-use model::{Error, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use sinterfs_block::Sink;
+use sinterfs_model::{Error, Result};
 
 /// How much is collected before a write reaches the kernel, in bytes.
 const BUFFER: usize = 1 << 20;

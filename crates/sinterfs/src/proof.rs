@@ -10,9 +10,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use block::digest::{Digests, Root, Verified};
-use block::{Bytes, FileSource, ReadAt};
-use model::{Error, Kind, Limits, Result};
+use sinterfs_block::digest::{Digests, Root, Verified};
+use sinterfs_block::{Bytes, FileSource, ReadAt};
+use sinterfs_model::{Error, Kind, Limits, Result};
 
 use crate::open::OpenOptions;
 use crate::registry::{self, OwnDigests};

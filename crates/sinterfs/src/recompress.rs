@@ -7,9 +7,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::build::source::image::content_map;
-use block::{FileSource, ReadAt};
-use model::{Error, Kind, Observer, Result, Source, Summary, Tree};
+use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_model::{Error, Kind, Observer, Result, Source, Summary, Tree};
+use sinterfs_pipeline::source::image::content_map;
 
 use crate::attributes::AttributeChanges;
 use crate::build::{Before, BuildReport, BuildRequest, pack};
@@ -268,7 +268,7 @@ fn tables(
     input: &OpenInput,
     request: &RecompressRequest,
     observer: &dyn Observer,
-) -> Result<(Tree, model::ContentMap)> {
+) -> Result<(Tree, sinterfs_model::ContentMap)> {
     let Some(source) = input.image() else {
         return Err(Error::invalid("metadata is made anew of one image only"));
     };

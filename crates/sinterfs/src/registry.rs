@@ -12,15 +12,15 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::build::Categorizers;
-use block::cache::BlockCache;
-use block::codec::Encoding;
-use block::digest::Digests;
-use block::{Bytes, ReadAt, Sink};
-use model::{
+use sinterfs_block::cache::BlockCache;
+use sinterfs_block::codec::Encoding;
+use sinterfs_block::digest::Digests;
+use sinterfs_block::{Bytes, ReadAt, Sink};
+use sinterfs_model::{
     ContentMap, Error, Image, ImageWriter, Ino, Loss, Observer, Result, Summary, Tails, Tree,
 };
-use ops::StoredBlock;
+use sinterfs_ops::StoredBlock;
+use sinterfs_pipeline::Categorizers;
 
 use crate::check::{CheckReport, Depth};
 use crate::composefs;

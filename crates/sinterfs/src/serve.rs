@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::erofs::lookalike::{Lookalike, Shown};
-use block::ReadAt;
-use model::{Error, Image, Loss, Result};
-use mount::{Backing, MountOptions, Session};
+use sinterfs_block::ReadAt;
+use sinterfs_erofs::lookalike::{Lookalike, Shown};
+use sinterfs_model::{Error, Image, Loss, Result};
+use sinterfs_mount::{Backing, MountOptions, Session};
 
 /// Says by whom names and attributes are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,7 +61,7 @@ pub fn mount(
         Through::Best | Through::Fuse => None,
     };
     Ok(Mounted {
-        session: mount::mount(image, dir, options)?,
+        session: sinterfs_mount::mount(image, dir, options)?,
         fell_back,
         losses: Vec::new(),
     })
@@ -93,7 +93,7 @@ fn by_kernel(
         return Err(Error::unsupported(what));
     }
     Ok(Mounted {
-        session: mount::mount_kernel(Arc::new(File(made)), dir, options)?,
+        session: sinterfs_mount::mount_kernel(Arc::new(File(made)), dir, options)?,
         fell_back: None,
         losses,
     })

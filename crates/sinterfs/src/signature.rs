@@ -10,11 +10,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use block::digest::Root;
-use block::{FileSource, ReadAt};
 use ct_codecs::{Base64, Decoder};
 use minisign_verify::{Error as Wrong, PublicKey, Signature};
-use model::{Error, Kind, Result};
+use sinterfs_block::digest::Root;
+use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_model::{Error, Kind, Result};
 
 /// The longest file of a key or of a signature that makes sense, in bytes.
 const LONGEST: u64 = 64 << 10;

@@ -1,6 +1,6 @@
 //! Times and units of time as people write them.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// Reads a unit of time, in nanoseconds: a number (1 if missing) and ns, us, ms, s, min or h.
 pub fn resolution(text: &str) -> Result<u64> {

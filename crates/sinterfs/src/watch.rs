@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use block::cache::{BlockCache, CacheStats};
-use model::{Image, Result};
-use ops::{Activity, Watched};
+use sinterfs_block::cache::{BlockCache, CacheStats};
+use sinterfs_model::{Image, Result};
+use sinterfs_ops::{Activity, Watched};
 
 use crate::open::Opened;
 

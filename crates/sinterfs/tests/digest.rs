@@ -13,7 +13,7 @@ use sinterfs::{
     OpenOptions, Proof, Quiet, Root, Word, build, check, embed_signature, open_source, sign,
     write_digests,
 };
-use testkit::noise;
+use sinterfs_testkit::noise;
 
 /// An image, its root digest, and where in its file the covered bytes are.
 struct Made {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use sinterfs::{BuildRequest, Destination, Extent, Image, Ino, OpenOptions, Quiet, build, open};
-use testkit::noise;
+use sinterfs_testkit::noise;
 
 /// Lists the extents of a file from a byte on.
 fn extents(image: &dyn Image, file: Ino, from: u64) -> Vec<Extent> {

@@ -9,7 +9,7 @@ use sinterfs::{
     BlockCache, BuildRequest, Depth, Destination, ExtractOptions, OpenOptions, Quiet, build, check,
     extract, open,
 };
-use testkit::noise;
+use sinterfs_testkit::noise;
 
 const BLOCK: usize = 64 << 10;
 const FILES: usize = 60;

@@ -18,8 +18,8 @@ use sinterfs::{
     Cursor, Error, Image, Ino, Kind, Meta, MountOptions, Mounted, Result, Session, Through, mount,
     umount,
 };
-use testkit::mounted::{self, Way};
-use testkit::{Builder, MemImage, Piece, meta, noise, sample, skip};
+use sinterfs_testkit::mounted::{self, Way};
+use sinterfs_testkit::{Builder, MemImage, Piece, meta, noise, sample, skip};
 
 /// Tells whether this machine can: Linux from 5.4 on with EROFS, FUSE and, before 6.12, loop devices.
 fn possible() -> bool {

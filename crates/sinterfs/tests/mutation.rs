@@ -14,13 +14,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use erofs::lookalike::{Lookalike, Shown};
 use sinterfs::ReadAt;
 use sinterfs::{
     BuildRequest, Cursor, Destination, FileType, Image, Ino, Limits, MemorySource, OpenOptions,
     Quiet, build, open_source,
 };
-use testkit::Random;
+use sinterfs_erofs::lookalike::{Lookalike, Shown};
+use sinterfs_testkit::Random;
 
 #[test]
 fn no_mutation_harms_the_reader() {
@@ -89,7 +89,7 @@ fn images() -> Vec<Vec<u8>> {
 }
 
 fn vectors() -> Vec<Vec<u8>> {
-    let Some(vectors) = testkit::shared("vectors") else {
+    let Some(vectors) = sinterfs_testkit::shared("vectors") else {
         return Vec::new();
     };
     let names = [
@@ -100,7 +100,7 @@ fn vectors() -> Vec<Vec<u8>> {
         "upstream/dwarfs/compat/compat-v0.4.1.dwarfs",
     ];
     names
-        .map(|name| testkit::read_file(&vectors.join(name)))
+        .map(|name| sinterfs_testkit::read_file(&vectors.join(name)))
         .to_vec()
 }
 
@@ -192,7 +192,7 @@ fn reseal(image: &mut [u8]) {
         if end > image.len() {
             return;
         }
-        let sum = block::checksum::xxh3_64(&image[at + 0x30..end]);
+        let sum = sinterfs_block::checksum::xxh3_64(&image[at + 0x30..end]);
         image[at + 0x28..at + 0x30].copy_from_slice(&sum.to_le_bytes());
         at = end;
     }

@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 
-use block::ReadAt;
-use block::cache::Opened;
-use model::{Cursor, Error, Findings, Ino, Kind, Observer, Result, Stage, Tally};
+use sinterfs_block::ReadAt;
+use sinterfs_block::cache::Opened;
+use sinterfs_model::{Cursor, Error, Findings, Ino, Kind, Observer, Result, Stage, Tally};
 
 use crate::layout::NO_XATTR;
 use crate::read::inode::{Body, Record};

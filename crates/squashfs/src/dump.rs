@@ -9,7 +9,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use model::{Cursor, Error, ExtentSource, Image, Ino, Result};
+use sinterfs_model::{Cursor, Error, ExtentSource, Image, Ino, Result};
 
 use crate::layout::NO_XATTR;
 use crate::read::Squashfs;

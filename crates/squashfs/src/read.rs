@@ -1,4 +1,4 @@
-//! Reads SquashFS images of every version: opens them and answers `model::Image`.
+//! Reads SquashFS images of every version: opens them and answers `sinterfs_model::Image`.
 //!
 //! In: a source of bytes. Out: `Squashfs`.
 //!
@@ -26,12 +26,12 @@ mod xattrs;
 
 use std::sync::{Arc, OnceLock};
 
-use block::ReadAt;
-use block::cache::{self, BlockCache};
-use block::codec::unit::UnitCodec;
-use model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use sinterfs_block::ReadAt;
+use sinterfs_block::cache::{self, BlockCache};
+use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
 use zerocopy::little_endian::U64;
 
 use ahead::Ahead;

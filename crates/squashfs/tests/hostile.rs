@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use block::{MemorySource, ReadAt};
 use make::{Kind, Node, What};
-use model::{Cursor, FileType, Image, Ino, Kind as ErrorKind, Quiet, Result};
+use sinterfs_block::{MemorySource, ReadAt};
+use sinterfs_model::{Cursor, FileType, Image, Ino, Kind as ErrorKind, Quiet, Result};
 use sinterfs_squashfs::check::check;
 use sinterfs_squashfs::layout::{Compressor, Flags, MAGIC, MetaRef, Superblock};
 use sinterfs_squashfs::read::{Offset, OpenOptions, Squashfs, locate};
-use testkit::Random;
+use sinterfs_testkit::Random;
 use zerocopy::IntoBytes;
 
 fn options() -> OpenOptions {
@@ -30,7 +30,7 @@ fn options() -> OpenOptions {
 }
 
 fn vectors() -> Option<PathBuf> {
-    testkit::shared("vectors")
+    sinterfs_testkit::shared("vectors")
 }
 
 /// Walks an image and reads the start and the end of each file.
@@ -201,7 +201,7 @@ fn damaged_images_end_in_errors_or_content() {
         ("upstream/squashfs-tools-ng/pathtraversal.sqfs", 1500),
     ];
     for (name, count) in images {
-        let image = testkit::read_file(&vectors.join(name));
+        let image = sinterfs_testkit::read_file(&vectors.join(name));
         let table = u64::from_le_bytes(image[64..72].try_into().unwrap());
         let from = usize::try_from(table).unwrap();
         for number in 0..count {
@@ -216,7 +216,7 @@ fn damaged_images_end_in_errors_or_content() {
 #[test]
 fn cut_images_are_refused_with_a_place() {
     let Some(vectors) = vectors() else { return };
-    let image = testkit::read_file(&vectors.join("images/squashfs/zstd.img"));
+    let image = sinterfs_testkit::read_file(&vectors.join("images/squashfs/zstd.img"));
     for len in [0, 3, 50, 95, 96, 1000, image.len() / 2, image.len() - 5000] {
         let source = Arc::new(MemorySource(image[..len].to_vec()));
         let error = Squashfs::open(source, &options()).unwrap_err();
@@ -237,7 +237,7 @@ fn cut_images_are_refused_with_a_place() {
 fn names_that_lead_out_are_refused() {
     let Some(vectors) = vectors() else { return };
     let path = vectors.join("upstream/squashfs-tools-ng/pathtraversal.sqfs");
-    let source = Arc::new(MemorySource(testkit::read_file(&path)));
+    let source = Arc::new(MemorySource(sinterfs_testkit::read_file(&path)));
     let image = Squashfs::open(source, &options()).unwrap();
     let error = read_everything(&image).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);

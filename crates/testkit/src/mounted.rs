@@ -14,9 +14,9 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::{Cursor, FileType, Image, Ino, Rdev};
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
+use sinterfs_model::{Cursor, FileType, Image, Ino, Rdev};
 
 use crate::{Builder, MemImage, Piece, meta, noise, sample};
 

@@ -1,7 +1,7 @@
 //! One image with everything a tree can hold: all file types, holes, hard links, odd names and
 //! odd times.
 
-use model::{FileType, Meta, Rdev, Time, Times};
+use sinterfs_model::{FileType, Meta, Rdev, Time, Times};
 
 use crate::{Builder, MemImage, Piece};
 

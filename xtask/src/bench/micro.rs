@@ -9,7 +9,7 @@ pub fn micro(args: &[String]) -> Outcome {
         _ => args,
     };
     let mut command = run::cargo();
-    command.args(["bench", "-p", "sinterfs-block", "-p", "sinterfs-build"]);
+    command.args(["bench", "-p", "sinterfs-block", "-p", "sinterfs-pipeline"]);
     command.args(["--bench", "codecs", "--bench", "stages", "--"]);
     run::run("micro-benchmarks", command.args(own))
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use model::{Error, FileType, Meta, Rdev, Result, Time, Times, Xattrs};
+use sinterfs_model::{Error, FileType, Meta, Rdev, Result, Time, Times, Xattrs};
 
 use crate::member::{Kind, Member, Notes};
 use crate::stream::{Input, MORE, Stream, cut};

@@ -4,7 +4,7 @@
 //! **Invariant:** the bytes depend on what enters alone. What 32 bits do not hold is told, and a file of
 //! 4 GiB refused. Spec: see the parent.
 
-use model::{FileType, Time};
+use sinterfs_model::{FileType, Time};
 
 use crate::{Follows, Link, Outgoing};
 
@@ -124,7 +124,7 @@ fn pad(out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use model::{Ino, Inode, Meta, Rdev, Times};
+    use sinterfs_model::{Ino, Inode, Meta, Rdev, Times};
 
     use super::*;
 

@@ -11,7 +11,7 @@ mod words;
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
-use model::{Error, FileType, Rdev, Result, Time};
+use sinterfs_model::{Error, FileType, Rdev, Result, Time};
 
 use crate::member::Notes;
 use words::{digest, escaped, mode, number, rdev, time};

@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use model::FileType;
+use sinterfs_model::FileType;
 
 use crate::{Link, Outgoing};
 
@@ -96,7 +96,7 @@ fn escape(out: &mut String, name: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use model::{Ino, Inode, Meta, Rdev, Time, Times};
+    use sinterfs_model::{Ino, Inode, Meta, Rdev, Time, Times};
 
     use super::*;
 

@@ -13,7 +13,7 @@ mod pax;
 mod sparse;
 mod value;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::layout::{self, BLOCK, Header, number, typeflag};

@@ -9,7 +9,7 @@ mod acl;
 mod records;
 mod sparse;
 
-use model::{FileType, Inode, Time};
+use sinterfs_model::{FileType, Inode, Time};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::layout::{BLOCK, Header, USTAR, checksum, set_octal, typeflag};

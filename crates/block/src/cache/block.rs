@@ -10,8 +10,8 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use model::{Error, Result};
 use parking_lot::{Mutex, MutexGuard};
+use sinterfs_model::{Error, Result};
 
 use super::copy;
 use crate::codec::Decoder;

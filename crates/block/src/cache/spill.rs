@@ -10,8 +10,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use model::{Error, Result};
 use parking_lot::Mutex;
+use sinterfs_model::{Error, Result};
 
 use super::Opened;
 use crate::{ReadAt, Window};

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use model::Kind;
+use sinterfs_model::Kind;
 
 use super::*;
 use crate::codec::{Decoder, Encoding};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::Machine;
+use sinterfs_model::Machine;
 
 /// Names the machine code that a branch converter knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@
 
 use brotli::enc::{BrotliEncoderParams, StandardAlloc};
 use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{with_room, wrong_length};
 

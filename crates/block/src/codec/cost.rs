@@ -4,7 +4,7 @@
 //! of memory are upper bounds for the versions of the libraries that are linked; the tests of
 //! zstd's hold them against the contexts themselves.
 
-use model::RoomNeeds;
+use sinterfs_model::RoomNeeds;
 
 use super::Encoding;
 use super::lzma2;
@@ -82,7 +82,7 @@ impl Encoding {
         }
     }
 
-    /// Tells what encoding a block of `len` bytes needs in a room ([`model::Spare::room`]).
+    /// Tells what encoding a block of `len` bytes needs in a room ([`sinterfs_model::Spare::room`]).
     pub fn room(&self, len: u32) -> Option<RoomNeeds> {
         let Self::Lzma2 { binary, .. } = *self else {
             return None;

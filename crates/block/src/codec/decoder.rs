@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::{brotli, check_limit, with_room, wrong_length, xz, zstd};
 use crate::Bytes;

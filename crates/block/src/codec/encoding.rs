@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use model::{Category, Error, Machine, Result, Spare};
+use sinterfs_model::{Category, Error, Machine, Result, Spare};
 
 use super::bcj::{Bcj, Binary};
 use super::options::Options;

@@ -4,7 +4,7 @@
 //! **Invariant:** a size that the stream cannot possibly give (more than 255 bytes for one) is
 //! refused before anything is allocated.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{wrong_length, zeroed};
 

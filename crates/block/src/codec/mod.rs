@@ -27,7 +27,7 @@ pub mod zstd;
 #[cfg(test)]
 mod tests;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 pub use bcj::{Bcj, Binary};
 pub use decoder::Decoder;

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// The options of one codec while they are being taken.
 #[derive(Debug)]

@@ -10,7 +10,7 @@
 
 mod encode;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::with_room;
 

@@ -7,7 +7,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use model::{Lease, Spare};
+use sinterfs_model::{Lease, Spare};
 
 /// Who helps.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 
-use model::Kind;
+use sinterfs_model::Kind;
 
 use super::*;
 

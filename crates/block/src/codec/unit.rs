@@ -22,7 +22,7 @@ mod zstd;
 mod tests;
 
 use liblzma::stream::{Action, Status, Stream};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// The largest dictionary that a stream may ask for, in bytes: that of `xz -9`.
 pub const MAX_DICTIONARY: u64 = 64 << 20;

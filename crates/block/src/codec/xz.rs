@@ -8,7 +8,7 @@
 //! can be asked to write.
 
 use liblzma::stream::{Action, Check, Filters, LzmaOptions, PRESET_EXTREME, Status, Stream};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{Bcj, check_limit, wrong_length, zeroed};
 

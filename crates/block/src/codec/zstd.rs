@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use super::{check_limit, with_room, wrong_length};
@@ -138,7 +138,7 @@ pub(super) fn encode(raw: &[u8], level: i32, window: Option<u32>, long: bool) ->
     })?;
     result.map_err(|code| {
         Error::new(
-            model::Kind::Invalid,
+            sinterfs_model::Kind::Invalid,
             format!(
                 "zstd: cannot encode: {}",
                 zstd_safe::get_error_name(code).to_lowercase()

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use model::Result;
 use sha2::{Digest, Sha256};
+use sinterfs_model::Result;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 

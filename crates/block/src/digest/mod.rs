@@ -13,8 +13,8 @@ mod verified;
 use std::fmt;
 use std::str::FromStr;
 
-use model::{Error, Result};
 use sha2::{Digest, Sha256};
+use sinterfs_model::{Error, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Kind, Quiet};
+use sinterfs_model::{Kind, Quiet};
 
 use super::*;
 use crate::MemorySource;

@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use model::{Error, Kind, Observer, Result, Stage, Tally, threads};
 use parking_lot::Mutex as Lock;
+use sinterfs_model::{Error, Kind, Observer, Result, Stage, Tally, threads};
 
 use super::Digests;
 use crate::source::check_range;

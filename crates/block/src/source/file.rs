@@ -8,8 +8,8 @@ use std::io::{ErrorKind, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use model::{Error, Result};
 use rustix::fs::OFlags;
+use sinterfs_model::{Error, Result};
 
 use super::{ReadAt, check_range, truncated};
 

@@ -1,6 +1,6 @@
 //! Bytes in memory as a source: tests, images inside images.
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::{ReadAt, check_range, truncated};
 

@@ -14,7 +14,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 pub use bytes::Bytes;
 pub use file::FileSource;

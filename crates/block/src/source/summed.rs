@@ -11,7 +11,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{ReadAt, Window, check_range};
 use crate::checksum::xxh3_64;

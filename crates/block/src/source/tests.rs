@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::sync::Arc;
 
-use model::Kind;
+use sinterfs_model::Kind;
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::{ReadAt, check_range};
 

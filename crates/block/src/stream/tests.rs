@@ -22,7 +22,7 @@ fn compress(program: &str, content: &[u8]) -> Option<Vec<u8>> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let Ok(mut child) = command.spawn() else {
-        testkit::skip(&format!("no {program}"));
+        sinterfs_testkit::skip(&format!("no {program}"));
         return None;
     };
     let mut stdin = child.stdin.take().unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use super::WINDOW_LOG_MAX;

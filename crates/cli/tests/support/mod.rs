@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-pub use testkit::skip;
+pub use sinterfs_testkit::skip;
 
 /// Starts a `sinter` command.
 pub fn sinter() -> Command {
@@ -64,7 +64,7 @@ pub fn shell(dir: &Path, script: &str) {
 
 /// Finds the shared vectors.
 pub fn vectors() -> Option<PathBuf> {
-    testkit::shared("vectors")
+    sinterfs_testkit::shared("vectors")
 }
 
 /// Tells whether this process is root; a test that needs it skips otherwise.

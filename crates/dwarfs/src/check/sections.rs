@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use model::{Error, Kind, Limits, Observer, Result, Stage, Tally, threads};
+use sinterfs_model::{Error, Kind, Limits, Observer, Result, Stage, Tally, threads};
 
 use super::Report;
 use crate::framing;

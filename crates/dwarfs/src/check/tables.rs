@@ -2,7 +2,7 @@
 //!
 //! Reading needs none of it, so that opening an image does not look at it.
 
-use model::{Error, Image, Ino, Result};
+use sinterfs_model::{Error, Image, Ino, Result};
 
 use super::Report;
 use crate::frozen::view::Node;

@@ -3,7 +3,7 @@
 //!
 //! **Invariant:** bounded by the bytes at hand; a field type that cannot be skipped is an error.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// Takes a LEB128 number off the front: what it is, and the rest.
 pub(super) fn size(bytes: &[u8]) -> Result<(u64, &[u8])> {

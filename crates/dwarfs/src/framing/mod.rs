@@ -23,10 +23,10 @@ mod raw_image;
 #[cfg(test)]
 mod tests;
 
-use block::Bytes;
-use block::cache::Opened;
-use block::codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
-use model::{Category, Error, Result, Spare};
+use sinterfs_block::Bytes;
+use sinterfs_block::cache::Opened;
+use sinterfs_block::codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
+use sinterfs_model::{Category, Error, Result, Spare};
 
 /// The compression ids.
 pub mod id {

@@ -8,8 +8,8 @@
 //! **Invariant:** the header and the stream agree on channels and width, and the width fits the
 //! bytes; the output never grows beyond the size by more than a frame.
 
-use block::codec::{check_limit, flac};
-use model::{ByteOrder, Error, Padding, Result, Waveform};
+use sinterfs_block::codec::{check_limit, flac};
+use sinterfs_model::{ByteOrder, Error, Padding, Result, Waveform};
 
 use super::header::{self, Field};
 

@@ -6,8 +6,8 @@
 //! **Invariant:** low bits are left out only if they are zero in the whole block, whatever the
 //! category promised.
 
-use block::codec::{check_limit, ricepp};
-use model::{ByteOrder, Error, RawImage, Result};
+use sinterfs_block::codec::{check_limit, ricepp};
+use sinterfs_model::{ByteOrder, Error, RawImage, Result};
 
 use super::header::{self, Field};
 

@@ -1,7 +1,7 @@
 //! Payloads of every compression id.
 
-use model::{ByteOrder, Kind, Padding, RawImage, Waveform};
 use proptest::prelude::*;
+use sinterfs_model::{ByteOrder, Kind, Padding, RawImage, Waveform};
 
 use super::*;
 

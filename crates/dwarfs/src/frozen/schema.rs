@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::thrift::read::{Reader, Wire};
 
@@ -311,6 +311,6 @@ pub(crate) mod tests {
         }
         let bytes = std::fs::read(directory.join("futureVersion")).unwrap();
         let error = Schema::parse_prefix(&bytes).unwrap_err();
-        assert_eq!(error.kind(), model::Kind::Unsupported, "{error}");
+        assert_eq!(error.kind(), sinterfs_model::Kind::Unsupported, "{error}");
     }
 }

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::bits::extract;
 use super::schema::{Layout, Schema};

@@ -3,7 +3,7 @@
 //! In: bytes of the section. Out: typed records, read and written without copies.
 //! Spec: `docs/formats/dwarfs-extensions.md`.
 
-use block::checksum::Xxh3;
+use sinterfs_block::checksum::Xxh3;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

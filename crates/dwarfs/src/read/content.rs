@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use block::cache::{Opened, Upcoming};
-use model::{Error, Extent, ExtentSource, Result};
+use sinterfs_block::cache::{Opened, Upcoming};
+use sinterfs_model::{Error, Extent, ExtentSource, Result};
 
 use super::Dwarfs;
 use super::metadata::Metadata;

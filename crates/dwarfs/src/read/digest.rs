@@ -8,9 +8,9 @@
 
 use std::sync::Arc;
 
-use block::digest::{Digests, Root};
-use block::{Bytes, ReadAt};
-use model::{Error, Result};
+use sinterfs_block::digest::{Digests, Root};
+use sinterfs_block::{Bytes, ReadAt};
+use sinterfs_model::{Error, Result};
 
 use super::section::{Extent, SectionReader};
 use super::{Dwarfs, OpenOptions};

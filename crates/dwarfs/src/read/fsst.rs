@@ -5,7 +5,7 @@
 //! **Invariant:** an output is at most eight times as long as its input.
 //! Spec: dwarfs-format(5), "Names and Symlinks String Table Packing".
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// The code that says: the next byte is meant as it is.
 const ESCAPE: u8 = 255;

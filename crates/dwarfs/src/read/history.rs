@@ -6,7 +6,7 @@
 //! **Invariant:** informational only; damage here concerns nobody who reads files.
 //! Spec: upstream's `thrift/history.thrift`.
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::Dwarfs;
 use super::options::Options;

@@ -1,11 +1,11 @@
-//! `model::Image` for an opened DwarFS image: every question answered from the tables.
+//! `sinterfs_model::Image` for an opened DwarFS image: every question answered from the tables.
 //!
 //! **Invariant:** inode numbers are DwarFS's own; a cursor is one more than the position of the
 //! entry within its directory, so that it stays valid for as long as the image is the same.
 
 use std::ops::{ControlFlow, Range};
 
-use model::{
+use sinterfs_model::{
     Cursor, Dirent, Error, Extent, FileType, Image, ImageInfo, Ino, Inode, Meta, Rdev, Result,
     Xattrs,
 };

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::Dwarfs;
 use super::metadata::features;

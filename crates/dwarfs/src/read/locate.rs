@@ -5,8 +5,8 @@
 //! **Invariant:** within a file the text `DWARFS` alone is never believed: a second section must
 //! follow where the first one ends. Spec: dwarfs-format(5), "Header Detection".
 
-use block::ReadAt;
-use model::{Error, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
 use crate::layout::{

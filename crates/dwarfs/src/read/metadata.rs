@@ -6,8 +6,8 @@
 //! **Invariant:** views lie within the metadata, but what they hold has not been checked yet:
 //! that is `validate`'s business. Spec: upstream's `thrift/metadata.thrift`.
 
-use block::Bytes;
-use model::{Error, Limits, Result};
+use sinterfs_block::Bytes;
+use sinterfs_model::{Error, Limits, Result};
 
 use super::options::Options;
 use super::strings::StringTable;

@@ -6,7 +6,7 @@
 //! **Invariant:** a resolution is never zero, and parts of a second are below a second if the
 //! columns were checked with `max_subsec`.
 
-use model::{Error, Result, Time, Times};
+use sinterfs_model::{Error, Result, Time, Times};
 
 use super::metadata::{Inodes, TimeColumns};
 use crate::frozen::view::Node;

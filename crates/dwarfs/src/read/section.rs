@@ -7,11 +7,11 @@
 //! again later are compared with checksums of their leaves, made while the XXH3 was.
 //! Spec: dwarfs-format(5), "FILE STRUCTURE".
 
-use block::cache::Opened;
-use block::checksum::Xxh3;
-use block::codec::check_limit;
-use block::{Bytes, ReadAt, Summed, Window};
-use model::{Error, Kind, Limits, Result};
+use sinterfs_block::cache::Opened;
+use sinterfs_block::checksum::Xxh3;
+use sinterfs_block::codec::check_limit;
+use sinterfs_block::{Bytes, ReadAt, Summed, Window};
+use sinterfs_model::{Error, Kind, Limits, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::locate::read;
@@ -335,7 +335,7 @@ impl SectionReader {
         let bytes = self
             .window
             .read(at, header.len.saturating_add(skip as u64))?;
-        let found = block::checksum::xxh3_64(&bytes);
+        let found = sinterfs_block::checksum::xxh3_64(&bytes);
         let expected = v2.xxh3_64.get();
         // the header was read apart from what was hashed now
         let same = v2.as_bytes().get(SectionHeaderV2::XXH3_START..) == bytes.get(..skip);
@@ -406,7 +406,9 @@ impl SectionReader {
         let start = SectionHeaderV2::SHA_START as u64;
         let at = extent.offset.saturating_add(start);
         let bytes = self.window.read(at, extent.len.saturating_sub(start))?;
-        Ok(Some(block::checksum::sha512_256(&bytes) == v2.sha512_256))
+        Ok(Some(
+            sinterfs_block::checksum::sha512_256(&bytes) == v2.sha512_256,
+        ))
     }
 }
 

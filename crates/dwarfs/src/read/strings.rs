@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::fsst::Fsst;
 pub(crate) use super::fsst::Scratch;

@@ -5,7 +5,7 @@
 //! **Invariant:** what is unpacked to memory is bounded by what it may refer to.
 //! Spec: dwarfs-format(5), "OPTIONALLY PACKED STRUCTURES".
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::frozen::view::Ints;
 

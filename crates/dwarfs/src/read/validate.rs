@@ -12,7 +12,7 @@ mod entries;
 mod inodes;
 mod names;
 
-use model::{Error, Result, threads};
+use sinterfs_model::{Error, Result, threads};
 
 use super::metadata::Metadata;
 

@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use block::Bytes;
-use model::{Error, Result, Xattrs};
+use sinterfs_block::Bytes;
+use sinterfs_model::{Error, Result, Xattrs};
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
@@ -45,7 +45,7 @@ impl State {
         match content.and_then(|bytes| Table::open(bytes, metadata, inodes)) {
             Ok(Some(table)) => Ok(Self::Sound(table)),
             Ok(None) => Ok(Self::Stale),
-            Err(error) if error.kind() == model::Kind::Io => Err(error),
+            Err(error) if error.kind() == sinterfs_model::Kind::Io => Err(error),
             Err(error) => Ok(Self::Unusable(error)),
         }
     }
@@ -191,7 +191,7 @@ impl<'a> Iterator for Pairs<'a> {
 
 #[cfg(test)]
 mod tests {
-    use model::{XattrSet, XattrSets};
+    use sinterfs_model::{XattrSet, XattrSets};
 
     use super::*;
     use crate::write::xattrs::encode;

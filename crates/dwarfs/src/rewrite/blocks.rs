@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use block::codec::Encoding;
-use model::{Category, Error, Result, RoomNeeds, Segment, SegmentEncoder, Spare, Standing};
+use sinterfs_block::codec::Encoding;
+use sinterfs_model::{
+    Category, Error, Result, RoomNeeds, Segment, SegmentEncoder, Spare, Standing,
+};
 
 use super::{carry, samples};
 use crate::framing;

@@ -4,7 +4,7 @@
 //! that made it. **Invariant:** numbers are taken over as they are once they were found to make
 //! sense.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::layout::metadata::{pair, root};
 use crate::read::Dwarfs;

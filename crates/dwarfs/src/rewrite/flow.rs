@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use model::{Error, Kind, Observer, Result, Spare};
+use sinterfs_model::{Error, Kind, Observer, Result, Spare};
 
 /// Numbers beyond one for each thread that may wait to be taken, so that no thread waits.
 const SPARE: u32 = 2;
@@ -167,7 +167,7 @@ fn panicked() -> Error {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use model::Quiet;
+    use sinterfs_model::Quiet;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{
+use sinterfs_model::{
     Base, Block, ContentMap, Error, Geometry, ImageWriter, Observer, Result, SegmentEncoder, Spare,
     Stage, Summary, Tally, Tree,
 };

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ByteOrder, Category, Padding, RawImage, Waveform};
+use sinterfs_model::{ByteOrder, Category, Padding, RawImage, Waveform};
 
 /// Reads what is known of a block of a category.
 pub(super) fn category(name: &str, json: &str) -> Option<Category> {

@@ -5,7 +5,7 @@
 //! **Invariant:** a length is believed only as far as bytes are left; unknown fields of any type
 //! are skipped; nesting is bounded. Spec: "Thrift compact protocol encoding" of Apache Thrift.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// The deepest nesting that `skip` follows.
 const MAX_DEPTH: u32 = 32;

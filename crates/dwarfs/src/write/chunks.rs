@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ContentMap, Error, MapExtent, Result};
+use sinterfs_model::{ContentMap, Error, MapExtent, Result};
 
 use crate::layout::metadata::chunk::OFFSET_IS_LARGE_HOLE;
 
@@ -228,7 +228,7 @@ fn check(blocks: &[u32], block: u32, offset: u32, len: u32) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use model::BlockId;
+    use sinterfs_model::BlockId;
 
     use super::*;
 

@@ -13,7 +13,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use model::Result;
+use sinterfs_model::Result;
 
 use crate::layout::metadata::FieldId;
 use bits::BitBuffer;

@@ -11,7 +11,7 @@ mod totals;
 
 use std::borrow::Cow;
 
-use model::{Category, Content, ContentMap, NodeId, Result, Tree, XattrSet};
+use sinterfs_model::{Category, Content, ContentMap, NodeId, Result, Tree, XattrSet};
 
 use super::chunks::{CACHED_CHUNKS, Chunks};
 use super::freeze::{Column, Frozen, Items, Value, freeze};

@@ -6,7 +6,7 @@
 //! go level by level and by name, files in the order of their lists, so that chunks lie in commit
 //! order; a hard link of anything but a file becomes an inode of its own, as DwarFS has none.
 
-use model::{Content, ContentMap, Error, FileType, NodeId, Result, Tree};
+use sinterfs_model::{Content, ContentMap, Error, FileType, NodeId, Result, Tree};
 
 /// The largest number of inodes: upstream counts them with 31 bits.
 const MAX_INODES: usize = i32::MAX as usize;

@@ -5,8 +5,8 @@
 
 use std::str::FromStr;
 
-use block::codec::Encoding;
-use model::{Category, Error, Result};
+use sinterfs_block::codec::Encoding;
+use sinterfs_model::{Category, Error, Result};
 
 use crate::read::HistoryEntry;
 

@@ -4,7 +4,7 @@
 //! the order in which all images have them. **Invariant:** nothing here checks what it is given:
 //! `rewrite` has.
 
-use model::{Category, Result};
+use sinterfs_model::{Category, Result};
 
 use super::metadata::CarriedCategories;
 use super::section::assemble;

@@ -3,9 +3,9 @@
 //! In: raw bytes. Out: a whole section. **Invariant:** a section's bytes depend on its number,
 //! type and content alone, so workers can make them in any order.
 
-use block::checksum::{sha512_256, xxh3_64};
-use block::codec::Encoding;
-use model::{Category, Error, Result, Spare};
+use sinterfs_block::checksum::{sha512_256, xxh3_64};
+use sinterfs_block::codec::Encoding;
+use sinterfs_model::{Category, Error, Result, Spare};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 

@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::freeze::{Column, Items, Value};
 use super::fsst::{Cuts, train};

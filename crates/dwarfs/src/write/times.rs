@@ -4,7 +4,7 @@
 //! rounded down to the resolution. The base is the earliest time, as a 64-bit number that wraps:
 //! readers add with 64 bits and take the sum as signed, so times before 1970 survive.
 
-use model::{Error, NodeId, Result, Time, Tree};
+use sinterfs_model::{Error, NodeId, Result, Time, Tree};
 
 use super::options::TimeResolution;
 
@@ -57,7 +57,7 @@ impl Times {
         let unit = i64::from(resolution.seconds());
         let seconds = |time: Time| time.secs.div_euclid(unit);
         let base = inodes.iter().flat_map(kept).map(seconds).min().unwrap_or(0);
-        let column = |pick: fn(&model::Times) -> Time| {
+        let column = |pick: fn(&sinterfs_model::Times) -> Time| {
             let times = || inodes.iter().map(|id| pick(&tree.node(*id).meta.times));
             TimeColumn {
                 offset: times()
@@ -90,7 +90,7 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
-    use model::{Content, Meta, TreeBuilder};
+    use sinterfs_model::{Content, Meta, TreeBuilder};
 
     use super::*;
 
@@ -99,7 +99,7 @@ mod tests {
         for (i, &(secs, nanos)) in times.iter().enumerate() {
             let at = Time { secs, nanos };
             let mut meta = Meta {
-                times: model::Times::all(at),
+                times: sinterfs_model::Times::all(at),
                 ..Meta::default()
             };
             meta.times.accessed.secs += 1;

@@ -6,9 +6,9 @@ use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-use block::codec::Encoding;
-use block::digest::DigestBuilder;
-use model::{
+use sinterfs_block::codec::Encoding;
+use sinterfs_block::digest::DigestBuilder;
+use sinterfs_model::{
     Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, RoomNeeds, Segment,
     SegmentEncoder, Spare, Summary, Tree,
 };

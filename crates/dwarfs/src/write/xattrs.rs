@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use model::{Error, Result, XattrSet, XattrSets};
+use sinterfs_model::{Error, Result, XattrSet, XattrSets};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 

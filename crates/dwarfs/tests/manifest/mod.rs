@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use model::{Cursor, ExtentSource, FileType, Image, Ino, Result};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino, Result};
 
 use crate::support::read_file;
 

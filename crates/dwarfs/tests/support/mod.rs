@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use block::MemorySource;
-use model::Result;
+use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::read::{Dwarfs, OpenOptions};
+use sinterfs_model::Result;
 
-pub use testkit::{read_file, shared};
+pub use sinterfs_testkit::{read_file, shared};
 
 /// Opens an image in memory with the default options.
 pub fn open(bytes: Vec<u8>) -> Result<Dwarfs> {
@@ -21,9 +21,9 @@ pub fn section_with_hashes(like: &[u8], content: &[u8]) -> Vec<u8> {
     section[0x36..0x38].copy_from_slice(&[0, 0]);
     section[0x38..0x40].copy_from_slice(&(content.len() as u64).to_le_bytes());
     section.extend(content);
-    let xxh3 = block::checksum::xxh3_64(&section[0x30..]);
+    let xxh3 = sinterfs_block::checksum::xxh3_64(&section[0x30..]);
     section[0x28..0x30].copy_from_slice(&xxh3.to_le_bytes());
-    let sha = block::checksum::sha512_256(&section[0x28..]);
+    let sha = sinterfs_block::checksum::sha512_256(&section[0x28..]);
     section[8..0x28].copy_from_slice(&sha);
     section
 }

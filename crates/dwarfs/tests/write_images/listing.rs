@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Content, FileType, NodeId, Rdev, Time};
 use sha2::{Digest, Sha256};
+use sinterfs_model::{Content, FileType, NodeId, Rdev, Time};
 
 use crate::sample::{Piece, Sample, keeps_links};
 

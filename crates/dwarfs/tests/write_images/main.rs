@@ -20,9 +20,9 @@ mod support;
 
 use std::io::Write as _;
 
-use block::codec::Encoding;
-use model::{Image, NodeId};
+use sinterfs_block::codec::Encoding;
 use sinterfs_dwarfs::write::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions};
+use sinterfs_model::{Image, NodeId};
 
 use listing::{Listing, compare, expected, round};
 use pack::{write, write_with};

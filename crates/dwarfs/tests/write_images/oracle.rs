@@ -2,7 +2,7 @@
 //! modification times in seconds.
 
 use dwarfs_oracle::{Archive, AsChunks, Dir, Inode, InodeKind};
-use model::{FileType, Rdev, Time};
+use sinterfs_model::{FileType, Rdev, Time};
 
 use crate::listing::{Entry, Listing, sha256};
 

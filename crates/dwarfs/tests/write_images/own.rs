@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use block::MemorySource;
-use model::{Cursor, ExtentSource, FileType, Image, Ino};
+use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::read::{Dwarfs, OpenOptions};
+use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino};
 
 use crate::listing::{Entry, HASHED, Listing, sha256};
 use crate::sample::Piece;

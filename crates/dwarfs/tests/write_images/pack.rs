@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use model::{
+use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
+use sinterfs_model::{
     BlockId, Category, ContentMap, FileType, Geometry, ImageWriter, MapExtent, NodeId, Segment,
     Spare, Standing, Summary,
 };
-use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 
 use crate::sample::{Piece, Sample};
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{FileType, Rdev, Time};
+use sinterfs_model::{FileType, Rdev, Time};
 
 use crate::listing::{Entry, HASHED, Listing};
 

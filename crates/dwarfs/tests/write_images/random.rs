@@ -1,8 +1,8 @@
 //! Random trees: whatever they are, our reader shows what was written.
 
-use model::{Content, NodeId, Rdev};
 use proptest::prelude::*;
 use sinterfs_dwarfs::write::{Packing, StringPacking, TimeResolution, WriteOptions};
+use sinterfs_model::{Content, NodeId, Rdev};
 
 use crate::listing::{compare, expected};
 use crate::sample::{Piece, Sample, SampleBuilder, bytes};

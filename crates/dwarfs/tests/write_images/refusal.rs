@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use model::{
+use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
+use sinterfs_model::{
     Block, BlockId, Category, Content, ContentMap, ImageWriter, Kind, MapExtent, Meta, NodeId,
     Segment, Spare, Standing, Time, TreeBuilder,
 };
-use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 
 use crate::options;
 use crate::pack::Sink;

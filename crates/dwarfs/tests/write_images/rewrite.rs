@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use model::{
+use sinterfs_dwarfs::read::Dwarfs;
+use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
+use sinterfs_model::{
     BlockId, Category, Content, ContentMap, Cursor, ExtentSource, FileType, Image, ImageWriter,
     Ino, MapExtent, NodeId, Segment, Standing, Summary, Tree, TreeBuilder,
 };
-use sinterfs_dwarfs::read::Dwarfs;
-use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 
 use crate::pack::Sink;
 
@@ -44,7 +44,11 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
             repeats: Vec::new(),
         };
         writer
-            .put(encoder.encode(&segment, &model::Spare::default()).unwrap())
+            .put(
+                encoder
+                    .encode(&segment, &sinterfs_model::Spare::default())
+                    .unwrap(),
+            )
             .unwrap();
     }
     let summary = Box::new(writer).finish(&tree, &map).unwrap();
@@ -127,7 +131,7 @@ fn extents(image: &dyn Image, ino: Ino, blocks: &mut [Vec<u8>]) -> Vec<MapExtent
             ControlFlow::Continue(())
         })
         .unwrap();
-    let map = |extent: &model::Extent| match extent.source {
+    let map = |extent: &sinterfs_model::Extent| match extent.source {
         ExtentSource::Hole => MapExtent::Hole { len: extent.len },
         ExtentSource::Block { block, offset } => {
             let start = offset as usize;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Content, FileType, Meta, NodeId, Rdev, Time, Times, Tree, TreeBuilder};
+use sinterfs_model::{Content, FileType, Meta, NodeId, Rdev, Time, Times, Tree, TreeBuilder};
 
 /// A part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

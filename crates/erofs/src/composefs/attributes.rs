@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 
-use block::checksum::xxh3_64;
-use model::{Error, FileType, Result};
+use sinterfs_block::checksum::xxh3_64;
+use sinterfs_model::{Error, FileType, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 

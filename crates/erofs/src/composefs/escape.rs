@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// Writes bytes as a word. `special` are further characters that are escaped.
 pub(super) fn write_escaped(bytes: &[u8], special: &[u8], out: &mut dyn Write) -> io::Result<()> {

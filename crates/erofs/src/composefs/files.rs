@@ -8,8 +8,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use block::verity::VerityDigest;
-use model::{Content, Error, FileType, NodeId, Result, Time, Tree, TreeStats, XattrSet, XattrSets};
+use sinterfs_block::verity::VerityDigest;
+use sinterfs_model::{
+    Content, Error, FileType, NodeId, Result, Time, Tree, TreeStats, XattrSet, XattrSets,
+};
 
 /// Files of a directory up to so many bytes are in the image, as with the reference.
 pub const INLINE_MAX: u64 = 64;

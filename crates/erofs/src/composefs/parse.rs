@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use model::{Error, FileType, Result, Time};
+use sinterfs_model::{Error, FileType, Result, Time};
 
 use super::escape::unescape;
 use super::files::{Body, Files, Inode, ObjectPath};
@@ -386,7 +386,7 @@ fn time(field: &[u8]) -> Result<Time> {
     })
 }
 
-fn hex(text: &[u8]) -> Result<block::verity::VerityDigest> {
+fn hex(text: &[u8]) -> Result<sinterfs_block::verity::VerityDigest> {
     let wrong = || {
         let shown = text.escape_ascii();
         Error::invalid(format!("DIGEST {shown}: not 64 hexadecimal digits"))

@@ -5,7 +5,7 @@
 //! **Invariant:** inodes stand level by level from the root, those of a directory by their names, each at
 //! its own name. Tables go by the inodes' indexes in `files`.
 
-use model::{FileType, Result, Time};
+use sinterfs_model::{FileType, Result, Time};
 
 use super::Versions;
 use super::attributes::{Counts, Pairs, Role, Shared, attributes};

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use model::{Error, FileType, Rdev, Result};
+use sinterfs_model::{Error, FileType, Rdev, Result};
 
 use super::escape::{write_escaped, write_optional};
 use super::files::CONTENT_MAX;

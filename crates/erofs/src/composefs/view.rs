@@ -12,9 +12,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use block::ReadAt;
-use block::verity::{VerityDigest, hex, verity_of};
-use model::{
+use sinterfs_block::ReadAt;
+use sinterfs_block::verity::{VerityDigest, hex, verity_of};
+use sinterfs_model::{
     Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Rdev,
     Result, Xattrs,
 };

@@ -6,8 +6,8 @@
 
 use std::io::Write;
 
-use block::verity::{Verity, VerityDigest};
-use model::{Error, FileType, Result};
+use sinterfs_block::verity::{Verity, VerityDigest};
+use sinterfs_model::{Error, FileType, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 

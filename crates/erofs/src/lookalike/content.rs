@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use model::{ExtentSource, Image, Inode, Result};
+use sinterfs_model::{ExtentSource, Image, Inode, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 

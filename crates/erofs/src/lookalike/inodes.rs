@@ -4,7 +4,7 @@
 //! In: what `stat` tells, and where content is. Out: the bytes of an inode.
 //! **Invariant:** attributes and the map follow it as the format wants them aligned.
 
-use model::{FileType, Inode, Result};
+use sinterfs_model::{FileType, Inode, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 

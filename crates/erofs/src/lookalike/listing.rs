@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use model::{Cursor, Error, FileType, Image, Ino, Result};
+use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 
 use crate::layout::NAME_MAX;
 use crate::write::BLOCK;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use model::{Error, Result, Xattrs};
+use sinterfs_model::{Error, Result, Xattrs};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 

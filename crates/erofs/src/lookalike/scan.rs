@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::{Error, FileType, Image, Ino, Inode, Loss, Result};
+use sinterfs_model::{Error, FileType, Image, Ino, Inode, Loss, Result};
 
 use super::content::{self, Body};
 use super::inodes::Made;

@@ -3,7 +3,7 @@
 //! In: files, one after the other. Out: addresses, and later the bytes behind them.
 //! **Invariant:** runs are in the order of their addresses, begin with a block and do not overlap.
 
-use model::{Error, Image, Ino, Result};
+use sinterfs_model::{Error, Image, Ino, Result};
 
 use super::CONTENT;
 use crate::write::BLOCK;

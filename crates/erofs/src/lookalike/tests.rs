@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use model::{Cursor, ExtentSource, FileType, Ino};
-use testkit::{Builder, MemImage, Piece, meta, noise, sample};
+use sinterfs_model::{Cursor, ExtentSource, FileType, Ino};
+use sinterfs_testkit::{Builder, MemImage, Piece, meta, noise, sample};
 
 use super::*;
 use crate::read::{Erofs, OpenOptions};
@@ -49,7 +49,8 @@ fn compare(a: &dyn Image, dir: Ino, b: &dyn Image, other: Ino) -> usize {
             (two.kind, two.nlink, two.rdev),
             "{name}"
         );
-        let owner = |meta: model::Meta| (meta.mode, meta.uid, meta.gid, meta.times.modified);
+        let owner =
+            |meta: sinterfs_model::Meta| (meta.mode, meta.uid, meta.gid, meta.times.modified);
         assert_eq!(owner(one.meta), owner(two.meta), "{name}");
         assert_eq!(a.xattrs(ino).unwrap(), b.xattrs(other).unwrap(), "{name}");
         match one.kind {
@@ -304,5 +305,5 @@ fn hostile_trees_are_refused() {
     b.link(dir, b"loop", dir);
     let image: Arc<dyn Image> = Arc::new(b.finish(0));
     let error = Lookalike::new(image, Shown::default()).unwrap_err();
-    assert_eq!(error.kind(), model::Kind::Corrupt, "{error}");
+    assert_eq!(error.kind(), sinterfs_model::Kind::Corrupt, "{error}");
 }

@@ -8,9 +8,9 @@
 
 use std::cell::Cell;
 
-use block::cache::Opened;
-use block::codec::unit::UnitCodec;
-use model::{Error, Result};
+use sinterfs_block::cache::Opened;
+use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_model::{Error, Result};
 
 use super::Erofs;
 use super::config::Algorithm;

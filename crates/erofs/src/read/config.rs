@@ -4,8 +4,8 @@
 //!
 //! **Invariant:** what a decoder would allocate is within the format's bounds.
 
-use block::ReadAt;
-use model::{Error, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
 use crate::layout::compressed::{DeflateConfig, LZMA_DICT_MAX, Lz4Config, LzmaConfig, ZstdConfig};

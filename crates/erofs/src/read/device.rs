@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use block::ReadAt;
-use model::{Error, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
 use crate::layout::{DeviceSlot, Superblock};

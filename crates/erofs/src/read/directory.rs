@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use model::{Error, FileType, Result};
+use sinterfs_model::{Error, FileType, Result};
 use zerocopy::FromBytes;
 
 use super::Erofs;

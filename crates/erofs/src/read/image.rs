@@ -1,4 +1,4 @@
-//! `model::Image` for an opened EROFS image: every question answered from the metadata as it is
+//! `sinterfs_model::Image` for an opened EROFS image: every question answered from the metadata as it is
 //! stored.
 //!
 //! **Invariant:** inode numbers are EROFS's own; a cursor is a block of the directory and an entry of
@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use model::{
+use sinterfs_model::{
     Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Meta,
     Result, Times, Xattrs,
 };

@@ -5,7 +5,7 @@
 //! **Invariant:** a node's type, layout and time are known to make sense, and its extended attributes
 //! lie behind it; whether its content does, its map tells.
 
-use model::{Error, FileType, Rdev, Result, Time};
+use sinterfs_model::{Error, FileType, Rdev, Result, Time};
 
 use super::Erofs;
 use super::metadata::{Area, Spot};

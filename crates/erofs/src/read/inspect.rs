@@ -1,11 +1,11 @@
-//! What checking and dumping ask for beyond `model::Image`: entries as they are, inodes with all that
+//! What checking and dumping ask for beyond `sinterfs_model::Image`: entries as they are, inodes with all that
 //! belongs to them.
 //!
 //! **Invariant:** looks at metadata only; content is not decoded.
 
 use std::ops::ControlFlow;
 
-use model::{Error, ExtentSource, FileType, Ino, Result};
+use sinterfs_model::{Error, ExtentSource, FileType, Ino, Result};
 
 use super::Erofs;
 use super::config::Algorithm;

@@ -16,7 +16,7 @@ mod indexes;
 mod order;
 mod window;
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::Erofs;
 use super::config::Algorithm;

@@ -6,8 +6,8 @@
 //! call each; every thread keeps the last few pages at hand. The metabox is read as any file is; its own metadata is in the image, so there is no
 //! way in a circle.
 
-use block::cache::Opened;
-use model::{Error, Result};
+use sinterfs_block::cache::Opened;
+use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Erofs;

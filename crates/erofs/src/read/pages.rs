@@ -7,8 +7,8 @@
 
 use std::cell::RefCell;
 
-use block::cache::Held;
-use model::Result;
+use sinterfs_block::cache::Held;
+use sinterfs_model::Result;
 
 /// How many pages a thread keeps: an inode is beside its map, its content may be in the packed inode, of
 /// which the map is elsewhere, and so are directories and attributes that are shared.

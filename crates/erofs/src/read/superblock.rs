@@ -5,8 +5,8 @@
 //! **Invariant:** nothing that a reader must know and does not is passed over: unknown features are
 //! refused with their names or bits. Values that are used for arithmetic fit into it.
 
-use block::ReadAt;
-use model::{Error, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::config::Configs;
@@ -200,7 +200,7 @@ fn checked(source: &dyn ReadAt, raw: &layout::Superblock) -> Result<u32> {
         field.fill(0);
     }
     let (found, expected) = (
-        block::checksum::crc32c(u32::MAX, &bytes),
+        sinterfs_block::checksum::crc32c(u32::MAX, &bytes),
         raw.checksum.get(),
     );
     if found != expected {

@@ -5,7 +5,7 @@
 //! **Invariant:** memory is bounded by the format: a quarter of a megabyte behind an inode and 255
 //! shared attributes of 64 KiB. Where a name comes twice the first one counts, as for the kernel.
 
-use model::{Error, Result, Xattrs};
+use sinterfs_model::{Error, Result, Xattrs};
 use zerocopy::FromBytes;
 
 use super::Erofs;

@@ -7,7 +7,7 @@
 //! clusters begin in different blocks of the file; the result depends on the unit, on those before it
 //! and on the options alone.
 
-use model::{Repeat, Result};
+use sinterfs_model::{Repeat, Result};
 
 use super::BLOCK;
 use super::compression::Compression;
@@ -382,7 +382,7 @@ fn references(parts: &[Part], repeat: &Repeat, in_blocks: bool) -> Vec<Part> {
 mod tests {
     use std::sync::Arc;
 
-    use model::BlockId;
+    use sinterfs_model::BlockId;
 
     use super::*;
 

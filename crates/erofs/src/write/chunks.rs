@@ -3,7 +3,7 @@
 //! In: pieces of a file and where they are. Out: what follows its inode. **Invariant:** chunks are as long as
 //! they can be, so that the map is as short. Format: `docs/formats/erofs.md`, "Where content is".
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
@@ -188,9 +188,15 @@ mod tests {
         let mut pieces = Pieces::default();
         pieces.push(4096, Some(4096));
         pieces.push(1 << 40, None);
-        assert_eq!(pieces.chunks().unwrap_err().kind(), model::Kind::Limit);
+        assert_eq!(
+            pieces.chunks().unwrap_err().kind(),
+            sinterfs_model::Kind::Limit
+        );
         let mut pieces = Pieces::default();
         pieces.push(4096, Some(u64::from(u32::MAX) * BLOCK));
-        assert_eq!(pieces.chunks().unwrap_err().kind(), model::Kind::Limit);
+        assert_eq!(
+            pieces.chunks().unwrap_err().kind(),
+            sinterfs_model::Kind::Limit
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! it, else full ones. **Invariant:** no two clusters begin in one logical cluster, which is a block.
 //! Format: `docs/formats/erofs.md`, "Where content is", "Clusters".
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 

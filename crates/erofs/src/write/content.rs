@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ContentMap, Error, MapExtent, Result};
+use sinterfs_model::{ContentMap, Error, MapExtent, Result};
 
 use super::BLOCK;
 use super::chunks::{Chunks, Pieces};

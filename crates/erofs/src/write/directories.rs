@@ -4,7 +4,7 @@
 //! **Invariant:** its length does not depend on numbers of inodes. Format: `docs/formats/erofs.md`,
 //! "Directories".
 
-use model::{Error, FileType, NodeId, Result, Tree};
+use sinterfs_model::{Error, FileType, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U64};
 
@@ -129,7 +129,7 @@ pub(super) fn names(tree: &Tree, dir: NodeId) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use model::{Content, Meta, TreeBuilder};
+    use sinterfs_model::{Content, Meta, TreeBuilder};
 
     use super::*;
 

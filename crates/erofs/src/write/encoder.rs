@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use block::checksum::{sha256, sha512_256};
-use model::{Block, Error, Result, Segment, SegmentEncoder, Spare};
+use sinterfs_block::checksum::{sha256, sha512_256};
+use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder, Spare};
 
 use super::around::{self, Shape};
 use super::compression::Compression;

@@ -4,7 +4,7 @@
 //! of a block at least, so that no two begin in one block of the file; the result depends on the unit and
 //! the options alone.
 
-use model::{Piece, Result};
+use sinterfs_model::{Piece, Result};
 
 use super::compression::{Compression, Filling};
 use super::{BLOCK, END_MAX};
@@ -340,7 +340,7 @@ mod tests {
                 }
             }
         }
-        let noise = testkit::noise(1, 50_001);
+        let noise = sinterfs_testkit::noise(1, 50_001);
         let cut = cut(&"lz4".parse().unwrap(), &noise, 8192, leaves).unwrap();
         assert_eq!((cut.pieces.len(), cut.left), (12, 50_001 - 12 * 4096));
         assert_eq!(cut.bytes[..], noise[..12 * 4096]);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ContentMap, Error, FileType, Meta, NodeId, Rdev, Result, Tree, XattrSet};
+use sinterfs_model::{ContentMap, Error, FileType, Meta, NodeId, Rdev, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -89,23 +89,24 @@ impl<'a> Inodes<'a> {
             compact: None,
         };
         match known.content {
-            model::Content::File { .. } => {
+            sinterfs_model::Content::File { .. } => {
                 let content = self.units.content(self.map.extents(node))?;
                 inode.fill(content);
             }
-            model::Content::Directory { .. } => {
+            sinterfs_model::Content::Directory { .. } => {
                 inode.links = directories::names(self.tree, node);
                 inode.flat(directories::len(self.tree, node)?);
                 inode.start = start;
             }
-            model::Content::Symlink(target) => {
+            sinterfs_model::Content::Symlink(target) => {
                 inode.flat(self.tree.bytes(target).len() as u64);
                 inode.start = self.targets.get(&node).copied().unwrap_or(0);
             }
-            model::Content::CharDevice(rdev) | model::Content::BlockDevice(rdev) => {
+            sinterfs_model::Content::CharDevice(rdev)
+            | sinterfs_model::Content::BlockDevice(rdev) => {
                 inode.start = u64::from(device_number(rdev)?);
             }
-            model::Content::Fifo | model::Content::Socket => {}
+            sinterfs_model::Content::Fifo | sinterfs_model::Content::Socket => {}
         }
         xattrs::count(inode.xattrs.len() as u64)?;
         inode.choose(self.times);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Content, ContentMap, Error, NodeId, Result, Tree};
+use sinterfs_model::{Content, ContentMap, Error, NodeId, Result, Tree};
 
 use super::inodes::{Inodes, tail_of};
 use super::names::DeviceName;

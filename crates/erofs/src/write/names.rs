@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 /// The UUID of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

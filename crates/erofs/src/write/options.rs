@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use model::{Ends, Error, Result, Tails};
+use sinterfs_model::{Ends, Error, Result, Tails};
 
 use super::BLOCK;
 use super::compression::Compression;
@@ -411,7 +411,7 @@ mod tests {
             ("6.6", "zstd", 4096),
         ] {
             let refused = check(kernel, compression, block_size);
-            assert_eq!(refused, Err(model::Kind::Unsupported), "{kernel}");
+            assert_eq!(refused, Err(sinterfs_model::Kind::Unsupported), "{kernel}");
         }
         for block_size in [0, 2048, 12_288, 2 << 20] {
             let options = WriteOptions {

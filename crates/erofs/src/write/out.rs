@@ -1,8 +1,8 @@
 //! The image while it grows: bytes to the sink, their count and their hash.
 
-use block::Sink;
-use block::checksum::Xxh3;
-use model::{Error, Result};
+use sinterfs_block::Sink;
+use sinterfs_block::checksum::Xxh3;
+use sinterfs_model::{Error, Result};
 
 use super::BLOCK;
 

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use model::{Error, Kind, Piece, Result};
+use sinterfs_model::{Error, Kind, Piece, Result};
 
 use super::BLOCK;
 
@@ -182,8 +182,8 @@ mod tests {
         std::thread::scope(|scope| {
             let first = || parts.wait(1).map(|unit| unit.parts.to_vec());
             let second = || parts.wait(2).map(|_| ()).map_err(|error| error.kind());
-            let waiting = model::threads::spawn(scope, "wait", first).unwrap();
-            let never = model::threads::spawn(scope, "wait", second).unwrap();
+            let waiting = sinterfs_model::threads::spawn(scope, "wait", first).unwrap();
+            let never = sinterfs_model::threads::spawn(scope, "wait", second).unwrap();
             parts.tell(1, encoded);
             assert_eq!(waiting.join().unwrap().unwrap(), [part]);
             parts.fail();

@@ -3,7 +3,7 @@
 //! In: for each inode, in the order of the image, what it takes. Out: its place in the metadata.
 //! **Invariant:** neither an inode's own bytes nor an end of content behind it cross a block.
 
-use model::{Content, NodeId, Tree};
+use sinterfs_model::{Content, NodeId, Tree};
 
 use super::BLOCK;
 use crate::layout::INODE_SLOT;
@@ -63,7 +63,7 @@ pub(super) fn order(tree: &Tree) -> Vec<NodeId> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Meta, TreeBuilder};
+    use sinterfs_model::{Meta, TreeBuilder};
 
     use super::*;
 

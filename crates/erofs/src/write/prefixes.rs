@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::BLOCK;
 use super::xattrs::split_prefix;

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use block::checksum::sha512_256;
-use model::Result;
+use sinterfs_block::checksum::sha512_256;
+use sinterfs_model::Result;
 
 use super::BLOCK;
 use super::compression::Compression;

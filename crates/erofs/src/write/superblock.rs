@@ -2,8 +2,8 @@
 //!
 //! In: what was written and where. Out: the first block. Format: `docs/formats/erofs.md`, "The image".
 
-use block::checksum::{crc32c, sha512_256};
-use model::{Error, Result};
+use sinterfs_block::checksum::{crc32c, sha512_256};
+use sinterfs_model::{Error, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 

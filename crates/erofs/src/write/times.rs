@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use model::{Time, Tree};
+use sinterfs_model::{Time, Tree};
 
 /// What times of compact inodes are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,13 +66,13 @@ fn most<T: Copy + Ord + std::hash::Hash>(all: impl Iterator<Item = T>) -> Option
 
 #[cfg(test)]
 mod tests {
-    use model::{Content, Meta, NodeId, TreeBuilder};
+    use sinterfs_model::{Content, Meta, NodeId, TreeBuilder};
 
     use super::*;
 
     fn tree(times: &[(i64, u32)]) -> Tree {
         let meta = |&(secs, nanos): &(i64, u32)| Meta {
-            times: model::Times::all(Time { secs, nanos }),
+            times: sinterfs_model::Times::all(Time { secs, nanos }),
             ..Meta::default()
         };
         let mut builder = TreeBuilder::new(meta(&times[0]));

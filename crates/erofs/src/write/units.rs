@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Block, Error, Piece, Result, Tails};
+use sinterfs_model::{Block, Error, Piece, Result, Tails};
 
 use super::options::{Form, WriteOptions};
 use super::parts::{Cluster, Encoded, Parts, clusters};

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use block::Sink;
-use model::{
+use sinterfs_block::Sink;
+use sinterfs_model::{
     Block, ContentMap, Error, Geometry, ImageWriter, Result, SegmentEncoder, Standing, Summary,
     Tree,
 };
@@ -260,7 +260,7 @@ impl ImageWriter for ErofsWriter {
 
 #[cfg(test)]
 mod tests {
-    use model::{BlockId, Category, MapExtent, Segment};
+    use sinterfs_model::{BlockId, Category, MapExtent, Segment};
 
     use super::*;
     use crate::write::Compression;
@@ -287,7 +287,11 @@ mod tests {
                 repeats: Vec::new(),
             };
             writer
-                .put(encoder.encode(&segment, &model::Spare::default()).unwrap())
+                .put(
+                    encoder
+                        .encode(&segment, &sinterfs_model::Spare::default())
+                        .unwrap(),
+                )
                 .unwrap();
         }
         let content = |block: u32, len: u32| {

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use block::checksum::xxh32;
-use model::{Error, Loss, Result, Tree, XattrSet};
+use sinterfs_block::checksum::xxh32;
+use sinterfs_model::{Error, Loss, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
@@ -242,7 +242,7 @@ pub(crate) fn count(len: u64) -> Result<u16> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Content, Meta, NodeId, TreeBuilder};
+    use sinterfs_model::{Content, Meta, NodeId, TreeBuilder};
 
     use super::*;
 

@@ -6,16 +6,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use block::{MemorySource, ReadAt};
-use model::Result;
 use serde_json::Value;
+use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_erofs::read::{Erofs, OpenOptions};
+use sinterfs_model::Result;
 
-pub use testkit::read_file;
+pub use sinterfs_testkit::read_file;
 
 /// Finds the shared test vectors.
 pub fn vectors() -> Option<PathBuf> {
-    testkit::shared("vectors")
+    sinterfs_testkit::shared("vectors")
 }
 
 /// An image of the vectors, in memory.

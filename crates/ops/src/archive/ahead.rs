@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use model::{Image, Ino, Result, threads};
+use sinterfs_model::{Image, Ino, Result, threads};
 
 use super::schedule::{Need, Schedule};
 

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use model::{Error, Image, Ino, Result};
+use sinterfs_model::{Error, Image, Ino, Result};
 
 /// How much is written to the file at once, in bytes.
 const CHUNK: usize = 1 << 20;

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-use ::archive::mtree;
-use model::{Error, FileType, Ino, Result};
 use sha2::{Digest, Sha256};
+use sinterfs_archive::mtree;
+use sinterfs_model::{Error, FileType, Ino, Result};
 
 use super::Archive;
 use super::sequence::{Name, spot};

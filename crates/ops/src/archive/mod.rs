@@ -19,7 +19,7 @@ mod write;
 use std::fs::File;
 use std::io::Write;
 
-use model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
 
 use crate::plan::{Plan, Spot};
 use crate::select::{self, Selection};

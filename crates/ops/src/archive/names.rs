@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
-use ::archive::{Link, Outgoing};
-use model::{Error, FileType, Inode, Result, Times, Xattrs};
+use sinterfs_archive::{Link, Outgoing};
+use sinterfs_model::{Error, FileType, Inode, Result, Times, Xattrs};
 
 use super::sequence::{Name, spot};
 use super::{Archive, ArchiveFormat};

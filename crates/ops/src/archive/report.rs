@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use model::Loss;
+use sinterfs_model::Loss;
 
 /// Tells what an archive holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

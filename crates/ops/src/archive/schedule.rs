@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use model::{Extent, ExtentSource, Image, Ino, Result};
+use sinterfs_model::{Extent, ExtentSource, Image, Ino, Result};
 
 use super::later::{Far, Later};
 use super::sequence::{Sequence, spot};

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use model::{Error, FileType, Image, Result};
+use sinterfs_model::{Error, FileType, Image, Result};
 
 use super::ArchiveFormat;
 use crate::jobs::Jobs;

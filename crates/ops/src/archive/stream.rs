@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 const SIZE: usize = 1 << 20;
 /// Reads ask for no less than this, unless less is wanted.

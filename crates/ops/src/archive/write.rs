@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::ops::Range;
 
-use ::archive::{Follows, cpio, tar};
-use model::{Error, FileType, Ino, Result};
+use sinterfs_archive::{Follows, cpio, tar};
+use sinterfs_model::{Error, FileType, Ino, Result};
 
 use super::ahead::Position;
 use super::names::Known;

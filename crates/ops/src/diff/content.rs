@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{
+use sinterfs_model::{
     Content, Error, Extent, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Stage, Tally,
 };
 

@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use model::{Content, Error, FileType, Node, NodeId, Result, Time, Tree};
+use sinterfs_model::{Content, Error, FileType, Node, NodeId, Result, Time, Tree};
 
 use super::DiffOptions;
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use model::{Content, Error, NodeId, Result};
+use sinterfs_model::{Content, Error, NodeId, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::content::{Buffers, Comparison};
@@ -61,7 +61,7 @@ pub(super) fn find(
         }
         changes.push(Change {
             path: walk.removed[old].path.clone(),
-            kind: model::FileType::File,
+            kind: sinterfs_model::FileType::File,
             what: What::Renamed(walk.added[new].path.clone(), rules.compare(nodes)),
         });
         gone.push(old);

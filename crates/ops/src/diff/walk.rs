@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use model::{Link, NodeId, Tree};
+use sinterfs_model::{Link, NodeId, Tree};
 
 /// A path that both trees have.
 pub(super) struct Pair {

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
-use model::{Error, Inode, Result, Stage, Tally};
+use sinterfs_model::{Error, Inode, Result, Stage, Tally};
 
 use super::target::{NewFile, Ticket};
 use super::{Extraction, lock, metadata};

@@ -6,9 +6,9 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use model::{Error, FileType, Inode, Time, Xattrs};
 use rustix::fs::{self, AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Result as IoResult;
+use sinterfs_model::{Error, FileType, Inode, Time, Xattrs};
 
 use super::Extraction;
 use super::target::{open_name, proc_path};

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
 
-use model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally, threads};
+use sinterfs_model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally, threads};
 
 use crate::plan::{Alias, Item, Plan, Spot};
 use crate::{select, workers};

@@ -12,10 +12,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use model::{Error, FileType, Inode, Kind, Result};
 use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
+use sinterfs_model::{Error, FileType, Inode, Kind, Result};
 
 use super::lock;
 use super::options::{ExtractOptions, Overwrite};

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Error, FileType, Image, Ino, Observer, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Ino, Observer, Stage, Tally};
 use sinterfs_ops::{Step, Visit, walk};
 
 /// An observer that keeps what it is told.

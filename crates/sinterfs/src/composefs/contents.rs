@@ -11,10 +11,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ::build::EachFile;
-use block::verity::{Verity, VerityDigest, verity};
-use erofs::composefs::{Body, INLINE_MAX, ObjectPath};
-use model::{Error, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Tree};
+use sinterfs_block::verity::{Verity, VerityDigest, verity};
+use sinterfs_erofs::composefs::{Body, INLINE_MAX, ObjectPath};
+use sinterfs_model::{Error, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Tree};
+use sinterfs_pipeline::EachFile;
 
 use crate::objects::{ObjectStore, Waiting};
 
@@ -82,7 +82,7 @@ impl EachFile for Reader<'_> {
         };
         let node = self.tree.node(file);
         let scanned = match node.content {
-            model::Content::File { size } => size,
+            sinterfs_model::Content::File { size } => size,
             _ => 0,
         };
         let time = content.modified()?;

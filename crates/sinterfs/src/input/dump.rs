@@ -8,20 +8,20 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use block::MemorySource;
-use erofs::composefs::{Composefs, Files, Versions};
-use erofs::read::{Erofs, OpenOptions};
-use model::{Error, Image, Result};
+use sinterfs_block::MemorySource;
+use sinterfs_erofs::composefs::{Composefs, Files, Versions};
+use sinterfs_erofs::read::{Erofs, OpenOptions};
+use sinterfs_model::{Error, Image, Result};
 
 use crate::registry::Store;
 
 /// Reads a dump; `-` is standard input.
 pub(crate) fn files(dump: &Path) -> Result<Files> {
     let files = if dump == Path::new("-") {
-        erofs::composefs::parse(std::io::stdin().lock())
+        sinterfs_erofs::composefs::parse(std::io::stdin().lock())
     } else {
         let file = File::open(dump).map_err(|e| Error::io("cannot open the dump", e).path(dump))?;
-        erofs::composefs::parse(BufReader::with_capacity(1 << 20, file))
+        sinterfs_erofs::composefs::parse(BufReader::with_capacity(1 << 20, file))
     };
     files.map_err(|error| error.path(dump))
 }
@@ -34,7 +34,7 @@ pub(super) fn image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn Image>>
         return Err(Error::invalid(what).path(dump));
     }
     let mut bytes = Vec::new();
-    erofs::composefs::write(files, Versions::default(), &mut bytes)?;
+    sinterfs_erofs::composefs::write(files, Versions::default(), &mut bytes)?;
     let erofs = Erofs::open(Arc::new(MemorySource(bytes)), &OpenOptions::default())?;
     let objects = Arc::new(Store(store.unwrap_or(Path::new("")).to_owned()));
     Ok(Arc::new(Composefs::new(Arc::new(erofs), objects, true)))

@@ -7,11 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::build::Scratch;
-use ::build::source::ImageSource;
-use ::build::source::image::Damage;
-use block::cache::BlockCache;
-use model::{Error, Image, ImageInfo, Loss, Observer, Result, Stage, Tally};
+use sinterfs_block::cache::BlockCache;
+use sinterfs_model::{Error, Image, ImageInfo, Loss, Observer, Result, Stage, Tally};
+use sinterfs_pipeline::Scratch;
+use sinterfs_pipeline::source::ImageSource;
+use sinterfs_pipeline::source::image::Damage;
 
 use crate::open::{self, OpenOptions, Opened};
 

@@ -9,9 +9,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use block::checksum::{sha256_of, sha512_of};
-use model::{Error, Result};
 use serde_json::Value;
+use sinterfs_block::checksum::{sha256_of, sha512_of};
+use sinterfs_model::{Error, Result};
 
 /// The most bytes of an index or a manifest.
 const LONGEST: u64 = 16 << 20;

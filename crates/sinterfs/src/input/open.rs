@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::build::Scratch;
-use ::build::source::merge::{Conflicts, How};
-use ::build::source::{
+use sinterfs_block::cache::BlockCache;
+use sinterfs_model::{Error, Kind, Loss, Observer, Result, Source};
+use sinterfs_pipeline::Scratch;
+use sinterfs_pipeline::source::merge::{Conflicts, How};
+use sinterfs_pipeline::source::{
     Archive, Directory, Edited, Edits, Exclude, ImageSource, Manifest, Merge, archive, directory,
     manifest,
 };
-use block::cache::BlockCache;
-use model::{Error, Kind, Loss, Observer, Result, Source};
 
 use super::images::{Images, Watching, open_cached, shared_cache};
 use super::saved::Layer;

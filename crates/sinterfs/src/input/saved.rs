@@ -10,12 +10,12 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::build::source::Archive;
-use block::checksum::{sha256, sha256_of};
-use block::stream::Compression;
-use block::verity::hex;
-use model::{Content, Error, FileContent, NodeId, Observer, Result, Source, Tree};
 use serde_json::Value;
+use sinterfs_block::checksum::{sha256, sha256_of};
+use sinterfs_block::stream::Compression;
+use sinterfs_block::verity::hex;
+use sinterfs_model::{Content, Error, FileContent, NodeId, Observer, Result, Source, Tree};
+use sinterfs_pipeline::source::Archive;
 
 use super::oci::{self, Blobs};
 

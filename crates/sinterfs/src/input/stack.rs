@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ::build::source::merge::{Marks, Part};
-use ::build::source::{Archive, Directory, Exclude, Manifest, directory};
-use model::{Error, Quiet, Result, Source};
+use sinterfs_model::{Error, Quiet, Result, Source};
+use sinterfs_pipeline::source::merge::{Marks, Part};
+use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
 
 use super::images::{Images, open_cached, shared_cache};
 use super::open::Request;

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** what a user asks for is done or refused with its name, never ignored.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::Format;
 

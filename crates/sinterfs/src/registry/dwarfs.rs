@@ -5,15 +5,17 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use block::cache::BlockCache;
-use block::{ReadAt, Sink};
-use dwarfs::dump::Parts;
-use dwarfs::layout::SectionType;
-use dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
-use dwarfs::rewrite::{self, BlockRules, Foundation, MetadataRule, OntoWriter, Rebuild, Selection};
-use dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
-use model::{ContentMap, Error, Image, ImageWriter, Ino, Loss, Observer, Result};
-use ops::StoredBlock;
+use sinterfs_block::cache::BlockCache;
+use sinterfs_block::{ReadAt, Sink};
+use sinterfs_dwarfs::dump::Parts;
+use sinterfs_dwarfs::layout::SectionType;
+use sinterfs_dwarfs::read::{Dwarfs, HistoryEntry, Offset, Version};
+use sinterfs_dwarfs::rewrite::{
+    self, BlockRules, Foundation, MetadataRule, OntoWriter, Rebuild, Selection,
+};
+use sinterfs_dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
+use sinterfs_model::{ContentMap, Error, Image, ImageWriter, Ino, Loss, Observer, Result};
+use sinterfs_ops::StoredBlock;
 
 use super::{
     Asked, Bid, Blob, CreateOptions, Format, Handle, MetadataPlan, OwnDigests, RewriteOptions,
@@ -45,7 +47,7 @@ impl Format for DwarfsFormat {
         }
         let behind = match options.offset {
             Some(_) => None,
-            None => dwarfs::read::locate(&**source)?,
+            None => sinterfs_dwarfs::read::locate(&**source)?,
         };
         Ok(behind.map_or(Bid::No, Bid::Behind))
     }
@@ -56,7 +58,7 @@ impl Format for DwarfsFormat {
         options: &OpenOptions,
     ) -> Result<Option<OwnDigests>> {
         let options = own_options(&**source, options)?;
-        let found = dwarfs::read::digest(Arc::clone(source), &options)?;
+        let found = sinterfs_dwarfs::read::digest(Arc::clone(source), &options)?;
         Ok(found.map(|found| OwnDigests {
             start: found.start,
             digests: found.digests,
@@ -85,7 +87,7 @@ impl Format for DwarfsFormat {
     ) -> Result<CheckReport> {
         let options = own_options(&*source, options)?;
         let Depth { deep, threads } = depth;
-        let report = dwarfs::check::check(source, &options, deep, threads, observer)?;
+        let report = sinterfs_dwarfs::check::check(source, &options, deep, threads, observer)?;
         let (problems, notes) = report.findings.in_words();
         let (sections, blocks) = (report.sections, report.blocks);
         Ok(CheckReport {
@@ -171,17 +173,20 @@ fn starts_with_magic(source: &dyn ReadAt, at: u64) -> Result<bool> {
 
 /// Turns our options into the format's. Where no sound image is found but one begins the file, it is
 /// that one that is damaged, and opening it tells where.
-fn own_options(source: &dyn ReadAt, options: &OpenOptions) -> Result<dwarfs::read::OpenOptions> {
+fn own_options(
+    source: &dyn ReadAt,
+    options: &OpenOptions,
+) -> Result<sinterfs_dwarfs::read::OpenOptions> {
     let found = match options.offset {
         Some(offset) => Some(offset),
-        None => dwarfs::read::locate(source)?,
+        None => sinterfs_dwarfs::read::locate(source)?,
     };
     let offset = match found {
         Some(offset) => Offset::At(offset),
         None if starts_with_magic(source, 0)? => Offset::At(0),
         None => Offset::Auto,
     };
-    Ok(dwarfs::read::OpenOptions {
+    Ok(sinterfs_dwarfs::read::OpenOptions {
         offset,
         len: options.len,
         limits: options.limits,
@@ -233,7 +238,7 @@ impl Handle for Opened {
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
-        dwarfs::dump::dump(&self.concrete, Parts::default(), out)
+        sinterfs_dwarfs::dump::dump(&self.concrete, Parts::default(), out)
     }
 
     fn offset(&self) -> u64 {
@@ -425,7 +430,7 @@ fn history_entry(entry: HistoryEntry) -> Value {
     Value::Map(fields)
 }
 
-fn category(category: dwarfs::read::Category) -> Value {
+fn category(category: sinterfs_dwarfs::read::Category) -> Value {
     Value::Map(vec![
         ("name".to_owned(), category.name.into()),
         ("blocks".to_owned(), category.blocks.into()),

@@ -6,15 +6,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ::build::Categorizers;
-use block::cache::BlockCache;
-use block::{FileSource, ReadAt, Sink};
-use erofs::Kernel;
-use erofs::composefs::{Composefs, Objects};
-use erofs::read::{Algorithm, Erofs, Slot};
-use erofs::write::{DeviceName, ErofsWriter, WriteOptions};
-use model::{Error, Image, ImageWriter, Ino, Observer, Result};
-use ops::StoredBlock;
+use sinterfs_block::cache::BlockCache;
+use sinterfs_block::{FileSource, ReadAt, Sink};
+use sinterfs_erofs::Kernel;
+use sinterfs_erofs::composefs::{Composefs, Objects};
+use sinterfs_erofs::read::{Algorithm, Erofs, Slot};
+use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions};
+use sinterfs_model::{Error, Image, ImageWriter, Ino, Observer, Result};
+use sinterfs_ops::StoredBlock;
+use sinterfs_pipeline::Categorizers;
 
 use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
 use crate::check::{CheckReport, Depth};
@@ -37,7 +37,7 @@ impl Format for ErofsFormat {
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
         Ok(
-            match erofs::read::is_image(&**source, options.offset.unwrap_or(0))? {
+            match sinterfs_erofs::read::is_image(&**source, options.offset.unwrap_or(0))? {
                 true => Bid::Certain,
                 false => Bid::No,
             },
@@ -70,7 +70,7 @@ impl Format for ErofsFormat {
     ) -> Result<CheckReport> {
         let image = match open(source, options) {
             Ok(image) => image,
-            Err(error) if error.kind() == model::Kind::Corrupt => {
+            Err(error) if error.kind() == sinterfs_model::Kind::Corrupt => {
                 return Ok(CheckReport {
                     problems: vec![error.to_string()],
                     ..CheckReport::default()
@@ -78,7 +78,7 @@ impl Format for ErofsFormat {
             }
             Err(error) => return Err(error),
         };
-        let report = erofs::check::check(&image, observer)?;
+        let report = sinterfs_erofs::check::check(&image, observer)?;
         let (problems, notes) = report.findings.in_words();
         Ok(CheckReport {
             sections: None,
@@ -188,7 +188,7 @@ impl Objects for Store {
 /// Opens an image with the devices that are given, or else are beside it under the names that it
 /// calls them.
 fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
-    let mut own = erofs::read::OpenOptions {
+    let mut own = sinterfs_erofs::read::OpenOptions {
         offset: options.offset.unwrap_or(0),
         devices: Vec::new(),
         limits: options.limits,
@@ -197,7 +197,7 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
     };
     if options.proof.is_some() {
         // what is on other devices is in no digest
-        let others = erofs::read::needed_devices(&source, own.offset)?;
+        let others = sinterfs_erofs::read::needed_devices(&source, own.offset)?;
         if !others.is_empty() || !options.devices.is_empty() {
             return Err(Error::unsupported(
                 "the image has content on other devices, which its digest does not cover",
@@ -209,7 +209,7 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
         own.devices.push(Arc::new(FileSource::open(path)?));
     }
     if let (true, Some(dir)) = (own.devices.is_empty(), options.beside.as_deref()) {
-        let slots = erofs::read::needed_devices(&source, own.offset)?;
+        let slots = sinterfs_erofs::read::needed_devices(&source, own.offset)?;
         let found = slots.iter().map(|slot| named(dir, slot));
         let found = found.collect::<Result<Option<Vec<_>>>>()?;
         own.devices = found.unwrap_or_default();
@@ -247,7 +247,7 @@ impl Handle for Opened {
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
-        erofs::dump::dump(&self.concrete, out)
+        sinterfs_erofs::dump::dump(&self.concrete, out)
     }
 
     fn offset(&self) -> u64 {

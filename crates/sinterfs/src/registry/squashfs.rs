@@ -3,14 +3,16 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use ::build::Categorizers;
-use block::cache::BlockCache;
-use block::{ReadAt, Sink};
-use model::{Image, ImageWriter, Ino, Observer, Result, Tails};
-use ops::StoredBlock;
-use squashfs::layout::Flags;
-use squashfs::read::{CompressorOptions, Offset, Order, Squashfs, locate, starts_with_magic};
-use squashfs::write::{Parts, SquashfsWriter, WriteOptions};
+use sinterfs_block::cache::BlockCache;
+use sinterfs_block::{ReadAt, Sink};
+use sinterfs_model::{Image, ImageWriter, Ino, Observer, Result, Tails};
+use sinterfs_ops::StoredBlock;
+use sinterfs_pipeline::Categorizers;
+use sinterfs_squashfs::layout::Flags;
+use sinterfs_squashfs::read::{
+    CompressorOptions, Offset, Order, Squashfs, locate, starts_with_magic,
+};
+use sinterfs_squashfs::write::{Parts, SquashfsWriter, WriteOptions};
 
 use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
 use crate::check::{CheckReport, Depth};
@@ -56,7 +58,7 @@ impl Format for SquashfsFormat {
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let options = own_options(options);
-        let report = squashfs::check::check(source, &options, depth.deep, observer)?;
+        let report = sinterfs_squashfs::check::check(source, &options, depth.deep, observer)?;
         let (problems, notes) = report.findings.in_words();
         Ok(CheckReport {
             sections: None,
@@ -104,8 +106,8 @@ impl Format for SquashfsFormat {
     }
 }
 
-fn own_options(options: &OpenOptions) -> squashfs::read::OpenOptions {
-    squashfs::read::OpenOptions {
+fn own_options(options: &OpenOptions) -> sinterfs_squashfs::read::OpenOptions {
+    sinterfs_squashfs::read::OpenOptions {
         offset: options.offset.map_or(Offset::Auto, Offset::At),
         limits: options.limits,
         cache_bytes: options.cache_bytes,
@@ -152,7 +154,7 @@ impl Handle for Opened {
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
-        squashfs::dump::dump(&self.concrete, out)
+        sinterfs_squashfs::dump::dump(&self.concrete, out)
     }
 
     fn offset(&self) -> u64 {

@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use block::codec::unit::UnitCodec;
-use block::{ReadAt, Window};
-use model::{Error, FileType, Ino, Result};
+use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Error, FileType, Ino, Result};
 
 use super::inode::{self, Record};
 use super::metadata::Metadata;

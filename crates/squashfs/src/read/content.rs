@@ -12,10 +12,10 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use block::cache::Opened;
-use block::codec::unit::UnitCodec;
-use block::{ReadAt, Window};
-use model::{Error, Extent, ExtentSource, Ino, Result};
+use sinterfs_block::cache::Opened;
+use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Error, Extent, ExtentSource, Ino, Result};
 use zerocopy::little_endian::U32;
 
 use super::Squashfs;

@@ -11,7 +11,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use model::{Cursor, Error, FileType, Ino, Result};
+use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
 
 use super::inode::{Listing, file_type};
 use super::metadata::{Place, Reader};

@@ -1,11 +1,11 @@
-//! `model::Image` for an opened SquashFS image.
+//! `sinterfs_model::Image` for an opened SquashFS image.
 //!
 //! **Invariant:** an inode is named by its reference. Whatever turns out to be damaged when it is read is
 //! an error with its place.
 
 use std::ops::ControlFlow;
 
-use model::{
+use sinterfs_model::{
     Cursor, Dirent, Error, Extent, FileType, Image, ImageInfo, Ino, Inode, Kind, Meta, Rdev,
     Result, Time, Times, Xattrs,
 };

@@ -2,8 +2,8 @@
 //!
 //! In: an opened image. Out: numbers and words for `info` and `dump`.
 
-use block::ReadAt;
-use model::{Error, ImageInfo, Ino, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, ImageInfo, Ino, Result};
 use zerocopy::FromBytes;
 
 use super::Squashfs;

@@ -6,7 +6,7 @@
 //! what the format and the kernel allow; lists are not looked at.
 //! Format: `docs/formats/squashfs.md`, "Inodes".
 
-use model::{Error, FileType, Rdev, Result};
+use sinterfs_model::{Error, FileType, Rdev, Result};
 use zerocopy::little_endian::U32;
 
 use super::legacy;

@@ -8,7 +8,7 @@
 //! **Invariant:** a new field of a version is a row here, never a copy of the code.
 //! Format: `docs/formats/squashfs.md`, "Versions 1 to 3".
 
-use model::{Error, FileType, Rdev, Result};
+use sinterfs_model::{Error, FileType, Rdev, Result};
 
 use super::directory::{Entry, Group};
 use super::inode::{

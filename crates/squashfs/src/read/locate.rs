@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use block::ReadAt;
-use model::Result;
+use sinterfs_block::ReadAt;
+use sinterfs_model::Result;
 
 use super::base::Base;
 use super::superblock::magic;

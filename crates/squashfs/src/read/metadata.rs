@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
-use block::codec::unit::UnitCodec;
-use block::{ReadAt, Window};
-use model::{Error, Result};
 use quick_cache::sync::Cache;
+use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::fields::{Order, bytes_of, split};

@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use model::{Cursor, Error, FileType, Ino, Result};
+use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
 
 use super::Squashfs;
 use super::inode::{Body, Listing};

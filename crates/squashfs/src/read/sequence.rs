@@ -5,7 +5,7 @@
 //! **Invariant:** ends where the table ends; what an inode's lists claim to be passes only as far as the
 //! table goes.
 
-use model::{Error, Ino, Result};
+use sinterfs_model::{Error, Ino, Result};
 
 use super::Squashfs;
 use super::inode::{self, Body, Record};

@@ -5,9 +5,9 @@
 //! **Invariant:** all positions lie within `bytes_used`, and that within the source; the inode table
 //! comes before the directory table; the block size is a power of two within the format's bounds.
 
-use block::ReadAt;
-use block::codec::unit::UnitCodec;
-use model::{Error, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_block::codec::unit::UnitCodec;
+use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
 use super::fields::{Order, bytes_of, split};

@@ -5,8 +5,8 @@
 //! **Invariant:** the list lies within the image and is loaded when the table is opened: 8 bytes for
 //! each 8 KiB of records. The records themselves are read when they are asked for.
 
-use block::ReadAt;
-use model::{Error, Limits, Result};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Limits, Result};
 
 use super::fields::{Order, split};
 use super::metadata::{Metadata, Place, Table};

@@ -6,8 +6,8 @@
 //! many the image claims; a value that stands elsewhere is followed once.
 //! Format: `docs/formats/squashfs.md`, "Extended attributes".
 
-use block::ReadAt;
-use model::{Error, Limits, Result, Xattrs};
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, Limits, Result, Xattrs};
 use zerocopy::FromBytes;
 
 use super::metadata::{Metadata, Reader, Table};

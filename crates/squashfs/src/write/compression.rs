@@ -8,9 +8,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use block::codec::unit::encode;
-use block::codec::{Bcj, Encoding, Options};
-use model::{Error, Result};
+use sinterfs_block::codec::unit::encode;
+use sinterfs_block::codec::{Bcj, Encoding, Options};
+use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 

@@ -6,7 +6,7 @@
 //! as an entry allows, and the index names all of these. Format: `docs/formats/squashfs.md`,
 //! "Directories".
 
-use model::{Content, Error, NodeId, Result, Tree};
+use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{I16, U16, U32};
 

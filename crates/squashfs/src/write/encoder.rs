@@ -1,6 +1,6 @@
 //! The encoder that worker threads share.
 
-use model::{Block, Category, Error, Result, Segment, SegmentEncoder, Spare};
+use sinterfs_model::{Block, Category, Error, Result, Segment, SegmentEncoder, Spare};
 
 use super::compression::Compression;
 

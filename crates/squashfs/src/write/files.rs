@@ -3,7 +3,7 @@
 //! In: what was put and the content map. Out: for each file its first block, its sizes, its fragment.
 //! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.
 
-use model::{ContentMap, Error, MapExtent, NodeId, Result, Tails};
+use sinterfs_model::{ContentMap, Error, MapExtent, NodeId, Result, Tails};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
@@ -167,7 +167,7 @@ fn wrong() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use model::BlockId;
+    use sinterfs_model::BlockId;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zerocopy::little_endian::U16;
 
 /// The most ids: the superblock counts them with 16 bits, and drivers refuse an image that counts none.
@@ -53,7 +53,7 @@ mod tests {
         }
         assert_eq!(ids.index(7).unwrap().get(), 1);
         let error = ids.index(1).unwrap_err();
-        assert_eq!(error.kind(), model::Kind::Limit);
+        assert_eq!(error.kind(), sinterfs_model::Kind::Limit);
         assert_eq!(ids.all().len(), MAX_IDS);
     }
 }

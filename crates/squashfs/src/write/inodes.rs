@@ -3,7 +3,7 @@
 //! In: nodes, where their content and listings are. Out: records in a metadata stream. Memory: 8 bytes
 //! for each node. Format: `docs/formats/squashfs.md`, "Inodes".
 
-use model::{Content, ContentMap, Error, NodeId, Rdev, Result, Tree};
+use sinterfs_model::{Content, ContentMap, Error, NodeId, Rdev, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 

@@ -7,7 +7,7 @@
 //!
 //! Memory: 8 bytes for each node.
 
-use model::{Content, Error, NodeId, Result, Tree};
+use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 
 /// The order of inodes.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ fn upwards(tree: &Tree) -> Vec<NodeId> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Meta, TreeBuilder};
+    use sinterfs_model::{Meta, TreeBuilder};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use model::{Error, Result, Tails};
+use sinterfs_model::{Error, Result, Tails};
 
 use super::compression::Compression;
 use crate::layout::{BLOCK_SIZE_MAX, BLOCK_SIZE_MIN, Flags};

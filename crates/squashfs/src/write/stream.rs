@@ -5,7 +5,7 @@
 //! Memory: `BATCH` blocks, 8 bytes for each block before, and what the caller does not take.
 //! Format: `docs/formats/squashfs.md`, "Metadata blocks".
 
-use model::{Error, Result, threads};
+use sinterfs_model::{Error, Result, threads};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U16;
 

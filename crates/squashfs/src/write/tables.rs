@@ -3,7 +3,7 @@
 //! In: records. Out: the blocks and the list of their positions, as they follow each other in an image.
 //! Format: `docs/formats/squashfs.md`, "Tables".
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::stream::{Encoder, Stream};
 

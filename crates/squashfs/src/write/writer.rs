@@ -5,8 +5,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use block::Sink;
-use model::{
+use sinterfs_block::Sink;
+use sinterfs_model::{
     Block, ContentMap, Error, Geometry, ImageWriter, Loss, NodeId, Result, SegmentEncoder, Summary,
     Tree,
 };
@@ -324,7 +324,7 @@ impl ImageWriter for SquashfsWriter {
             tails: self.options.tails,
             holes: self.options.holes,
             repeats: None,
-            ends: model::Ends::Own,
+            ends: sinterfs_model::Ends::Own,
         }
     }
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use model::{Error, Result, Tree, XattrSet};
+use sinterfs_model::{Error, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
@@ -212,7 +212,7 @@ impl<'a> Xattrs<'a> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Content, Meta, NodeId, TreeBuilder};
+    use sinterfs_model::{Content, Meta, NodeId, TreeBuilder};
 
     use super::*;
     use crate::write::Compression;

@@ -12,9 +12,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use block::MemorySource;
 use make::{GROUPS, Kind, MADE, MODIFIED, NO_GROUP, Node, USERS, What};
-use model::{Cursor, FileType, Image, Ino, Quiet};
+use sinterfs_block::MemorySource;
+use sinterfs_model::{Cursor, FileType, Image, Ino, Quiet};
 use sinterfs_squashfs::check::check;
 use sinterfs_squashfs::read::{OpenOptions, Squashfs};
 
@@ -203,10 +203,10 @@ fn unsquashfs_reads_these_images_alike() {
         Path::new(&dir).join("unsquashfs")
     });
     if Command::new(&tool).arg("-version").output().is_err() {
-        return testkit::skip("no unsquashfs (squashfs-tools)");
+        return sinterfs_testkit::skip("no unsquashfs (squashfs-tools)");
     }
     if !rustix::process::geteuid().is_root() {
-        return testkit::skip("needs root to make devices");
+        return sinterfs_testkit::skip("needs root to make devices");
     }
     let sample = sample();
     for kind in kinds() {

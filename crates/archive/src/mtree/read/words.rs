@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use model::{Error, FileType, Rdev, Result, Time};
+use sinterfs_model::{Error, FileType, Rdev, Result, Time};
 
 use super::Algorithm;
 

@@ -3,7 +3,7 @@
 //! **Invariant:** records win over GNU's long names, these over the header's own fields. What only some
 //! dialects have in a field is taken from headers with their magic alone.
 
-use model::{Error, Meta, Rdev, Result, Time, Times};
+use sinterfs_model::{Error, Meta, Rdev, Result, Time, Times};
 
 use super::pax::Records;
 use crate::member::{Kind, Member, Notes};

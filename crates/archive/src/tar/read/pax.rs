@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Error, Result, Time};
+use sinterfs_model::{Error, Result, Time};
 
 use super::acl;
 use super::value::{base64, decimal, gnu_name, length, time, url_name};

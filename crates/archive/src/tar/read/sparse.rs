@@ -4,7 +4,7 @@
 //! before the content. Spec: GNU tar's manual, "Storing Sparse Files".
 //! **Invariant:** the map that leaves is in order, within the file, and as long as what is stored.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::pax::{MOST_RUNS, Records};
 use crate::member::Run;

@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use model::{Meta, Rdev, Result, Time, Times};
 use proptest::prelude::*;
+use sinterfs_model::{Meta, Rdev, Result, Time, Times};
 
 use super::super::layout::{GNU, USTAR, checksum, set_octal};
 use super::*;

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** `None` for anything that is not wholly of the form.
 
-use model::Time;
+use sinterfs_model::Time;
 
 /// Reads a decimal number.
 pub(super) fn decimal(text: &[u8]) -> Option<i64> {

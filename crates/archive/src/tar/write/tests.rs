@@ -1,6 +1,6 @@
 //! What headers say: read back by field, and the edges of what fits.
 
-use model::{Ino, Meta, Rdev, Times};
+use sinterfs_model::{Ino, Meta, Rdev, Times};
 use zerocopy::FromBytes;
 
 use super::super::layout;

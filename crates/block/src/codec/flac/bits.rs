@@ -1,6 +1,6 @@
 //! Bits of a byte string, most significant first.
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::bad;
 

@@ -19,7 +19,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use self::frame::Frames;
 use super::StreamInfo;

@@ -1,6 +1,6 @@
 //! Frame headers (RFC 9639, section 9.1).
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::bits::Bits;
 use super::{StreamInfo, bad, crc8};

@@ -16,7 +16,7 @@ mod subframe;
 #[cfg(test)]
 mod tests;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use bits::Bits;
 use frame::{Header, Stereo};

@@ -3,7 +3,7 @@
 //! **Invariant:** each sample is checked against its width as it is made, so that a prediction
 //! (32 products of 15 and 33 bits) cannot overflow 64 bits.
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::bits::Bits;
 use super::{bad, fits};

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use model::{Error, Result, Spare};
+use sinterfs_model::{Error, Result, Spare};
 
 use crate::codec::Bcj;
 use crate::codec::share::{Helped, share};

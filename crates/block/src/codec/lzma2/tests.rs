@@ -7,7 +7,7 @@
 
 use proptest::prelude::*;
 
-use ::model::Spare;
+use sinterfs_model::Spare;
 
 use super::*;
 use crate::codec::{Bcj, xz};

@@ -6,7 +6,7 @@
 //! calls with absolute targets are not, but only a trial of the whole block sees it. Zstandard at a low
 //! level with a long window is a twentieth of the work of LZMA and nearly always of one mind with it.
 
-use model::{Result, Spare};
+use sinterfs_model::{Result, Spare};
 
 use super::bcj;
 use crate::codec::share::{Helped, share};

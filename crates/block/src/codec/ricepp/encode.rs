@@ -6,7 +6,7 @@
 //! **Invariant:** depends on the samples and the packing alone; the stream is never longer than the
 //! samples by more than a selector for each block and the start values.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{MAX_COMPONENTS, PLAIN, Packing, SELECTOR_BITS};
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use libdeflater::{DecompressionError, Decompressor};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::too_long;
 

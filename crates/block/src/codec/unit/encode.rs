@@ -15,7 +15,7 @@ pub mod zlib;
 #[cfg(test)]
 mod tests;
 
-use model::Result;
+use sinterfs_model::Result;
 
 use crate::codec::{lz4, zstd};
 

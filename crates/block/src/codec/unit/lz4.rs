@@ -1,6 +1,6 @@
 //! LZ4 blocks, whose decoded size nobody tells (lz4_Block_format.md).
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::codec::wrong_length;
 

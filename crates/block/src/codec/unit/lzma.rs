@@ -1,7 +1,7 @@
 //! LZMA streams with the header of `.lzma` files: properties, dictionary size, decoded size.
 
 use liblzma::stream::Stream;
-use model::Result;
+use sinterfs_model::Result;
 
 use super::{LZMA_TABLES, MAX_DICTIONARY, lzma_error, run_lzma};
 

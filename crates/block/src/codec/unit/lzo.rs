@@ -1,7 +1,7 @@
 //! LZO1X streams up to their end marker.
 
 use lzokay::Error as Lzo;
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::too_long;
 

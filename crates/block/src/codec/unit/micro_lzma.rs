@@ -4,7 +4,7 @@
 //! **Invariant:** the dictionary is no longer than the content that is asked for.
 
 use liblzma::stream::{Action, Status, Stream};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{LZMA_TABLES, MAX_DICTIONARY, lzma_error, position, too_long};
 

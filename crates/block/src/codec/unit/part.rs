@@ -3,7 +3,7 @@
 //! **Invariant:** codecs that decode whole streams only get room for up to `MAX_CONTENT` bytes, which
 //! they use in vain.
 
-use model::Result;
+use sinterfs_model::Result;
 
 use super::{MAX_CONTENT, too_long};
 use crate::codec::{wrong_length, zeroed};

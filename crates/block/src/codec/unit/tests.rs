@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use liblzma::stream::{Action, Check, Filters, LzmaOptions, Stream};
-use model::Kind;
+use sinterfs_model::Kind;
 
 use super::*;
 

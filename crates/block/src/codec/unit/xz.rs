@@ -1,7 +1,7 @@
 //! Single xz streams: any filter chain of liblzma, any check.
 
 use liblzma::stream::Stream;
-use model::Result;
+use sinterfs_model::Result;
 
 use super::{LZMA_TABLES, MAX_DICTIONARY, lzma_error, run_lzma};
 

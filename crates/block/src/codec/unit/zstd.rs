@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zstd_safe::{DCtx, ErrorCode};
 
 thread_local! {

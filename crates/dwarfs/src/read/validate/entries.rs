@@ -1,6 +1,6 @@
 //! Directories and their entries: one way from the root to every directory, links counted.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::inodes::{Ranks, check_below};
 use crate::read::metadata::Metadata;

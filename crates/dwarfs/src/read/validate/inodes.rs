@@ -1,6 +1,6 @@
 //! Inodes: their order by type, and every index that they hold.
 
-use model::{Error, FileType, Result};
+use sinterfs_model::{Error, FileType, Result};
 
 use crate::frozen::view::Ints;
 use crate::read::metadata::Metadata;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::read::fsst::Scratch;
 use crate::read::metadata::Metadata;

@@ -4,7 +4,7 @@
 //! each list and string in the order in which they are met. **Invariant:** widths only grow from
 //! round to round, so the search for a fixed point ends.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{Items, Value, width};
 use crate::layout::metadata::{FieldId, list, optional, string};

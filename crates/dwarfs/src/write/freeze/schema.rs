@@ -3,7 +3,7 @@
 //! In: layout nodes. Out: bytes. **Invariant:** a layout stands after those of its fields.
 //! Format: upstream's `frozen/thrift/lib/thrift/frozen.thrift`.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::plan::Node;
 use crate::write::compact::{CompactWriter, Type};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{ByteOrder, Category, Padding, RawImage, Waveform};
+use sinterfs_model::{ByteOrder, Category, Padding, RawImage, Waveform};
 
 /// What an image tells of the categories of its blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! In: the tree and the numbering. Out: columns and string tables. **Invariant:** no name or target
 //! is written that a reader could not make a file of.
 
-use model::{Content, Error, NodeId, Result, Tree};
+use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 
 use super::structs;
 use crate::layout::metadata::directory;

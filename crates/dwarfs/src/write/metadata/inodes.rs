@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Content, FileType, Result, Tree};
+use sinterfs_model::{Content, FileType, Result, Tree};
 
 use super::structs;
 use crate::layout::metadata::inode_data;
@@ -44,7 +44,7 @@ pub(super) struct Inodes {
 impl Inodes {
     pub(super) fn new(tree: &Tree, numbering: &Numbering, options: &WriteOptions) -> Result<Self> {
         let nodes = || numbering.nodes.iter().map(|id| tree.node(*id));
-        let mode = |node: &model::Node| {
+        let mode = |node: &sinterfs_model::Node| {
             node.content.kind().bits() | u32::from(node.meta.mode) & !FileType::MASK
         };
         let (modes, mode_index) = indexed(nodes().map(mode));

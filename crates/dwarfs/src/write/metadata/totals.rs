@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** a sum that does not fit 64 bits is an error, not another number.
 
-use model::{Content, Error, Result, Tree};
+use sinterfs_model::{Content, Error, Result, Tree};
 
 use crate::write::chunks::Chunks;
 use crate::write::numbering::Numbering;

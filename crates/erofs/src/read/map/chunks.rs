@@ -1,6 +1,6 @@
 //! Content in chunks of one size, each anywhere on any device, or nowhere.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{Place, Run};
 use crate::layout::{ChunkIndex, chunk};

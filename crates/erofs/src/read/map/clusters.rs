@@ -4,7 +4,7 @@
 //! the number of logical clusters. Extents are sorted and disjoint by the form of the table: each begins in
 //! a logical cluster of its own; every distance back that an extent was found by or goes past leads to its head.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::header::{Extent, Header};
 use super::indexes::{Entry, Indexes};

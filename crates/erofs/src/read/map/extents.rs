@@ -8,7 +8,7 @@
 //! before it, and all below the size: a map of another table is not made. Halving finds the same record
 //! then as going through all of them does, whatever the position and whatever the reader.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::header::{Extent, Header, known};

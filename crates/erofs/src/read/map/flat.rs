@@ -1,6 +1,6 @@
 //! Flat content: one run of blocks, the last part of which may be behind the inode.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{Place, Run};
 use crate::read::Erofs;

@@ -1,6 +1,6 @@
 //! What a compressed file's map begins with, and what all kinds of maps of them share.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::{Cluster, Place, Storage};
 use crate::layout::compressed::{CLUSTER_MAX, ClusterType, DECODED_MAX, MapHeader, advise};

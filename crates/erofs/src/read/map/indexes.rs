@@ -8,7 +8,7 @@
 //! or above the distance to it; the last index of a pack has the distance forth in its place, so its
 //! own distance is one more than that of the index before it.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
 use super::header::{Header, is_full};

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
-use model::Result;
+use sinterfs_model::Result;
 
 /// How many verdicts are kept; all are forgotten when one more comes.
 const MOST: usize = 1 << 14;

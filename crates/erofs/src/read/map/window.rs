@@ -1,6 +1,6 @@
 //! A small window of metadata that moves along a table, so that its records cost no read each.
 
-use model::Result;
+use sinterfs_model::Result;
 
 use crate::read::Erofs;
 use crate::read::metadata::Spot;

@@ -3,7 +3,7 @@
 //! **Invariant:** every frame begins and ends at a whole byte and is told the number of its first
 //! sample, so that frames of any length can follow each other.
 
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use super::super::{StreamInfo, crc8, crc16};
 use super::Effort;

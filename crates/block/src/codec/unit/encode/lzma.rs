@@ -4,7 +4,7 @@
 //! that know the length may leave unread.
 
 use liblzma::stream::{LzmaOptions, Stream};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 use crate::codec::xz::{cannot_encode, finish};
 

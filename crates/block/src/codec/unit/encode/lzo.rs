@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use lzokay::compress::{Dict, compress_with_dict};
-use model::{Error, Result};
+use sinterfs_model::{Error, Result};
 
 thread_local! {
     static ENCODER: RefCell<Option<Box<Dict>>> = const { RefCell::new(None) };

@@ -2,7 +2,7 @@
 //! they make the block smaller.
 
 use liblzma::stream::{Check, Filters, LzmaOptions, PRESET_EXTREME, Stream};
-use model::Result;
+use sinterfs_model::Result;
 
 use crate::codec::xz::{cannot_encode, chain, finish};
 use crate::codec::{Bcj, lzma2};

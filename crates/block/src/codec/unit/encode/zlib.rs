@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
 use libdeflater::{CompressionError, CompressionLvl, Compressor};
-use model::Error;
+use sinterfs_model::Error;
 
 /// The levels: up to 9 as zlib's in spirit, above by a parser that looks for the smallest result.
 pub const LEVELS: RangeInclusive<i32> = 1..=12;
@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Encodes into a zlib stream; `Invalid` for a level out of `LEVELS`.
-pub fn encode(raw: &[u8], level: i32) -> model::Result<Option<Vec<u8>>> {
+pub fn encode(raw: &[u8], level: i32) -> sinterfs_model::Result<Option<Vec<u8>>> {
     ENCODER.with_borrow_mut(|slot| {
         let encoder = match slot {
             Some((of, encoder)) if *of == level => encoder,

@@ -1,0 +1,73 @@
+//! How fast single stages of the pipeline are, by bytes a second.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark")]
+
+use divan::Bencher;
+use divan::counter::BytesCount;
+use sinterfs_pipeline::stages;
+
+fn main() {
+    divan::main();
+}
+
+/// Makes bytes that look like nothing else.
+fn noise(len: usize, mut state: u64) -> Vec<u8> {
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// Makes versions of one content: each has a kilobyte changed in each 64.
+fn versions(count: u64) -> Vec<Vec<u8>> {
+    let first = noise(4 << 20, 1);
+    let version = |number: u64| {
+        let mut content = first.clone();
+        for (index, part) in content.chunks_mut(64 << 10).enumerate() {
+            let changed = noise(1 << 10, (number << 32) | (index as u64 + 1));
+            part[..changed.len()].copy_from_slice(&changed);
+        }
+        content
+    };
+    (1..=count).map(version).collect()
+}
+
+#[divan::bench]
+fn gear_pass(bencher: Bencher<'_, '_>) {
+    let content = noise(8 << 20, 1);
+    bencher
+        .counter(BytesCount::of_slice(&content))
+        .bench(|| stages::anchors(divan::black_box(&content)));
+}
+
+#[divan::bench]
+fn sketch(bencher: Bencher<'_, '_>) {
+    let content = noise(8 << 20, 1);
+    bencher
+        .counter(BytesCount::of_slice(&content))
+        .bench(|| stages::sketch(divan::black_box(&content)));
+}
+
+/// Content without repeats: all anchors are looked up in vain.
+#[divan::bench]
+fn segment_new(bencher: Bencher<'_, '_>) {
+    let content = noise(16 << 20, 1);
+    bencher
+        .counter(BytesCount::of_slice(&content))
+        .bench(|| stages::segment(&[&content]).unwrap());
+}
+
+/// Versions of one content: nearly all of it is found.
+#[divan::bench]
+fn segment_versions(bencher: Bencher<'_, '_>) {
+    let contents = versions(4);
+    let slices: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
+    let total: usize = contents.iter().map(Vec::len).sum();
+    assert!(stages::segment(&slices).unwrap() > (total / 2) as u64);
+    bencher
+        .counter(BytesCount::new(total))
+        .bench(|| stages::segment(&slices).unwrap());
+}

@@ -1,0 +1,124 @@
+//! What the files of a base hold, by fingerprint.
+//!
+//! Enters decoded blocks and the tree that is packed; leaves the lists of the base by what the first
+//! read finds out about a file. **Invariant:** only sizes that the tree has are looked at; of equal
+//! contents the first list counts.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sinterfs_model::{MapExtent, Observer, Result, Tree};
+
+use super::Stock;
+use crate::fingerprint::{Hasher, Run};
+use crate::threads::{self, lock};
+use crate::{paths, read::PIECE};
+
+/// How many lists a thread takes at once.
+const CLAIM: u32 = 64;
+
+/// The contents of a base that a tree may have.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    lists: HashMap<(u64, u128), u32>,
+    /// Sizes of the base's contents that the tree has, too, ascending.
+    sizes: Vec<u64>,
+}
+
+impl Known {
+    /// Finds out what the base's files hold that have a size of one in the tree.
+    pub fn new(
+        stock: &Stock,
+        tree: &Tree,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Self> {
+        let mut wanted: Vec<u64> = paths::files(tree)
+            .into_iter()
+            .map(|file| paths::size(tree, file))
+            .collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let (next, found) = (AtomicU32::new(0), Mutex::new(Vec::new()));
+        let count = stock.base.content().list_count();
+        threads::run("base", threads, || {
+            let mut buffer = Vec::new();
+            let mut hashed = Vec::new();
+            loop {
+                threads::check_cancelled(observer)?;
+                let first = next.fetch_add(CLAIM, Ordering::Relaxed);
+                if first >= count {
+                    break;
+                }
+                for list in first..count.min(first.saturating_add(CLAIM)) {
+                    let size = size(stock, list);
+                    if size > 0 && wanted.binary_search(&size).is_ok() {
+                        let hash = hash(stock, list, &mut buffer, observer)?;
+                        hashed.push((list, size, hash));
+                    }
+                }
+            }
+            lock(&found).append(&mut hashed);
+            Ok(())
+        })?;
+        let mut found = std::mem::take(&mut *lock(&found));
+        found.sort_unstable();
+        let mut known = Self::default();
+        for (list, size, hash) in found {
+            known.lists.entry((size, hash)).or_insert(list);
+            known.sizes.push(size);
+        }
+        known.sizes.sort_unstable();
+        known.sizes.dedup();
+        Ok(known)
+    }
+
+    /// Tells whether some content has a size.
+    pub fn has_size(&self, size: u64) -> bool {
+        self.sizes.binary_search(&size).is_ok()
+    }
+
+    /// Finds a content's list.
+    pub fn list(&self, size: u64, hash: u128) -> Option<u32> {
+        self.lists.get(&(size, hash)).copied()
+    }
+}
+
+fn len(extent: &MapExtent) -> u64 {
+    match *extent {
+        MapExtent::Data { len, .. } => u64::from(len),
+        MapExtent::Hole { len } => len,
+    }
+}
+
+fn size(stock: &Stock, list: u32) -> u64 {
+    let extents = stock.base.content().list(list).iter();
+    extents.map(len).fold(0, u64::saturating_add)
+}
+
+/// Makes the fingerprint that the first read makes of a file with the same content.
+fn hash(stock: &Stock, list: u32, buffer: &mut Vec<u8>, observer: &dyn Observer) -> Result<u128> {
+    let mut hasher = Hasher::default();
+    let mut runs: Vec<Run> = Vec::new();
+    for extent in stock.base.content().list(list) {
+        let run = Run {
+            hole: matches!(extent, MapExtent::Hole { .. }),
+            len: len(extent),
+        };
+        match runs.last_mut() {
+            Some(last) if last.hole == run.hole => last.len = last.len.saturating_add(run.len),
+            _ => runs.push(run),
+        }
+        let &MapExtent::Data { block, offset, len } = extent else {
+            continue;
+        };
+        for start in (0..len).step_by(PIECE) {
+            threads::check_cancelled(observer)?;
+            buffer.resize((len - start).min(PIECE as u32) as usize, 0);
+            stock.read(block.0, offset.saturating_add(start), buffer)?;
+            hasher.update(buffer);
+        }
+    }
+    Ok(hasher.finish(runs.into_iter()))
+}

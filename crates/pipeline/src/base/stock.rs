@@ -1,0 +1,231 @@
+//! The decoded blocks of a base, in a scratch file.
+//!
+//! **Invariant:** nothing changes after `new`; each block is as long as it was decoded.
+
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use sinterfs_model::{Base, Error, MapExtent, Observer, Result, Stage, Tally};
+
+use crate::anchors::{Anchor, Anchors, Finder, Place, Spacing};
+use crate::scratch::Scratch;
+use crate::threads::{self, lock};
+
+/// Bytes read at once.
+const PIECE: usize = 1 << 20;
+
+/// Where a decoded block is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stowed {
+    pub at: u64,
+    pub len: u32,
+}
+
+/// All decoded blocks of a base.
+pub(crate) struct Stock {
+    pub base: Arc<dyn Base>,
+    /// The file that has them.
+    pub file: Arc<File>,
+    /// Where each is in it.
+    pub blocks: Vec<Stowed>,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// Bytes of memory that decoding them took at most.
+    pub memory: u64,
+    threads: usize,
+    scratch: Scratch,
+}
+
+impl fmt::Debug for Stock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stock")
+            .field("blocks", &self.blocks.len())
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Stock {
+    /// Decodes all blocks that files are in, by as many threads as have room in `memory`, and one in any case.
+    pub fn new(
+        base: Arc<dyn Base>,
+        threads: usize,
+        memory: Option<u64>,
+        scratch: &Scratch,
+        observer: &dyn Observer,
+    ) -> Result<Self> {
+        // decoded, and as much again for what decodes it
+        let each = base.block_size().saturating_mul(2).max(1);
+        let room = memory.map_or(u64::MAX, |memory| memory / each);
+        let decoding = (threads as u64).min(room).max(1);
+        let count = base.blocks();
+        // what no file is in is nobody's concern, and may be damaged, or large
+        let named = named(&*base);
+        let wanted = named.iter().filter(|named| **named).count();
+        let most = base.block_size().saturating_mul(wanted as u64);
+        observer.expect(Stage::Base, tally(wanted as u32, most));
+        let file = scratch.file()?;
+        let (next, end) = (AtomicU32::new(0), AtomicU64::new(0));
+        let blocks = Mutex::new(vec![Stowed::default(); count as usize]);
+        threads::run("base", decoding as usize, || {
+            let stow = |block: u32| {
+                threads::check_cancelled(observer)?;
+                let bytes = base.decode(block)?;
+                let len = u32::try_from(bytes.len())
+                    .map_err(|_| Error::limit("a block of 4 GiB or more"))?;
+                let at = end.fetch_add(u64::from(len), Ordering::Relaxed);
+                let written = file.write_all_at(&bytes, at);
+                written.map_err(|error| scratch.failed(error))?;
+                lock(&blocks)[block as usize] = Stowed { at, len };
+                observer.advance(Stage::Base, tally(1, u64::from(len)));
+                Ok(())
+            };
+            loop {
+                let block = next.fetch_add(1, Ordering::Relaxed);
+                if block >= count {
+                    return Ok(());
+                }
+                if !named[block as usize] {
+                    continue;
+                }
+                if let Err(error) = stow(block) {
+                    next.store(count, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        })?;
+        Ok(Self {
+            base,
+            file: Arc::new(file),
+            blocks: std::mem::take(&mut *lock(&blocks)),
+            bytes: end.into_inner(),
+            memory: decoding.saturating_mul(each),
+            threads,
+            scratch: scratch.clone(),
+        })
+    }
+
+    /// Tells the most bytes that a block has.
+    pub fn largest(&self) -> u32 {
+        let lens = self.blocks.iter().map(|block| block.len);
+        lens.max().unwrap_or(0)
+    }
+
+    /// Reads bytes of a block.
+    ///
+    /// # Errors
+    /// `Corrupt` for bytes that it does not have.
+    pub fn read(&self, block: u32, offset: u32, bytes: &mut [u8]) -> Result<()> {
+        let stowed = self.blocks.get(block as usize).copied().unwrap_or_default();
+        let end = u64::from(offset) + bytes.len() as u64;
+        if end > u64::from(stowed.len) {
+            return Err(Error::corrupt(format!(
+                "bytes {offset}..{end} of block {block} of the base, which has {}",
+                stowed.len
+            )));
+        }
+        let read = self
+            .file
+            .read_exact_at(bytes, stowed.at + u64::from(offset));
+        read.map_err(|error| self.scratch.failed(error))
+    }
+
+    /// Notes where the anchors of all blocks are. The table depends on the blocks alone: threads find
+    /// anchors, and they are noted in order.
+    pub fn note_anchors(
+        &self,
+        spacing: Spacing,
+        table: &mut Anchors,
+        observer: &dyn Observer,
+    ) -> Result<()> {
+        let mut pieces = self.pieces();
+        loop {
+            // enough to keep the threads busy, little enough to hold
+            let batch: Vec<Span> = pieces.by_ref().take(self.threads * 16).collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let found = Mutex::new(vec![Vec::new(); batch.len()]);
+            let next = AtomicU64::new(0);
+            threads::run("base", self.threads, || {
+                loop {
+                    threads::check_cancelled(observer)?;
+                    let index = next.fetch_add(1, Ordering::Relaxed) as usize;
+                    let Some(span) = batch.get(index) else {
+                        return Ok(());
+                    };
+                    let anchors = self.anchors(*span, spacing)?;
+                    lock(&found)[index] = anchors;
+                }
+            })?;
+            for (span, anchors) in batch.iter().zip(&*lock(&found)) {
+                for anchor in anchors {
+                    let offset = span.offset - span.before + anchor.end;
+                    let block = span.block;
+                    table.put(anchor.hash, Place { block, offset });
+                }
+            }
+        }
+    }
+
+    /// Cuts all blocks into pieces, in order.
+    fn pieces(&self) -> impl Iterator<Item = Span> + '_ {
+        (0..).zip(&self.blocks).flat_map(|(block, stowed)| {
+            let len = stowed.len;
+            (0..len).step_by(PIECE).map(move |offset| Span {
+                block,
+                offset,
+                len: (len - offset).min(PIECE as u32),
+                before: offset.min(REACH),
+            })
+        })
+    }
+
+    /// Finds the anchors that end in a piece, counted from `before` on.
+    fn anchors(&self, span: Span, spacing: Spacing) -> Result<Vec<Anchor>> {
+        let mut bytes = vec![0; (span.before + span.len) as usize];
+        self.read(span.block, span.offset - span.before, &mut bytes)?;
+        let mut anchors = Finder::new(spacing).find(&bytes);
+        anchors.retain(|anchor| anchor.end > span.before);
+        Ok(anchors)
+    }
+}
+
+/// Tells for each block whether a file is in it.
+fn named(base: &dyn Base) -> Vec<bool> {
+    let mut named = vec![false; base.blocks() as usize];
+    let content = base.content();
+    for list in 0..content.list_count() {
+        for extent in content.list(list) {
+            if let MapExtent::Data { block, .. } = extent
+                && let Some(named) = named.get_mut(block.0 as usize)
+            {
+                *named = true;
+            }
+        }
+    }
+    named
+}
+
+/// Bytes before an anchor that decide about it.
+const REACH: u32 = 64;
+
+/// A part of a block, with some bytes before it that decide about its first anchors.
+#[derive(Clone, Copy)]
+struct Span {
+    block: u32,
+    offset: u32,
+    len: u32,
+    before: u32,
+}
+
+fn tally(items: u32, bytes: u64) -> Tally {
+    Tally {
+        items: u64::from(items),
+        bytes,
+        stored: 0,
+    }
+}

@@ -1,0 +1,195 @@
+//! Divides the memory that a build may take among its stages.
+//!
+//! Enters the bound and what the stages need; leaves how many workers encode, with how much space for rooms, how
+//! many segments wait for them, and how many full blocks stay in memory to be compared with.
+//! **Invariant:** the image does not depend on any of it.
+
+use sinterfs_model::{Error, Result, RoomNeeds};
+
+use crate::readahead;
+
+/// Bytes of a build without its threads, by default.
+const BASE: u64 = 512 << 20;
+
+/// Bytes for each thread, by default.
+const PER_THREAD: u64 = 512 << 20;
+
+/// Bytes that a file takes while a build runs, its name aside: the tree 120, its content 100, the
+/// rest while files are ordered.
+const PER_NODE: u64 = 250;
+
+/// What the stages need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    /// Threads that were asked for.
+    pub threads: usize,
+    /// Bytes of a full block.
+    pub block_size: u32,
+    /// Bytes of what the segment stage holds besides full blocks.
+    pub cutting: u64,
+    /// Segments that should wait for the workers, so that these do not.
+    pub waiting: u64,
+    /// Whether full blocks are compared with.
+    pub compared: bool,
+    /// Bytes that encoding a block takes besides it, and what is done in a room.
+    pub encoder: u64,
+    /// What encoding a block needs in a room.
+    pub room: Option<RoomNeeds>,
+    /// Bytes of content.
+    pub content: u64,
+    /// Names in the tree.
+    pub nodes: u64,
+}
+
+/// What the stages get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// Threads for everything but encoding.
+    pub threads: usize,
+    /// Threads that encode blocks of their own.
+    pub workers: usize,
+    /// Bytes of content that there are rooms for, where encoding takes much memory
+    /// ([`sinterfs_model::Spare::room`]).
+    pub space: u64,
+    /// Segments between the segment stage and the image.
+    pub in_flight: usize,
+    /// Full blocks that stay in memory.
+    pub kept: usize,
+    /// The bytes that all this takes at most.
+    pub memory: u64,
+}
+
+impl Budget {
+    /// Divides `memory` bytes; by default so many as a worker for each thread is likely to need,
+    /// and as many as one worker needs in any case. A room is as good as a worker: as many threads as
+    /// fill it share what is done in it.
+    ///
+    /// # Errors
+    /// `Invalid` if an explicit bound is below what one worker needs.
+    pub fn new(needs: Needs, memory: Option<u64>) -> Result<Self> {
+        let block = u64::from(needs.block_size).min(needs.content.max(1));
+        let blocks = needs.content.div_ceil(block).max(1);
+        let threads = needs.threads.max(1);
+        let fixed = readahead::BUDGET + needs.cutting + needs.nodes * PER_NODE;
+        // a block may be encoded to as many bytes, which wait for the image
+        let worker = needs.encoder + block * 2;
+        let room = needs.room.map_or(0, |room| room.bytes);
+        let least = fixed + room + worker;
+        let bound = match memory {
+            Some(bound) if bound < least => {
+                return Err(Error::invalid(format!(
+                    "{} MiB of memory are too little, {} MiB are needed: allow more, or choose \
+                     smaller blocks or a lower level",
+                    bound >> 20,
+                    (least >> 20) + 1
+                )));
+            }
+            Some(bound) => bound,
+            None => least.max(BASE + PER_THREAD * threads as u64),
+        };
+        let most = blocks.min(threads as u64);
+        let workers = ((bound - fixed - room) / worker).clamp(1, most);
+        let rest = bound - fixed - room - workers * worker;
+        let filled = needs.room.map_or(1, |room| room.rooms(threads)) as u64;
+        let more_rooms = match room {
+            0 => 0,
+            room => (rest / room).min(filled.min(workers) - 1),
+        };
+        let rooms = 1 + more_rooms;
+        let rest = rest - more_rooms * room;
+        let waiting = (rest / (block * 2)).min(needs.waiting).min(blocks);
+        let kept = match needs.compared {
+            true => ((rest - waiting * block * 2) / block).min(blocks),
+            false => 0,
+        };
+        Ok(Self {
+            threads,
+            workers: workers as usize,
+            space: rooms * u64::from(needs.block_size),
+            in_flight: (workers + waiting) as usize,
+            kept: kept as usize,
+            memory: fixed + rooms * room + workers * worker + waiting * block * 2 + kept * block,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn needs() -> Needs {
+        Needs {
+            threads: 2,
+            block_size: 64 << 20,
+            cutting: 384 * MIB,
+            waiting: 1,
+            compared: true,
+            encoder: 300 * MIB,
+            room: None,
+            content: 4 << 30,
+            nodes: 100_000,
+        }
+    }
+
+    #[test]
+    fn more_memory_gives_more_workers_then_more_blocks() {
+        let budget = |memory: u64| Budget::new(needs(), Some(memory * MIB)).unwrap();
+        assert!(Budget::new(needs(), Some(500 * MIB)).is_err());
+        assert_eq!(budget(900).workers, 1);
+        assert_eq!(budget(1500).workers, 2);
+        assert!(budget(3000).kept > budget(1500).kept);
+        assert_eq!(budget(1 << 20).workers, 2);
+        for memory in [900, 1000, 1500, 2000, 1 << 20] {
+            assert!(budget(memory).memory <= memory * MIB);
+        }
+        assert_eq!(Budget::new(needs(), None).unwrap().workers, 2);
+    }
+
+    #[test]
+    fn rooms_are_made_after_workers_and_before_kept_blocks() {
+        let budget = |threads, share, memory: u64| {
+            let needs = Needs {
+                threads,
+                encoder: 0,
+                room: Some(RoomNeeds {
+                    bytes: 300 * MIB,
+                    threads: share,
+                }),
+                ..needs()
+            };
+            let budget = Budget::new(needs, Some(memory * MIB)).unwrap();
+            assert!(budget.memory <= memory * MIB);
+            (budget.workers, budget.space >> 26)
+        };
+        assert_eq!(budget(2, 4, 3000), (2, 1));
+        assert_eq!(budget(2, 1, 3000), (2, 2));
+        assert_eq!(budget(2, 1, 1200), (2, 1));
+        assert_eq!(budget(2, 1, 900), (1, 1));
+        assert_eq!(budget(8, 4, 9000), (8, 2));
+    }
+
+    #[test]
+    fn without_a_bound_there_is_enough_for_one_worker() {
+        let huge = Needs {
+            block_size: 1 << 30,
+            encoder: 10 << 30,
+            ..needs()
+        };
+        assert_eq!(Budget::new(huge, None).unwrap().workers, 1);
+    }
+
+    #[test]
+    fn little_content_takes_little() {
+        let small = Needs {
+            content: 1 << 20,
+            cutting: 3 << 20,
+            nodes: 10,
+            encoder: 5 << 20,
+            ..needs()
+        };
+        let budget = Budget::new(small, Some(64 * MIB)).unwrap();
+        assert_eq!((budget.workers, budget.kept), (1, 1));
+    }
+}

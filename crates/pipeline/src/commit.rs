@@ -1,0 +1,52 @@
+//! Gives encoded blocks to the writer in sequence.
+//!
+//! Enters blocks in the order in which workers finish; the writer gets them by number.
+//! **Invariant:** the writer is called from one thread; each block it took frees a permit for a
+//! segment, so that the blocks that wait here are bounded by the permits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use sinterfs_model::{Block, Error, ImageWriter, Observer, Result, Stage, Tally};
+
+use crate::threads;
+
+/// How often a stage that waits asks whether it should stop.
+pub(crate) const POLL: Duration = Duration::from_millis(100);
+
+/// Writes blocks until no worker is left; tells how many.
+pub(crate) fn commit(
+    writer: &mut dyn ImageWriter,
+    blocks: &Receiver<Result<Block>>,
+    permits: &Sender<()>,
+    observer: &dyn Observer,
+) -> Result<u32> {
+    let mut early: BTreeMap<u32, Block> = BTreeMap::new();
+    let mut written = 0;
+    loop {
+        threads::check_cancelled(observer)?;
+        let block = match blocks.recv_timeout(POLL) {
+            Ok(block) => block?,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        early.insert(block.sequence, block);
+        while let Some(block) = early.remove(&written) {
+            let tally = Tally {
+                items: 1,
+                bytes: u64::from(block.raw_len),
+                stored: block.bytes.len() as u64,
+            };
+            writer.put(block)?;
+            written += 1;
+            observer.advance(Stage::Commit, tally);
+            // the segment stage may have ended
+            let _ = permits.send(());
+        }
+    }
+    if !early.is_empty() {
+        return Err(Error::invalid("a worker ended without its block"));
+    }
+    Ok(written)
+}

@@ -1,0 +1,63 @@
+//! Encodes segments on worker threads, which share what takes long.
+//!
+//! Enters segments in any order; leaves encoded blocks, or the first error, for `commit`.
+//! **Invariant:** a worker ends when there are no more segments, when nobody takes blocks any
+//! more, or after an error; a panic of the encoder is an error.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_channel::{Receiver, Sender};
+use sinterfs_model::{
+    Block, Error, Observer, Result, Segment, SegmentEncoder, Spare, Stage, Tally,
+};
+
+use crate::threads;
+
+/// Encodes segments until there are none; the body of each worker thread.
+pub(crate) fn encode(
+    encoder: &dyn SegmentEncoder,
+    segments: &Receiver<Segment>,
+    spare: &Spare,
+    blocks: &Sender<Result<Block>>,
+    stop: &AtomicBool,
+    observer: &dyn Observer,
+) {
+    while let Ok(segment) = spare.during(|| segments.recv()) {
+        if stop.load(Ordering::Relaxed) {
+            return encoder.abandon();
+        }
+        let result = threads::guard("compress", || {
+            encode_one(encoder, &segment, spare, observer)
+        });
+        let failed = result.is_err();
+        drop(segment);
+        if blocks.send(result).is_err() || failed {
+            return encoder.abandon();
+        }
+    }
+    spare.end();
+}
+
+fn encode_one(
+    encoder: &dyn SegmentEncoder,
+    segment: &Segment,
+    spare: &Spare,
+    observer: &dyn Observer,
+) -> Result<Block> {
+    let block = encoder.encode(segment, spare)?;
+    if block.sequence != segment.sequence || block.raw_len as usize != segment.data.len() {
+        return Err(Error::invalid(
+            "the encoder returned another block than it was given",
+        ));
+    }
+    let (bytes, stored) = (segment.data.len() as u64, block.bytes.len() as u64);
+    observer.advance(
+        Stage::Compress,
+        Tally {
+            items: 1,
+            bytes,
+            stored,
+        },
+    );
+    Ok(block)
+}

@@ -1,0 +1,287 @@
+//! The second half of the pipeline, which runs as a whole: read -> segment -> compress -> commit.
+//!
+//! Enters the contents in order; leaves what the segment stage knows. Threads: readers, one that
+//! segments, workers that encode, and the caller, who commits.
+//! **Invariant:** every wait ends when the other side is gone, so an error anywhere ends all
+//! threads; at most `Budget::in_flight` segments are between segment and commit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Scope;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use sinterfs_model::threads::spawn;
+use sinterfs_model::{
+    Error, ImageWriter, Kind, NodeId, Observer, Result, Segment, SegmentEncoder, Spare, Stage,
+    Tally,
+};
+
+use crate::budget::Budget;
+use crate::commit::{POLL, commit};
+use crate::compress::encode;
+use crate::read::{Closed, Piece, Sink, Wanted};
+use crate::readahead::{Plan, Readahead};
+use crate::segment::{Cut, Segmented, Segmenter};
+use crate::threads;
+
+/// Threads that read ahead: enough to keep a disk's queue filled.
+const READERS: usize = 4;
+
+/// Where all content went.
+pub(crate) struct Stored {
+    /// The extents, by segment.
+    pub segmented: Segmented,
+    /// Files that were stored for themselves after the given content, with the list they got:
+    /// lists of contents and of these follow each other in order.
+    pub owners: Vec<Owner>,
+}
+
+/// Whose content a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// That of a content, by its index, and of its duplicates.
+    Content(u32),
+    /// That of a file that looked like a duplicate and was none.
+    Rejected(NodeId),
+}
+
+/// Reads, cuts, encodes and writes all contents.
+pub(crate) fn store(
+    plan: &Plan<'_>,
+    writer: &mut dyn ImageWriter,
+    encoder: &dyn SegmentEncoder,
+    cut: &Cut,
+    budget: &Budget,
+    observer: &dyn Observer,
+) -> Result<Stored> {
+    let ahead = Readahead::new();
+    let stop = AtomicBool::new(false);
+    let (workers, in_flight) = (budget.workers, budget.in_flight);
+    let spare = Spare::new(budget.threads.saturating_sub(workers), budget.space);
+    std::thread::scope(|scope| {
+        let (ahead, stop, spare) = (&ahead, &stop, &spare);
+        let _ends_with_us = OnDrop(|| {
+            stop.store(true, Ordering::Relaxed);
+            ahead.close();
+        });
+        let (segment_tx, segment_rx) = bounded(in_flight);
+        let (block_tx, block_rx) = unbounded();
+        let (permit_tx, permit_rx) = bounded(in_flight);
+        for _ in 0..in_flight {
+            let _ = permit_tx.send(());
+        }
+        let read = || move || ahead.fill(plan);
+        let compress = || {
+            let (segments, blocks) = (segment_rx.clone(), block_tx.clone());
+            move || encode(encoder, &segments, spare, &blocks, stop, observer)
+        };
+        spawn(scope, "read", read())?;
+        spawn(scope, "compress", compress())?;
+        let segmenting = spawn(scope, "segment", move || {
+            threads::guard("segment", move || {
+                let out = Outlet {
+                    segments: segment_tx,
+                    permits: permit_rx,
+                    observer,
+                };
+                let _close = OnDrop(|| ahead.close());
+                let result = segment(plan, ahead, cut.clone(), &out, observer);
+                if result.is_err() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                result
+            })
+        })?;
+        // with one thread each, all stages run: further ones are optional
+        spawn_up_to(
+            scope,
+            "read",
+            budget.threads.min(READERS).saturating_sub(1),
+            read,
+        );
+        spawn_up_to(scope, "compress", workers.saturating_sub(1), compress);
+        drop((segment_rx, block_tx));
+        let committed =
+            threads::guard("commit", || commit(writer, &block_rx, &permit_tx, observer));
+        if committed.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        drop((block_rx, permit_tx));
+        let segmented = segmenting
+            .join()
+            .unwrap_or_else(|_| Err(Error::invalid("the segment thread ended by a panic")));
+        join(committed, segmented)
+    })
+}
+
+/// Chooses the error that tells most: a stage whose neighbour is gone only says so.
+fn join(committed: Result<u32>, segmented: Result<(Segmented, Vec<Owner>)>) -> Result<Stored> {
+    match (committed, segmented) {
+        (Ok(blocks), Ok((segmented, owners))) => {
+            if blocks != segmented.segments {
+                return Err(Error::invalid("a worker ended without its block"));
+            }
+            Ok(Stored { segmented, owners })
+        }
+        (Err(error), Ok(_)) => Err(error),
+        (Ok(_), Err(error)) => Err(error),
+        (Err(commit), Err(segment)) if commit.kind() == Kind::Cancelled => Err(segment),
+        (Err(commit), Err(_)) => Err(commit),
+    }
+}
+
+/// Starts `count` threads, or fewer where the system starts no more.
+fn spawn_up_to<'scope, W: FnOnce() + Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    count: usize,
+    work: impl Fn() -> W,
+) {
+    for _ in 0..count {
+        if spawn(scope, name, work()).is_err() {
+            break;
+        }
+    }
+}
+
+/// The way from the segment stage to the workers.
+struct Outlet<'a> {
+    segments: Sender<Segment>,
+    permits: Receiver<()>,
+    observer: &'a dyn Observer,
+}
+
+impl Outlet<'_> {
+    fn send(&self, segment: Segment) -> Result<()> {
+        loop {
+            threads::check_cancelled(self.observer)?;
+            match self.permits.recv_timeout(POLL) {
+                Ok(()) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
+        }
+        self.segments.send(segment).map_err(|_| gone())
+    }
+}
+
+#[cold]
+fn gone() -> Error {
+    Error::new(Kind::Cancelled, "the stage that takes segments has ended")
+}
+
+/// Cuts all contents in order; the body of the segment thread.
+fn segment(
+    plan: &Plan<'_>,
+    ahead: &Readahead,
+    cut: Cut,
+    out: &Outlet<'_>,
+    observer: &dyn Observer,
+) -> Result<(Segmented, Vec<Owner>)> {
+    let mut segmenter = Segmenter::new(cut, |segment| out.send(segment))?;
+    if plan.contents.new_bytes(plan.reader.tree) > 0 {
+        segmenter.note_base(observer)?;
+    }
+    let mut owners = Vec::with_capacity(plan.order.len());
+    let advance = |items, bytes| {
+        observer.advance(
+            Stage::Segment,
+            Tally {
+                items,
+                bytes,
+                stored: 0,
+            },
+        );
+    };
+    for (position, &content) in plan.order.iter().enumerate() {
+        if let Some(done) = plan.category_done_before(position) {
+            segmenter.close(done)?;
+        }
+        if let Some(list) = plan.contents.items[content as usize].known {
+            segmenter.expect(list);
+        }
+        let mut rejected = Vec::new();
+        loop {
+            match ahead.take(observer)? {
+                Piece::Data {
+                    bytes: data,
+                    anchors,
+                    category,
+                } => {
+                    segmenter.data(&data, &anchors, category)?;
+                    advance(0, data.len() as u64);
+                    threads::check_cancelled(observer)?;
+                }
+                Piece::Hole(len) => {
+                    segmenter.hole(len)?;
+                    advance(0, len);
+                }
+                Piece::End { rejected: files } => {
+                    rejected.extend(files);
+                    break;
+                }
+            }
+        }
+        segmenter.end()?;
+        owners.push(Owner::Content(content));
+        advance(1, 0);
+        for file in rejected {
+            let mut direct = Direct {
+                segmenter: &mut segmenter,
+                failure: None,
+            };
+            let alone = Wanted {
+                file,
+                ..Wanted::default()
+            };
+            let closed = plan.reader.read(&alone, &mut direct);
+            match (closed, direct.failure) {
+                (Ok(()), None) => {}
+                (_, failure) => return Err(failure.unwrap_or_else(gone)),
+            }
+            segmenter.end()?;
+            owners.push(Owner::Rejected(file));
+        }
+    }
+    Ok((segmenter.finish()?, owners))
+}
+
+/// Feeds the segmenter from its own thread, for the rare file that was no duplicate after all.
+struct Direct<'a, E> {
+    segmenter: &'a mut Segmenter<E>,
+    failure: Option<Error>,
+}
+
+impl<E: FnMut(Segment) -> Result<()>> Sink for Direct<'_, E> {
+    fn reserve(&mut self, _: u64) -> std::result::Result<(), Closed> {
+        Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
+        let result = match piece {
+            Piece::Data {
+                bytes,
+                anchors,
+                category,
+            } => self.segmenter.data(&bytes, &anchors, category),
+            Piece::Hole(len) => self.segmenter.hole(len),
+            Piece::End { .. } => Ok(()),
+        };
+        result.map_err(|error| {
+            self.failure = Some(error);
+            Closed
+        })
+    }
+}
+
+/// Calls a function when it goes out of scope, however that happens.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

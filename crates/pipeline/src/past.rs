@@ -1,0 +1,390 @@
+//! The blocks made so far, to compare new content with: the open and the last full ones in memory,
+//! older ones in an unnamed scratch file.
+//!
+//! Enters bytes for open blocks; leaves full blocks, and how far given bytes agree with any place.
+//! **Invariant:** bytes of a block never change once appended. In memory: the open blocks and
+//! `kept` full ones; the scratch file grows by each block that leaves memory and is gone when the
+//! build ends, however that is. Blocks of a base come first, are in its scratch file from the start
+//! and never forgotten.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use sinterfs_model::{Error, Result};
+
+use crate::anchors::Place;
+use crate::base::{Stock, Stowed};
+use crate::scratch::Scratch;
+
+/// What is done with full blocks.
+#[derive(Debug, Clone)]
+pub(crate) struct Retention {
+    /// How many stay in memory.
+    pub kept: usize,
+    /// How many bytes they have together there.
+    pub room: u64,
+    /// How many can be compared with at all; the rest is forgotten.
+    pub lookback: usize,
+    /// Where those go that are neither.
+    pub scratch: Scratch,
+}
+
+/// A block on its way from open to forgotten.
+enum Body {
+    Open(Vec<u8>),
+    Full(Arc<Vec<u8>>),
+    Scratch { at: u64, len: u32 },
+    Forgotten,
+}
+
+/// All blocks by their number of opening.
+pub(crate) struct Past {
+    retention: Retention,
+    blocks: Vec<Body>,
+    /// Full blocks in memory and in the scratch file, oldest first.
+    full: VecDeque<u32>,
+    full_bytes: u64,
+    stowed: VecDeque<u32>,
+    file: Option<Arc<File>>,
+    file_end: u64,
+    window: Window,
+}
+
+/// Bytes last read from the scratch file.
+#[derive(Default)]
+struct Window {
+    block: u32,
+    start: usize,
+    bytes: Vec<u8>,
+}
+
+/// Bytes read around a place at first: most comparisons end early.
+const FIRST_READ: usize = 8 << 10;
+
+/// Bytes read at once when a match goes on.
+const NEXT_READ: usize = 128 << 10;
+
+impl Past {
+    pub fn new(retention: Retention) -> Self {
+        Self {
+            retention,
+            blocks: Vec::new(),
+            full: VecDeque::new(),
+            full_bytes: 0,
+            stowed: VecDeque::new(),
+            file: None,
+            file_end: 0,
+            window: Window::default(),
+        }
+    }
+
+    /// Starts with the blocks of a base, numbered as there.
+    pub fn on(retention: Retention, stock: &Stock) -> Self {
+        let body = |block: &Stowed| Body::Scratch {
+            at: block.at,
+            len: block.len,
+        };
+        Self {
+            blocks: stock.blocks.iter().map(body).collect(),
+            file: Some(Arc::clone(&stock.file)),
+            file_end: stock.bytes,
+            ..Self::new(retention)
+        }
+    }
+
+    /// Opens a block with room for so many bytes and tells its number.
+    pub fn open(&mut self, room: usize) -> u32 {
+        self.blocks.push(Body::Open(Vec::with_capacity(room)));
+        (self.blocks.len() - 1) as u32
+    }
+
+    /// Tells how many bytes a block that is open has; 0 for others.
+    pub fn open_len(&self, block: u32) -> usize {
+        match self.blocks.get(block as usize) {
+            Some(Body::Open(bytes)) => bytes.len(),
+            _ => 0,
+        }
+    }
+
+    /// Appends to an open block.
+    pub fn append(&mut self, block: u32, bytes: &[u8]) -> Result<()> {
+        match self.blocks.get_mut(block as usize) {
+            Some(Body::Open(body)) => body.extend_from_slice(bytes),
+            _ => return Err(Error::invalid("a block that is not open was appended to")),
+        }
+        Ok(())
+    }
+
+    /// Closes an open block and gives its bytes.
+    pub fn close(&mut self, block: u32) -> Result<Arc<Vec<u8>>> {
+        let body = std::mem::replace(&mut self.blocks[block as usize], Body::Forgotten);
+        let Body::Open(bytes) = body else {
+            return Err(Error::invalid("a block was closed twice"));
+        };
+        let bytes = Arc::new(bytes);
+        self.fill(block, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// Takes a block that is full already and tells its number.
+    pub fn keep(&mut self, bytes: &Arc<Vec<u8>>) -> Result<u32> {
+        let block = self.blocks.len() as u32;
+        self.blocks.push(Body::Forgotten);
+        self.fill(block, bytes)?;
+        Ok(block)
+    }
+
+    fn fill(&mut self, block: u32, bytes: &Arc<Vec<u8>>) -> Result<()> {
+        self.blocks[block as usize] = Body::Full(Arc::clone(bytes));
+        self.full.push_back(block);
+        self.full_bytes += bytes.len() as u64;
+        let Retention { kept, lookback, .. } = self.retention;
+        while self.full.len() > kept.min(lookback) || self.full_bytes > self.retention.room {
+            let Some(oldest) = self.full.pop_front() else {
+                break;
+            };
+            self.stow(oldest)?;
+        }
+        Ok(())
+    }
+
+    /// Moves a full block from memory to the scratch file.
+    fn stow(&mut self, block: u32) -> Result<()> {
+        let body = std::mem::replace(&mut self.blocks[block as usize], Body::Forgotten);
+        let Body::Full(bytes) = body else {
+            return Ok(());
+        };
+        self.full_bytes -= bytes.len() as u64;
+        if self.full.len() >= self.retention.lookback {
+            return Ok(());
+        }
+        if self.file.is_none() {
+            self.file = Some(Arc::new(self.retention.scratch.file()?));
+        }
+        if let Some(file) = &self.file {
+            let written = file.write_all_at(&bytes, self.file_end);
+            written.map_err(|error| self.retention.scratch.failed(error))?;
+            self.blocks[block as usize] = Body::Scratch {
+                at: self.file_end,
+                len: bytes.len() as u32,
+            };
+            self.file_end += bytes.len() as u64;
+        }
+        self.stowed.push_back(block);
+        while self.full.len() + self.stowed.len() > self.retention.lookback {
+            let Some(oldest) = self.stowed.pop_front() else {
+                break;
+            };
+            self.blocks[oldest as usize] = Body::Forgotten;
+        }
+        Ok(())
+    }
+
+    /// Counts how many of the given bytes stand in a block from a place on.
+    pub fn prefix(&mut self, place: Place, bytes: &[u8]) -> Result<usize> {
+        let offset = place.offset as usize;
+        match &self.blocks[place.block as usize] {
+            Body::Open(body) => Ok(common_prefix(body.get(offset..).unwrap_or_default(), bytes)),
+            Body::Full(body) => Ok(common_prefix(body.get(offset..).unwrap_or_default(), bytes)),
+            Body::Forgotten => Ok(0),
+            &Body::Scratch { at, len } => self.scratch_prefix(place, at, len as usize, bytes),
+        }
+    }
+
+    /// Counts how many of the given bytes stand in a block right before a place, from the end.
+    pub fn suffix(&mut self, place: Place, bytes: &[u8]) -> Result<usize> {
+        let offset = place.offset as usize;
+        match &self.blocks[place.block as usize] {
+            Body::Open(body) => Ok(common_suffix(body.get(..offset).unwrap_or_default(), bytes)),
+            Body::Full(body) => Ok(common_suffix(body.get(..offset).unwrap_or_default(), bytes)),
+            Body::Forgotten => Ok(0),
+            &Body::Scratch { at, len } => self.scratch_suffix(place, at, len as usize, bytes),
+        }
+    }
+
+    fn scratch_prefix(&mut self, place: Place, at: u64, len: usize, bytes: &[u8]) -> Result<usize> {
+        let mut done = 0;
+        loop {
+            let from = place.offset as usize + done;
+            if done == bytes.len() || from >= len {
+                return Ok(done);
+            }
+            if !self.window.holds(place.block, from) {
+                let (start, room) = match done {
+                    0 => (from.saturating_sub(FIRST_READ / 4), FIRST_READ),
+                    _ => (from, NEXT_READ),
+                };
+                self.read(place.block, at, start, room.min(len - start))?;
+            }
+            let known = &self.window.bytes[from - self.window.start..];
+            let same = common_prefix(known, &bytes[done..]);
+            done += same;
+            if same < known.len() {
+                return Ok(done);
+            }
+        }
+    }
+
+    fn scratch_suffix(&mut self, place: Place, at: u64, len: usize, bytes: &[u8]) -> Result<usize> {
+        let mut done = 0;
+        loop {
+            let to = (place.offset as usize).min(len) - done.min(place.offset as usize);
+            if done == bytes.len() || to == 0 {
+                return Ok(done);
+            }
+            if !self.window.holds(place.block, to - 1) {
+                let room = if done == 0 { FIRST_READ } else { NEXT_READ };
+                let (start, end) = match done {
+                    0 => (to.saturating_sub(room / 4), (to + room).min(len)),
+                    _ => (to.saturating_sub(room), to),
+                };
+                self.read(place.block, at, start, end - start)?;
+            }
+            let known = &self.window.bytes[..to - self.window.start];
+            let same = common_suffix(known, &bytes[..bytes.len() - done]);
+            done += same;
+            if same < known.len() {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Fills the window with part of a block that begins at `at` in the scratch file.
+    fn read(&mut self, block: u32, at: u64, start: usize, len: usize) -> Result<()> {
+        let window = &mut self.window;
+        window.bytes.resize(len, 0);
+        (window.block, window.start) = (block, start);
+        let Some(file) = &self.file else {
+            return Err(Error::invalid("content was stowed nowhere"));
+        };
+        let read = file.read_exact_at(&mut window.bytes, at + start as u64);
+        read.map_err(|error| self.retention.scratch.failed(error))
+    }
+}
+
+impl Window {
+    fn holds(&self, block: u32, offset: usize) -> bool {
+        self.block == block && (self.start..self.start + self.bytes.len()).contains(&offset)
+    }
+}
+
+/// Counts the bytes that two slices have in common at their beginnings.
+#[inline]
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let len = a.len().min(b.len());
+    let (a, b) = (&a[..len], &b[..len]);
+    let chunks = a.chunks_exact(32).zip(b.chunks_exact(32));
+    let done = chunks.take_while(|(a, b)| a == b).count() * 32;
+    done + a[done..]
+        .iter()
+        .zip(&b[done..])
+        .take_while(|(a, b)| a == b)
+        .count()
+}
+
+/// Counts the bytes that two slices have in common at their ends.
+#[inline]
+pub(crate) fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    let len = a.len().min(b.len());
+    let (a, b) = (&a[a.len() - len..], &b[b.len() - len..]);
+    let chunks = a.rchunks_exact(32).zip(b.rchunks_exact(32));
+    let done = chunks.take_while(|(a, b)| a == b).count() * 32;
+    let rest = a[..len - done]
+        .iter()
+        .rev()
+        .zip(b[..len - done].iter().rev());
+    done + rest.take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_parts_are_counted_to_the_byte() {
+        for len in [0, 1, 31, 32, 33, 64, 100] {
+            let a: Vec<u8> = (0..100).collect();
+            let mut b = a.clone();
+            if len < 100 {
+                b[len] ^= 1;
+            }
+            assert_eq!(common_prefix(&a, &b), len);
+            let (a, b): (Vec<_>, Vec<_>) =
+                (a.into_iter().rev().collect(), b.into_iter().rev().collect());
+            assert_eq!(common_suffix(&a, &b), len);
+            assert_eq!(common_suffix(&a[50..], &b), len.min(50));
+        }
+    }
+
+    fn noise(len: usize, mut state: u64) -> Vec<u8> {
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn a_block_compares_the_same_in_memory_and_in_the_scratch_file() {
+        let scratch = Scratch::new(std::env::temp_dir());
+        let content = noise(700_000, 3);
+        for kept in [0, 1] {
+            let mut past = Past::new(Retention {
+                kept,
+                room: u64::MAX,
+                lookback: 10,
+                scratch: scratch.clone(),
+            });
+            for fill in [&noise(5000, 1), &content, &noise(5000, 2)] {
+                let block = past.open(fill.len());
+                past.append(block, fill).unwrap();
+                past.close(block).unwrap();
+            }
+            for offset in [0, 1, 100, 9000, 350_000, 699_999, 700_000] {
+                let place = Place {
+                    block: 1,
+                    offset: offset as u32,
+                };
+                let (before, after) = content.split_at(offset);
+                for len in [0, 1, 5000, 20_000, 400_000] {
+                    let after = &after[..len.min(after.len())];
+                    assert_eq!(past.prefix(place, after).unwrap(), after.len());
+                    let mut differs = after.to_vec();
+                    if let Some(last) = differs.last_mut() {
+                        *last ^= 1;
+                        assert_eq!(past.prefix(place, &differs).unwrap(), after.len() - 1);
+                    }
+                    let before = &before[before.len().saturating_sub(len)..];
+                    assert_eq!(past.suffix(place, before).unwrap(), before.len());
+                    let mut differs = before.to_vec();
+                    if let Some(first) = differs.first_mut() {
+                        *first ^= 1;
+                        assert_eq!(past.suffix(place, &differs).unwrap(), before.len() - 1);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_far_back_is_forgotten() {
+        let mut past = Past::new(Retention {
+            kept: 1,
+            room: u64::MAX,
+            lookback: 2,
+            scratch: Scratch::new(std::env::temp_dir()),
+        });
+        for _ in 0..4 {
+            let block = past.open(4);
+            past.append(block, b"same").unwrap();
+            past.close(block).unwrap();
+        }
+        let same = |past: &mut Past, block| past.prefix(Place { block, offset: 0 }, b"same");
+        let found: Vec<_> = (0..4).map(|b| same(&mut past, b).unwrap()).collect();
+        assert_eq!(found, [0, 0, 4, 4]);
+    }
+}

@@ -1,0 +1,343 @@
+//! Reads contents ahead of the segment stage, in its order, within a budget of bytes.
+//!
+//! Enters the list of contents in their final order; leaves their pieces in exactly that order.
+//! Reader threads claim the next contents (several small ones at once) and put their pieces into
+//! slots; the consumer takes them from the first slot.
+//! **Invariant:** at most `BUDGET` bytes and two pieces wait in the slots. A reader of the content
+//! that the consumer waits for never waits for room, so that the two cannot block each other.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sinterfs_model::{Category, Error, Kind, Observer, Result, Tally, Tree};
+
+use crate::dedupe::Contents;
+use crate::paths;
+use crate::read::{Closed, PIECE, Piece, Reader, Sink, Wanted};
+use crate::threads::{self, lock};
+
+/// Bytes that may wait for the consumer.
+pub(crate) const BUDGET: u64 = 32 << 20;
+
+/// Bytes of small contents that a reader claims at once, to take the lock less often.
+const CLAIM_BYTES: u64 = 256 << 10;
+
+/// How many contents a reader claims at once.
+const CLAIM_ITEMS: usize = 64;
+
+/// Contents that may be claimed ahead of the consumer, a few dozen bytes each.
+const SLOTS: usize = 1 << 14;
+
+/// The contents to read, in order.
+pub(crate) struct Plan<'a> {
+    pub contents: &'a Contents,
+    pub order: &'a [u32],
+    /// Whether contents of one category stand together.
+    pub grouped: bool,
+    pub reader: Reader<'a>,
+}
+
+impl Plan<'_> {
+    /// Tells the category whose last content stands before a position, if there is one.
+    pub fn category_done_before(&self, position: usize) -> Option<Category> {
+        let category = |position: usize| {
+            let content = *self.order.get(position)?;
+            self.contents.items[content as usize].category
+        };
+        let before = category(position.checked_sub(1)?)?;
+        let together = self.grouped || before == Category::Hot;
+        (together && category(position) != Some(before)).then_some(before)
+    }
+
+    fn size(&self, position: usize) -> u64 {
+        let item = &self.contents.items[self.order[position] as usize];
+        paths::size(self.reader.tree, item.original)
+    }
+
+    /// Chooses what to claim from a position on: one content, or several small ones.
+    fn claim(&self, from: usize) -> (Range<usize>, u64) {
+        let mut bytes = self.size(from);
+        let mut to = from + 1;
+        while to < self.order.len() && to - from < CLAIM_ITEMS && bytes < CLAIM_BYTES {
+            let more = self.size(to);
+            if bytes + more > CLAIM_BYTES {
+                break;
+            }
+            (bytes, to) = (bytes + more, to + 1);
+        }
+        (from..to, bytes)
+    }
+
+    fn read(&self, position: usize, sink: &mut dyn Sink) -> std::result::Result<(), Closed> {
+        let item = &self.contents.items[self.order[position] as usize];
+        let wanted = Wanted {
+            file: item.original,
+            category: item.category,
+            known: item.known.is_some(),
+            duplicates: self.contents.duplicates(item),
+        };
+        self.reader.read(&wanted, sink)
+    }
+}
+
+/// Counts what there is to read, holes included.
+pub(crate) fn total(tree: &Tree, contents: &Contents, order: &[u32]) -> Tally {
+    let size = |&index: &u32| paths::size(tree, contents.items[index as usize].original);
+    Tally {
+        items: order.len() as u64,
+        bytes: order.iter().map(size).fold(0, u64::saturating_add),
+        stored: 0,
+    }
+}
+
+/// Pieces read ahead.
+pub(crate) struct Readahead {
+    state: Mutex<State>,
+    room: Condvar,
+    ready: Condvar,
+}
+
+struct State {
+    /// The position that nobody has claimed yet.
+    next: usize,
+    /// The position that the consumer takes pieces of; the first of `slots`.
+    head: usize,
+    /// Bytes that wait or are being read.
+    used: u64,
+    slots: VecDeque<VecDeque<Piece>>,
+    /// Readers that wait for room.
+    waiting: usize,
+    closed: bool,
+    failure: Option<Error>,
+}
+
+impl State {
+    /// Tells whether waiting readers are worth waking: the consumer may be waiting for one of
+    /// them, or there is room for much more than a piece.
+    fn has_much_room(&self) -> bool {
+        self.slots.front().is_none_or(VecDeque::is_empty)
+            || (self.used <= BUDGET / 2 && self.slots.len() <= SLOTS / 2)
+    }
+}
+
+impl Readahead {
+    pub fn new() -> Self {
+        let state = State {
+            next: 0,
+            head: 0,
+            used: 0,
+            slots: VecDeque::new(),
+            waiting: 0,
+            closed: false,
+            failure: None,
+        };
+        Self {
+            state: Mutex::new(state),
+            room: Condvar::new(),
+            ready: Condvar::new(),
+        }
+    }
+
+    /// Reads contents until none is left or nobody wants them; the body of each reader thread.
+    pub fn fill(&self, plan: &Plan<'_>) {
+        let result = threads::guard("read", || {
+            while let Some((range, bytes)) = self.claim(plan) {
+                let read = if bytes > CLAIM_BYTES {
+                    plan.read(range.start, &mut Streaming::new(self, range.start))
+                } else {
+                    self.fill_small(plan, range, bytes)
+                };
+                if read.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = result {
+            lock(&self.state).failure.get_or_insert(error);
+            self.close();
+        }
+    }
+
+    /// Takes the next piece of the content at the head; `End` makes the next content the head.
+    pub fn take(&self, observer: &dyn Observer) -> Result<Piece> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(error) = state.failure.take() {
+                return Err(error);
+            }
+            if let Some(piece) = state.slots.front_mut().and_then(VecDeque::pop_front) {
+                state.used -= piece.held();
+                if matches!(piece, Piece::End { .. }) {
+                    state.slots.pop_front();
+                    state.head += 1;
+                }
+                let wake = state.waiting > 0 && state.has_much_room();
+                drop(state);
+                if wake {
+                    self.room.notify_all();
+                }
+                return Ok(piece);
+            }
+            if state.closed {
+                return Err(Error::new(Kind::Cancelled, "reading ended early"));
+            }
+            let wait = self.ready.wait_timeout(state, Duration::from_millis(200));
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            threads::check_cancelled(observer)?;
+        }
+    }
+
+    /// Ends all readers soon.
+    pub fn close(&self) {
+        lock(&self.state).closed = true;
+        self.room.notify_all();
+        self.ready.notify_all();
+    }
+
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.waiting += 1;
+        state = self
+            .room
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+
+    /// Claims contents; small ones come with room for their bytes.
+    fn claim(&self, plan: &Plan<'_>) -> Option<(Range<usize>, u64)> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.closed || state.next >= plan.order.len() {
+                return None;
+            }
+            let (range, bytes) = plan.claim(state.next);
+            let small = bytes <= CLAIM_BYTES;
+            let room = state.used + bytes.min(PIECE as u64) <= BUDGET && state.slots.len() < SLOTS;
+            if room || state.next == state.head {
+                state.next = range.end;
+                state.slots.extend(range.clone().map(|_| VecDeque::new()));
+                if small {
+                    state.used += bytes;
+                }
+                return Some((range, bytes));
+            }
+            state = self.wait(state);
+        }
+    }
+
+    /// Reads small contents for which there is room and puts them into their slots together.
+    fn fill_small(
+        &self,
+        plan: &Plan<'_>,
+        range: Range<usize>,
+        reserved: u64,
+    ) -> std::result::Result<(), Closed> {
+        let mut batch: Vec<Vec<Piece>> = Vec::with_capacity(range.len());
+        for position in range.clone() {
+            let pieces = Vec::with_capacity(2);
+            let mut gathering = Gathering {
+                ahead: self,
+                pieces,
+            };
+            plan.read(position, &mut gathering)?;
+            batch.push(gathering.pieces);
+        }
+        let held: u64 = batch.iter().flatten().map(Piece::held).sum();
+        let mut state = lock(&self.state);
+        if state.closed {
+            return Err(Closed);
+        }
+        state.used = (state.used - reserved) + held;
+        let first = range.start - state.head;
+        for (slot, pieces) in state.slots.range_mut(first..).zip(batch) {
+            slot.extend(pieces);
+        }
+        drop(state);
+        self.ready.notify_one();
+        Ok(())
+    }
+}
+
+/// Keeps the pieces of a small content, for which there is room already.
+struct Gathering<'a> {
+    ahead: &'a Readahead,
+    pieces: Vec<Piece>,
+}
+
+impl Sink for Gathering<'_> {
+    fn reserve(&mut self, _: u64) -> std::result::Result<(), Closed> {
+        Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
+        lock(&self.ahead.state).closed
+    }
+
+    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
+        self.pieces.push(piece);
+        Ok(())
+    }
+}
+
+/// Hands the pieces of a large content over one by one.
+struct Streaming<'a> {
+    ahead: &'a Readahead,
+    position: usize,
+    /// Room taken for the piece to come.
+    reserved: u64,
+}
+
+impl<'a> Streaming<'a> {
+    fn new(ahead: &'a Readahead, position: usize) -> Self {
+        Self {
+            ahead,
+            position,
+            reserved: 0,
+        }
+    }
+}
+
+impl Sink for Streaming<'_> {
+    fn reserve(&mut self, bytes: u64) -> std::result::Result<(), Closed> {
+        let mut state = lock(&self.ahead.state);
+        loop {
+            if state.closed {
+                return Err(Closed);
+            }
+            let starving =
+                self.position == state.head && state.slots.front().is_some_and(VecDeque::is_empty);
+            if starving || state.used + bytes <= BUDGET {
+                state.used += bytes;
+                self.reserved += bytes;
+                return Ok(());
+            }
+            state = self.ahead.wait(state);
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        lock(&self.ahead.state).closed
+    }
+
+    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
+        let mut state = lock(&self.ahead.state);
+        if state.closed {
+            return Err(Closed);
+        }
+        // a piece may be shorter than planned, or not come at all
+        state.used = state.used - std::mem::take(&mut self.reserved) + piece.held();
+        let at = self.position - state.head;
+        if let Some(slot) = state.slots.get_mut(at) {
+            slot.push_back(piece);
+        }
+        drop(state);
+        if at == 0 {
+            self.ahead.ready.notify_one();
+        }
+        Ok(())
+    }
+}

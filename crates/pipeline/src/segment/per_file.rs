@@ -1,0 +1,472 @@
+//! Cuts each file into units for itself; ends of files share fragments.
+//!
+//! Enters the pieces of the contents in order; leaves each whole unit as a `Segment` of its own at
+//! once, and the end of a content, as `Tails` says, in a segment of its own or in the open fragment
+//! of its category. A fragment becomes a segment between two contents, when the next end does not
+//! fit: with several open ones and the best fit fragments were fuller, but what is alike was torn
+//! apart (docs/pipeline.md).
+//! Units of zeros, read or skipped, are holes where the format has them. What stood in front of a
+//! segment is told with it where the format asks for it (see `repeats`); it is stored all the same
+//! unless the encoder decides otherwise. An end that a fragment has already, or the last part of it, is not
+//! stored again where the format allows it (see `ends`).
+//! **Invariant:** see `Geometry::PerFile`; the segments of a content have consecutive numbers.
+//! Memory: 16 bytes a unit of data, one unit, and one fragment for each category.
+
+use std::sync::Arc;
+
+use sinterfs_model::{
+    BlockId, Category, Ends as EndsAllowed, Error, Machine, MapExtent, Repeat, Result, Segment,
+    Standing, Tails,
+};
+
+use crate::anchors::Anchor;
+use crate::segment::ends::{self, Ends, Found};
+use crate::segment::repeats::{Repeats, Search};
+use crate::segment::{List, Segmented};
+
+/// The most units that are held in memory: the open fragment of each category, and the unit that is
+/// being filled.
+pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
+
+/// How content is cut.
+#[derive(Debug, Clone)]
+pub(crate) struct Cut {
+    /// Bytes of a unit.
+    pub unit: u32,
+    /// Where the ends of contents go.
+    pub tails: Tails,
+    /// Whether units of zeros are holes.
+    pub holes: bool,
+    /// What is made of ends that fragments have already, and how these are looked for, if they are.
+    pub ends: EndsAllowed,
+    pub found: Option<ends::Search>,
+    /// How repeats are looked for, if they are.
+    pub repeats: Option<Search>,
+}
+
+/// Cuts content; `emit` takes each segment.
+pub(crate) struct PerFile<E> {
+    unit: usize,
+    tails: Tails,
+    holes: bool,
+    emit: E,
+    repeats: Option<Repeats>,
+    ends: Option<Ends>,
+    allowed: EndsAllowed,
+    /// A unit of zeros, for holes that are data, and its first segment.
+    zeros: Option<(Arc<Vec<u8>>, BlockId)>,
+    /// The open fragments, one of a category at most.
+    open: Vec<Fragment>,
+    result: Segmented,
+    content: Current,
+}
+
+/// The content that is being cut.
+#[derive(Default)]
+struct Current {
+    first_extent: usize,
+    size: u64,
+    /// Whether a whole unit stands before the bytes of `rest`.
+    has_units: bool,
+    /// Whether a hole stands before them.
+    has_hole: bool,
+    /// Bytes of a unit that is not whole yet.
+    rest: Vec<u8>,
+    /// The anchors in `rest`.
+    anchors: Vec<Anchor>,
+    /// What the first bytes of `rest` are that are no hole.
+    category: Option<Category>,
+}
+
+/// Ends of contents of one category.
+struct Fragment {
+    category: Category,
+    /// Its number of opening, where ends are looked for.
+    number: u32,
+    bytes: Vec<u8>,
+    anchors: Vec<Anchor>,
+    /// The extents that lie in it, which learn its number.
+    extents: Vec<usize>,
+}
+
+impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
+    /// Starts with no content.
+    pub fn new(cut: Cut, emit: E) -> Result<Self> {
+        if cut.unit == 0 {
+            return Err(Error::invalid("a unit of 0 bytes holds nothing"));
+        }
+        Ok(Self {
+            unit: cut.unit as usize,
+            tails: cut.tails,
+            holes: cut.holes,
+            emit,
+            repeats: cut.repeats.map(Repeats::new),
+            ends: cut.found.map(Ends::new),
+            allowed: cut.ends,
+            zeros: None,
+            open: Vec::new(),
+            result: Segmented::default(),
+            content: Current::default(),
+        })
+    }
+
+    /// Takes the next bytes of the current content, and where their anchors are.
+    pub fn data(&mut self, bytes: &[u8], mut anchors: &[Anchor], category: Category) -> Result<()> {
+        self.content.size += bytes.len() as u64;
+        let mut done = 0;
+        while done < bytes.len() {
+            let filled = self.content.rest.len();
+            let end = bytes.len().min(done + self.unit - filled);
+            let part = &bytes[done..end];
+            let count = anchors.partition_point(|anchor| anchor.end as usize <= end);
+            let (within, after) = anchors.split_at(count);
+            let moved = |anchor: &Anchor| Anchor {
+                end: (anchor.end as usize - done + filled) as u32,
+                ..*anchor
+            };
+            self.content.anchors.extend(within.iter().map(moved));
+            (done, anchors) = (end, after);
+            if part.len() == self.unit {
+                self.whole(category, part)?;
+                continue;
+            }
+            self.content.category.get_or_insert(category);
+            self.fill(|rest| rest.extend_from_slice(part))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a hole of the current content.
+    pub fn hole(&mut self, len: u64) -> Result<()> {
+        self.content.size += len;
+        let unit = self.unit as u64;
+        let filled = self.content.rest.len() as u64;
+        let mut len = len;
+        if filled > 0 {
+            let part = len.min(unit - filled);
+            self.fill(|rest| rest.resize((filled + part) as usize, 0))?;
+            len -= part;
+        }
+        let units = len / unit;
+        if self.holes {
+            self.skip(units * unit);
+        } else {
+            for _ in 0..units {
+                self.zeros()?;
+            }
+        }
+        self.content.has_units |= units > 0;
+        let part = len % unit;
+        if part > 0 {
+            self.fill(|rest| rest.resize(part as usize, 0))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the current content and starts the next.
+    pub fn end(&mut self) -> Result<()> {
+        let mut rest = std::mem::take(&mut self.content.rest);
+        let mut anchors = std::mem::take(&mut self.content.anchors);
+        let category = self.content.category.unwrap_or_default();
+        if !rest.is_empty() {
+            let shared = self.tails.shares(rest.len() as u64, self.content.has_units);
+            if self.holes && is_zero(&rest) {
+                self.skip(rest.len() as u64);
+            } else if !shared {
+                rest.shrink_to_fit();
+                self.store(category, Arc::new(rest), &anchors, true)?;
+                rest = Vec::new();
+            } else {
+                self.refer_or_share(category, &rest, &anchors)?;
+            }
+        }
+        self.result.lists.push(List {
+            end: self.result.extents.len() as u64,
+            size: self.content.size,
+        });
+        rest.clear();
+        anchors.clear();
+        self.content = Current {
+            first_extent: self.result.extents.len(),
+            rest,
+            anchors,
+            ..Current::default()
+        };
+        Ok(())
+    }
+
+    /// Emits the open fragments of a category of which nothing comes any more.
+    pub fn close(&mut self, category: Category) -> Result<()> {
+        match self.open.iter().position(|open| open.category == category) {
+            Some(index) => self.seal(index),
+            None => Ok(()),
+        }
+    }
+
+    /// Emits the open fragments and tells what was made of all content.
+    pub fn finish(mut self) -> Result<Segmented> {
+        self.open.sort_by_key(|open| open.category);
+        while !self.open.is_empty() {
+            self.seal(0)?;
+        }
+        Ok(self.result)
+    }
+
+    /// Adds to the unit that is not whole yet, and stores it if it is then.
+    fn fill(&mut self, add: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let rest = &mut self.content.rest;
+        rest.reserve_exact(self.unit - rest.len());
+        add(rest);
+        if rest.len() < self.unit {
+            return Ok(());
+        }
+        let mut unit = std::mem::take(rest);
+        let category = self.content.category.take().unwrap_or_default();
+        self.whole(category, &unit)?;
+        unit.clear();
+        self.content.rest = unit;
+        Ok(())
+    }
+
+    /// Stores a whole unit.
+    fn whole(&mut self, category: Category, bytes: &[u8]) -> Result<()> {
+        self.content.has_units = true;
+        let mut anchors = std::mem::take(&mut self.content.anchors);
+        if !is_zero(bytes) {
+            self.store(category, Arc::new(bytes.to_vec()), &anchors, false)?;
+            anchors.clear();
+            self.content.anchors = anchors;
+            return Ok(());
+        }
+        if self.holes {
+            self.skip(bytes.len() as u64);
+            return Ok(());
+        }
+        self.zeros()
+    }
+
+    /// Stores a unit of zeros; all of these are the same bytes in memory.
+    fn zeros(&mut self) -> Result<()> {
+        let next = BlockId(self.result.segments);
+        let (zeros, first) = match &self.zeros {
+            Some((zeros, first)) => (Arc::clone(zeros), *first),
+            None => (Arc::new(vec![0; self.unit]), next),
+        };
+        self.zeros = Some((Arc::clone(&zeros), first));
+        let mut repeats = self.repeats(&zeros, &[])?;
+        if self.repeats.is_some() && first != next {
+            repeats.push(Repeat {
+                start: 0,
+                len: zeros.len() as u32,
+                block: first,
+                offset: 0,
+            });
+        }
+        self.emit(Category::Default, zeros, repeats, false)
+    }
+
+    /// Makes a segment of bytes of the current content, its last ones if it `ends`.
+    fn store(
+        &mut self,
+        category: Category,
+        data: Arc<Vec<u8>>,
+        anchors: &[Anchor],
+        ends: bool,
+    ) -> Result<()> {
+        let repeats = self.repeats(&data, anchors)?;
+        self.emit(category, data, repeats, ends)
+    }
+
+    /// Tells what of the next segment stood in front, if anybody wants to know.
+    fn repeats(&mut self, data: &Arc<Vec<u8>>, anchors: &[Anchor]) -> Result<Vec<Repeat>> {
+        match &mut self.repeats {
+            Some(search) => search.find(data, anchors),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn emit(
+        &mut self,
+        category: Category,
+        data: Arc<Vec<u8>>,
+        repeats: Vec<Repeat>,
+        ends: bool,
+    ) -> Result<()> {
+        let sequence = self.result.number()?;
+        let is_first = self.result.extents.len() == self.content.first_extent;
+        let standing = match self.content.has_hole {
+            true => Standing::BehindHole,
+            false if is_first => Standing::First,
+            false => Standing::Next,
+        };
+        self.result.extents.push(MapExtent::Data {
+            block: BlockId(sequence),
+            offset: 0,
+            len: data.len() as u32,
+        });
+        (self.emit)(Segment {
+            sequence,
+            category,
+            fragment: false,
+            ends,
+            standing,
+            data,
+            repeats,
+        })
+    }
+
+    /// Adds a hole to the extents of the current content, to the last one if that is a hole.
+    fn skip(&mut self, len: u64) {
+        self.content.has_hole |= len > 0;
+        let first = self.content.first_extent;
+        if let Some(MapExtent::Hole { len: last }) = self.result.extents[first..].last_mut() {
+            *last += len;
+        } else if len > 0 {
+            self.result.extents.push(MapExtent::Hole { len });
+        }
+    }
+
+    /// Refers to the end of the current content where a fragment has it, or puts it into one.
+    fn refer_or_share(
+        &mut self,
+        category: Category,
+        bytes: &[u8],
+        anchors: &[Anchor],
+    ) -> Result<()> {
+        let Some(ends) = &mut self.ends else {
+            return self.share(category, bytes, anchors);
+        };
+        let open = &self.open;
+        let of_open = |number| {
+            let fragment = open.iter().find(|open| open.number == number);
+            fragment.map(|open| &open.bytes[..])
+        };
+        let found = ends.find(bytes, of_open)?;
+        let found = found.and_then(|found| self.usable(bytes.len(), found));
+        let Some(found) = found else {
+            return self.share(category, bytes, anchors);
+        };
+        let front = bytes.len() - found.len;
+        if front > 0 {
+            let count = anchors.partition_point(|anchor| anchor.end as usize <= front);
+            let data = Arc::new(bytes[..front].to_vec());
+            self.store(category, data, &anchors[..count], false)?;
+        }
+        self.result.matched += found.len as u64;
+        self.refer(found);
+        Ok(())
+    }
+
+    /// Tells how much of what was found of an end of so many bytes may be referred to.
+    fn usable(&self, len: usize, found: Found) -> Option<Found> {
+        if found.len == len {
+            return Some(found);
+        }
+        let EndsAllowed::Parts { align, least } = self.allowed else {
+            return None;
+        };
+        let front = (len - found.len).next_multiple_of(align.max(1) as usize);
+        let rest = len.checked_sub(front)?;
+        (rest >= least as usize).then(|| Found {
+            offset: found.offset + (found.len - rest) as u32,
+            len: rest,
+            ..found
+        })
+    }
+
+    /// Adds an extent of bytes that a fragment has.
+    fn refer(&mut self, found: Found) {
+        let known = self
+            .ends
+            .as_ref()
+            .and_then(|ends| ends.block(found.fragment));
+        let of_number = |open: &&mut Fragment| open.number == found.fragment;
+        if let (None, Some(open)) = (known, self.open.iter_mut().find(of_number)) {
+            open.extents.push(self.result.extents.len());
+        }
+        self.result.extents.push(MapExtent::Data {
+            // that of an open one is known when it is complete
+            block: known.unwrap_or(BlockId(u32::MAX)),
+            offset: found.offset,
+            len: found.len as u32,
+        });
+    }
+
+    /// Puts the end of the current content into the fragment of its category.
+    fn share(&mut self, category: Category, bytes: &[u8], anchors: &[Anchor]) -> Result<()> {
+        let of_category = |open: &Fragment| open.category == category;
+        if let Some(index) = self.open.iter().position(of_category)
+            && self.open[index].bytes.len() + bytes.len() > self.unit
+        {
+            self.seal(index)?;
+        }
+        let index = match self.open.iter().position(of_category) {
+            Some(index) => index,
+            None => {
+                let number = self.ends.as_mut().map_or(0, Ends::open);
+                self.open.push(Fragment {
+                    category,
+                    number,
+                    bytes: Vec::new(),
+                    anchors: Vec::new(),
+                    extents: Vec::new(),
+                });
+                self.open.len() - 1
+            }
+        };
+        let fragment = &mut self.open[index];
+        let offset = fragment.bytes.len() as u32;
+        fragment.bytes.extend_from_slice(bytes);
+        let moved = |anchor: &Anchor| Anchor {
+            end: anchor.end + offset,
+            ..*anchor
+        };
+        fragment.anchors.extend(anchors.iter().map(moved));
+        if let Some(ends) = &mut self.ends {
+            ends.note(bytes, fragment.number, offset + bytes.len() as u32);
+        }
+        fragment.extents.push(self.result.extents.len());
+        let full = fragment.bytes.len() == self.unit;
+        self.result.extents.push(MapExtent::Data {
+            // known when the fragment is complete
+            block: BlockId(u32::MAX),
+            offset,
+            len: bytes.len() as u32,
+        });
+        if full { self.seal(index) } else { Ok(()) }
+    }
+
+    /// Makes a segment of an open fragment.
+    fn seal(&mut self, index: usize) -> Result<()> {
+        let fragment = self.open.remove(index);
+        let sequence = self.result.number()?;
+        for extent in fragment.extents {
+            if let MapExtent::Data { block, .. } = &mut self.result.extents[extent] {
+                *block = BlockId(sequence);
+            }
+        }
+        let data = Arc::new(fragment.bytes);
+        if let Some(ends) = &mut self.ends {
+            ends.close(fragment.number, BlockId(sequence), &data)?;
+        }
+        let repeats = self.repeats(&data, &fragment.anchors)?;
+        (self.emit)(Segment {
+            sequence,
+            category: fragment.category,
+            fragment: true,
+            ends: false,
+            standing: Standing::First,
+            data,
+            repeats,
+        })
+    }
+}
+
+/// Tells whether all bytes are zeros; quickly where the first is not, and by comparing the bytes
+/// with themselves one further where it is.
+fn is_zero(bytes: &[u8]) -> bool {
+    match bytes.split_first() {
+        Some((&first, rest)) => first == 0 && rest == &bytes[..rest.len()],
+        None => true,
+    }
+}

@@ -1,0 +1,198 @@
+//! Finds what segments have that stood in front, for formats that cut each file for itself.
+//!
+//! Enters segments in sequence, with their anchors; leaves for each the ranges of it that an earlier
+//! one has, or itself further in front. All of a segment can be found again, what it repeats as
+//! well: where the format can use a repeat is decided when both are encoded, and the newest place
+//! has most in common with what comes next.
+//! **Invariant:** every repeat was compared byte by byte; repeats of a segment are in order, and none
+//! lies over another. Memory: that of `Past` and the table of anchors.
+
+use std::sync::Arc;
+
+use sinterfs_model::{BlockId, Repeat, Result};
+
+use crate::anchors::{Anchor, Anchors, Place};
+use crate::past::{Past, Retention};
+
+/// How repeats are looked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Search {
+    /// The shortest one that is told.
+    pub shortest: u32,
+    /// The most bytes of a segment.
+    pub unit: u32,
+    /// How far back the codec sees repeats in a segment itself.
+    pub codec_window: u64,
+    /// The bytes that will come at most.
+    pub total: u64,
+    /// What is done with segments.
+    pub retention: Retention,
+}
+
+/// All segments so far.
+pub(crate) struct Repeats {
+    shortest: usize,
+    codec_window: u64,
+    anchors: Anchors,
+    past: Past,
+}
+
+impl Repeats {
+    /// Starts with no segment.
+    pub fn new(search: Search) -> Self {
+        Self {
+            shortest: search.shortest as usize,
+            codec_window: search.codec_window,
+            anchors: Anchors::new(search.total, search.unit),
+            past: Past::new(search.retention),
+        }
+    }
+
+    /// Takes the next segment and tells what of it stood in front.
+    pub fn find(&mut self, data: &Arc<Vec<u8>>, anchors: &[Anchor]) -> Result<Vec<Repeat>> {
+        let own = self.past.keep(data)?;
+        let mut found: Vec<Repeat> = Vec::new();
+        // bytes before these are in a repeat, or anchors before these in one that is too short
+        let (mut done, mut blind) = (0, 0);
+        for anchor in anchors {
+            let end = anchor.end as usize;
+            if end > done
+                && end >= blind
+                && let Some(place) = self.anchors.get(anchor.hash)
+                && place.block <= own
+            {
+                let (repeat, to) = self.compare(own, place, data, done, end)?;
+                match repeat {
+                    Some(repeat) => {
+                        found.push(repeat);
+                        done = to;
+                    }
+                    // looking again within it would be quadratic
+                    None => blind = to,
+                }
+            }
+            let offset = anchor.end;
+            self.anchors.put(anchor.hash, Place { block: own, offset });
+        }
+        Ok(found)
+    }
+
+    /// Compares what stands around a position with what stood around a place; tells the repeat, and up
+    /// to where they agree.
+    fn compare(
+        &mut self,
+        own: u32,
+        place: Place,
+        data: &[u8],
+        from: usize,
+        end: usize,
+    ) -> Result<(Option<Repeat>, usize)> {
+        let (before, after) = data.split_at(end);
+        let back = self.past.suffix(place, &before[from..])?;
+        if back == 0 {
+            return Ok((None, end));
+        }
+        let mut to = end + self.past.prefix(place, after)?;
+        let (start, offset) = (end - back, place.offset as usize - back);
+        let mut agrees = true;
+        if place.block == own {
+            // the codec finds what is near; no part can be a repeat of itself
+            let distance = start - offset;
+            agrees = distance as u64 >= self.codec_window;
+            to = to.min(start + distance);
+        }
+        let len = to.saturating_sub(start);
+        let repeat = Repeat {
+            start: start as u32,
+            len: len as u32,
+            block: BlockId(place.block),
+            offset: offset as u32,
+        };
+        let is_long = agrees && len >= self.shortest;
+        Ok((is_long.then_some(repeat), to.max(end)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+    use crate::anchors::{Finder, Spacing};
+    use crate::scratch::Scratch;
+
+    fn noise(len: usize, mut state: u64) -> Vec<u8> {
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    fn search(room: u64) -> Repeats {
+        Repeats::new(Search {
+            shortest: 4096,
+            unit: 1 << 20,
+            codec_window: 50_000,
+            total: 8 << 20,
+            retention: Retention {
+                kept: usize::MAX,
+                room,
+                lookback: usize::MAX,
+                scratch: Scratch::new(std::env::temp_dir()),
+            },
+        })
+    }
+
+    fn find(repeats: &mut Repeats, data: Vec<u8>) -> Vec<Repeat> {
+        let anchors = Finder::new(Spacing::for_content(8 << 20)).find(&data);
+        repeats.find(&Arc::new(data), &anchors).unwrap()
+    }
+
+    #[test]
+    fn repeats_are_found_to_the_byte_wherever_they_were() {
+        let (a, b) = (noise(300_000, 1), noise(200_000, 2));
+        // in memory, and in the scratch file
+        for room in [u64::MAX, 0] {
+            let mut repeats = search(room);
+            assert_eq!(find(&mut repeats, a.clone()), []);
+            let mixed = [&b[..], &a[1000..250_001], &b[..3000], &a[7..20_000]].concat();
+            let at = |start: usize, len: usize, block, offset| Repeat {
+                start: start as u32,
+                len: len as u32,
+                block: BlockId(block),
+                offset,
+            };
+            let expected = [at(200_000, 249_001, 0, 1000), at(452_001, 19_993, 0, 7)];
+            let found = find(&mut repeats, mixed.clone());
+            // the second of these is newest in the segment itself, but for its beginning
+            assert_eq!(found.len(), 2, "{found:?}");
+            assert_eq!(found[0], expected[0]);
+            let last = found[1];
+            let from = last.offset as usize;
+            let len = last.len as usize;
+            let source = if last.block == BlockId(0) { &a } else { &mixed };
+            assert_eq!(mixed[last.start as usize..][..len], source[from..][..len]);
+            assert_eq!(last.start + last.len, mixed.len() as u32);
+            // the newest has more in common
+            let whole = find(&mut repeats, mixed.clone());
+            assert_eq!(whole, [at(0, mixed.len(), 1, 0)]);
+        }
+    }
+
+    #[test]
+    fn what_the_codec_finds_is_no_repeat() {
+        let mut repeats = search(u64::MAX);
+        let near = noise(20_000, 3);
+        assert_eq!(find(&mut repeats, [&near[..], &near].concat()), []);
+        let far = noise(60_000, 4);
+        let found = find(&mut repeats, [&far[..], &far, &far].concat());
+        let parts: u32 = found.iter().map(|repeat| repeat.len).sum();
+        assert_eq!(parts, 120_000, "{found:?}");
+        for repeat in found {
+            assert!(repeat.block == BlockId(1) && repeat.offset + repeat.len <= repeat.start);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A content of the base, followed while what should be the same is read; and what of the base is used
+//! in the end.
+//!
+//! Enters the extents of the base's content and the bytes that come; leaves the extents that they
+//! were found in. **Invariant:** every byte was compared.
+
+use sinterfs_model::{MapExtent, Result};
+
+use crate::anchors::Place;
+use crate::base::Stock;
+use crate::past::Past;
+
+/// A content of the base, and how far it was read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    /// Its list.
+    pub list: u32,
+    /// The extent that comes next.
+    extent: usize,
+    /// Bytes of it that were read already.
+    done: u64,
+}
+
+impl Reading {
+    /// Starts at the beginning of a list.
+    pub fn new(list: u32) -> Self {
+        Self {
+            list,
+            extent: 0,
+            done: 0,
+        }
+    }
+
+    /// Reads as much data as these bytes; `None` unless it is the same. Whoever got `None` reads no
+    /// further.
+    pub fn data(
+        &mut self,
+        list: &[MapExtent],
+        bytes: &[u8],
+        past: &mut Past,
+    ) -> Result<Option<Vec<(Place, usize)>>> {
+        let mut found = Vec::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Some(&MapExtent::Data { block, offset, len }) = list.get(self.extent) else {
+                return Ok(None);
+            };
+            let left = (u64::from(len) - self.done).min(rest.len() as u64) as usize;
+            let place = Place {
+                block: block.0,
+                offset: offset + self.done as u32,
+            };
+            let (same, after) = rest.split_at(left);
+            if past.prefix(place, same)? < same.len() {
+                return Ok(None);
+            }
+            found.push((place, left));
+            rest = after;
+            self.advance(left as u64, u64::from(len));
+        }
+        Ok(Some(found))
+    }
+
+    /// Reads a hole; tells whether there is one so long.
+    pub fn hole(&mut self, list: &[MapExtent], mut len: u64) -> bool {
+        while len > 0 {
+            let Some(&MapExtent::Hole { len: all }) = list.get(self.extent) else {
+                return false;
+            };
+            let left = (all - self.done).min(len);
+            len -= left;
+            self.advance(left, all);
+        }
+        true
+    }
+
+    fn advance(&mut self, by: u64, len: u64) {
+        self.done += by;
+        if self.done == len {
+            (self.extent, self.done) = (self.extent + 1, 0);
+        }
+    }
+}
+
+/// What is used of a base.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    /// Its blocks of which anything is, ascending.
+    pub blocks: Vec<u32>,
+    /// Bytes of those blocks.
+    pub bytes: u64,
+    /// Bytes of them that are in files.
+    pub used: u64,
+}
+
+impl Used {
+    /// Finds out what extents use, whose blocks have the numbers of opening: those of the base come
+    /// first.
+    pub fn of(base: &Stock, extents: &[MapExtent]) -> Self {
+        let mut ranges: Vec<(u32, u32, u32)> = extents
+            .iter()
+            .filter_map(|extent| match *extent {
+                MapExtent::Data { block, offset, len } => Some((block.0, offset, len)),
+                MapExtent::Hole { .. } => None,
+            })
+            .filter(|range| (range.0 as usize) < base.blocks.len())
+            .collect();
+        ranges.sort_unstable();
+        let mut used = Self::default();
+        let mut end = 0;
+        for (block, offset, len) in ranges {
+            if used.blocks.last() != Some(&block) {
+                used.blocks.push(block);
+                used.bytes += u64::from(base.blocks[block as usize].len);
+                end = 0;
+            }
+            let until = u64::from(offset) + u64::from(len);
+            used.used += until.saturating_sub(end.max(u64::from(offset)));
+            end = end.max(until);
+        }
+        used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sinterfs_model::BlockId;
+
+    use super::*;
+    use crate::past::Retention;
+    use crate::scratch::Scratch;
+
+    fn data(block: u32, offset: u32, len: u32) -> MapExtent {
+        let block = BlockId(block);
+        MapExtent::Data { block, offset, len }
+    }
+
+    /// Makes blocks that hold these bytes.
+    fn past(blocks: &[&[u8]]) -> Past {
+        let mut past = Past::new(Retention {
+            kept: 9,
+            room: u64::MAX,
+            lookback: 9,
+            scratch: Scratch::new(std::env::temp_dir()),
+        });
+        for bytes in blocks {
+            let block = past.open(bytes.len());
+            past.append(block, bytes).unwrap();
+            past.close(block).unwrap();
+        }
+        past
+    }
+
+    fn places(found: Option<Vec<(Place, usize)>>) -> Option<Vec<(u32, u32, usize)>> {
+        let place = |(place, len): &(Place, usize)| (place.block, place.offset, *len);
+        found.map(|found| found.iter().map(place).collect())
+    }
+
+    #[test]
+    fn a_content_is_followed_whatever_its_pieces() {
+        let list = [
+            data(1, 2, 4),
+            data(0, 0, 3),
+            MapExtent::Hole { len: 9 },
+            data(0, 3, 1),
+        ];
+        let mut past = past(&[b"efgz", b"..abcd.."]);
+        let mut reading = Reading::new(0);
+        let mut next = |bytes: &[u8]| places(reading.data(&list, bytes, &mut past).unwrap());
+        assert_eq!(next(b"a"), Some(vec![(1, 2, 1)]));
+        assert_eq!(next(b"bcdef"), Some(vec![(1, 3, 3), (0, 0, 2)]));
+        assert_eq!(next(b"g"), Some(vec![(0, 2, 1)]));
+        assert!(reading.hole(&list, 4) && reading.hole(&list, 5));
+        let mut next = |bytes: &[u8]| places(reading.data(&list, bytes, &mut past).unwrap());
+        assert_eq!(next(b"z"), Some(vec![(0, 3, 1)]));
+        assert_eq!(next(b"z"), None);
+    }
+
+    #[test]
+    fn what_differs_is_noticed() {
+        let list = [data(0, 0, 4), MapExtent::Hole { len: 9 }];
+        let mut past = past(&[b"abcd"]);
+        for wrong in [&b"abce"[..], b"x", b"abcde"] {
+            assert_eq!(Reading::new(0).data(&list, wrong, &mut past).unwrap(), None);
+        }
+        assert!(!Reading::new(0).hole(&list, 1));
+        let mut reading = Reading::new(0);
+        assert!(reading.data(&list, b"abcd", &mut past).unwrap().is_some());
+        assert!(!reading.hole(&list, 10));
+    }
+}

@@ -1,0 +1,263 @@
+//! An archive as a source: the members of a tar become a tree and its files' content.
+//!
+//! Enters a file or a stream, compressed or not; leaves a `Tree` and the content of its files by positioned
+//! reads. A file that is not compressed is read where it is; everything else is unpacked once into an
+//! unnamed scratch file, in which blocks of zeros are holes.
+//! **Invariant:** the tree depends on the archive alone. A member that cannot be in a tree is told and left
+//! out; what contradicts its format, or ends too soon, is an error.
+
+mod content;
+pub(in crate::source) mod names;
+mod unpack;
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use sinterfs_archive::{Member, Notes, cpio, tar};
+use sinterfs_block::stream::Compression;
+use sinterfs_model::{
+    Error, FileContent, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
+};
+
+use super::Exclude;
+use crate::Scratch;
+use crate::threads::{self, lock};
+use content::{FileBytes, Place, Stored};
+use names::Names;
+use unpack::Bytes;
+
+/// How many members are counted before progress is told.
+const BATCH: u64 = 1024;
+
+/// How many first bytes tell whether a file is an archive.
+pub const START: usize = 512;
+
+/// Tells whether a file that begins with these bytes (`START` of them) is an archive, or compressed.
+pub fn is_archive(start: &[u8]) -> bool {
+    Compression::of(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
+}
+
+/// Says how an archive becomes a tree.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What is left out.
+    pub exclude: Exclude,
+    /// Where what is compressed is unpacked.
+    pub scratch: Scratch,
+}
+
+/// An archive, opened.
+pub struct Archive {
+    bytes: Mutex<Option<Bytes>>,
+    /// For messages.
+    path: PathBuf,
+    options: Options,
+    scanned: OnceLock<Scanned>,
+}
+
+/// What a scan found besides the tree.
+struct Scanned {
+    file: Arc<File>,
+    places: Vec<Place>,
+    /// For each node the index of its place among those of all files, which are in the archive's order.
+    of_nodes: Vec<u32>,
+    /// Directories that no member tells of, in order.
+    made_up: Vec<NodeId>,
+    notes: Notes,
+}
+
+impl std::fmt::Debug for Archive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Archive")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Archive {
+    /// Opens a file, or what a pipe of a name gives.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let path = path.as_ref();
+        let file = File::open(path);
+        let file = file.map_err(|error| Error::io("cannot open the archive", error).path(path))?;
+        Self::of_file(file, path.to_owned(), options)
+    }
+
+    /// Takes standard input.
+    pub fn stdin(options: Options) -> Result<Self> {
+        use std::os::fd::AsFd;
+        let stdin = std::io::stdin();
+        let own = stdin.as_fd().try_clone_to_owned();
+        let own = own.map_err(|error| Error::io("cannot use standard input", error))?;
+        Self::of_file(own.into(), PathBuf::from("-"), options)
+    }
+
+    /// Takes an open file, or a pipe; the path is for messages.
+    pub fn of_file(file: File, path: PathBuf, options: Options) -> Result<Self> {
+        Self::of_bytes(Bytes::of_file(file), path, options)
+    }
+
+    /// Takes what is read once; the path is for messages.
+    pub fn of_stream(
+        stream: Box<dyn Read + Send>,
+        path: PathBuf,
+        options: Options,
+    ) -> Result<Self> {
+        Self::of_bytes(Bytes::of_stream(stream), path, options)
+    }
+
+    fn of_bytes(bytes: Result<Bytes>, path: PathBuf, options: Options) -> Result<Self> {
+        let bytes = bytes.map_err(|error| error.path(&path))?;
+        Ok(Self {
+            bytes: Mutex::new(Some(bytes)),
+            path,
+            options,
+            scanned: OnceLock::new(),
+        })
+    }
+
+    /// Tells what the archive holds that no tree has; nothing before the scan.
+    pub fn untold(&self) -> Vec<Loss> {
+        let notes = self.scanned.get().map(|scanned| &scanned.notes);
+        let losses = notes.into_iter().flatten();
+        losses.map(|(&what, &count)| Loss { what, count }).collect()
+    }
+
+    fn located(&self, error: Error) -> Error {
+        error.path(&self.path)
+    }
+
+    /// Puts all members into a tree.
+    fn read(&self, file: &Arc<File>, observer: &dyn Observer) -> Result<(Names, Notes)> {
+        let bytes = FileBytes::new(Arc::clone(file)).map_err(|error| self.located(error))?;
+        if bytes.is_empty() {
+            let error = Error::invalid("an empty file is no archive");
+            return Err(self.located(error));
+        }
+        let mut members = Members::of(file, bytes).map_err(|error| self.located(error))?;
+        let mut names = Names::default();
+        let mut tally = Tally::default();
+        loop {
+            let member = members.next_member().map_err(|error| self.located(error))?;
+            let Some(member) = member else { break };
+            tally.items += 1;
+            tally.bytes = tally.bytes.saturating_add(member.size);
+            if tally.items >= BATCH {
+                observer.advance(Stage::Scan, std::mem::take(&mut tally));
+                threads::check_cancelled(observer)?;
+            }
+            self.add(&mut names, member, observer)?;
+        }
+        observer.advance(Stage::Scan, tally);
+        Ok((names, members.notes().clone()))
+    }
+
+    /// Adds a member; what can't be in a tree is told.
+    fn add(&self, names: &mut Names, member: Member, observer: &dyn Observer) -> Result<()> {
+        let at = member.at;
+        let path = member.path.clone();
+        match names.add(member)? {
+            Ok(()) => Ok(()),
+            Err(why) => {
+                use std::os::unix::ffi::OsStrExt;
+                let name = Path::new(std::ffi::OsStr::from_bytes(&path));
+                let warning = Error::invalid(format!("{why}, left out")).at("member", at);
+                observer
+                    .warn(&warning.path(self.path.join(name.strip_prefix("/").unwrap_or(name))));
+                Ok(())
+            }
+        }
+    }
+
+    fn scanned(&self) -> Result<&Scanned> {
+        let scanned = self.scanned.get();
+        scanned.ok_or_else(|| Error::invalid("the archive was not scanned"))
+    }
+}
+
+impl Source for Archive {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        let bytes = lock(&self.bytes).take();
+        let file = match (bytes, self.scanned.get()) {
+            (Some(bytes), _) => {
+                let file = bytes.unpacked(&self.options.scratch, observer);
+                file.map_err(|error| self.located(error))?
+            }
+            (None, Some(scanned)) => Arc::clone(&scanned.file),
+            (None, None) => return Err(Error::invalid("the archive was read before")),
+        };
+        let (names, notes) = self.read(&file, observer)?;
+        let grown = names.finish(&self.options.exclude)?;
+        let _ = self.scanned.set(Scanned {
+            file,
+            places: grown.places,
+            of_nodes: grown.of_nodes,
+            made_up: grown.made_up,
+            notes,
+        });
+        Ok(grown.tree)
+    }
+
+    fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
+        let scanned = self.scanned()?;
+        let place = scanned.of_nodes.get(file.index());
+        let place = place.and_then(|&place| scanned.places.get(place as usize));
+        let place = place
+            .ok_or_else(|| Error::invalid("a file that the scan of the archive did not find"))?;
+        use std::os::unix::ffi::OsStringExt;
+        let path = std::ffi::OsString::from_vec(tree.path(file));
+        let file = Arc::clone(&scanned.file);
+        Ok(Box::new(Stored::new(file, place, self.path.join(path))))
+    }
+
+    fn tells(&self, directory: NodeId) -> bool {
+        let scanned = self.scanned.get();
+        scanned.is_none_or(|scanned| scanned.made_up.binary_search(&directory).is_err())
+    }
+
+    fn rank(&self, _: &Tree, file: NodeId) -> u64 {
+        let scanned = self.scanned.get();
+        let place = scanned.and_then(|scanned| scanned.of_nodes.get(file.index()));
+        place.map_or(0, |&place| u64::from(place))
+    }
+}
+
+/// Members of an archive of either kind.
+enum Members {
+    Tar(Box<tar::read::Reader<FileBytes>>),
+    Cpio(Box<cpio::read::Reader<FileBytes>>),
+}
+
+impl Members {
+    /// Looks what it is; `bytes` are the file's.
+    fn of(file: &File, bytes: FileBytes) -> Result<Self> {
+        let mut start = [0; START];
+        let found = file.read_at(&mut start, 0);
+        found.map_err(|error| Error::io("cannot read the archive", error))?;
+        if cpio::read::is_cpio(&start) {
+            return Ok(Self::Cpio(Box::new(cpio::read::Reader::new(bytes))));
+        }
+        // an empty tar is zeros
+        if tar::read::is_tar(&start) || start == [0; START] {
+            return Ok(Self::Tar(Box::new(tar::read::Reader::new(bytes))));
+        }
+        Err(Error::unsupported("neither tar nor cpio"))
+    }
+
+    fn next_member(&mut self) -> Result<Option<Member>> {
+        match self {
+            Self::Tar(reader) => reader.next_member(),
+            Self::Cpio(reader) => reader.next_member(),
+        }
+    }
+
+    fn notes(&self) -> &Notes {
+        match self {
+            Self::Tar(reader) => reader.notes(),
+            Self::Cpio(reader) => reader.notes(),
+        }
+    }
+}

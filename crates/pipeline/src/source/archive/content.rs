@@ -1,0 +1,200 @@
+//! Where the content of an archive's files is, and how it is read.
+//!
+//! **Invariant:** reads are positioned, and come back short only at the end of a file; holes are zeros that
+//! are not read.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sinterfs_archive::{Run, Stream};
+use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result};
+
+/// Ranges beyond this many are read as data, zeros and all.
+const MAX_EXTENTS: usize = 1 << 20;
+
+/// What headers are read with at once: most members are small, and the next header near.
+const BUFFER: usize = 64 << 10;
+
+/// Where the content of a file is in an archive.
+#[derive(Debug)]
+pub(in crate::source) struct Place {
+    pub(in crate::source) start: u64,
+    pub(super) size: u64,
+    /// Where there is data, if there are holes.
+    pub(super) map: Option<Arc<[Run]>>,
+}
+
+/// A regular file of an archive.
+pub(super) struct Stored {
+    file: Arc<File>,
+    start: u64,
+    size: u64,
+    /// The runs of data, each with the position of its bytes in the archive.
+    runs: Option<Vec<(Run, u64)>>,
+    /// For messages.
+    path: PathBuf,
+}
+
+impl Stored {
+    pub(super) fn new(file: Arc<File>, place: &Place, path: PathBuf) -> Self {
+        let positions = |map: &Arc<[Run]>| {
+            let mut at = place.start;
+            let mut runs = Vec::with_capacity(map.len());
+            for &run in &**map {
+                runs.push((run, at));
+                at = at.saturating_add(run.len);
+            }
+            runs
+        };
+        Self {
+            file,
+            start: place.start,
+            size: place.size,
+            runs: place.map.as_ref().map(positions),
+            path,
+        }
+    }
+
+    /// Reads bytes of the archive.
+    fn read(&self, buf: &mut [u8], at: u64) -> Result<()> {
+        let read = self.file.read_exact_at(buf, at);
+        read.map_err(|error| Error::io("cannot read the archive", error).path(&self.path))
+    }
+}
+
+impl FileContent for Stored {
+    fn len(&self) -> Result<u64> {
+        Ok(self.size)
+    }
+
+    fn extents(&self) -> Result<Vec<Extent>> {
+        let mut list = Vec::new();
+        let mut push = |from: u64, to: u64, is_hole: bool| {
+            if to > from {
+                list.push(Extent {
+                    offset: from,
+                    len: to - from,
+                    source: match is_hole {
+                        true => ExtentSource::Hole,
+                        false => ExtentSource::Block {
+                            block: 0,
+                            offset: from,
+                        },
+                    },
+                });
+            }
+        };
+        let Some(runs) = &self.runs else {
+            push(0, self.size, false);
+            return Ok(list);
+        };
+        let (mut begin, mut end) = (0, 0);
+        for (run, _) in runs.iter().take(MAX_EXTENTS / 2) {
+            if run.offset > end {
+                push(begin, end, false);
+                push(end, run.offset, true);
+                begin = run.offset;
+            }
+            end = run.offset.saturating_add(run.len);
+        }
+        if runs.len() > MAX_EXTENTS / 2 {
+            push(begin, self.size, false);
+        } else {
+            push(begin, end, false);
+            push(end, self.size, true);
+        }
+        Ok(list)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let left = self.size.saturating_sub(offset);
+        let len = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
+        let buf = buf.get_mut(..len).unwrap_or_default();
+        let Some(runs) = &self.runs else {
+            self.read(buf, self.start.saturating_add(offset))?;
+            return Ok(len);
+        };
+        buf.fill(0);
+        let end = offset.saturating_add(len as u64);
+        let first = runs.partition_point(|(run, _)| run.offset.saturating_add(run.len) <= offset);
+        for &(run, at) in runs.iter().skip(first) {
+            if run.offset >= end {
+                break;
+            }
+            let from = run.offset.max(offset);
+            let to = run.offset.saturating_add(run.len).min(end);
+            // both are within the buffer, and so within usize
+            let part = (from - offset) as usize..(to - offset) as usize;
+            let part = buf.get_mut(part).unwrap_or_default();
+            self.read(part, at.saturating_add(from - run.offset))?;
+        }
+        Ok(len)
+    }
+}
+
+/// A file from front to back, of which only headers are read.
+pub(super) struct FileBytes {
+    file: Arc<File>,
+    len: u64,
+    position: u64,
+    buffer: Vec<u8>,
+    /// Where the buffer's bytes are in the file.
+    from: u64,
+}
+
+impl FileBytes {
+    pub(super) fn new(file: Arc<File>) -> Result<Self> {
+        let len = (&*file).seek(SeekFrom::End(0));
+        let len = len.map_err(|error| Error::io("cannot tell the length", error))?;
+        Ok(Self {
+            file,
+            len,
+            position: 0,
+            buffer: Vec::new(),
+            from: 0,
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Gives what is in the buffer of the place that comes next.
+    fn buffered(&self) -> &[u8] {
+        let start = self.position.checked_sub(self.from);
+        let start = start.and_then(|start| usize::try_from(start).ok());
+        start
+            .and_then(|start| self.buffer.get(start..))
+            .unwrap_or_default()
+    }
+}
+
+impl Read for FileBytes {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.buffered().is_empty() && self.position < self.len {
+            self.buffer.resize(BUFFER, 0);
+            let read = self.file.read_at(&mut self.buffer, self.position);
+            self.buffer.truncate(*read.as_ref().unwrap_or(&0));
+            self.from = self.position;
+            read?;
+        }
+        let buffered = self.buffered();
+        let len = buf.len().min(buffered.len());
+        for (to, from) in buf.iter_mut().zip(buffered) {
+            *to = *from;
+        }
+        self.position += len as u64;
+        Ok(len)
+    }
+}
+
+impl Stream for FileBytes {
+    fn skip(&mut self, len: u64) -> io::Result<u64> {
+        let len = len.min(self.len.saturating_sub(self.position));
+        self.position += len;
+        Ok(len)
+    }
+}

@@ -1,0 +1,159 @@
+//! The bytes of an archive as a file that positioned reads can go to.
+//!
+//! **Invariant:** a stream is read once, and a scratch file holds it whole before anything is looked for in
+//! it; blocks of zeros become holes of that file.
+
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use sinterfs_block::stream::Compression;
+use sinterfs_model::{Error, Observer, Result};
+
+use crate::Scratch;
+use crate::threads;
+
+/// Bytes that are decoded at once.
+const STEP: usize = 256 << 10;
+
+/// The unit of holes.
+const PAGE: usize = 4096;
+
+/// Where an archive's bytes come from.
+pub(super) struct Bytes {
+    origin: Origin,
+    /// The first ones of what can't be read twice.
+    start: Vec<u8>,
+    compression: Option<Compression>,
+}
+
+/// Where the bytes come from.
+enum Origin {
+    /// A file that positioned reads can go to.
+    File(File),
+    /// A pipe, or something else that is read once.
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Bytes {
+    /// Looks at the first bytes of a file, or of what a pipe gives.
+    pub(super) fn of_file(file: File) -> Result<Self> {
+        let failed = |error| Error::io("cannot read the archive", error);
+        let kind = file.metadata().map_err(failed)?.file_type();
+        if kind.is_dir() {
+            return Err(Error::invalid("a directory is no archive"));
+        }
+        use std::os::unix::fs::FileTypeExt;
+        if !(kind.is_file() || kind.is_block_device()) {
+            return Self::of_stream(Box::new(file));
+        }
+        let start = start(|rest, done| file.read_at(rest, done))?;
+        Ok(Self {
+            origin: Origin::File(file),
+            compression: Compression::of(&start),
+            start,
+        })
+    }
+
+    /// Looks at the first bytes of what is read once.
+    pub(super) fn of_stream(mut stream: Box<dyn Read + Send>) -> Result<Self> {
+        let start = start(|rest, _| stream.read(rest))?;
+        Ok(Self {
+            origin: Origin::Stream(stream),
+            compression: Compression::of(&start),
+            start,
+        })
+    }
+
+    /// Gives the file with the archive, which is a scratch file unless the own can be read in place.
+    pub(super) fn unpacked(self, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
+        let stream: Box<dyn Read + Send> = match (self.origin, self.compression) {
+            (Origin::File(file), None) => return Ok(Arc::new(file)),
+            (Origin::File(file), Some(_)) => Box::new(file),
+            (Origin::Stream(stream), _) => Box::new(std::io::Cursor::new(self.start).chain(stream)),
+        };
+        match self.compression {
+            None => copy(stream, scratch, observer),
+            Some(compression) => {
+                let stream = BufReader::with_capacity(STEP, stream);
+                copy(compression.decode(stream)?, scratch, observer)
+            }
+        }
+    }
+}
+
+/// Reads the first bytes.
+fn start(mut read: impl FnMut(&mut [u8], u64) -> std::io::Result<usize>) -> Result<Vec<u8>> {
+    let mut start = vec![0; super::START];
+    let mut done = 0;
+    while let Some(rest) = start.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match read(rest, done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::io("cannot read the archive", error)),
+        }
+    }
+    start.truncate(done);
+    Ok(start)
+}
+
+/// Puts a stream into a scratch file.
+fn copy(mut stream: impl Read, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
+    let file = scratch.file()?;
+    let mut buffer = vec![0; STEP];
+    let mut end = 0_u64;
+    loop {
+        threads::check_cancelled(observer)?;
+        let mut len = 0;
+        // whole steps, so that pages stay where they are
+        while let Some(rest) = buffer.get_mut(len..).filter(|rest| !rest.is_empty()) {
+            match stream.read(rest) {
+                Ok(0) => break,
+                Ok(count) => len += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(not_decoded(error)),
+            }
+        }
+        let filled = buffer.get(..len).unwrap_or_default();
+        for run in filled
+            .chunks(PAGE)
+            .zip(0_u64..)
+            .collect::<Vec<_>>()
+            .chunk_by(|a, b| is_zero(a.0) == is_zero(b.0))
+        {
+            let Some(&(first, number)) = run.first() else {
+                continue;
+            };
+            if is_zero(first) {
+                continue;
+            }
+            let from = number as usize * PAGE;
+            let to = filled.len().min(from + run.len() * PAGE);
+            let bytes = filled.get(from..to).unwrap_or_default();
+            let written = file.write_all_at(bytes, end + from as u64);
+            written.map_err(|error| scratch.failed(error))?;
+        }
+        end += len as u64;
+        if len < buffer.len() {
+            break;
+        }
+    }
+    // the last bytes may be a hole
+    file.set_len(end).map_err(|error| scratch.failed(error))?;
+    Ok(Arc::new(file))
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0)
+}
+
+#[cold]
+fn not_decoded(error: std::io::Error) -> Error {
+    // decoders have no errno: the system did not refuse anything
+    match error.raw_os_error() {
+        Some(_) => Error::io("cannot read the archive", error),
+        None => Error::corrupt("what is compressed is damaged or ends too soon").because(error),
+    }
+}

@@ -1,0 +1,345 @@
+//! Walks a directory with several threads.
+//!
+//! Enters an open root; leaves the sorted `Tree`. A task is a directory; a thread lists it with
+//! large `getdents` calls, asks `statx` about each name relative to its descriptor and adds the
+//! entries in batches. Only the directory a thread is listing is open.
+//! **Invariant:** what cannot be read is told to the observer and left out; an unreadable
+//! directory stays, empty.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Condvar, Mutex};
+
+use rustix::fs::{OFlags, RawDir};
+use rustix::io::Errno;
+use sinterfs_model::{
+    Content, Error, FileType, NodeId, Observer, Rdev, Result, Stage, Tally, Tree, TreeBuilder,
+    Xattrs,
+};
+
+use super::status::{self, Identity, Status};
+use super::{Directory, attributes, beneath};
+use crate::threads::{self, lock};
+
+/// Bytes of directory entries a `getdents` call may return.
+const LISTING: usize = 64 << 10;
+
+/// Entries that are added to the tree at once.
+const BATCH: usize = 1024;
+
+/// Walks the directory.
+pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> Result<Tree> {
+    let root = status::of_fd(&dir.root)
+        .map_err(|errno| Error::io("cannot stat the input directory", errno).path(&dir.path))?;
+    let growth = Growth {
+        builder: TreeBuilder::new(root.meta),
+        inodes: HashMap::new(),
+    };
+    let wanted = !dir.options.no_xattrs;
+    let readable = wanted && attributes::are_readable(&dir.root);
+    if wanted && !readable {
+        let error = Error::unsupported("extended attributes are left out, without /proc");
+        observer.warn(&error.path(&dir.path));
+    }
+    let first = Task {
+        node: NodeId::ROOT,
+        path: Vec::new(),
+    };
+    let walk = Walk {
+        dir,
+        observer,
+        device: root.identity.device,
+        queue: Mutex::new(Queue {
+            tasks: vec![first],
+            busy: 0,
+            stopped: false,
+        }),
+        wake: Condvar::new(),
+        growth: Mutex::new(growth),
+        xattrs: readable,
+    };
+    let mut own = walk.xattrs(&dir.root, c".", &[]);
+    lock(&walk.growth)
+        .builder
+        .set_xattrs(NodeId::ROOT, &mut own)?;
+    threads::run("scan", threads, || walk.work())?;
+    let growth = walk
+        .growth
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    growth.builder.finish()
+}
+
+/// A directory to list: its node and its path from the root.
+struct Task {
+    node: NodeId,
+    path: Vec<u8>,
+}
+
+struct Queue {
+    tasks: Vec<Task>,
+    /// Threads that are listing a directory and may add tasks.
+    busy: usize,
+    stopped: bool,
+}
+
+/// The tree so far, and where inodes with several names are in it.
+struct Growth {
+    builder: TreeBuilder,
+    inodes: HashMap<Identity, NodeId>,
+}
+
+/// One name found, before it is added to the tree.
+struct Entry {
+    name: CString,
+    status: Status,
+    kind: FileType,
+    target: Vec<u8>,
+    xattrs: Xattrs,
+    /// Whether nothing below it is looked at.
+    is_hollow: bool,
+}
+
+struct Walk<'a> {
+    dir: &'a Directory,
+    observer: &'a dyn Observer,
+    device: Rdev,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    growth: Mutex<Growth>,
+    /// Whether extended attributes are wanted and can be read.
+    xattrs: bool,
+}
+
+impl Walk<'_> {
+    /// Lists directories until none is left or a thread fails.
+    fn work(&self) -> Result<()> {
+        while let Some(task) = self.next() {
+            let mut turn = Turn {
+                walk: self,
+                failed: true,
+            };
+            threads::check_cancelled(self.observer)?;
+            self.list(&task)?;
+            turn.failed = false;
+        }
+        Ok(())
+    }
+
+    fn next(&self) -> Option<Task> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if queue.stopped {
+                return None;
+            }
+            if let Some(task) = queue.tasks.pop() {
+                queue.busy += 1;
+                return Some(task);
+            }
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self
+                .wake
+                .wait(queue)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+
+    fn list(&self, task: &Task) -> Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let fd = match beneath::open(self.dir.root.as_fd(), &task.path, flags) {
+            Ok(fd) => fd,
+            Err(errno) => {
+                self.warn(
+                    "cannot open the directory, it stays empty",
+                    errno,
+                    &task.path,
+                );
+                return Ok(());
+            }
+        };
+        let mut buffer = vec![MaybeUninit::uninit(); LISTING];
+        let mut listing = RawDir::new(&fd, &mut buffer);
+        let mut batch = Vec::new();
+        // a name that is replaced meanwhile may be listed twice
+        let mut seen = HashSet::new();
+        while let Some(found) = listing.next() {
+            let name = match found {
+                Ok(found) => found.file_name().to_owned(),
+                Err(Errno::INTR) => continue,
+                Err(errno) => {
+                    self.warn("cannot read the directory to its end", errno, &task.path);
+                    break;
+                }
+            };
+            if seen.insert(name.clone()) {
+                batch.extend(self.look_at(&fd, task, name));
+            }
+            if batch.len() >= BATCH {
+                self.add(task, &mut batch)?;
+            }
+        }
+        self.add(task, &mut batch)
+    }
+
+    /// Finds out about a name; `None` if it is left out.
+    fn look_at(&self, dir: &OwnedFd, task: &Task, name: CString) -> Option<Entry> {
+        if matches!(name.as_bytes(), b"." | b"..") {
+            return None;
+        }
+        let path = join(&task.path, name.as_bytes());
+        let exclude = &self.dir.options.exclude;
+        if exclude.matches_any(&path) {
+            return None;
+        }
+        let status = match status::of_name(dir, &name) {
+            Ok(status) => status,
+            Err(errno) => {
+                self.warn("cannot stat, left out", errno, &path);
+                return None;
+            }
+        };
+        let Some(kind) = status.kind else {
+            let error = Error::unsupported("a type of file that is not known, left out");
+            self.observer.warn(&error.path(self.dir.full_path(&path)));
+            return None;
+        };
+        let is_dir = kind == FileType::Directory;
+        let is_excluded = exclude.matches(&path, is_dir);
+        if is_excluded && !(is_dir && self.dir.options.hollow) {
+            return None;
+        }
+        let identity = (status.identity.device, status.identity.ino);
+        if self.dir.options.skip.contains(&identity) {
+            return None;
+        }
+        let mut target = Vec::new();
+        if kind == FileType::Symlink {
+            match rustix::fs::readlinkat(dir, &name, Vec::new()) {
+                Ok(text) => target = text.into_bytes(),
+                Err(errno) => {
+                    self.warn("cannot read the symlink, left out", errno, &path);
+                    return None;
+                }
+            }
+        }
+        Some(Entry {
+            xattrs: self.xattrs(dir, &name, &path),
+            name,
+            status,
+            kind,
+            target,
+            is_hollow: is_excluded,
+        })
+    }
+
+    /// Reads the extended attributes of a name; what can't be read is told and left out.
+    fn xattrs(&self, dir: &OwnedFd, name: &CStr, path: &[u8]) -> Xattrs {
+        if !self.xattrs {
+            return Xattrs::new();
+        }
+        attributes::read(dir, name, &mut |what, errno| self.warn(what, errno, path))
+    }
+
+    /// Adds entries to the tree and queues the directories among them.
+    fn add(&self, task: &Task, batch: &mut Vec<Entry>) -> Result<()> {
+        let mut found = Vec::new();
+        let mut tally = Tally {
+            items: batch.len() as u64,
+            ..Tally::default()
+        };
+        let mut growth = lock(&self.growth);
+        for mut entry in batch.drain(..) {
+            let node = growth.add(task.node, &mut entry)?;
+            if entry.kind == FileType::File {
+                tally.bytes = tally.bytes.saturating_add(entry.status.size);
+            }
+            let foreign = entry.status.identity.device != self.device;
+            let stays_empty = entry.is_hollow || (self.dir.options.one_file_system && foreign);
+            if entry.kind == FileType::Directory && !stays_empty {
+                found.push(Task {
+                    node,
+                    path: join(&task.path, entry.name.as_bytes()),
+                });
+            }
+        }
+        drop(growth);
+        self.observer.advance(Stage::Scan, tally);
+        if !found.is_empty() {
+            lock(&self.queue).tasks.append(&mut found);
+            self.wake.notify_all();
+        }
+        Ok(())
+    }
+
+    fn warn(&self, what: impl Into<Cow<'static, str>>, errno: Errno, path: &[u8]) {
+        self.observer
+            .warn(&Error::io(what, errno).path(self.dir.full_path(path)));
+    }
+}
+
+/// Ends a thread's turn at a directory, also by a panic.
+struct Turn<'a, 'b> {
+    walk: &'a Walk<'b>,
+    failed: bool,
+}
+
+impl Drop for Turn<'_, '_> {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.walk.queue);
+        queue.busy -= 1;
+        queue.stopped |= self.failed;
+        if queue.stopped || (queue.busy == 0 && queue.tasks.is_empty()) {
+            self.walk.wake.notify_all();
+        }
+    }
+}
+
+impl Growth {
+    fn add(&mut self, parent: NodeId, entry: &mut Entry) -> Result<NodeId> {
+        let Status {
+            identity,
+            meta,
+            nlink,
+            size,
+            rdev,
+            ..
+        } = entry.status;
+        let shared = nlink > 1 && entry.kind != FileType::Directory;
+        if shared && let Some(&node) = self.inodes.get(&identity) {
+            self.builder.link(parent, entry.name.as_bytes(), node)?;
+            return Ok(node);
+        }
+        let content = match entry.kind {
+            FileType::Directory => Content::Directory { first: 0, count: 0 },
+            FileType::File => Content::File { size },
+            FileType::Symlink => Content::Symlink(self.builder.intern(&entry.target)?),
+            FileType::CharDevice => Content::CharDevice(rdev),
+            FileType::BlockDevice => Content::BlockDevice(rdev),
+            FileType::Fifo => Content::Fifo,
+            FileType::Socket => Content::Socket,
+        };
+        let node = self
+            .builder
+            .add(parent, entry.name.as_bytes(), meta, content)?;
+        self.builder.set_xattrs(node, &mut entry.xattrs)?;
+        if shared {
+            self.inodes.insert(identity, node);
+        }
+        Ok(node)
+    }
+}
+
+fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(dir.len() + 1 + name.len());
+    path.extend_from_slice(dir);
+    if !dir.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}

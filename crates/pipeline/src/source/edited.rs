@@ -1,0 +1,297 @@
+//! A source to whose tree names are added, and of which names are left out.
+//!
+//! Enters any source and what is asked of its tree; leaves another `Tree`, and the content of its files.
+//! **Invariant:** the tree depends on the source and on what is asked alone; hard links stay hard links, as
+//! far as their names are still there.
+
+mod contexts;
+mod definition;
+mod labels;
+mod pseudo;
+pub(in crate::source) mod retimed;
+mod words;
+mod xattrs;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use sinterfs_model::{
+    Content, Error, FileContent, NodeId, Observer, Result, Source, Tree, TreeBuilder, Xattrs,
+};
+
+use super::Exclude;
+use super::directory::alone;
+use pseudo::{Found, Making};
+use retimed::Retimed;
+
+pub use contexts::FileContexts;
+pub use definition::Definition;
+pub use xattrs::XattrFilter;
+
+/// Says what becomes of a source's tree.
+#[derive(Debug, Clone, Default)]
+pub struct Edits {
+    /// What is left out, where the source does not do that itself.
+    pub exclude: Exclude,
+    /// Which attributes stay of what the source, or the system, has.
+    pub xattrs: XattrFilter,
+    /// What is made, or changed, in what is left.
+    pub pseudo: Vec<Definition>,
+    /// Which label each file gets then, if labels are asked for.
+    pub contexts: Option<Arc<FileContexts>>,
+}
+
+impl Edits {
+    /// Tells whether the tree stays as it is.
+    pub fn is_empty(&self) -> bool {
+        self.names_stay() && self.xattrs.is_empty() && self.contexts.is_none()
+    }
+
+    /// Tells whether nothing is left out, made or changed by definitions.
+    fn names_stay(&self) -> bool {
+        self.exclude.is_empty() && self.pseudo.is_empty()
+    }
+}
+
+/// A source with another tree.
+pub struct Edited<'a> {
+    inner: &'a dyn Source,
+    edits: &'a Edits,
+    /// Nothing where all nodes are the source's own.
+    scanned: OnceLock<Option<Scanned>>,
+}
+
+impl std::fmt::Debug for Edited<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Edited")
+            .field("edits", self.edits)
+            .finish_non_exhaustive()
+    }
+}
+
+struct Scanned {
+    /// The source's own tree.
+    tree: Tree,
+    /// What each node was made of.
+    origins: Vec<Origin>,
+}
+
+/// What a node was made of.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// A node of the source's tree.
+    Own(NodeId),
+    /// A file of the system.
+    File(PathBuf),
+    /// A definition alone.
+    Nothing,
+}
+
+impl<'a> Edited<'a> {
+    /// Stands in front of a source.
+    pub fn new(inner: &'a dyn Source, edits: &'a Edits) -> Self {
+        Self {
+            inner,
+            edits,
+            scanned: OnceLock::new(),
+        }
+    }
+
+    /// Tells what a node of the edited tree was made of.
+    fn origin(&self, node: NodeId) -> Option<Origin> {
+        match self.scanned.get()? {
+            Some(scanned) => scanned.origins.get(node.index()).cloned(),
+            None => Some(Origin::Own(node)),
+        }
+    }
+
+    /// Gives the source's own tree for the edited one.
+    fn own<'t>(&'t self, edited: &'t Tree) -> &'t Tree {
+        match self.scanned.get() {
+            Some(Some(scanned)) => &scanned.tree,
+            _ => edited,
+        }
+    }
+
+    /// Makes another tree of the source's.
+    fn reshape(&self, tree: Tree, observer: &dyn Observer) -> Result<(Tree, HashSet<NodeId>)> {
+        let mut copy = Copy::new(&tree, self.edits)?;
+        copy.run()?;
+        copy.make(observer)?;
+        let (edited, before) = copy.builder.finish_numbered()?;
+        let Making {
+            mut files,
+            labelled,
+            ..
+        } = copy.making;
+        let origin = |id: &NodeId| match (copy.origins.get(id.index()), files.remove(id)) {
+            (Some(own), _) => Origin::Own(*own),
+            (None, Some(file)) => Origin::File(file),
+            (None, None) => Origin::Nothing,
+        };
+        let numbered = before.iter().zip((0..).map(NodeId));
+        let labelled = numbered.filter(|(id, _)| labelled.contains(id));
+        let labelled = labelled.map(|(_, node)| node).collect();
+        let origins = before.iter().map(origin).collect();
+        let _ = self.scanned.set(Some(Scanned { tree, origins }));
+        Ok((edited, labelled))
+    }
+}
+
+impl Source for Edited<'_> {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        let mut tree = self.inner.scan(observer)?;
+        if !self.edits.xattrs.is_empty() {
+            self.edits.xattrs.apply(&mut tree)?;
+        }
+        let (mut edited, labelled) = match self.edits.names_stay() {
+            true => {
+                let _ = self.scanned.set(None);
+                (tree, HashSet::new())
+            }
+            false => self.reshape(tree, observer)?,
+        };
+        if let Some(contexts) = &self.edits.contexts {
+            labels::label(&mut edited, contexts, &labelled)?;
+        }
+        Ok(edited)
+    }
+
+    fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
+        match self.origin(file) {
+            Some(Origin::Own(origin)) => {
+                let own = self.own(tree);
+                let inner = self.inner.open(own, origin)?;
+                let time = |tree: &Tree, node| tree.node(node).meta.times.modified;
+                let (was, is) = (time(own, origin), time(tree, file));
+                Ok(match was == is {
+                    true => inner,
+                    false => Box::new(Retimed { inner, was, is }),
+                })
+            }
+            Some(Origin::File(path)) => alone::open(&path),
+            Some(Origin::Nothing) | None => {
+                let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
+                let error = Error::invalid("a file that the scan of the source did not find");
+                Err(error.path(path))
+            }
+        }
+    }
+
+    fn tells(&self, directory: NodeId) -> bool {
+        match self.origin(directory) {
+            Some(Origin::Own(origin)) => self.inner.tells(origin),
+            _ => true,
+        }
+    }
+
+    fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
+        match self.origin(file) {
+            Some(Origin::Own(origin)) => self.inner.rank(self.own(tree), origin),
+            // after all that the source has
+            _ => u64::MAX,
+        }
+    }
+}
+
+/// A tree on its way into another.
+struct Copy<'a> {
+    tree: &'a Tree,
+    exclude: &'a Exclude,
+    making: Making<'a>,
+    builder: TreeBuilder,
+    /// The node that each was made of, by the builder's ids.
+    origins: Vec<NodeId>,
+    /// The builder's id of nodes that have several names.
+    linked: HashMap<NodeId, NodeId>,
+    /// Directories to look into, with their own ids, the builder's and their paths.
+    open: Vec<(NodeId, NodeId, Vec<u8>)>,
+}
+
+impl<'a> Copy<'a> {
+    fn new(tree: &'a Tree, edits: &'a Edits) -> Result<Self> {
+        let mut copy = Self {
+            tree,
+            exclude: &edits.exclude,
+            making: Making::new(edits, tree.node(NodeId::ROOT).meta),
+            builder: TreeBuilder::new(tree.node(NodeId::ROOT).meta),
+            origins: vec![NodeId::ROOT],
+            linked: HashMap::new(),
+            open: vec![(NodeId::ROOT, NodeId::ROOT, Vec::new())],
+        };
+        copy.take_xattrs(NodeId::ROOT, NodeId::ROOT)?;
+        Ok(copy)
+    }
+
+    /// Copies all that is not left out.
+    fn run(&mut self) -> Result<()> {
+        while let Some((directory, id, path)) = self.open.pop() {
+            for link in self.tree.children(directory) {
+                let name = self.tree.bytes(link.name);
+                let mut below = path.clone();
+                if !path.is_empty() {
+                    below.push(b'/');
+                }
+                below.extend_from_slice(name);
+                let content = self.tree.node(link.node).content;
+                let is_dir = matches!(content, Content::Directory { .. });
+                if !self.exclude.matches(&below, is_dir) {
+                    self.add(id, name, link.node, below)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what definitions ask for.
+    fn make(&mut self, observer: &dyn Observer) -> Result<()> {
+        let (tree, origins) = (self.tree, &self.origins);
+        let own = |node: NodeId| {
+            let origin = origins.get(node.index());
+            origin.map_or_else(Xattrs::new, |&origin| xattrs(tree, origin))
+        };
+        let warn = &mut |error: Error| observer.warn(&error);
+        self.making.run(&mut self.builder, &own, warn)
+    }
+
+    fn add(&mut self, parent: NodeId, name: &[u8], origin: NodeId, path: Vec<u8>) -> Result<()> {
+        let node = self.tree.node(origin);
+        let kind = node.content.kind();
+        if let Some(&node) = self.linked.get(&origin) {
+            self.making.note(&path, Found { node, kind });
+            return self.builder.link(parent, name, node);
+        }
+        let content = match node.content {
+            Content::Symlink(target) => {
+                Content::Symlink(self.builder.intern(self.tree.bytes(target))?)
+            }
+            Content::Directory { .. } => Content::Directory { first: 0, count: 0 },
+            other => other,
+        };
+        let id = self.builder.add(parent, name, node.meta, content)?;
+        self.origins.push(origin);
+        self.making.note(&path, Found { node: id, kind });
+        if matches!(content, Content::Directory { .. }) {
+            self.open.push((origin, id, path));
+        } else if node.links > 1 {
+            self.linked.insert(origin, id);
+        }
+        self.take_xattrs(id, origin)
+    }
+
+    fn take_xattrs(&mut self, to: NodeId, origin: NodeId) -> Result<()> {
+        match self.tree.node(origin).xattrs.is_none() {
+            true => Ok(()),
+            false => self.builder.set_xattrs(to, &mut xattrs(self.tree, origin)),
+        }
+    }
+}
+
+/// Copies the extended attributes of a node.
+fn xattrs(tree: &Tree, node: NodeId) -> Xattrs {
+    let pairs = tree.xattrs().pairs(tree.node(node).xattrs);
+    pairs
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}

@@ -1,0 +1,344 @@
+//! Definitions of files in the words of mksquashfs' `-p` and `-pf`.
+//!
+//! Enters a line or a file of lines; leaves what is to be made where. Known are d, m, b, c, i, s, l, h, L and x,
+//! and D, M, B, C, I, S, which have a time in front of the mode. f, F (the output of a command) and R (of an
+//! unpacked image) are refused.
+//! **Invariant:** a path is a list of plain names; a mode has twelve bits; nothing here looks at the system.
+
+use ct_codecs::{Base64, Decoder as _};
+use sinterfs_model::{Error, FileType, Rdev, Result, Time};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use super::words::Words;
+
+/// One file that is made, or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// Where it is: names from the root on.
+    pub(super) path: Vec<Vec<u8>>,
+    pub(super) action: Action,
+    /// The words, for messages.
+    pub(super) text: String,
+}
+
+/// What becomes of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Action {
+    Make(Looks, Special),
+    Modify(Looks),
+    /// A file of the system becomes one of the image; symlinks are followed or not.
+    Take(PathBuf, bool),
+    /// One more name of another file of the image.
+    Link(Vec<Vec<u8>>),
+    Xattr(Vec<u8>, Vec<u8>),
+}
+
+/// Permissions, owner, and time if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Looks {
+    pub(super) mode: u16,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) time: Option<Time>,
+}
+
+/// What a definition makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Special {
+    Directory,
+    Device(FileType, Rdev),
+    Fifo,
+    Socket,
+    Symlink(Vec<u8>),
+}
+
+impl Definition {
+    /// Reads one definition.
+    ///
+    /// # Errors
+    /// `Invalid` for what is none, `Unsupported` for types that are not known here.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let shown = String::from_utf8_lossy(text).into_owned();
+        let located = |error: Error| {
+            let what = format!("pseudo definition `{shown}`: {error}");
+            Error::new(error.kind(), what)
+        };
+        let mut words = Words::new(text);
+        let (path, action) = read(&mut words).map_err(located)?;
+        Ok(Self {
+            path,
+            action,
+            text: shown.clone(),
+        })
+    }
+
+    /// Reads a file of definitions, one a line: a backslash at the end goes on in the next line, lines that
+    /// begin with # mean nothing.
+    pub fn parse_all(file: &[u8]) -> Result<Vec<Self>> {
+        let mut all = Vec::new();
+        let mut joined = Vec::new();
+        for line in file.split(|&byte| byte == b'\n') {
+            if joined.is_empty() && line.trim_ascii_start().starts_with(b"#") {
+                continue;
+            }
+            if let Some(begun) = line.strip_suffix(b"\\") {
+                joined.extend_from_slice(begun);
+                continue;
+            }
+            joined.extend_from_slice(line);
+            let whole = std::mem::take(&mut joined);
+            if !whole.trim_ascii().is_empty() {
+                all.push(Self::parse(whole.trim_ascii_start())?);
+            }
+        }
+        match joined.is_empty() {
+            true => Ok(all),
+            false => Err(Error::invalid(
+                "pseudo definitions end in the middle of one",
+            )),
+        }
+    }
+}
+
+fn read(words: &mut Words<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
+    let path = path(&words.name()?)?;
+    let kind = words.word("a type")?;
+    let [letter] = *kind else {
+        return Err(Error::invalid("the type is one letter"));
+    };
+    let timed = letter.is_ascii_uppercase();
+    let action = match letter {
+        b'l' | b'h' => {
+            let file = OsString::from_vec(words.name()?);
+            Action::Take(file.into(), letter == b'h')
+        }
+        b'L' => Action::Link(self::path(&words.name()?)?),
+        b'x' => xattr(words.rest())?,
+        b'f' | b'F' => {
+            let what = "commands are not run; run it into a file, and take that with `l`";
+            return Err(Error::unsupported(what));
+        }
+        b'R' => {
+            let what = "content within definitions is not read; take a file with `l`";
+            return Err(Error::unsupported(what));
+        }
+        b'd' | b'D' => Action::Make(looks(words, timed)?, Special::Directory),
+        b'm' | b'M' => Action::Modify(looks(words, timed)?),
+        b'b' | b'B' => device(words, timed, FileType::BlockDevice)?,
+        b'c' | b'C' => device(words, timed, FileType::CharDevice)?,
+        b'i' | b'I' => {
+            let looks = looks(words, timed)?;
+            match words.word("s or f")? {
+                b"s" => Action::Make(looks, Special::Socket),
+                b"f" => Action::Make(looks, Special::Fifo),
+                _ => {
+                    return Err(Error::invalid(
+                        "s is a socket and f a FIFO, others are not known",
+                    ));
+                }
+            }
+        }
+        b's' | b'S' => {
+            let looks = looks(words, timed)?;
+            match words.rest() {
+                b"" => return Err(Error::invalid("a symlink needs a target")),
+                target => Action::Make(looks, Special::Symlink(target.to_vec())),
+            }
+        }
+        _ => return Err(Error::invalid("the type is one of dDmMbBcCiIsSlhLx")),
+    };
+    words.end()?;
+    Ok((path, action))
+}
+
+/// Splits a path into plain names.
+fn path(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let names = bytes.split(|&byte| byte == b'/');
+    let names = names.filter(|name| !matches!(*name, b"" | b"."));
+    let plain = |name: &[u8]| match name != b".." && name.len() <= 255 && !name.contains(&0) {
+        true => Ok(name.to_vec()),
+        false => Err(Error::invalid("no path of plain names")),
+    };
+    names.map(plain).collect()
+}
+
+fn looks(words: &mut Words<'_>, timed: bool) -> Result<Looks> {
+    let time = match timed {
+        true => Some(time(words.word("a time")?)?),
+        false => None,
+    };
+    let mode = std::str::from_utf8(words.word("a mode")?).unwrap_or_default();
+    let mode = u16::from_str_radix(mode, 8).ok();
+    let mode = mode.filter(|mode| *mode <= 0o7777);
+    let mode = mode.ok_or_else(|| Error::invalid("a mode is an octal number up to 7777"))?;
+    Ok(Looks {
+        mode,
+        uid: words.number("an owner, as a number")?,
+        gid: words.number("a group, as a number")?,
+        time,
+    })
+}
+
+/// Reads seconds since 1970, with an @ before them or not.
+fn time(word: &[u8]) -> Result<Time> {
+    let digits = word.strip_prefix(b"@").unwrap_or(word);
+    let secs = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let secs = secs.ok_or_else(|| Error::invalid("a time is a number of seconds since 1970"))?;
+    Ok(Time { secs, nanos: 0 })
+}
+
+fn device(words: &mut Words<'_>, timed: bool, kind: FileType) -> Result<Action> {
+    let looks = looks(words, timed)?;
+    let rdev = Rdev {
+        major: words.number("a major number")?,
+        minor: words.number("a minor number")?,
+    };
+    // what a `dev_t` of 32 bits holds, as of Linux
+    if rdev.major > 0xfff || rdev.minor > 0xf_ffff {
+        return Err(Error::invalid(
+            "a major number is below 4096, a minor one below 1048576",
+        ));
+    }
+    Ok(Action::Make(looks, Special::Device(kind, rdev)))
+}
+
+/// Reads a name and a value: text, text with octal numbers (0t), hexadecimal digits (0x) or base64 (0s).
+fn xattr(text: &[u8]) -> Result<Action> {
+    let equals = text.iter().position(|&byte| byte == b'=');
+    let (name, value) = text.split_at(equals.unwrap_or_default());
+    let [b'=', value @ ..] = value else {
+        return Err(Error::invalid("an extended attribute is NAME=VALUE"));
+    };
+    if !(1..=255).contains(&name.len()) || !name.contains(&b'.') {
+        return Err(Error::invalid(
+            "a name of an extended attribute has a prefix, as `user.`",
+        ));
+    }
+    let wrong = || Error::invalid("the value is not what its prefix says");
+    let value = match value {
+        [b'0', b's' | b'S', coded @ ..] => {
+            Base64::decode_to_vec(coded, None).map_err(|_| wrong())?
+        }
+        [b'0', b'x' | b'X', digits @ ..] => hexadecimal(digits).ok_or_else(wrong)?,
+        [b'0', b't' | b'T', text @ ..] => with_octal(text).ok_or_else(wrong)?,
+        text => text.to_vec(),
+    };
+    if value.len() > 64 << 10 {
+        return Err(Error::limit("the value has more than 64 KiB"));
+    }
+    Ok(Action::Xattr(name.to_vec(), value))
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| {
+        char::from(byte)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
+    let byte = |pair: &[u8]| match *pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    digits.chunks(2).map(byte).collect()
+}
+
+fn with_octal(mut text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let [first, rest @ ..] = text {
+        text = rest;
+        bytes.push(match (first, rest) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', rest @ ..]) => {
+                text = rest;
+                (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0')
+            }
+            (b'\\', _) => return None,
+            (byte, _) => *byte,
+        });
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_in_four_forms() {
+        let value = |text: &str| match xattr(text.as_bytes()) {
+            Ok(Action::Xattr(name, value)) if name == b"user.a" => value,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(value("user.a=\\101 x"), b"\\101 x");
+        assert_eq!(value("user.a=0t\\101 x"), b"A x");
+        assert_eq!(value("user.a=0x4142"), b"AB");
+        assert_eq!(value("user.a=0sSGVsbG8="), b"Hello");
+        for wrong in [
+            "a=b",
+            "user.a",
+            "=",
+            "user.a=0x4",
+            "user.a=0s!",
+            "user.a=0t\\9",
+        ] {
+            assert!(xattr(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for wrong in [
+            "",
+            "a",
+            "a d",
+            "a d 755 0",
+            "a d 8 0 0",
+            "a d 10000 0 0",
+            "a d 755 root 0",
+            "a d 755 0 0 x",
+            "a D 755 0 0",
+            "../a d 755 0 0",
+            "a b 600 0 0 1",
+            "a b 600 0 0 4096 0",
+            "a i 600 0 0 p",
+            "a s 777 0 0",
+            "a q 0 0 0",
+            "a f 644 0 0 ls",
+            "\"a d 755 0 0",
+            "a dd 755 0 0",
+            "a l",
+        ] {
+            assert!(Definition::parse(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+        assert!(Definition::parse_all(b"a d 755 0 0\\\n").is_ok_and(|all| all.len() == 1));
+        assert!(Definition::parse_all(b"a d 755 0 0\\").is_err());
+    }
+
+    #[test]
+    fn lines_go_on_and_names_are_quoted() {
+        let all =
+            Definition::parse_all(b"# x\n  \"a b\"/c\\ d s 777 1 2 \\\n t u\n\ne M @-7 4755 0 0\n");
+        let all = all.unwrap();
+        let [symlink, changed] = &all[..] else {
+            panic!("{all:?}")
+        };
+        assert_eq!(symlink.path, [b"a b".to_vec(), b"c d".to_vec()]);
+        let Action::Make(looks, Special::Symlink(target)) = &symlink.action else {
+            panic!("{symlink:?}")
+        };
+        assert_eq!(
+            (target.as_slice(), looks.uid, looks.gid),
+            (&b"t u"[..], 1, 2)
+        );
+        let Action::Modify(looks) = changed.action else {
+            panic!("{changed:?}")
+        };
+        assert_eq!(
+            (looks.mode, looks.time.map(|time| time.secs)),
+            (0o4755, Some(-7))
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Rules about names and paths that a source leaves out.
+//!
+//! Enters a list of shell patterns (`*`, `?`, `[...]`, `{a,b}`, `**`), each for what is left out or for what
+//! stays; leaves a yes or no per entry. As in rsync: the first pattern that matches decides, and what none
+//! matches stays; a pattern without a slash matches a name anywhere, one with a slash matches a path from the
+//! root of the tree, a slash at the end asks for a directory.
+//! **Invariant:** `*` and `?` never match a slash.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+use sinterfs_model::{Error, Result};
+
+/// A pattern and what becomes of what it matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// The pattern.
+    pub pattern: String,
+    /// Whether what matches stays; else it is left out.
+    pub stays: bool,
+}
+
+impl Rule {
+    /// Makes a rule that leaves out.
+    pub fn exclude(pattern: impl Into<String>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            stays: false,
+        }
+    }
+
+    /// Makes a rule that lets stay.
+    pub fn include(pattern: impl Into<String>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            stays: true,
+        }
+    }
+
+    /// Reads the rules of a file: a pattern a line, for what stays if `stays`; empty lines and lines that
+    /// begin with `#` or `;` mean nothing, `+ ` and `- ` before a pattern say what becomes of its matches.
+    pub fn lines_of(file: &Path, stays: bool) -> Result<Vec<Self>> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Error::io("cannot read patterns", error).path(file))?;
+        let lines = text.lines().map(|line| line.trim_end_matches('\r'));
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+        let rule = |line: &str| {
+            if let Some(pattern) = line.strip_prefix("+ ") {
+                return Self::include(pattern);
+            }
+            let (pattern, stays) = match line.strip_prefix("- ") {
+                Some(pattern) => (pattern, false),
+                None => (line, stays),
+            };
+            Self {
+                pattern: pattern.to_owned(),
+                stays,
+            }
+        };
+        Ok(lines.map(rule).collect())
+    }
+}
+
+/// Says which entries of a source are left out.
+#[derive(Debug, Clone, Default)]
+pub struct Exclude {
+    names: Patterns,
+    paths: Patterns,
+    rules: Vec<Judgement>,
+}
+
+/// What a rule says besides its pattern.
+#[derive(Debug, Clone, Copy)]
+struct Judgement {
+    stays: bool,
+    for_directories: bool,
+}
+
+/// The patterns of one kind, and the rule that each belongs to.
+#[derive(Debug, Clone, Default)]
+struct Patterns {
+    globs: GlobSet,
+    rules: Vec<usize>,
+}
+
+impl Patterns {
+    fn new(globs: &GlobSetBuilder, rules: Vec<usize>) -> Result<Self> {
+        let globs = globs.build().map_err(|error| {
+            Error::invalid("the patterns are too many or too large").because(error)
+        })?;
+        Ok(Self { globs, rules })
+    }
+
+    /// Tells the first rule that matches and holds for the type of the entry.
+    fn first(&self, bytes: &[u8], is_dir: bool, rules: &[Judgement]) -> Option<usize> {
+        if self.globs.is_empty() {
+            return None;
+        }
+        let candidate = Candidate::new(OsStr::from_bytes(bytes));
+        let matching = self.globs.matches_candidate(&candidate);
+        let matching = matching.iter().filter_map(|&glob| self.rules.get(glob));
+        let holds = |rule: &usize| {
+            let judgement = rules.get(*rule);
+            judgement.is_some_and(|judgement| is_dir || !judgement.for_directories)
+        };
+        matching.copied().filter(holds).min()
+    }
+}
+
+impl Exclude {
+    /// Compiles patterns of what is left out. `Invalid` for a pattern that makes no sense.
+    pub fn new<P: Into<String>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
+        Self::of_rules(patterns.into_iter().map(Rule::exclude))
+    }
+
+    /// Compiles rules, the first of them first. `Invalid` for a pattern that makes no sense.
+    pub fn of_rules(given: impl IntoIterator<Item = Rule>) -> Result<Self> {
+        let mut globs = [GlobSetBuilder::new(), GlobSetBuilder::new()];
+        let mut numbers = [Vec::new(), Vec::new()];
+        let mut rules = Vec::new();
+        for Rule { pattern, stays } in given {
+            let body = pattern.trim_end_matches('/');
+            let for_directories = body.len() != pattern.len();
+            let for_paths = usize::from(body.contains('/'));
+            let body = body.trim_start_matches("./").trim_start_matches('/');
+            if body.is_empty() {
+                let what = format!("pattern {pattern:?} would match everything or means nothing");
+                return Err(Error::invalid(what));
+            }
+            let glob = GlobBuilder::new(body)
+                .literal_separator(true)
+                .backslash_escape(true)
+                .build();
+            let glob = glob.map_err(|error| {
+                Error::invalid(format!("pattern {pattern:?} cannot be understood")).because(error)
+            })?;
+            globs[for_paths].add(glob);
+            numbers[for_paths].push(rules.len());
+            rules.push(Judgement {
+                stays,
+                for_directories,
+            });
+        }
+        let ([names, paths], [of_names, of_paths]) = (globs, numbers);
+        Ok(Self {
+            names: Patterns::new(&names, of_names)?,
+            paths: Patterns::new(&paths, of_paths)?,
+            rules,
+        })
+    }
+
+    /// Tells whether nothing is left out, whatever it is called.
+    pub fn is_empty(&self) -> bool {
+        self.rules.iter().all(|rule| rule.stays)
+    }
+
+    /// Tells whether an entry is left out; `path` is relative to the root, without a leading slash.
+    pub fn matches(&self, path: &[u8], is_dir: bool) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        let of_name = self.names.first(name, is_dir, &self.rules);
+        let of_path = self.paths.first(path, is_dir, &self.rules);
+        let first = of_name.into_iter().chain(of_path).min();
+        let judgement = first.and_then(|first| self.rules.get(first));
+        judgement.is_some_and(|judgement| !judgement.stays)
+    }
+
+    /// Tells whether an entry is left out whatever its type is.
+    pub fn matches_any(&self, path: &[u8]) -> bool {
+        self.matches(path, false) && self.matches(path, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn excluded(pattern: &str, path: &str, is_dir: bool) -> bool {
+        Exclude::new([pattern])
+            .unwrap()
+            .matches(path.as_bytes(), is_dir)
+    }
+
+    #[test]
+    fn a_pattern_without_slash_matches_a_name_anywhere() {
+        for path in ["a.o", "x/a.o", "x/y/.o"] {
+            assert!(excluded("*.o", path, false), "{path}");
+        }
+        assert!(!excluded("*.o", "a.o/b", false));
+        assert!(!excluded("a", "ba", false));
+    }
+
+    #[test]
+    fn a_pattern_with_slash_begins_at_the_root() {
+        assert!(excluded("x/*.o", "x/a.o", false));
+        assert!(excluded("/x/*.o", "x/a.o", false));
+        assert!(!excluded("x/*.o", "y/x/a.o", false));
+        assert!(!excluded("x/*.o", "x/y/a.o", false));
+        assert!(excluded("/proc", "proc", true));
+        assert!(!excluded("/proc", "x/proc", true));
+        assert!(excluded("**/x/*.o", "y/x/a.o", false));
+        assert!(excluded("var/cache/*", "var/cache/apt", true));
+        assert!(!excluded("var/cache/*", "var/cache", true));
+    }
+
+    #[test]
+    fn a_slash_at_the_end_asks_for_a_directory() {
+        assert!(excluded("tmp/", "x/tmp", true));
+        assert!(!excluded("tmp/", "x/tmp", false));
+        assert!(excluded("/x/tmp/", "x/tmp", true));
+        assert!(!excluded("/x/tmp/", "y/x/tmp", true));
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        let left_out = |rules: &[Rule], path: &str, is_dir| {
+            let exclude = Exclude::of_rules(rules.iter().cloned()).unwrap();
+            exclude.matches(path.as_bytes(), is_dir)
+        };
+        let rules = [
+            Rule::include("/keep/*.o"),
+            Rule::exclude("*.o"),
+            Rule::include("*/"),
+            Rule::include("*.c"),
+            Rule::exclude("*"),
+        ];
+        assert!(!left_out(&rules, "keep/a.o", false));
+        assert!(left_out(&rules, "b/a.o", false));
+        assert!(left_out(&rules, "b/a.o", true));
+        assert!(!left_out(&rules, "b", true));
+        assert!(left_out(&rules, "b", false));
+        assert!(!left_out(&rules, "b/x.c", false));
+        let other = [Rule::exclude("*.o"), Rule::include("/keep/*.o")];
+        assert!(left_out(&other, "keep/a.o", false));
+        let exclude = Exclude::of_rules(rules).unwrap();
+        assert!(exclude.matches_any(b"x.o") && !exclude.matches_any(b"b"));
+        assert!(
+            Exclude::of_rules([Rule::include("a")]).unwrap().is_empty(),
+            "nothing is left out"
+        );
+    }
+
+    #[test]
+    fn names_need_not_be_utf8() {
+        let exclude = Exclude::new(["*.o", "?"]).unwrap();
+        assert!(exclude.matches(b"x/\xff\xfe.o", false));
+        assert!(!exclude.matches(b"\xff\xfe.c", false));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(Exclude::new(["["]).is_err());
+        assert!(Exclude::new([""]).is_err());
+        assert!(Exclude::new(["/"]).is_err());
+        assert!(Exclude::new(Vec::<String>::new()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn patterns_come_from_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("exclude");
+        std::fs::write(&file, "# comment\n\n*.o\r\nx/y\n").unwrap();
+        let rules = [Rule::exclude("*.o"), Rule::exclude("x/y")];
+        assert_eq!(Rule::lines_of(&file, false).unwrap(), rules);
+        std::fs::write(&file, "a\n+ b\n- c\n").unwrap();
+        let rules = [Rule::include("a"), Rule::include("b"), Rule::exclude("c")];
+        assert_eq!(Rule::lines_of(&file, true).unwrap(), rules);
+        assert!(Rule::lines_of(&dir.path().join("none"), false).is_err());
+    }
+}

@@ -1,0 +1,230 @@
+//! An image as a source: what any `sinterfs_model::Image` shows becomes a tree and its files' content.
+//!
+//! Enters an opened image; leaves a `Tree` with everything that `Image` tells (hard links, holes,
+//! devices, extended attributes, times as fine as the image has them). Nothing here knows a format.
+//! **Invariant:** the tree depends on the image alone. An image does not change, so a file that
+//! cannot be read means damage: the first such error is kept in the `Damage` that the caller gave.
+
+mod content;
+mod map;
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use sinterfs_model::{
+    Content, Cursor, Error, ExtentSource, FileContent, FileType, Image, Ino, Inode, NodeId,
+    Observer, Result, Source, Stage, Tally, Tree, TreeBuilder,
+};
+
+use crate::threads;
+use content::ImageFile;
+
+pub use content::Damage;
+pub use map::content_map;
+
+/// How many entries are counted before progress is told.
+const BATCH: u64 = 1024;
+
+/// An opened image whose tree and files are read.
+pub struct ImageSource {
+    image: Arc<dyn Image>,
+    /// For messages.
+    path: PathBuf,
+    damage: Arc<Damage>,
+    scanned: OnceLock<Scanned>,
+}
+
+/// What a scan found besides the tree, by node.
+struct Scanned {
+    inos: Vec<Ino>,
+    /// Where each file's first stored byte stands among those of all files.
+    ranks: Vec<u32>,
+}
+
+impl std::fmt::Debug for ImageSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ImageSource")
+            .field("format", &self.image.info().format)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ImageSource {
+    /// Makes a source of an image that came from a path; what turns out to be damaged is told to
+    /// `damage`.
+    pub fn new(image: Arc<dyn Image>, path: impl Into<PathBuf>, damage: Arc<Damage>) -> Self {
+        Self {
+            image,
+            path: path.into(),
+            damage,
+            scanned: OnceLock::new(),
+        }
+    }
+
+    /// Tells the inode that a node of the scanned tree was made of.
+    ///
+    /// # Errors
+    /// `Invalid` before the scan and for a node of another tree.
+    fn ino(&self, node: NodeId) -> Result<Ino> {
+        let scanned = self.scanned.get();
+        scanned
+            .and_then(|scanned| scanned.inos.get(node.index()).copied())
+            .ok_or_else(|| Error::invalid("a file that the scan of the image did not find"))
+    }
+}
+
+impl Source for ImageSource {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        let image = &*self.image;
+        let mut walk = Walk::new(image, observer)?;
+        walk.run()?;
+        let (tree, before) = walk.builder.finish_numbered()?;
+        let inos: Vec<Ino> = before.iter().map(|id| walk.inos[id.index()]).collect();
+        let ranks = ranks(image, &tree, &inos)?;
+        let _ = self.scanned.set(Scanned { inos, ranks });
+        Ok(tree)
+    }
+
+    fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
+        Ok(Box::new(ImageFile::new(
+            Arc::clone(&self.image),
+            self.ino(file)?,
+            self.path.join(OsStr::from_bytes(&tree.path(file))),
+            Arc::clone(&self.damage),
+        )))
+    }
+
+    fn rank(&self, _: &Tree, file: NodeId) -> u64 {
+        let scanned = self.scanned.get();
+        scanned.map_or(0, |scanned| u64::from(scanned.ranks[file.index()]))
+    }
+}
+
+/// A walk over the directories of an image.
+struct Walk<'a> {
+    image: &'a dyn Image,
+    observer: &'a dyn Observer,
+    builder: TreeBuilder,
+    /// The inode of each node, by the builder's ids.
+    inos: Vec<Ino>,
+    nodes: HashMap<Ino, NodeId>,
+    open: Vec<(Ino, NodeId)>,
+    tally: Tally,
+}
+
+impl<'a> Walk<'a> {
+    fn new(image: &'a dyn Image, observer: &'a dyn Observer) -> Result<Self> {
+        let root = image.info().root;
+        let inode = image.inode(root)?;
+        let mut walk = Self {
+            image,
+            observer,
+            builder: TreeBuilder::new(inode.meta),
+            inos: vec![root],
+            nodes: HashMap::from([(root, NodeId::ROOT)]),
+            open: vec![(root, NodeId::ROOT)],
+            tally: Tally::default(),
+        };
+        walk.take_xattrs(root, NodeId::ROOT)?;
+        Ok(walk)
+    }
+
+    fn run(&mut self) -> Result<()> {
+        while let Some((dir, node)) = self.open.pop() {
+            threads::check_cancelled(self.observer)?;
+            let mut result = Ok(());
+            let image = self.image;
+            image.read_dir(dir, Cursor::START, &mut |entry| {
+                result = self.add(node, entry.name, entry.ino);
+                match result {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })?;
+            result?;
+        }
+        self.tell();
+        Ok(())
+    }
+
+    fn add(&mut self, parent: NodeId, name: &[u8], ino: Ino) -> Result<()> {
+        self.tally.items += 1;
+        if self.tally.items >= BATCH {
+            self.tell();
+        }
+        let inode = self.image.inode(ino).map_err(Error::of_entry)?;
+        if let Some(&node) = self.nodes.get(&ino) {
+            if inode.kind == FileType::Directory {
+                return Err(Error::corrupt("a directory has two names"));
+            }
+            return self.builder.link(parent, name, node);
+        }
+        let content = self.content(&inode)?;
+        let node = self.builder.add(parent, name, inode.meta, content)?;
+        self.inos.push(ino);
+        self.nodes.insert(ino, node);
+        if inode.kind == FileType::Directory {
+            self.open.push((ino, node));
+        }
+        self.take_xattrs(ino, node)
+    }
+
+    fn content(&mut self, inode: &Inode) -> Result<Content> {
+        Ok(match inode.kind {
+            FileType::Directory => Content::Directory { first: 0, count: 0 },
+            FileType::File => {
+                self.tally.bytes = self.tally.bytes.saturating_add(inode.size);
+                Content::File { size: inode.size }
+            }
+            FileType::Symlink => {
+                let target = self.image.read_link(inode.ino)?;
+                Content::Symlink(self.builder.intern(&target)?)
+            }
+            FileType::CharDevice => Content::CharDevice(inode.rdev),
+            FileType::BlockDevice => Content::BlockDevice(inode.rdev),
+            FileType::Fifo => Content::Fifo,
+            FileType::Socket => Content::Socket,
+        })
+    }
+
+    fn take_xattrs(&mut self, ino: Ino, node: NodeId) -> Result<()> {
+        if !self.image.info().capability.xattrs {
+            return Ok(());
+        }
+        self.builder.set_xattrs(node, &mut self.image.xattrs(ino)?)
+    }
+
+    fn tell(&mut self) {
+        let tally = std::mem::take(&mut self.tally);
+        self.observer.advance(Stage::Scan, tally);
+    }
+}
+
+/// Ranks the files of a tree by where their first stored byte is.
+fn ranks(image: &dyn Image, tree: &Tree, inos: &[Ino]) -> Result<Vec<u32>> {
+    let mut places = Vec::new();
+    for (node, &ino) in (0..).zip(inos) {
+        if !matches!(tree.node(NodeId(node)).content, Content::File { size: 1.. }) {
+            continue;
+        }
+        let mut place = None;
+        image.extents(ino, 0, &mut |extent| match extent.source {
+            ExtentSource::Hole => ControlFlow::Continue(()),
+            ExtentSource::Block { block, offset } => {
+                place = Some((block, offset));
+                ControlFlow::Break(())
+            }
+        })?;
+        places.extend(place.map(|place| (place, node)));
+    }
+    places.sort_unstable();
+    let mut ranks = vec![0; inos.len()];
+    for (rank, (_, node)) in (0..).zip(places) {
+        ranks[node as usize] = rank;
+    }
+    Ok(ranks)
+}

@@ -1,0 +1,357 @@
+//! A list of files as a source: mtree's lines become a tree, and files of the system its content.
+//!
+//! Enters a list and the directory that its names are in; leaves a `Tree` and the content of its files.
+//! **Invariant:** what a list says holds: what it does not say is taken from the file if that is there, and a file
+//! with another size or digest is an error, never packed. Nothing outside the directory is looked at or read unless
+//! the caller allows it.
+
+mod root;
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustix::fs::OFlags;
+use sinterfs_archive::mtree::read::{self as mtree, Algorithm, Entry};
+use sinterfs_archive::{Kind, Member, Notes};
+use sinterfs_block::checksum::{sha256_of, sha384_of, sha512_of};
+use sinterfs_model::{
+    Error, FileContent, FileType, Loss, Meta, NodeId, Observer, Result, Source, Stage, Tally, Time,
+    Times, Tree, Xattrs,
+};
+
+use super::Exclude;
+use super::archive::names::Names;
+use super::directory::content::OpenFile;
+use super::directory::status::{self, Status};
+use super::edited::retimed::Retimed;
+use super::image::Damage;
+use crate::threads;
+use root::Root;
+
+pub use sinterfs_archive::mtree::read::is_mtree;
+
+/// How many entries are counted before progress is told.
+const BATCH: u64 = 1024;
+
+/// Says where the content of a list's files is.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What is left out.
+    pub exclude: Exclude,
+    /// The directory that paths are in; `None` means that of the list.
+    pub root: Option<PathBuf>,
+    /// Whether paths may lead out of it.
+    pub anywhere: bool,
+}
+
+/// A list of files, opened.
+pub struct Manifest {
+    path: PathBuf,
+    root: Root,
+    exclude: Exclude,
+    /// Who hears of files that are not what the list says.
+    damage: Arc<Damage>,
+    scanned: OnceLock<Scanned>,
+}
+
+/// What a scan found besides the tree.
+struct Scanned {
+    origins: Vec<Origin>,
+    /// For each node the index of its origin; more than there are for what is no file.
+    of_nodes: Vec<usize>,
+    /// Directories that no line tells of, in order.
+    made_up: Vec<NodeId>,
+    notes: Notes,
+}
+
+/// Where the content of a file is, and what it has to be.
+struct Origin {
+    /// As the list has it.
+    path: Vec<u8>,
+    line: u64,
+    size: u64,
+    /// When it was modified.
+    modified: Time,
+    digests: Vec<(Algorithm, Vec<u8>)>,
+    /// When it was modified when its digests were compared.
+    compared: OnceLock<Time>,
+}
+
+impl std::fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Manifest")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Manifest {
+    /// Opens the directory of a list; the list is read by the scan. `-` is standard input.
+    pub fn open(path: impl AsRef<Path>, options: &Options, damage: Arc<Damage>) -> Result<Self> {
+        let path = path.as_ref();
+        let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let dir = options.root.as_deref().or(beside).unwrap_or(Path::new("."));
+        Ok(Self {
+            path: path.to_owned(),
+            root: Root::open(dir, options.anywhere)?,
+            exclude: options.exclude.clone(),
+            damage,
+            scanned: OnceLock::new(),
+        })
+    }
+
+    /// Tells what the list says that no tree has, or nobody compares; nothing before the scan.
+    pub fn untold(&self) -> Vec<Loss> {
+        let notes = self.scanned.get().map(|scanned| &scanned.notes);
+        let losses = notes.into_iter().flatten();
+        losses.map(|(&what, &count)| Loss { what, count }).collect()
+    }
+
+    fn list(&self) -> Result<mtree::List> {
+        let text: Box<dyn BufRead> = match self.path.as_os_str() == "-" {
+            true => Box::new(std::io::stdin().lock()),
+            false => {
+                let file = File::open(&self.path);
+                let file = file.map_err(|error| Error::io("cannot open the list", error))?;
+                Box::new(BufReader::with_capacity(1 << 20, file))
+            }
+        };
+        mtree::list(text)
+    }
+
+    fn located(&self, line: u64, error: &Error) -> Error {
+        // of an error of the system the cause says more than the words
+        let what = format!("line {line}: {error}");
+        Error::new(error.kind(), what).path(&self.path)
+    }
+
+    /// Makes an archive's member of an entry, with its content by the number of an origin; `None` for what may be
+    /// missing and is.
+    fn member(&self, entry: Entry, origins: &mut Vec<Origin>) -> Result<Option<Member>> {
+        let place = entry.content.as_deref().unwrap_or(&entry.path);
+        let follows = entry.content.is_some() || entry.kind == Some(FileType::File);
+        let found = match entry.is_complete() {
+            true => None,
+            false => self.root.status(place, follows)?,
+        };
+        if found.is_none() && entry.optional {
+            return Ok(None);
+        }
+        let status = found.as_ref().map(|(_, status)| status);
+        let kind = entry.kind.or(status.and_then(|status| status.kind));
+        let missing = "there is no such file, and no type= that needs none";
+        let kind = kind.ok_or_else(|| Error::not_found(missing))?;
+        let mut size = 0;
+        let kind = match kind {
+            FileType::Directory => Kind::Directory,
+            FileType::File => {
+                let origin = self.origin(&entry, place, status)?;
+                size = origin.size;
+                origins.push(origin);
+                Kind::File
+            }
+            FileType::Symlink => {
+                let target = match (&entry.target, &found) {
+                    (Some(target), _) => Some(target.clone()),
+                    (None, Some((fd, _))) => root::target(fd),
+                    (None, None) => None,
+                };
+                let what = "a symlink without link=";
+                Kind::Symlink(target.ok_or_else(|| Error::invalid(what))?)
+            }
+            FileType::CharDevice | FileType::BlockDevice => {
+                let rdev = entry.rdev.or(status.map(|status| status.rdev));
+                let rdev = rdev.ok_or_else(|| Error::invalid("a device without device="))?;
+                match kind {
+                    FileType::CharDevice => Kind::CharDevice(rdev),
+                    _ => Kind::BlockDevice(rdev),
+                }
+            }
+            FileType::Fifo => Kind::Fifo,
+            FileType::Socket => Kind::Socket,
+        };
+        Ok(Some(Member {
+            meta: meta(&entry, &kind, status),
+            content: origins.len().saturating_sub(1) as u64,
+            path: entry.path,
+            kind,
+            xattrs: Xattrs::new(),
+            size,
+            map: None,
+            at: entry.line,
+        }))
+    }
+
+    /// Makes sure that a file is what its entry says, as far as a look at it tells.
+    fn origin(&self, entry: &Entry, place: &[u8], status: Option<&Status>) -> Result<Origin> {
+        let shown = || self.root.shown(place);
+        let status = status.ok_or_else(|| {
+            let what = format!("there is no {}: its content is needed", shown());
+            Error::not_found(what)
+        })?;
+        if status.kind != Some(FileType::File) {
+            return Err(Error::invalid(format!("{} is no regular file", shown())));
+        }
+        if let Some(size) = entry.size.filter(|&size| size != status.size) {
+            let what = format!("{} has {} bytes, not {size}", shown(), status.size);
+            return Err(Error::corrupt(what));
+        }
+        Ok(Origin {
+            path: place.to_vec(),
+            line: entry.line,
+            size: status.size,
+            modified: status.meta.times.modified,
+            digests: entry.digests.clone(),
+            compared: OnceLock::new(),
+        })
+    }
+
+    /// Opens a file, and compares its digests if that was not done.
+    fn content(&self, origin: &Origin) -> Result<OpenFile> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = self.root.open_at(&origin.path, flags)?;
+        let path = self.root.shown(&origin.path);
+        let status =
+            || status::of_fd(&fd).map_err(|errno| Error::io(format!("cannot stat {path}"), errno));
+        let before = status()?;
+        if before.kind != Some(FileType::File) || before.size != origin.size {
+            let what = format!("{path} is no longer a file of {} bytes", origin.size);
+            return Err(Error::invalid(what));
+        }
+        let modified = before.meta.times.modified;
+        if !origin.digests.is_empty() && origin.compared.get() != Some(&modified) {
+            let file = File::from(
+                fd.try_clone()
+                    .map_err(|error| Error::io("cannot read", error))?,
+            );
+            for (algorithm, expected) in &origin.digests {
+                let found = hash(*algorithm, &file);
+                let found = found.map_err(|e| Error::io(format!("cannot read {path}"), e))?;
+                if found != *expected {
+                    let what = format!("{path} has another {algorithm:?} than the list says");
+                    return Err(Error::corrupt(what));
+                }
+            }
+            let _ = origin.compared.set(modified);
+        }
+        Ok(OpenFile::new(fd, PathBuf::from(path), before.size))
+    }
+}
+
+fn hash(algorithm: Algorithm, mut file: &File) -> std::io::Result<Vec<u8>> {
+    std::io::Seek::rewind(&mut file)?;
+    Ok(match algorithm {
+        Algorithm::Sha256 => sha256_of(file)?.0.to_vec(),
+        Algorithm::Sha384 => sha384_of(file)?.to_vec(),
+        Algorithm::Sha512 => sha512_of(file)?.to_vec(),
+    })
+}
+
+/// Tells what a file looks like: as its entry says, else as the file is, else as a new one of root's.
+fn meta(entry: &Entry, kind: &Kind, status: Option<&Status>) -> Meta {
+    let own = status.map(|status| status.meta);
+    let mode = match kind {
+        Kind::Directory => 0o755,
+        Kind::Symlink(_) => 0o777,
+        _ => 0o644,
+    };
+    let own = own.unwrap_or(Meta {
+        mode,
+        ..Meta::default()
+    });
+    Meta {
+        mode: entry.mode.unwrap_or(own.mode),
+        uid: entry.uid.unwrap_or(own.uid),
+        gid: entry.gid.unwrap_or(own.gid),
+        times: entry
+            .time
+            .map_or(Times::all(own.times.modified), Times::all),
+    }
+}
+
+impl Source for Manifest {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        let list = self.list().map_err(|error| error.path(&self.path))?;
+        let (mut names, mut origins) = (Names::default(), Vec::new());
+        let mut linked: HashMap<(u64, Vec<u8>), Vec<u8>> = HashMap::new();
+        let mut tally = Tally::default();
+        for entry in list.entries {
+            let line = entry.line;
+            let inode = entry.inode.clone().filter(|_| entry.nlink.unwrap_or(1) > 1);
+            let member = self.member(entry, &mut origins);
+            let Some(mut member) = member.map_err(|error| self.located(line, &error))? else {
+                continue;
+            };
+            tally.items += 1;
+            tally.bytes = tally.bytes.saturating_add(member.size);
+            if tally.items >= BATCH {
+                observer.advance(Stage::Scan, std::mem::take(&mut tally));
+                threads::check_cancelled(observer)?;
+            }
+            if let Some(inode) = inode.filter(|_| member.kind != Kind::Directory) {
+                match linked.get(&inode) {
+                    Some(first) => {
+                        member.kind = Kind::HardLink(first.clone());
+                        member.size = 0;
+                    }
+                    None => {
+                        linked.insert(inode, member.path.clone());
+                    }
+                }
+            }
+            if let Err(why) = names.add(member)? {
+                let error = Error::invalid(format!("the path {why}"));
+                return Err(self.located(line, &error));
+            }
+        }
+        observer.advance(Stage::Scan, tally);
+        let grown = names.finish(&self.exclude)?;
+        let of_place = |&place: &u32| {
+            let place = grown.places.get(place as usize);
+            let origin = place.and_then(|place| usize::try_from(place.start).ok());
+            origin.unwrap_or(usize::MAX)
+        };
+        let _ = self.scanned.set(Scanned {
+            of_nodes: grown.of_nodes.iter().map(of_place).collect(),
+            origins,
+            made_up: grown.made_up,
+            notes: list.notes,
+        });
+        Ok(grown.tree)
+    }
+
+    fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
+        let scanned = self.scanned.get();
+        let origin = scanned.and_then(|scanned| {
+            let origin = scanned.of_nodes.get(file.index())?;
+            scanned.origins.get(*origin)
+        });
+        let unknown = || Error::invalid("a file that the scan of the list did not find");
+        let origin = origin.ok_or_else(unknown)?;
+        let inner = self.content(origin).map_err(|error| {
+            // whoever names content wants that and no other
+            self.damage.note(self.located(origin.line, &error));
+            Error::corrupt("not what the list says")
+        })?;
+        Ok(Box::new(Retimed {
+            inner: Box::new(inner),
+            was: origin.modified,
+            is: tree.node(file).meta.times.modified,
+        }))
+    }
+
+    fn tells(&self, directory: NodeId) -> bool {
+        let scanned = self.scanned.get();
+        scanned.is_none_or(|scanned| scanned.made_up.binary_search(&directory).is_err())
+    }
+}
+
+/// Makes a path of bytes.
+fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,110 @@
+//! The directory that the paths of a list are in.
+//!
+//! Enters a path as a list has it; leaves an open file. **Invariant:** unless it is allowed, no path leads out of
+//! the directory, whatever `..` and symlinks it has: the kernel refuses it while it looks the path up.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
+use sinterfs_model::{Error, Result};
+
+use super::path_of;
+use crate::source::directory::beneath;
+use crate::source::directory::status::{self, Status};
+
+/// An open directory.
+pub(super) struct Root {
+    dir: OwnedFd,
+    path: PathBuf,
+    anywhere: bool,
+}
+
+impl Root {
+    pub(super) fn open(path: &Path, anywhere: bool) -> Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = openat(CWD, path, flags, Mode::empty());
+        let failed = |errno| Error::io("cannot open the directory of a list's files", errno);
+        Ok(Self {
+            dir: dir.map_err(|errno| failed(errno).path(path))?,
+            path: path.to_owned(),
+            anywhere,
+        })
+    }
+
+    /// Tells a path for messages.
+    pub(super) fn shown(&self, path: &[u8]) -> String {
+        self.path.join(path_of(path)).display().to_string()
+    }
+
+    /// Looks at a file without opening it for reading; `None` if it is not there.
+    pub(super) fn status(&self, path: &[u8], follows: bool) -> Result<Option<(OwnedFd, Status)>> {
+        let follow = match follows {
+            true => OFlags::empty(),
+            false => OFlags::NOFOLLOW,
+        };
+        let fd = match self.lookup(path, OFlags::PATH | follow)? {
+            Ok(fd) => fd,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(self.failed(path, errno)),
+        };
+        let status = status::of_fd(&fd).map_err(|errno| self.failed(path, errno))?;
+        Ok(Some((fd, status)))
+    }
+
+    /// Opens a file; symlinks are followed.
+    pub(super) fn open_at(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd> {
+        self.lookup(path, flags)?
+            .map_err(|errno| self.failed(path, errno))
+    }
+
+    fn failed(&self, path: &[u8], errno: Errno) -> Error {
+        Error::io(format!("cannot open {}", self.shown(path)), errno)
+    }
+
+    /// Looks a path up; what the system says of it is for the caller to judge, but not that it leads out.
+    fn lookup(&self, path: &[u8], flags: OFlags) -> Result<rustix::io::Result<OwnedFd>> {
+        let flags = flags | OFlags::CLOEXEC;
+        let outside = || {
+            let shown = String::from_utf8_lossy(path);
+            let what = format!(
+                "`{shown}` leads out of {}: --manifest-anywhere allows that",
+                self.path.display()
+            );
+            Error::invalid(what)
+        };
+        let name = match path {
+            b"" => b".",
+            path => path,
+        };
+        if self.anywhere {
+            return Ok(openat(&self.dir, name, flags, Mode::empty()));
+        }
+        if path.starts_with(b"/") {
+            return Err(outside());
+        }
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match openat2(&self.dir, name, flags, Mode::empty(), resolve) {
+            Err(Errno::XDEV) => Err(outside()),
+            // a kernel before 5.6, a sandbox that does not know the call, or a long path: no symlinks then
+            Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => {
+                if path.split(|&byte| byte == b'/').any(|name| name == b"..") {
+                    return Err(outside());
+                }
+                Ok(beneath::open(
+                    self.dir.as_fd(),
+                    path,
+                    flags | OFlags::NOFOLLOW,
+                ))
+            }
+            result => Ok(result),
+        }
+    }
+}
+
+/// Reads the target of an open symlink.
+pub(super) fn target(symlink: &OwnedFd) -> Option<Vec<u8>> {
+    let text = rustix::fs::readlinkat(symlink, "", Vec::new()).ok()?;
+    Some(text.into_bytes())
+}

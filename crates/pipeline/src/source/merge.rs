@@ -1,0 +1,202 @@
+//! Several sources as one: each one's tree goes to a place in a common tree.
+//!
+//! Enters sources with their places, lower layers first; leaves one `Tree`. Directories that meet
+//! are merged, and of two other things that meet the later source's stays.
+//! **Invariant:** the tree depends on the sources and their order alone; hard links within a source
+//! stay hard links; what an upper layer hides is not in the tree and is counted.
+
+mod layers;
+mod whiteouts;
+
+use std::sync::OnceLock;
+
+use sinterfs_model::{
+    Content, Error, FileContent, Meta, NodeId, Observer, Result, Source, Time, Times, Tree,
+};
+
+use super::Exclude;
+use layers::Union;
+
+pub use whiteouts::Marks;
+
+/// How many names that were hidden are kept for messages.
+const KEPT: usize = 100;
+
+/// A source and where its tree goes.
+pub struct Part {
+    /// The source.
+    pub source: Box<dyn Source>,
+    /// Where its root goes, as a path without slashes at its ends; empty for the common root.
+    pub at: Vec<u8>,
+    /// What messages call it.
+    pub name: String,
+    /// What hides names of the parts before it.
+    pub marks: Marks,
+}
+
+impl std::fmt::Debug for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Part")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A name of which only the last source's thing stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The path in the common tree.
+    pub path: Vec<u8>,
+    /// The source whose thing is hidden.
+    pub hidden: String,
+    /// The source whose thing stays.
+    pub kept: String,
+}
+
+/// What was hidden.
+#[derive(Debug, Clone, Default)]
+pub struct Conflicts {
+    /// How many names; what is below a hidden directory is not counted.
+    pub count: u64,
+    /// The first hundred, in the order of a walk.
+    pub first: Vec<Conflict>,
+}
+
+/// Several sources as one.
+#[derive(Debug)]
+pub struct Merge {
+    parts: Vec<Part>,
+    how: How,
+    scanned: OnceLock<Scanned>,
+}
+
+/// How trees meet.
+#[derive(Debug, Clone, Default)]
+pub struct How {
+    /// Whether hiding anything is an error.
+    pub strict: bool,
+    /// Whether the parts are layers, which are there to hide something.
+    pub layers: bool,
+    /// What of the common tree is left out.
+    pub exclude: Exclude,
+}
+
+#[derive(Debug)]
+struct Scanned {
+    trees: Vec<Tree>,
+    /// The part and its node that a node was made of; directories may be made of nothing.
+    origins: Vec<Option<Origin>>,
+    conflicts: Conflicts,
+}
+
+/// A node of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Origin {
+    part: u32,
+    node: NodeId,
+}
+
+impl Merge {
+    /// Puts sources together, lower layers first.
+    ///
+    /// # Errors
+    /// `Invalid` for a place that is no path of plain names.
+    pub fn new(parts: Vec<Part>, how: How) -> Result<Self> {
+        for part in &parts {
+            let plain = |name: &[u8]| {
+                !matches!(name, b"" | b"." | b"..") && name.len() <= 255 && !name.contains(&0)
+            };
+            if !part.at.is_empty() && !part.at.split(|&byte| byte == b'/').all(plain) {
+                let at = String::from_utf8_lossy(&part.at);
+                return Err(Error::invalid(format!(
+                    "`{at}` is no path of plain names to put {} at",
+                    part.name
+                )));
+            }
+        }
+        Ok(Self {
+            parts,
+            how,
+            scanned: OnceLock::new(),
+        })
+    }
+
+    /// Tells what the scan found hidden; nothing before it.
+    pub fn conflicts(&self) -> Conflicts {
+        let scanned = self.scanned.get();
+        scanned.map_or_else(Conflicts::default, |scanned| scanned.conflicts.clone())
+    }
+
+    fn origin(&self, node: NodeId) -> Option<(&Part, &Tree, Origin)> {
+        let scanned = self.scanned.get()?;
+        let origin = (*scanned.origins.get(node.index())?)?;
+        let part = origin.part as usize;
+        Some((self.parts.get(part)?, scanned.trees.get(part)?, origin))
+    }
+}
+
+impl Source for Merge {
+    fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
+        let trees = self
+            .parts
+            .iter()
+            .map(|part| part.source.scan(observer))
+            .collect::<Result<Vec<Tree>>>()?;
+        let mut union = Union::new(&self.parts, &trees, &self.how, made_up(&trees))?;
+        union.run()?;
+        if let (true, Some(first)) = (self.how.strict, union.conflicts.first.first()) {
+            return Err(Error::invalid(format!(
+                "{} names are in several of the sources, the first in {} and {} (--strict)",
+                union.conflicts.count, first.hidden, first.kept
+            ))
+            .path(shown(&first.path)));
+        }
+        let (tree, origins, conflicts) = union.finish()?;
+        let _ = self.scanned.set(Scanned {
+            trees,
+            origins,
+            conflicts,
+        });
+        Ok(tree)
+    }
+
+    fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
+        let Some((part, own, origin)) = self.origin(file) else {
+            let error = Error::invalid("a file that the scan of the sources did not find");
+            return Err(error.path(shown(&tree.path(file))));
+        };
+        part.source.open(own, origin.node)
+    }
+
+    fn rank(&self, _: &Tree, file: NodeId) -> u64 {
+        self.origin(file).map_or(0, |(part, own, origin)| {
+            // one source after the other
+            let rank = part.source.rank(own, origin.node).min(u64::from(u32::MAX));
+            u64::from(origin.part) << 32 | rank
+        })
+    }
+}
+
+fn shown(path: &[u8]) -> std::path::PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    std::ffi::OsString::from_vec(path.to_vec()).into()
+}
+
+/// Makes what directories have that no source has: all may read them, root owns them, and their
+/// time is the latest of the sources' roots, which depends on the sources alone.
+fn made_up(trees: &[Tree]) -> Meta {
+    let time = |tree: &Tree| tree.node(NodeId::ROOT).meta.times.modified;
+    let latest = trees
+        .iter()
+        .map(time)
+        .max_by_key(|t: &Time| (t.secs, t.nanos));
+    Meta {
+        mode: 0o755,
+        uid: 0,
+        gid: 0,
+        times: Times::all(latest.unwrap_or_default()),
+    }
+}
+
+/// A directory without links, to be filled.
+const DIRECTORY: Content = Content::Directory { first: 0, count: 0 };

@@ -1,0 +1,278 @@
+//! The walk that puts trees on top of each other.
+//!
+//! Enters trees with their places, lower ones first; leaves the common tree and where each of its
+//! nodes comes from. **Invariant:** one directory of the common tree is made of a list of layers,
+//! lowest first; a name is looked at once, with all the layers that have it.
+
+use std::collections::BTreeMap;
+
+use sinterfs_model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder, Xattrs};
+
+use super::whiteouts::{Mark, Marks};
+use super::{Conflict, Conflicts, DIRECTORY, How, KEPT, Origin, Part};
+
+/// What one part has at a place.
+#[derive(Debug, Clone, Copy)]
+struct Layer<'a> {
+    part: u32,
+    /// The names that lead from here to where the part's root goes; nothing from there on.
+    way: &'a [u8],
+    /// The part's own node; its root as long as there is a way to go.
+    node: NodeId,
+}
+
+/// A directory whose names are still to be looked at.
+struct Open<'a> {
+    id: NodeId,
+    path: Vec<u8>,
+    layers: Vec<Layer<'a>>,
+}
+
+/// Trees on their way into one.
+pub(super) struct Union<'a> {
+    parts: &'a [Part],
+    trees: &'a [Tree],
+    how: &'a How,
+    builder: TreeBuilder,
+    made_up: Meta,
+    /// Where each node comes from, by the builder's ids.
+    origins: Vec<Option<Origin>>,
+    /// The builder's id of each part's nodes that have several names.
+    linked: Vec<BTreeMap<NodeId, NodeId>>,
+    pub(super) conflicts: Conflicts,
+}
+
+impl<'a> Union<'a> {
+    pub(super) fn new(
+        parts: &'a [Part],
+        trees: &'a [Tree],
+        how: &'a How,
+        made_up: Meta,
+    ) -> Result<Self> {
+        let mut union = Self {
+            parts,
+            trees,
+            how,
+            builder: TreeBuilder::new(made_up),
+            made_up,
+            origins: vec![None],
+            linked: vec![BTreeMap::new(); trees.len()],
+            conflicts: Conflicts::default(),
+        };
+        let roots = roots(parts);
+        if let Some(root) = union.telling(&roots) {
+            union.builder = TreeBuilder::new(union.tree(root).node(NodeId::ROOT).meta);
+            union.take_xattrs(NodeId::ROOT, root)?;
+        }
+        Ok(union)
+    }
+
+    /// Finds the layer that says what a directory looks like: the last one that has it, and did not make it
+    /// up for what is below it. A way to a root is there for what is at its end: it changes nothing.
+    fn telling<'l>(&self, layers: &'l [Layer<'a>]) -> Option<&'l Layer<'a>> {
+        let tells = |layer: &&Layer<'_>| {
+            let source = &self.parts[layer.part as usize].source;
+            layer.way.is_empty() && source.tells(layer.node)
+        };
+        let told = layers.iter().rfind(tells);
+        told.or_else(|| layers.iter().rfind(|layer| layer.way.is_empty()))
+    }
+
+    /// Goes over all directories.
+    pub(super) fn run(&mut self) -> Result<()> {
+        let mut open = vec![Open {
+            id: NodeId::ROOT,
+            path: Vec::new(),
+            layers: roots(self.parts),
+        }];
+        while let Some(dir) = open.pop() {
+            let mut names: BTreeMap<&'a [u8], Vec<Layer<'a>>> = BTreeMap::new();
+            for layer in &dir.layers {
+                self.hide(layer, &mut names);
+                self.each_name(layer, |name, below| {
+                    names.entry(name).or_default().push(below);
+                });
+            }
+            for (name, layers) in names {
+                open.extend(self.add(&dir, name, &layers)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the common tree, the origins of its nodes, and what was hidden.
+    pub(super) fn finish(self) -> Result<(Tree, Vec<Option<Origin>>, Conflicts)> {
+        let (tree, before) = self.builder.finish_numbered()?;
+        let origins = before.iter().map(|id| self.origins[id.index()]).collect();
+        Ok((tree, origins, self.conflicts))
+    }
+
+    fn tree(&self, layer: &Layer<'_>) -> &'a Tree {
+        &self.trees[layer.part as usize]
+    }
+
+    fn marks(&self, layer: &Layer<'_>) -> Marks {
+        self.parts[layer.part as usize].marks
+    }
+
+    /// Takes out the names of lower layers that a layer says are gone from its directory.
+    fn hide(&self, layer: &Layer<'a>, names: &mut BTreeMap<&'a [u8], Vec<Layer<'a>>>) {
+        if !layer.way.is_empty() {
+            return;
+        }
+        let (tree, marks) = (self.tree(layer), self.marks(layer));
+        if marks.is_opaque(tree, layer.node) {
+            names.clear();
+        }
+        for link in tree.children(layer.node) {
+            match marks.of_name(tree.bytes(link.name)) {
+                Some(Mark::Opaque) => names.clear(),
+                Some(Mark::Gone(name)) => {
+                    names.remove(name);
+                }
+                Some(Mark::Nothing) | None => {}
+            }
+        }
+    }
+
+    /// Shows the names that a layer has in its directory.
+    fn each_name(&self, layer: &Layer<'a>, mut show: impl FnMut(&'a [u8], Layer<'a>)) {
+        if !layer.way.is_empty() {
+            let (name, way) = match layer.way.iter().position(|&byte| byte == b'/') {
+                Some(slash) => (&layer.way[..slash], &layer.way[slash + 1..]),
+                None => (layer.way, &[][..]),
+            };
+            return show(name, Layer { way, ..*layer });
+        }
+        let tree = self.tree(layer);
+        let marks = self.marks(layer);
+        for link in tree.children(layer.node) {
+            let (name, node) = (tree.bytes(link.name), link.node);
+            if marks.of_name(name).is_none() {
+                show(name, Layer { node, ..*layer });
+            }
+        }
+    }
+
+    fn is_directory(&self, layer: &Layer<'_>) -> bool {
+        self.tree(layer).node(layer.node).content.kind() == FileType::Directory
+    }
+
+    /// Adds what a name stands for; a directory is given back to be looked at.
+    fn add(
+        &mut self,
+        dir: &Open<'a>,
+        name: &'a [u8],
+        layers: &[Layer<'a>],
+    ) -> Result<Option<Open<'a>>> {
+        let others = layers.iter().rposition(|layer| !self.is_directory(layer));
+        let (hidden, kept) = match others {
+            // the last one stays if it is no directory, else the directories above the last that
+            // is none
+            Some(last) if last + 1 == layers.len() => layers.split_at(last),
+            Some(last) => layers.split_at(last + 1),
+            None => layers.split_at(0),
+        };
+        let mut path = dir.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name);
+        if !self.how.layers {
+            self.note_hidden(&path, hidden, kept);
+        }
+        let Some(top) = kept.last() else {
+            return Ok(None);
+        };
+        let is_directory = self.is_directory(top);
+        let exclude = &self.how.exclude;
+        if !exclude.is_empty() && exclude.matches(&path, is_directory) {
+            return Ok(None);
+        }
+        for layer in kept.iter().filter(|layer| layer.way.is_empty()) {
+            let (tree, marks) = (self.tree(layer), self.marks(layer));
+            marks.refuse_foreign(tree, layer.node)?;
+        }
+        if self.marks(top).is_whiteout(self.tree(top), top.node) {
+            return Ok(None);
+        }
+        if !is_directory {
+            self.add_leaf(dir.id, name, top)?;
+            return Ok(None);
+        }
+        let telling = self.telling(kept);
+        let meta = telling.map_or(self.made_up, |layer| self.tree(layer).node(layer.node).meta);
+        let id = self.builder.add(dir.id, name, meta, DIRECTORY)?;
+        if let Some(layer) = telling {
+            self.take_xattrs(id, layer)?;
+        }
+        self.origins.push(None);
+        let layers = kept.to_vec();
+        Ok(Some(Open { id, path, layers }))
+    }
+
+    fn add_leaf(&mut self, parent: NodeId, name: &[u8], layer: &Layer<'a>) -> Result<()> {
+        let tree = self.tree(layer);
+        let node = tree.node(layer.node);
+        let part = layer.part as usize;
+        if let Some(&known) = self.linked[part].get(&layer.node) {
+            return self.builder.link(parent, name, known);
+        }
+        let content = match node.content {
+            Content::Symlink(target) => Content::Symlink(self.builder.intern(tree.bytes(target))?),
+            other => other,
+        };
+        let id = self.builder.add(parent, name, node.meta, content)?;
+        self.take_xattrs(id, layer)?;
+        self.origins.push(Some(Origin {
+            part: layer.part,
+            node: layer.node,
+        }));
+        if node.links > 1 {
+            self.linked[part].insert(layer.node, id);
+        }
+        Ok(())
+    }
+
+    /// Gives a node the extended attributes of a layer's own, but not those that are the layer's.
+    fn take_xattrs(&mut self, to: NodeId, layer: &Layer<'a>) -> Result<()> {
+        let (tree, marks) = (self.tree(layer), self.marks(layer));
+        let set = tree.node(layer.node).xattrs;
+        if set.is_none() {
+            return Ok(());
+        }
+        let pairs = tree.xattrs().pairs(set);
+        let pairs = pairs.filter(|(name, _)| !marks.owns(name));
+        let mut pairs: Xattrs = pairs
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        self.builder.set_xattrs(to, &mut pairs)
+    }
+
+    fn note_hidden(&mut self, path: &[u8], hidden: &[Layer<'_>], kept: &[Layer<'_>]) {
+        let name = |layer: &Layer<'_>| self.parts[layer.part as usize].name.clone();
+        for layer in hidden {
+            self.conflicts.count += 1;
+            if self.conflicts.first.len() < KEPT {
+                self.conflicts.first.push(Conflict {
+                    path: path.to_vec(),
+                    hidden: name(layer),
+                    kept: kept.last().map(name).unwrap_or_default(),
+                });
+            }
+        }
+    }
+}
+
+/// Tells the layers of the common root.
+fn roots(parts: &[Part]) -> Vec<Layer<'_>> {
+    let mut layers = Vec::with_capacity(parts.len());
+    for (number, part) in (0..).zip(parts) {
+        layers.push(Layer {
+            part: number,
+            way: &part.at,
+            node: NodeId::ROOT,
+        });
+    }
+    layers
+}

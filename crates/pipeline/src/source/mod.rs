@@ -1,0 +1,17 @@
+//! Where trees come from: each module is one kind of source behind `sinterfs_model::Source`.
+
+pub mod archive;
+pub mod directory;
+pub mod edited;
+mod exclude;
+pub mod image;
+pub mod manifest;
+pub mod merge;
+
+pub use archive::Archive;
+pub use directory::Directory;
+pub use edited::{Definition, Edited, Edits, FileContexts, XattrFilter};
+pub use exclude::{Exclude, Rule};
+pub use image::ImageSource;
+pub use manifest::Manifest;
+pub use merge::Merge;

@@ -1,0 +1,55 @@
+//! Single stages of the pipeline over bytes in memory, for micro-benchmarks alone.
+//!
+//! Not part of the library's interface: it changes with the pipeline.
+
+use sinterfs_model::{Category, Result};
+
+use crate::anchors::{Finder, Spacing};
+use crate::past::Retention;
+use crate::scratch::Scratch;
+use crate::segment::solid::{Cut, Solid};
+use crate::sketch::Sketcher;
+
+/// Bytes of a piece, as the readers hand them on.
+const PIECE: usize = 1 << 20;
+
+/// Runs the gear pass over content and counts its anchors.
+pub fn anchors(content: &[u8]) -> usize {
+    let mut finder = Finder::new(Spacing::for_content(content.len() as u64));
+    let pieces = content.chunks(PIECE);
+    pieces.map(|piece| finder.find(piece).len()).sum()
+}
+
+/// Makes the similarity sketch of content.
+pub fn sketch(content: &[u8]) -> [u32; 16] {
+    let mut sketcher = Sketcher::new();
+    sketcher.update(content);
+    sketcher.finish()
+}
+
+/// Cuts contents into blocks of 4 MiB and tells how many bytes were found stored before; the gear
+/// pass is part of it.
+pub fn segment(contents: &[&[u8]]) -> Result<u64> {
+    let total = contents.iter().map(|content| content.len() as u64).sum();
+    let cut = Cut {
+        block_size: 4 << 20,
+        codec_window: 4 << 20,
+        total,
+        retention: Retention {
+            kept: 64,
+            room: u64::MAX,
+            lookback: 64,
+            scratch: Scratch::new(std::env::temp_dir()),
+        },
+        base: None,
+    };
+    let mut segmenter = Solid::new(cut, |_| Ok(()))?;
+    for content in contents {
+        let mut finder = Finder::new(Spacing::for_content(total));
+        for piece in content.chunks(PIECE) {
+            segmenter.data(piece, &finder.find(piece), Category::Default)?;
+        }
+        segmenter.end();
+    }
+    Ok(segmenter.finish()?.matched)
+}
