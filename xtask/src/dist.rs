@@ -112,7 +112,7 @@ fn options(args: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Tells the time for all files: SOURCE_DATE_EPOCH, or that of the last commit.
+/// Returns the time for all files: SOURCE_DATE_EPOCH, or that of the last commit.
 fn epoch() -> Result<u64, String> {
     let text = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text,
@@ -131,7 +131,7 @@ fn epoch() -> Result<u64, String> {
     text.trim().parse().map_err(wrong)
 }
 
-/// Tells who answers for the package, as Debian's tools are told.
+/// Returns who answers for the package, as Debian's tools are told.
 fn maintainer() -> String {
     let of = |variable: &str, default: &str| {
         let told = std::env::var(variable).ok().filter(|text| !text.is_empty());

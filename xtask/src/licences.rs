@@ -39,7 +39,7 @@ fn allow_list() -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Tells whether an SPDX expression can be met; `/` is an old way to write OR.
+/// Returns whether an SPDX expression can be met; `/` is an old way to write OR.
 fn satisfied(expression: &str, allowed: &[String]) -> bool {
     let expression = expression.replace('/', " OR ").replace(['(', ')'], " ");
     // AND binds tighter in SPDX, but `(A OR B) AND C` is what crates write: every AND part must

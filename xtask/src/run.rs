@@ -6,7 +6,7 @@ use std::process::Command;
 /// What a verb returns: nothing, or the message it failed with.
 pub type Outcome = Result<(), String>;
 
-/// Tells the workspace's root directory. Cargo says it anew for each run: checkouts that share a
+/// Returns the workspace's root directory. Cargo says it anew for each run: checkouts that share a
 /// target directory share this program, too.
 pub fn root() -> PathBuf {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
@@ -14,7 +14,7 @@ pub fn root() -> PathBuf {
     manifest.parent().map(PathBuf::from).unwrap_or(manifest)
 }
 
-/// Tells the directory that cargo builds into.
+/// Returns the directory that cargo builds into.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

@@ -60,7 +60,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Tells where it ends; `None` beyond what 64 bits count.
+    /// Returns where it ends; `None` beyond what 64 bits count.
     pub(crate) fn end(&self) -> Option<u64> {
         self.offset.checked_add(self.len)
     }

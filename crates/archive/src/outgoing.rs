@@ -42,7 +42,7 @@ pub struct Follows {
 }
 
 impl Follows {
-    /// Tells what follows where content is padded to a multiple of `unit`.
+    /// Returns what follows where content is padded to a multiple of `unit`.
     pub(crate) fn of(content: u64, unit: u64) -> Self {
         Self {
             content,

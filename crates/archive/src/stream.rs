@@ -72,7 +72,7 @@ impl<S: Stream> Input<S> {
         }
     }
 
-    /// Tells whether anything but zeros comes next; not all of it is read.
+    /// Returns whether anything but zeros comes next; not all of it is read.
     pub(crate) fn more_than_zeros(&mut self) -> Result<bool> {
         let mut step = [0; 4096];
         for _ in 0..BEHIND / step.len() {

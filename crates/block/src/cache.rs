@@ -48,12 +48,12 @@ pub struct BlockCache {
 
 /// The blocks of an image, in their order.
 pub trait Upcoming: Send + Sync {
-    /// Tells the key of the block behind the one with a key; behind the last one is the first. `None` for a
+    /// Returns the key of the block behind the one with a key; behind the last one is the first. `None` for a
     /// key of no block of this image.
     fn next(&self, key: u128) -> Option<u128>;
     /// Opens the block of a key.
     fn open(&self, key: u128) -> Result<Opened>;
-    /// Tells the most bytes that a decoded block has.
+    /// Returns the most bytes that a decoded block has.
     fn block_size(&self) -> u64;
 }
 
@@ -71,7 +71,7 @@ struct Blocks {
 /// The most threads that finish blocks or wait to; beyond, whoever read a block finishes it.
 const FINISHERS: usize = 8;
 
-/// Tells what the keys of an image's blocks begin with: no other image of this process has the same.
+/// Returns what the keys of an image's blocks begin with: no other image of this process has the same.
 /// The low 96 bits are zero.
 pub fn image_key() -> u128 {
     static OPENED: AtomicU32 = AtomicU32::new(0);
@@ -205,7 +205,7 @@ impl BlockCache {
         read.map(drop)
     }
 
-    /// Gives a block that is read again and again to whoever asks, for as long as they keep it: its bytes cost
+    /// Returns a block that is read again and again to whoever asks, for as long as they keep it: its bytes cost
     /// no search of the cache then. It is opened if it is not in memory.
     ///
     /// `open` must not ask this cache for the same key.
@@ -251,12 +251,12 @@ impl BlockCache {
         decode(buf)
     }
 
-    /// Tells whether a block is in memory, without counting as a use of it.
+    /// Returns whether a block is in memory, without counting as a use of it.
     pub fn holds(&self, key: u128) -> bool {
         self.blocks.cache.peek(&key).is_some()
     }
 
-    /// Gives the block of a key, and whether it had to be opened. Who asks for a block that another
+    /// Returns the block of a key, and whether it had to be opened. Who asks for a block that another
     /// thread is opening waits for that thread's result or error.
     fn block(
         &self,
@@ -295,7 +295,7 @@ impl BlockCache {
         }
     }
 
-    /// Tells what the cache has done so far.
+    /// Returns what the cache has done so far.
     pub fn stats(&self) -> CacheStats {
         CacheStats {
             hits: self.hits.load(Ordering::Relaxed),
@@ -304,7 +304,7 @@ impl BlockCache {
         }
     }
 
-    /// Tells the capacity in bytes.
+    /// Returns the capacity in bytes.
     pub fn capacity(&self) -> u64 {
         self.blocks.cache.capacity()
     }
@@ -337,12 +337,12 @@ impl Blocks {
         });
     }
 
-    /// Tells whether a thread more may wait for its turn to finish a block.
+    /// Returns whether a thread more may wait for its turn to finish a block.
     fn has_turns(&self) -> bool {
         self.finishers.load(Ordering::Relaxed) < FINISHERS
     }
 
-    /// Tells whether a block of so many bytes can be decoded to its end without pushing another out.
+    /// Returns whether a block of so many bytes can be decoded to its end without pushing another out.
     fn has_room(&self, len: u64) -> bool {
         // one that keeps a window takes the most memory right before it is finished
         let most = self.cache.weight().saturating_add(len.saturating_mul(2));

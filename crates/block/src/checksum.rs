@@ -24,7 +24,7 @@ impl Xxh3 {
         self.0.update(bytes);
     }
 
-    /// Gives the checksum of all bytes so far.
+    /// Returns the checksum of all bytes so far.
     pub fn digest(&self) -> u64 {
         self.0.digest()
     }

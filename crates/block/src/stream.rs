@@ -32,7 +32,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Tells what the first bytes of a file are of; `None` for anything else.
+    /// Returns what the first bytes of a file are of; `None` for anything else.
     pub fn of(start: &[u8]) -> Option<Self> {
         Some(match start {
             [0x1f, 0x8b, 8, ..] => Self::Gzip,

@@ -71,7 +71,7 @@ impl Verity {
         }
     }
 
-    /// Gives the digest of all bytes.
+    /// Returns the digest of all bytes.
     pub fn finish(mut self) -> VerityDigest {
         if !self.partial.is_empty() {
             let block = std::mem::take(&mut self.partial);
@@ -115,14 +115,14 @@ fn hash(bytes: &[u8]) -> VerityDigest {
     hasher.finalize().into()
 }
 
-/// Tells the digest of some bytes.
+/// Returns the digest of some bytes.
 pub fn verity(bytes: &[u8]) -> VerityDigest {
     let mut verity = Verity::default();
     verity.update(bytes);
     verity.finish()
 }
 
-/// Tells the digest of everything that a source holds.
+/// Returns the digest of everything that a source holds.
 pub fn verity_of(source: &dyn ReadAt) -> Result<VerityDigest> {
     const STEP: usize = 256 << 10;
     let (mut verity, mut at, len) = (Verity::default(), 0, source.len());

@@ -22,7 +22,7 @@ impl Interrupt {
         Self(flag)
     }
 
-    /// Tells whether a signal came.
+    /// Returns whether a signal came.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -93,7 +93,7 @@ impl Display {
         Self { progress, thread }
     }
 
-    /// Tells the observer to hand to the facade.
+    /// Returns the observer to hand to the facade.
     pub fn observer(&self) -> &Progress {
         &self.progress
     }
@@ -126,17 +126,17 @@ fn spinner() -> ProgressBar {
 }
 
 impl Progress {
-    /// Tells how many warnings there were.
+    /// Returns how many warnings there were.
     pub fn warnings(&self) -> u64 {
         self.warnings.load(Ordering::Relaxed)
     }
 
-    /// Tells how long the work has taken.
+    /// Returns how long the work has taken.
     pub fn elapsed(&self) -> Duration {
         self.stopwatch.elapsed()
     }
 
-    /// Tells how long its stages took; to be asked at the end, by the thread that asked for the work.
+    /// Returns how long its stages took; to be asked at the end, by the thread that asked for the work.
     pub fn timings(&self) -> Timings {
         self.stopwatch.timings()
     }
@@ -200,7 +200,7 @@ impl Progress {
 }
 
 impl Counters {
-    /// Tells how much of a stage is done and how long the rest will take, where that is known.
+    /// Returns how much of a stage is done and how long the rest will take, where that is known.
     fn left(&self, seconds: f64) -> Option<String> {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (done, all) = (get(&self.bytes), get(&self.expected_bytes));

@@ -53,7 +53,7 @@ pub fn warn(message: &str) {
     messages::line(format_args!("sinter: warning: {}", one_line(message)));
 }
 
-/// Tells what a format cannot keep: a warning, which `--quiet` leaves.
+/// Returns what a format cannot keep: a warning, which `--quiet` leaves.
 pub fn losses(format: &str, losses: &[Loss]) {
     for Loss { what, count } in losses {
         messages::line(format_args!("sinter: not kept by {format}: {count} {what}"));

@@ -66,7 +66,7 @@ impl Stopwatch {
         }
     }
 
-    /// Tells how long the work has taken.
+    /// Returns how long the work has taken.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
@@ -102,7 +102,7 @@ impl Stopwatch {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Tells what was measured, at the end of the work.
+    /// Returns what was measured, at the end of the work.
     pub fn timings(&self) -> Timings {
         let now = self.now();
         let has = |index: usize| get(&self.rows[index].last) > 0;
@@ -165,7 +165,7 @@ impl Timings {
     }
 }
 
-/// Tells the row of a stage.
+/// Returns the row of a stage.
 fn row(stage: Stage) -> Option<usize> {
     let name = name(stage);
     ROWS.iter().position(|row| *row == name)

@@ -18,7 +18,7 @@ fn now() -> i64 {
     i64::try_from(now.unwrap().as_secs()).unwrap() - 5
 }
 
-/// Tells whether a program is there.
+/// Returns whether a program is there.
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {

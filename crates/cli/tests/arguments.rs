@@ -153,7 +153,7 @@ fn quiet_is_not_silent_about_what_is_lost() {
     drop(socket);
 }
 
-/// Tells the verbs.
+/// Returns the verbs.
 fn verbs() -> Vec<String> {
     let help = String::from_utf8(run(["help"]).stdout).unwrap();
     let (_, list) = help.split_once("Commands:\n").unwrap();

@@ -116,7 +116,7 @@ fn fill_store(dump: &[u8], tree: &Path, store: &Path) -> usize {
     count
 }
 
-/// Tells the type of the mount on a directory.
+/// Returns the type of the mount on a directory.
 fn kind(dir: &Path) -> Option<String> {
     let table = std::fs::read_to_string("/proc/self/mountinfo").expect("a table");
     let point = format!(" {} ", dir.to_str().expect("UTF-8"));

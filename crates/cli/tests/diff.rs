@@ -53,7 +53,7 @@ fn make(tree: &Path) {
     set_times(tree);
 }
 
-/// Gives everything the same time.
+/// Returns everything the same time.
 fn set_times(dir: &Path) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -310,7 +310,7 @@ fn options_go_together() {
     assert!(tried > 8, "{tried}");
 }
 
-/// Tells the size of the packed inode.
+/// Returns the size of the packed inode.
 fn packed_bytes(image: &Path) -> usize {
     let told = run([Path::new("info"), image]).stdout;
     let told = String::from_utf8(told).unwrap();

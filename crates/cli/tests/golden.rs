@@ -94,7 +94,7 @@ fn erofs_images_have_the_recorded_digests_for_any_number_of_threads() {
     compare_golden("erofs.txt", &seen);
 }
 
-/// Tells size and digest of an image of each level.
+/// Returns size and digest of an image of each level.
 fn levels(flags: &[&str]) -> String {
     let work = scratch();
     let tree = work.path().join("tree");

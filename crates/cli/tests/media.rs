@@ -281,7 +281,7 @@ fn extracted(image: &Path, dir: PathBuf) -> PathBuf {
     dir
 }
 
-/// Tells the names of categories, and the codecs of blocks.
+/// Returns the names of categories, and the codecs of blocks.
 fn told(image: &Path) -> (Vec<String>, Vec<String>) {
     let output = run([Path::new("info"), Path::new("--json"), image]);
     let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

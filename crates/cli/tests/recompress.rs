@@ -97,7 +97,7 @@ fn vectors_show_the_same_afterwards() {
     assert!(seen >= 31, "{seen}");
 }
 
-/// Gives a vector's image, unpacked where it is stored packed.
+/// Returns a vector's image, unpacked where it is stored packed.
 fn unpacked(file: &Path, work: &Path) -> PathBuf {
     if file.extension().is_none_or(|extension| extension != "gz") {
         return file.to_owned();

@@ -71,7 +71,7 @@ fn data(page: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-/// Tells the sums of a node, and that each node is what its children are.
+/// Returns the sums of a node, and that each node is what its children are.
 fn sums(node: &Value) -> (u64, u64, u64) {
     let own = (&node["f"], &node["s"], &node["c"]);
     let own = (

@@ -72,7 +72,7 @@ impl Server {
         Self { process, dir }
     }
 
-    /// Tells the most memory that the server ever took, in bytes.
+    /// Returns the most memory that the server ever took, in bytes.
     fn peak(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()));
         let status = status.expect("the server's status");

@@ -399,7 +399,7 @@ fn the_root_and_all_ids_change_as_by_mksquashfs() {
     }
 }
 
-/// Tells whether the newest mksquashfs there is can add a number to owners.
+/// Returns whether the newest mksquashfs there is can add a number to owners.
 fn knows_offsets() -> bool {
     tools("mksquashfs").pop().is_some_and(|mksquashfs| {
         let output = Command::new(mksquashfs).arg("-help-all").output().unwrap();

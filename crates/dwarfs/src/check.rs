@@ -32,7 +32,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Tells whether nothing is wrong.
+    /// Returns whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
         self.findings.is_sound()
     }

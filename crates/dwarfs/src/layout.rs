@@ -126,7 +126,7 @@ impl SectionType {
     /// A signature of these; not of upstream either.
     pub const SIGNATURE: Self = Self(U16::new(0x5803));
 
-    /// Tells the name of the type, upstream's where it has one; `None` for an unknown one.
+    /// Returns the name of the type, upstream's where it has one; `None` for an unknown one.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::BLOCK => "BLOCK",
@@ -183,7 +183,7 @@ impl Compression {
     /// A varint size, a thrift header and a ricepp bit stream.
     pub const RICEPP: Self = Self(U16::new(7));
 
-    /// Tells upstream's name of the encoding; `None` for an unknown one.
+    /// Returns upstream's name of the encoding; `None` for an unknown one.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::NONE => "NONE",
@@ -234,13 +234,13 @@ impl IndexEntry {
         })
     }
 
-    /// Tells the section's type.
+    /// Returns the section's type.
     #[allow(clippy::cast_possible_truncation, reason = "the shift leaves 16 bits")]
     pub fn kind(self) -> SectionType {
         SectionType(U16::new((self.0.get() >> Self::OFFSET_BITS) as u16))
     }
 
-    /// Tells the offset of the section's header in bytes from the start of the image.
+    /// Returns the offset of the section's header in bytes from the start of the image.
     pub fn offset(self) -> u64 {
         self.0.get() & ((1 << Self::OFFSET_BITS) - 1)
     }

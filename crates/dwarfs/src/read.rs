@@ -158,17 +158,17 @@ impl Dwarfs {
         })
     }
 
-    /// Gives the cache of decoded blocks.
+    /// Returns the cache of decoded blocks.
     pub fn cache(&self) -> &Arc<BlockCache> {
         &self.cache
     }
 
-    /// Tells how many inodes have extended attributes.
+    /// Returns how many inodes have extended attributes.
     pub fn with_xattrs(&self) -> u64 {
         self.xattrs.table().map_or(0, |table| table.len() as u64)
     }
 
-    /// Tells why the extended attributes that the image has cannot be used; `None` if they can, or if
+    /// Returns why the extended attributes that the image has cannot be used; `None` if they can, or if
     /// it has none.
     pub fn xattrs_trouble(&self) -> Option<Error> {
         let extent = self.sections.xattrs?;

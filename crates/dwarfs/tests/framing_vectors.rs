@@ -174,7 +174,7 @@ fn samples_are_those_of_the_source_files() {
     );
 }
 
-/// Tells whether one byte string is in another.
+/// Returns whether one byte string is in another.
 fn holds(file: &[u8], part: &[u8]) -> bool {
     !part.is_empty() && file.windows(part.len()).any(|window| window == part)
 }

@@ -46,14 +46,14 @@ const ESCAPED: &[u8] = b"overlay.";
 /// SHA-256.
 const METACOPY: [u8; 4] = [0, 36, 0, 1];
 
-/// Tells the path of the object with a digest: its first byte is a directory.
+/// Returns the path of the object with a digest: its first byte is a directory.
 pub fn object_path(digest: &VerityDigest) -> String {
     let mut path = hex(digest);
     path.insert(2, '/');
     path
 }
 
-/// Tells the version of the format that the beginning of a composefs image names; `None` for other
+/// Returns the version of the format that the beginning of a composefs image names; `None` for other
 /// images.
 pub(crate) fn version(source: &dyn ReadAt) -> Result<Option<u32>> {
     let mut bytes = [0; size_of::<ComposefsHeader>()];

@@ -81,7 +81,7 @@ impl Kernel {
         Self { major, minor }
     }
 
-    /// Tells the first version with an algorithm.
+    /// Returns the first version with an algorithm.
     pub const fn first_with(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::Lz4 => FIRST,
@@ -91,7 +91,7 @@ impl Kernel {
         }
     }
 
-    /// Tells the oldest version that mounts an image, by its features, algorithms and block size.
+    /// Returns the oldest version that mounts an image, by its features, algorithms and block size.
     pub fn oldest_for(superblock: &Superblock) -> Self {
         let features = FEATURES.iter().filter(|(bit, _)| superblock.has(*bit));
         let algorithms = Algorithm::ALL.into_iter();
@@ -108,42 +108,42 @@ impl Kernel {
             .fold(FIRST, Self::max)
     }
 
-    /// Tells whether the kernel reads extents that begin at any byte.
+    /// Returns whether the kernel reads extents that begin at any byte.
     pub(crate) fn knows_extents(self) -> bool {
         self >= FIRST_EXTENTS
     }
 
-    /// Tells whether the kernel reads files made of chunks, holes among them.
+    /// Returns whether the kernel reads files made of chunks, holes among them.
     pub(crate) fn knows_chunks(self) -> bool {
         self >= FIRST_CHUNKS
     }
 
-    /// Tells whether the kernel finds content on further devices.
+    /// Returns whether the kernel finds content on further devices.
     pub(crate) fn knows_devices(self) -> bool {
         self >= FIRST_DEVICES
     }
 
-    /// Tells whether the kernel reads long prefixes of names.
+    /// Returns whether the kernel reads long prefixes of names.
     pub(crate) fn knows_prefixes(self) -> bool {
         self >= FIRST_PREFIXES
     }
 
-    /// Tells whether the kernel finds long prefixes in the image where there is a packed inode.
+    /// Returns whether the kernel finds long prefixes in the image where there is a packed inode.
     pub(crate) fn knows_plain_prefixes(self) -> bool {
         self >= FIRST_PLAIN_PREFIXES
     }
 
-    /// Tells whether the kernel reads files and ends of files in the packed inode.
+    /// Returns whether the kernel reads files and ends of files in the packed inode.
     pub(crate) fn knows_fragments(self) -> bool {
         self >= FIRST_FRAGMENTS
     }
 
-    /// Tells whether the kernel reads a last cluster behind the inode.
+    /// Returns whether the kernel reads a last cluster behind the inode.
     pub(crate) fn knows_inline_clusters(self) -> bool {
         self >= FIRST_INLINE_CLUSTERS
     }
 
-    /// Tells whether the kernel reads clusters of several blocks.
+    /// Returns whether the kernel reads clusters of several blocks.
     pub(crate) fn knows_big_clusters(self) -> bool {
         self >= FIRST_BIG_CLUSTERS
     }

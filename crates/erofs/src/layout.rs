@@ -333,7 +333,7 @@ impl XattrEntry {
     pub const LONG_PREFIX: u8 = 0x80;
 }
 
-/// Tells the prefix of a name by its index.
+/// Returns the prefix of a name by its index.
 pub const fn xattr_prefix(index: u8) -> Option<&'static str> {
     Some(match index {
         0 => "",

@@ -110,12 +110,12 @@ impl Lookalike {
         })
     }
 
-    /// Tells what the image shows and this does not; empty if that is nothing.
+    /// Returns what the image shows and this does not; empty if that is nothing.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }
 
-    /// Tells where metadata is, in the order in which it is first needed.
+    /// Returns where metadata is, in the order in which it is first needed.
     pub fn metadata(&self) -> Vec<Range<u64>> {
         let inodes = INODES + self.inodes.len() as u64;
         let directories = DIRECTORIES..DIRECTORIES + self.directories.len() as u64;

@@ -133,32 +133,32 @@ impl Erofs {
         Ok(image)
     }
 
-    /// Gives the cache of decoded blocks.
+    /// Returns the cache of decoded blocks.
     pub fn cache(&self) -> &Arc<BlockCache> {
         &self.cache
     }
 
-    /// Tells what the superblock says.
+    /// Returns what the superblock says.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// Tells where the image starts in its file, in bytes.
+    /// Returns where the image starts in its file, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Tells the version of composefs' format; `None` for an image that is not of composefs.
+    /// Returns the version of composefs' format; `None` for an image that is not of composefs.
     pub fn composefs_version(&self) -> Option<u32> {
         self.composefs
     }
 
-    /// Tells the devices that were not given, counted from 1.
+    /// Returns the devices that were not given, counted from 1.
     pub fn missing_devices(&self) -> Vec<usize> {
         self.devices.missing().collect()
     }
 
-    /// Tells the numbers and sizes of the packed inode and the metabox.
+    /// Returns the numbers and sizes of the packed inode and the metabox.
     pub fn special_inodes(&self) -> Vec<(&'static str, u64, u64)> {
         let named = [("packed inode", &self.packed), ("metabox", &self.metabox)];
         let there = named.into_iter();
@@ -188,7 +188,7 @@ fn window(source: Arc<dyn ReadAt>, offset: u64) -> Result<Arc<dyn ReadAt>> {
     })
 }
 
-/// Tells whether an EROFS image begins at a byte of a source.
+/// Returns whether an EROFS image begins at a byte of a source.
 pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     superblock::is_image(source, offset)
 }

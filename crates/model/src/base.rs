@@ -7,10 +7,10 @@ use crate::{ContentMap, Result};
 
 /// An image that a new one is built on. Many threads may ask at once.
 pub trait Base: Send + Sync {
-    /// Tells how many blocks it has.
+    /// Returns how many blocks it has.
     fn blocks(&self) -> u32;
 
-    /// Tells the most bytes that a decoded block has.
+    /// Returns the most bytes that a decoded block has.
     fn block_size(&self) -> u64;
 
     /// Decodes a block.
@@ -19,6 +19,6 @@ pub trait Base: Send + Sync {
     /// `Corrupt`, with its place, for one that is damaged.
     fn decode(&self, block: u32) -> Result<Vec<u8>>;
 
-    /// Tells where the content of its files is, a list for each content.
+    /// Returns where the content of its files is, a list for each content.
     fn content(&self) -> &ContentMap;
 }

@@ -143,27 +143,27 @@ impl Error {
         self
     }
 
-    /// Tells the kind.
+    /// Returns the kind.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// Tells the message without place, path and cause.
+    /// Returns the message without place, path and cause.
     pub fn what(&self) -> &str {
         &self.0.what
     }
 
-    /// Tells the place in the image.
+    /// Returns the place in the image.
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
     }
 
-    /// Tells the path that the error concerns.
+    /// Returns the path that the error concerns.
     pub fn concerned_path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// Tells the operating system's error behind this one, where there is one.
+    /// Returns the operating system's error behind this one, where there is one.
     pub fn io_source(&self) -> Option<&std::io::Error> {
         self.0.source.as_ref()?.downcast_ref()
     }

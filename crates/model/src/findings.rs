@@ -46,22 +46,22 @@ impl<P: Display> Findings<P> {
         }
     }
 
-    /// Tells what is wrong, as far as it was kept.
+    /// Returns what is wrong, as far as it was kept.
     pub fn problems(&self) -> &[P] {
         &self.problems
     }
 
-    /// Tells what is unusual, as far as it was kept.
+    /// Returns what is unusual, as far as it was kept.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Tells whether nothing is wrong.
+    /// Returns whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Tells problems and notes in words; how many problems were not kept is one more.
+    /// Returns problems and notes in words; how many problems were not kept is one more.
     pub fn in_words(self) -> (Vec<String>, Vec<String>) {
         let mut problems: Vec<_> = self.problems.iter().map(ToString::to_string).collect();
         if self.omitted > 0 {

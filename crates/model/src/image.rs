@@ -130,10 +130,10 @@ pub struct ImageInfo {
 
 /// A read-only file system in an image file. Many threads may ask at once.
 pub trait Image: Send + Sync {
-    /// Tells what is known of the image as a whole.
+    /// Returns what is known of the image as a whole.
     fn info(&self) -> &ImageInfo;
 
-    /// Tells what `stat` tells. `NotFound` for a number that names no inode.
+    /// Returns what `stat` tells. `NotFound` for a number that names no inode.
     fn inode(&self, ino: Ino) -> Result<Inode>;
 
     /// Shows the entries of a directory in bytewise order of their names, from `from` on, until
@@ -148,10 +148,10 @@ pub trait Image: Send + Sync {
     /// Finds a name in a directory; `None` if it is not there.
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>>;
 
-    /// Tells the directory that holds a directory; the root holds itself.
+    /// Returns the directory that holds a directory; the root holds itself.
     fn parent(&self, dir: Ino) -> Result<Ino>;
 
-    /// Tells a symlink's target.
+    /// Returns a symlink's target.
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>>;
 
     /// Shows a file's extents from byte `from` on, in order and without gaps, until the visitor
@@ -172,7 +172,7 @@ pub trait Image: Send + Sync {
         let _ = block;
     }
 
-    /// Tells the extended attributes; none where the format has none.
+    /// Returns the extended attributes; none where the format has none.
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
         let _ = ino;
         Ok(Xattrs::new())

@@ -64,7 +64,7 @@ impl Machine {
         Self::Other,
     ];
 
-    /// Tells the name of the stream of its code.
+    /// Returns the name of the stream of its code.
     pub const fn name(self) -> &'static str {
         match self {
             Self::X86 => "code/x86",

@@ -1,6 +1,6 @@
 //! What every file has, whatever its format: type, permissions, owner, times.
 
-/// Tells what kind of file an inode is.
+/// Returns what kind of file an inode is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileType {
     /// A directory.
@@ -23,7 +23,7 @@ impl FileType {
     /// The bits of `st_mode` that hold the type.
     pub const MASK: u32 = 0o170_000;
 
-    /// Tells the type's bits of `st_mode`.
+    /// Returns the type's bits of `st_mode`.
     pub const fn bits(self) -> u32 {
         match self {
             Self::Fifo => 0o010_000,
@@ -50,7 +50,7 @@ impl FileType {
         })
     }
 
-    /// Tells the letter that `ls -l` starts a line with.
+    /// Returns the letter that `ls -l` starts a line with.
     pub const fn letter(self) -> char {
         match self {
             Self::Directory => 'd',

@@ -39,11 +39,11 @@ pub struct Tally {
 
 /// Is told of progress and of what went wrong without ending the work. Called from many threads.
 pub trait Observer: Send + Sync {
-    /// Tells how much a stage has to do, as soon as that is known.
+    /// Returns how much a stage has to do, as soon as that is known.
     fn expect(&self, stage: Stage, total: Tally);
-    /// Tells that a stage has done so much more.
+    /// Returns that a stage has done so much more.
     fn advance(&self, stage: Stage, done: Tally);
-    /// Tells of something that was left out or changed although the work goes on.
+    /// Returns of something that was left out or changed although the work goes on.
     fn warn(&self, warning: &Error);
     /// Asks whether the work should stop; checked between pieces of work.
     fn cancelled(&self) -> bool {

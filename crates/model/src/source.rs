@@ -4,21 +4,21 @@ use crate::{Extent, NodeId, Observer, Result, Time, Tree};
 
 /// The content of one file of a source, open for reading. Reads may come in any order.
 pub trait FileContent: Send {
-    /// Tells the length in bytes now.
+    /// Returns the length in bytes now.
     fn len(&self) -> Result<u64>;
 
-    /// Tells whether the file has no bytes now.
+    /// Returns whether the file has no bytes now.
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// Tells when the content was last modified, where the source knows; a time that is not the
+    /// Returns when the content was last modified, where the source knows; a time that is not the
     /// tree's means that the file changed after the scan.
     fn modified(&self) -> Result<Option<Time>> {
         Ok(None)
     }
 
-    /// Tells data and holes in order, without gaps, ending at `len`; the block numbers of data
+    /// Returns data and holes in order, without gaps, ending at `len`; the block numbers of data
     /// mean nothing to the pipeline.
     fn extents(&self) -> Result<Vec<Extent>>;
 
@@ -34,13 +34,13 @@ pub trait Source: Send + Sync {
     /// Opens the content of a regular file of the tree that `scan` returned.
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>>;
 
-    /// Tells whether a directory is the source's own, and was not made up for what is below it.
+    /// Returns whether a directory is the source's own, and was not made up for what is below it.
     fn tells(&self, directory: NodeId) -> bool {
         let _ = directory;
         true
     }
 
-    /// Tells where a file stands among all in the order in which they are read at the least cost
+    /// Returns where a file stands among all in the order in which they are read at the least cost
     /// when each is read once; files of one rank are best read by path.
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
         let _ = (tree, file);

@@ -30,7 +30,7 @@ pub struct RoomNeeds {
 }
 
 impl RoomNeeds {
-    /// Tells how many such rooms so many threads can fill.
+    /// Returns how many such rooms so many threads can fill.
     pub fn rooms(self, threads: usize) -> usize {
         threads.div_ceil(self.threads.max(1)).max(1)
     }
@@ -99,7 +99,7 @@ pub struct Lease<'a> {
 }
 
 impl Lease<'_> {
-    /// Tells whether the thread came back that was idle, and this one should end.
+    /// Returns whether the thread came back that was idle, and this one should end.
     pub fn is_wanted_back(&self) -> bool {
         self.spare.idle.load(Ordering::Relaxed) < 0
     }

@@ -14,7 +14,7 @@ impl NodeId {
     /// The root directory of every tree.
     pub const ROOT: Self = Self(0);
 
-    /// Tells the id as an index.
+    /// Returns the id as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -55,7 +55,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Tells the file type.
+    /// Returns the file type.
     pub const fn kind(&self) -> FileType {
         match self {
             Self::Directory { .. } => FileType::Directory,
@@ -122,7 +122,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Tells the extended attributes that nodes name by their sets.
+    /// Returns the extended attributes that nodes name by their sets.
     pub fn xattrs(&self) -> &XattrSets {
         &self.xattrs
     }
@@ -133,17 +133,17 @@ impl Tree {
         with.count() as u64
     }
 
-    /// Tells all nodes; the index is the `NodeId`.
+    /// Returns all nodes; the index is the `NodeId`.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Gives the nodes for changes of `meta` (transforms); structure must stay.
+    /// Returns the nodes for changes of `meta` (transforms); structure must stay.
     pub fn nodes_mut(&mut self) -> &mut [Node] {
         &mut self.nodes
     }
 
-    /// Gives every node another set of extended attributes: `change` sees the tree as it was, and tells the set of
+    /// Returns every node another set of extended attributes: `change` sees the tree as it was, and tells the set of
     /// a node among those that it fills.
     ///
     /// # Errors
@@ -163,12 +163,12 @@ impl Tree {
         Ok(())
     }
 
-    /// Tells all links, those of one directory together.
+    /// Returns all links, those of one directory together.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// Tells a node.
+    /// Returns a node.
     ///
     /// # Panics
     /// For an id of another tree.
@@ -176,7 +176,7 @@ impl Tree {
         &self.nodes[id.index()]
     }
 
-    /// Tells the links of a directory, sorted by name; none for other nodes.
+    /// Returns the links of a directory, sorted by name; none for other nodes.
     pub fn children(&self, dir: NodeId) -> &[Link] {
         match self.node(dir).content {
             Content::Directory { first, count } => {
@@ -186,13 +186,13 @@ impl Tree {
         }
     }
 
-    /// Tells a name's or a target's bytes.
+    /// Returns a name's or a target's bytes.
     pub fn bytes(&self, name: NameRef) -> &[u8] {
         let start = usize::try_from(name.start).unwrap_or(usize::MAX);
         &self.arena[start..start + name.len as usize]
     }
 
-    /// Tells the path of a node by its first link, without a leading slash; empty for the root.
+    /// Returns the path of a node by its first link, without a leading slash; empty for the root.
     pub fn path(&self, id: NodeId) -> Vec<u8> {
         let mut names = Vec::new();
         let mut at = id;
@@ -252,7 +252,7 @@ impl TreeBuilder {
         }
     }
 
-    /// Gives a node its extended attributes: full names and values, in any order.
+    /// Returns a node its extended attributes: full names and values, in any order.
     ///
     /// # Errors
     /// `Invalid` for a name that stands twice.
@@ -261,7 +261,7 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Gives the permissions, owner and times of a node for a change.
+    /// Returns the permissions, owner and times of a node for a change.
     pub fn meta_mut(&mut self, node: NodeId) -> &mut Meta {
         &mut self.nodes[node.index()].meta
     }

@@ -39,7 +39,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Tells the name that images and reports show.
+    /// Returns the name that images and reports show.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "<default>",
@@ -63,7 +63,7 @@ impl Category {
             .find(|category| category.name() == name)
     }
 
-    /// Tells whether a name is that of some category, or of several: what stands before their slash.
+    /// Returns whether a name is that of some category, or of several: what stands before their slash.
     pub fn is_known(name: &str) -> bool {
         matches!(
             name,
@@ -71,14 +71,14 @@ impl Category {
         ) || Self::from_name(name).is_some()
     }
 
-    /// Tells whether a name is that of this category, or of all whose names begin with it and a
+    /// Returns whether a name is that of this category, or of all whose names begin with it and a
     /// slash.
     pub fn is_called(self, name: &str) -> bool {
         let rest = self.name().strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Tells the bytes that stay together: content of this category comes, and is cut, in
+    /// Returns the bytes that stay together: content of this category comes, and is cut, in
     /// multiples of so many.
     pub const fn granularity(self) -> u32 {
         match self {
@@ -157,7 +157,7 @@ pub enum Tails {
 }
 
 impl Tails {
-    /// Tells whether an end of so many bytes goes into a fragment, behind whole units or without any.
+    /// Returns whether an end of so many bytes goes into a fragment, behind whole units or without any.
     pub fn shares(self, len: u64, has_units: bool) -> bool {
         match self {
             Self::Alone => false,
@@ -285,17 +285,17 @@ pub trait SegmentEncoder: Send + Sync {
     /// here. What takes long may be shared with the threads that have nothing to do.
     fn encode(&self, segment: &Segment, spare: &Spare) -> Result<Block>;
 
-    /// Tells how many bytes of memory encoding a segment of `len` bytes takes at most, without
+    /// Returns how many bytes of memory encoding a segment of `len` bytes takes at most, without
     /// the segment, its stored form, and what is done in a room.
     fn memory(&self, len: u32) -> u64;
 
-    /// Tells what encoding a segment of `len` bytes needs in a room ([`Spare::room`]); `None` if it
+    /// Returns what encoding a segment of `len` bytes needs in a room ([`Spare::room`]); `None` if it
     /// takes none.
     fn room(&self, _len: u32) -> Option<RoomNeeds> {
         None
     }
 
-    /// Tells how many bytes back in a segment the codec sees repeats.
+    /// Returns how many bytes back in a segment the codec sees repeats.
     fn window(&self) -> u64;
 
     /// Says that segments which were cut will not be encoded: whoever waits for one has to fail.
@@ -321,7 +321,7 @@ pub enum MapExtent {
     },
 }
 
-/// Tells where the content of every file went. Equal files share one list.
+/// Returns where the content of every file went. Equal files share one list.
 #[derive(Debug, Default)]
 pub struct ContentMap {
     extents: Vec<MapExtent>,
@@ -377,12 +377,12 @@ impl ContentMap {
         self.lists[file.index()] = list;
     }
 
-    /// Tells how many lists there are.
+    /// Returns how many lists there are.
     pub fn list_count(&self) -> u32 {
         (self.starts.len() - 1) as u32
     }
 
-    /// Tells the list of a file; `None` if it has none (it vanished, or is no file).
+    /// Returns the list of a file; `None` if it has none (it vanished, or is no file).
     pub fn list_of(&self, file: NodeId) -> Option<u32> {
         self.lists
             .get(file.index())
@@ -390,13 +390,13 @@ impl ContentMap {
             .filter(|&list| list != Self::NONE)
     }
 
-    /// Tells the extents of a list.
+    /// Returns the extents of a list.
     pub fn list(&self, list: u32) -> &[MapExtent] {
         let at = |index: usize| usize::try_from(self.starts[index]).unwrap_or(usize::MAX);
         &self.extents[at(list as usize)..at(list as usize + 1)]
     }
 
-    /// Tells the extents of a file; none if it has no list.
+    /// Returns the extents of a file; none if it has no list.
     pub fn extents(&self, file: NodeId) -> &[MapExtent] {
         self.list_of(file).map_or(&[], |list| self.list(list))
     }
@@ -433,17 +433,17 @@ pub struct Summary {
 /// Lays out one image. Called strictly in this order: `geometry`, `base`, `encoder`, `put` for every
 /// block in sequence, `take_over` where there is a base, `finish` once.
 pub trait ImageWriter: Send {
-    /// Tells how content may be cut.
+    /// Returns how content may be cut.
     fn geometry(&self) -> Geometry;
 
-    /// Gives the encoder that the worker threads share.
+    /// Returns the encoder that the worker threads share.
     fn encoder(&self) -> Arc<dyn SegmentEncoder>;
 
     /// Appends a block; blocks come in sequence, and their `BlockId` is that sequence. What is
     /// needed to find the block again (position, stored size) is for the writer to remember.
     fn put(&mut self, block: Block) -> Result<()>;
 
-    /// Gives the image whose blocks this one may take over, if there is one.
+    /// Returns the image whose blocks this one may take over, if there is one.
     fn base(&self) -> Option<Arc<dyn Base>> {
         None
     }

@@ -17,7 +17,7 @@ impl XattrSet {
     /// The set of nodes without attributes.
     pub const NONE: Self = Self(0);
 
-    /// Tells whether there are no attributes.
+    /// Returns whether there are no attributes.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -72,12 +72,12 @@ impl XattrSets {
         Ok(set)
     }
 
-    /// Tells how many sets there are, without the empty one; they are numbered from 1.
+    /// Returns how many sets there are, without the empty one; they are numbered from 1.
     pub fn count(&self) -> u32 {
         self.sets.len() as u32
     }
 
-    /// Tells the names and values of a set, sorted by name; none for a set of another tree.
+    /// Returns the names and values of a set, sorted by name; none for a set of another tree.
     pub fn pairs(&self, set: XattrSet) -> XattrPairs<'_> {
         let index = (set.0 as usize).checked_sub(1);
         let bytes = index.and_then(|index| self.sets.get(index));

@@ -92,12 +92,12 @@ pub(crate) fn open_device() -> Result<OwnedFd> {
     })
 }
 
-/// Tells whether this process may open the FUSE device itself.
+/// Returns whether this process may open the FUSE device itself.
 pub(crate) fn device_can_be_opened() -> bool {
     open_device().is_ok()
 }
 
-/// Tells what a mount does not allow.
+/// Returns what a mount does not allow.
 pub(crate) fn mount_flags(options: &MountOptions) -> MountFlags {
     let mut flags = MountFlags::RDONLY;
     flags.set(MountFlags::NODEV, !options.dev);

@@ -14,10 +14,10 @@ use sinterfs_model::{
 
 /// A file that is computed when it is read. Many threads may read it at once.
 pub trait Backing: Send + Sync {
-    /// Tells the length in bytes.
+    /// Returns the length in bytes.
     fn size(&self) -> u64;
 
-    /// Tells which ranges are metadata: the kernel reads it page by page, so that it is better read ahead.
+    /// Returns which ranges are metadata: the kernel reads it page by page, so that it is better read ahead.
     fn metadata(&self) -> Vec<Range<u64>>;
 
     /// Fills the buffer with the bytes from `offset` on, all of them in the file.

@@ -60,7 +60,7 @@ pub fn detach_from_terminal() -> Result<()> {
     }
 }
 
-/// Tells the parent how mounting went, and lets go of what a daemon should not hold: the
+/// Returns the parent how mounting went, and lets go of what a daemon should not hold: the
 /// terminal, the pipe and the working directory.
 pub fn tell_parent(mounted: std::result::Result<(), &Error>) -> Result<()> {
     let report = match mounted {

@@ -39,7 +39,7 @@ fn is_fuse(mount: &Mount) -> bool {
     mount.kind == "fuse" || mount.kind.starts_with("fuse.")
 }
 
-/// Tells whether an error says that a mount is in use.
+/// Returns whether an error says that a mount is in use.
 pub(crate) fn is_busy(error: &Error) -> bool {
     error.io_source().and_then(Errno::from_io_error) == Some(Errno::BUSY)
 }

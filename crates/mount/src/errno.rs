@@ -6,7 +6,7 @@ use sinterfs_model::{Error, Kind};
 /// Names the result of what the kernel asks for.
 pub(crate) type Answer<T> = Result<T, Errno>;
 
-/// Tells the `errno` of an error. An error of reading the image is always `EIO`: a program that
+/// Returns the `errno` of an error. An error of reading the image is always `EIO`: a program that
 /// reads a file must not be told of, say, a full disk.
 pub(crate) fn errno(error: &Error) -> Errno {
     match error.kind() {

@@ -240,7 +240,7 @@ impl Filesystem for Wall {
 
     fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         self.guard(format_args!("open {ino}"), || match self.no_open {
-            // Tells the kernel never to ask again, and to keep what it has read.
+            // Returns the kernel never to ask again, and to keep what it has read.
             true => reply.error(Errno::ENOSYS),
             false => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
         });
@@ -348,7 +348,7 @@ impl Filesystem for Wall {
         self.guard(format_args!("getxattr {ino} {name:?} {size}"), || {
             match self.view.has_xattrs() {
                 true => send_xattr(reply, size, self.view.xattr(ino.0, name.as_bytes())),
-                // Tells the kernel never to ask again.
+                // Returns the kernel never to ask again.
                 false => reply.error(Errno::ENOSYS),
             }
         });

@@ -140,7 +140,7 @@ pub(crate) fn name(options: &MountOptions) -> String {
     format!("{PREFIX}{}", clean.split_at(end).0)
 }
 
-/// Tells whether a mount is one of these.
+/// Returns whether a mount is one of these.
 pub(crate) fn is_ours(mount: &Mount) -> bool {
     let is_named = |path: &Path| {
         let name = path.file_name().map(OsStrExt::as_bytes);
@@ -157,7 +157,7 @@ pub(crate) fn is_ours(mount: &Mount) -> bool {
     }
 }
 
-/// Tells the file of a loop device.
+/// Returns the file of a loop device.
 fn backing_file(device: &Path) -> Option<PathBuf> {
     let path = Path::new("/sys/block")
         .join(device)

@@ -54,7 +54,7 @@ pub fn mount_layers(layers: &Layers<'_>, dir: &Path, options: &MountOptions) -> 
         .map_err(|errno| Error::io("can't mount there", errno).path(dir))
 }
 
-/// Tells what a mount does not allow.
+/// Returns what a mount does not allow.
 fn attributes(options: &MountOptions) -> MountAttrFlags {
     let mut flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
     flags.set(MountAttrFlags::MOUNT_ATTR_NODEV, !options.dev);

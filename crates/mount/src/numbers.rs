@@ -21,7 +21,7 @@ impl Numbers {
         Self { root: root.0 }
     }
 
-    /// Tells the number that the kernel uses. `EOVERFLOW` for the one number that has no other.
+    /// Returns the number that the kernel uses. `EOVERFLOW` for the one number that has no other.
     pub(crate) fn of(self, ino: Ino) -> Answer<u64> {
         if ino.0 == self.root {
             return Ok(ROOT);
@@ -30,7 +30,7 @@ impl Numbers {
         ino.checked_add(1).ok_or(Errno::OVERFLOW)
     }
 
-    /// Tells the number that the image uses. `ENOENT` for what no inode is called.
+    /// Returns the number that the image uses. `ENOENT` for what no inode is called.
     pub(crate) fn ino(self, number: u64) -> Answer<Ino> {
         if number == ROOT {
             return Ok(Ino(self.root));

@@ -139,12 +139,12 @@ impl Session {
         }
     }
 
-    /// Tells the full path of the mount point.
+    /// Returns the full path of the mount point.
     pub fn mount_point(&self) -> &Path {
         &self.unmounter.mount.point
     }
 
-    /// Gives what unmounts this session from elsewhere.
+    /// Returns what unmounts this session from elsewhere.
     pub fn unmounter(&self) -> Unmounter {
         self.unmounter.clone()
     }

@@ -68,7 +68,7 @@ impl View {
         self.image.info().totals
     }
 
-    /// Tells the observer of damage, and the kernel a number.
+    /// Returns the observer of damage, and the kernel a number.
     fn answer<T>(&self, result: Result<T>) -> Answer<T> {
         result.map_err(|error| {
             let errno = errno(&error);
@@ -92,7 +92,7 @@ impl View {
         })
     }
 
-    /// Tells what `stat` tells.
+    /// Returns what `stat` tells.
     pub(crate) fn attr(&self, number: u64) -> Answer<Attr> {
         self.attr_of(self.numbers.ino(number)?)
     }
@@ -108,7 +108,7 @@ impl View {
         found.map(|ino| self.attr_of(ino)).transpose()
     }
 
-    /// Tells a symlink's target.
+    /// Returns a symlink's target.
     pub(crate) fn read_link(&self, number: u64) -> Answer<Vec<u8>> {
         self.answer(self.image.read_link(self.numbers.ino(number)?))
     }
@@ -245,7 +245,7 @@ impl View {
         found.or(hole.then_some(size)).ok_or(Errno::NXIO)
     }
 
-    /// Tells the names of all extended attributes, each with a zero byte behind it.
+    /// Returns the names of all extended attributes, each with a zero byte behind it.
     pub(crate) fn xattr_names(&self, number: u64) -> Answer<Vec<u8>> {
         let all = self.answer(self.image.xattrs(self.numbers.ino(number)?))?;
         Ok(all
@@ -254,14 +254,14 @@ impl View {
             .collect())
     }
 
-    /// Tells an extended attribute; `ENODATA` if there is none of that name.
+    /// Returns an extended attribute; `ENODATA` if there is none of that name.
     pub(crate) fn xattr(&self, number: u64, name: &[u8]) -> Answer<Vec<u8>> {
         let all = self.answer(self.image.xattrs(self.numbers.ino(number)?))?;
         let found = all.into_iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value).ok_or(Errno::NODATA)
     }
 
-    /// Tells the observer of a request that could not be answered at all.
+    /// Returns the observer of a request that could not be answered at all.
     pub(crate) fn lost(&self, what: &'static str) {
         self.options
             .observer

@@ -36,7 +36,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Tells whether two jobs begin in the same block.
+    /// Returns whether two jobs begin in the same block.
     pub(crate) fn same_block(&self, other: &Self) -> bool {
         self.key.0 == other.key.0
     }
@@ -76,7 +76,7 @@ impl Jobs {
         Self::of(plan, image, u64::MAX)
     }
 
-    /// Tells the ranges of a job.
+    /// Returns the ranges of a job.
     pub(crate) fn ranges(&self, job: &Job) -> &[Range<u64>] {
         self.ranges.get(job.ranges.clone()).unwrap_or_default()
     }
@@ -225,7 +225,7 @@ impl Parts {
         index
     }
 
-    /// Gives the parts of a file of a size; one for a file without data.
+    /// Returns the parts of a file of a size; one for a file without data.
     fn end(mut self, size: u64) -> Vec<Part> {
         let last = self.current.and_then(|index| self.parts.get_mut(index));
         match last.and_then(|part| part.ranges.last_mut()) {

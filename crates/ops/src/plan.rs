@@ -22,7 +22,7 @@ pub(crate) struct Spot {
 }
 
 impl Spot {
-    /// Tells in which order the walk met names: one that it met later has a higher number.
+    /// Returns in which order the walk met names: one that it met later has a higher number.
     pub(crate) const fn met(self) -> usize {
         self.name
     }
@@ -37,7 +37,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Gives the inode; `Corrupt` if it is not of the type that the directory tells.
+    /// Returns the inode; `Corrupt` if it is not of the type that the directory tells.
     pub(crate) fn inode(&self, image: &dyn Image) -> Result<Inode> {
         let inode = image.inode(self.ino).map_err(Error::of_entry)?;
         if inode.kind != self.kind {
@@ -132,24 +132,24 @@ impl Plan {
         })
     }
 
-    /// Tells a name.
+    /// Returns a name.
     pub(crate) fn name(&self, spot: Spot) -> &[u8] {
         self.names
             .get(spot.name..spot.name + usize::from(spot.len))
             .unwrap_or_default()
     }
 
-    /// Tells the directory with an index.
+    /// Returns the directory with an index.
     pub(crate) fn dir(&self, index: u32) -> &Item {
         &self.dirs[index as usize]
     }
 
-    /// Tells what is no directory and has an index.
+    /// Returns what is no directory and has an index.
     pub(crate) fn leaf(&self, index: u32) -> &Item {
         &self.leaves[index as usize]
     }
 
-    /// Tells the further name with an index.
+    /// Returns the further name with an index.
     pub(crate) fn alias(&self, index: u32) -> &Alias {
         &self.aliases[index as usize]
     }

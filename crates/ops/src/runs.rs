@@ -74,7 +74,7 @@ pub(crate) fn runs_up_to(
     Ok(())
 }
 
-/// Tells the end of the part of an extent that matters, and whether it is a hole.
+/// Returns the end of the part of an extent that matters, and whether it is a hole.
 fn piece(extent: &Extent, at: u64, limit: u64) -> Result<(u64, bool)> {
     let end = extent
         .offset

@@ -46,12 +46,12 @@ impl Selection {
         })
     }
 
-    /// Tells whether nothing is named, which selects everything.
+    /// Returns whether nothing is named, which selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.globs.is_empty()
     }
 
-    /// Tells whether a path is named itself; notes which pattern was of use.
+    /// Returns whether a path is named itself; notes which pattern was of use.
     fn names(&self, path: &[u8]) -> bool {
         let mut named = false;
         let candidate = Candidate::from_bytes(path);
@@ -70,7 +70,7 @@ impl Selection {
         named
     }
 
-    /// Tells whether something below a directory may be named.
+    /// Returns whether something below a directory may be named.
     fn may_name_below(&self, path: &[u8]) -> bool {
         let below = |wanted: &[u8]| {
             wanted

@@ -265,7 +265,7 @@ fn extents(image: &dyn Image, ino: Ino, visit: &mut dyn FnMut(ExtentSource, u64)
     }
 }
 
-/// Tells the kind of a file by what follows the last dot of its name, if that is short and no number.
+/// Returns the kind of a file by what follows the last dot of its name, if that is short and no number.
 fn kind_of(name: &[u8]) -> &[u8] {
     let Some(dot) = name
         .iter()

@@ -21,7 +21,7 @@ use crate::workers;
 
 const CHUNK: usize = 1 << 20;
 
-/// Tells what was read of an image.
+/// Returns what was read of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VerifyReport {
     /// Names of everything, directories too; the root has none.
@@ -95,7 +95,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Tells of a problem and counts it; a request to stop goes on to the caller.
+    /// Returns of a problem and counts it; a request to stop goes on to the caller.
     fn note(&self, path: &[u8], result: Result<()>) -> Result<()> {
         match result {
             Err(error) if error.kind() == Kind::Cancelled => Err(error),

@@ -37,7 +37,7 @@ pub enum Visit<'a> {
     Leave(Entry<'a>),
 }
 
-/// Tells the walk where to go on.
+/// Returns the walk where to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// To the next entry, which may be inside this one.

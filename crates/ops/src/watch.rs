@@ -91,7 +91,7 @@ impl Watched {
         }
     }
 
-    /// Tells what was asked until now.
+    /// Returns what was asked until now.
     pub fn activity(&self) -> Activity {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let times: Vec<u64> = self.times.iter().map(get).collect();
@@ -112,7 +112,7 @@ impl Watched {
         }
     }
 
-    /// Tells the paths of the files that were read, in the order of their first reads; of a file with
+    /// Returns the paths of the files that were read, in the order of their first reads; of a file with
     /// several names the first of a walk. Walks the image.
     pub fn paths(&self) -> Result<Vec<Vec<u8>>> {
         let Some(order) = &self.order else {
@@ -159,14 +159,14 @@ impl Watched {
     }
 }
 
-/// Tells which times a time is counted with: those between a quarter of a power of two and the next.
+/// Returns which times a time is counted with: those between a quarter of a power of two and the next.
 fn bucket(nanos: u64) -> usize {
     let power = nanos.max(STEPS).ilog2();
     let quarter = nanos.max(STEPS) >> (power - STEPS.ilog2()) & (STEPS - 1);
     usize::try_from(u64::from(power) * STEPS + quarter).unwrap_or(usize::MAX)
 }
 
-/// Tells the longest time that is counted with the `nth` shortest; zero if there are fewer.
+/// Returns the longest time that is counted with the `nth` shortest; zero if there are fewer.
 fn percentile(times: &[u64], nth: u64) -> Duration {
     let mut passed = 0;
     let found = (0_u64..).zip(times).find(|&(_, count)| {

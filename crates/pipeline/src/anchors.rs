@@ -42,7 +42,7 @@ impl Spacing {
         }
     }
 
-    /// Tells how many anchors so many bytes have, about.
+    /// Returns how many anchors so many bytes have, about.
     fn anchors(self, bytes: u64) -> u64 {
         bytes >> self.bits
     }
@@ -122,7 +122,7 @@ impl Anchors {
         }
     }
 
-    /// Tells the bytes of memory that the table for so much content takes.
+    /// Returns the bytes of memory that the table for so much content takes.
     pub fn memory(content: u64) -> u64 {
         let anchors = Spacing::for_content(content).anchors(content);
         anchors.clamp(FEW_ENTRIES, ENTRIES).next_power_of_two() * 8

@@ -190,7 +190,7 @@ struct Placed {
     report: Report,
 }
 
-/// Gives each file its list of extents, and its node the size that was stored.
+/// Returns each file its list of extents, and its node the size that was stored.
 fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Result<Placed> {
     let Stored { segmented, owners } = stored;
     let mut report = Report {
@@ -271,7 +271,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// Tells how many warnings there were.
+    /// Returns how many warnings there were.
     pub fn count(&self) -> u64 {
         self.warnings.load(Ordering::Relaxed)
     }

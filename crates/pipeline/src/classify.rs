@@ -1,4 +1,4 @@
-//! Tells what content is by its first piece: audio and images, of which headers are apart, code of one
+//! Returns what content is by its first piece: audio and images, of which headers are apart, code of one
 //! machine, text, already compressed, other.
 //!
 //! Enters the first bytes of a file's data (up to a piece), and the file for the few bytes that
@@ -70,7 +70,7 @@ pub(crate) struct Head<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Tells what a file of `size` bytes is made of.
+/// Returns what a file of `size` bytes is made of.
 pub(crate) fn classify(
     head: Head<'_>,
     size: u64,
@@ -108,17 +108,17 @@ fn part(probe: &mut Probe<'_>, wanted: Categorizers) -> Option<Span> {
     })
 }
 
-/// Tells whether a content has parts, so that its main category does not say all of it.
+/// Returns whether a content has parts, so that its main category does not say all of it.
 pub(crate) fn has_parts(main: Category) -> bool {
     matches!(main, Category::Waveform(_) | Category::Fits(_))
 }
 
-/// Tells whether the order of contents can help their codec, so that sketches of them are of use.
+/// Returns whether the order of contents can help their codec, so that sketches of them are of use.
 pub(crate) fn gains_from_order(main: Category) -> bool {
     main != Category::Incompressible && !has_parts(main)
 }
 
-/// Tells the category of content that begins with `head`.
+/// Returns the category of content that begins with `head`.
 fn category(head: &[u8], wanted: Categorizers) -> Category {
     let known = MAGIC
         .iter()

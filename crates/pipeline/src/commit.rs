@@ -1,4 +1,4 @@
-//! Gives encoded blocks to the writer in sequence.
+//! Returns encoded blocks to the writer in sequence.
 //!
 //! Enters blocks in the order in which workers finish; the writer gets them by number.
 //! **Invariant:** the writer is called from one thread; each block it took frees a permit for a

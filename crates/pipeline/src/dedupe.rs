@@ -57,7 +57,7 @@ pub(crate) struct Content {
 }
 
 impl Contents {
-    /// Tells the files that probably share a content with its original.
+    /// Returns the files that probably share a content with its original.
     pub fn duplicates(&self, content: &Content) -> &[NodeId] {
         let first = content.first_duplicate as usize;
         &self.duplicates[first..first + content.duplicate_count as usize]
@@ -181,7 +181,7 @@ pub(crate) fn by_turn(
     wanted
 }
 
-/// Tells for each file whether no other has its size, be it in the base.
+/// Returns for each file whether no other has its size, be it in the base.
 fn alone(tree: &Tree, files: &[NodeId], known: Option<&Known>) -> Vec<bool> {
     let size = |index: u32| paths::size(tree, files[index as usize]);
     let mut by_size: Vec<u32> = (0..files.len() as u32).collect();

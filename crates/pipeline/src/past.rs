@@ -100,7 +100,7 @@ impl Past {
         (self.blocks.len() - 1) as u32
     }
 
-    /// Tells how many bytes a block that is open has; 0 for others.
+    /// Returns how many bytes a block that is open has; 0 for others.
     pub fn open_len(&self, block: u32) -> usize {
         match self.blocks.get(block as usize) {
             Some(Body::Open(bytes)) => bytes.len(),

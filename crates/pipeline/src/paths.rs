@@ -32,7 +32,7 @@ fn children(tree: &Tree, dir: NodeId) -> std::ops::Range<usize> {
     }
 }
 
-/// Tells a node's first name; empty for the root.
+/// Returns a node's first name; empty for the root.
 pub(crate) fn name(tree: &Tree, node: NodeId) -> &[u8] {
     if node == NodeId::ROOT {
         return &[];
@@ -40,7 +40,7 @@ pub(crate) fn name(tree: &Tree, node: NodeId) -> &[u8] {
     tree.bytes(tree.links()[tree.node(node).first_link as usize].name)
 }
 
-/// Tells what follows the last dot of a name; empty if there is none or it comes first.
+/// Returns what follows the last dot of a name; empty if there is none or it comes first.
 pub(crate) fn extension(name: &[u8]) -> &[u8] {
     match name.iter().rposition(|&byte| byte == b'.') {
         Some(dot) if dot > 0 => &name[dot + 1..],
@@ -48,7 +48,7 @@ pub(crate) fn extension(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Tells the directory that holds a node's first name; the root holds itself.
+/// Returns the directory that holds a node's first name; the root holds itself.
 pub(crate) fn parent(tree: &Tree, node: NodeId) -> NodeId {
     if node == NodeId::ROOT {
         return node;
@@ -56,7 +56,7 @@ pub(crate) fn parent(tree: &Tree, node: NodeId) -> NodeId {
     tree.links()[tree.node(node).first_link as usize].parent
 }
 
-/// Tells the size of a regular file; zero for other nodes.
+/// Returns the size of a regular file; zero for other nodes.
 pub(crate) fn size(tree: &Tree, node: NodeId) -> u64 {
     match tree.node(node).content {
         Content::File { size } => size,

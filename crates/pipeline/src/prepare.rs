@@ -54,7 +54,7 @@ impl Shape {
         }
     }
 
-    /// Tells the size from which on similarity of files is of no use: nothing of theirs shares a
+    /// Returns the size from which on similarity of files is of no use: nothing of theirs shares a
     /// block with others.
     pub fn similar_below(self) -> u64 {
         match self.geometry {
@@ -68,7 +68,7 @@ impl Shape {
         }
     }
 
-    /// Tells the order that does what the one that was asked for would.
+    /// Returns the order that does what the one that was asked for would.
     pub fn order(self, asked: Order) -> Order {
         match asked {
             Order::Similarity if self.similar_below() == 0 => Order::Path,
@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// Tells what is told apart of what was asked for: units of a file are cut without regard to
+    /// Returns what is told apart of what was asked for: units of a file are cut without regard to
     /// samples and pixels.
     pub fn categorizers(self, asked: Categorizers) -> Categorizers {
         match self.geometry {
@@ -89,7 +89,7 @@ impl Shape {
         }
     }
 
-    /// Tells how far anchors are apart, for so many bytes of content; `None` if nobody looks for
+    /// Returns how far anchors are apart, for so many bytes of content; `None` if nobody looks for
     /// repeats.
     pub fn spacing(self, content: u64) -> Option<Spacing> {
         let is_wanted = match self.geometry {

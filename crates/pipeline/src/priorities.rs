@@ -40,7 +40,7 @@ impl Priorities {
         Ok(Self { lines })
     }
 
-    /// Tells the priority of each node; `None` if there are none. A path that is not in the tree is
+    /// Returns the priority of each node; `None` if there are none. A path that is not in the tree is
     /// told to the observer.
     pub(crate) fn rank(&self, tree: &Tree, observer: &dyn Observer) -> Option<Vec<i32>> {
         if self.lines.is_empty() {

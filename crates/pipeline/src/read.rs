@@ -43,7 +43,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// Tells the bytes of memory a piece holds.
+    /// Returns the bytes of memory a piece holds.
     pub fn held(&self) -> u64 {
         match self {
             Self::Data { bytes, .. } => bytes.len() as u64,
@@ -60,7 +60,7 @@ pub(crate) struct Closed;
 pub(crate) trait Sink {
     /// Waits until there is room for so many bytes.
     fn reserve(&mut self, bytes: u64) -> std::result::Result<(), Closed>;
-    /// Tells whether nobody takes pieces any more.
+    /// Returns whether nobody takes pieces any more.
     fn is_closed(&self) -> bool;
     /// Takes a piece for which there is room.
     fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed>;
@@ -264,7 +264,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Tells whether an open file has the size and time that the scan found.
+    /// Returns whether an open file has the size and time that the scan found.
     fn is_unchanged(&self, file: NodeId, content: &dyn FileContent) -> Result<bool> {
         let scanned = self.tree.node(file).meta.times.modified;
         let time = content.modified()?;
@@ -278,7 +278,7 @@ impl Reader<'_> {
     }
 }
 
-/// Gives bytes that were read at an offset to the sink, those of each category for themselves.
+/// Returns bytes that were read at an offset to the sink, those of each category for themselves.
 fn push(
     bytes: Vec<u8>,
     at: u64,
@@ -359,7 +359,7 @@ impl<'a> Twins<'a> {
         Ok(())
     }
 
-    /// Gives a duplicate back, open, if it has the same bytes as the piece; its own reading tells
+    /// Returns a duplicate back, open, if it has the same bytes as the piece; its own reading tells
     /// what is wrong with one that cannot be read.
     fn read_same(
         &mut self,

@@ -40,7 +40,7 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Tells the category whose last content stands before a position, if there is one.
+    /// Returns the category whose last content stands before a position, if there is one.
     pub fn category_done_before(&self, position: usize) -> Option<Category> {
         let category = |position: usize| {
             let content = *self.order.get(position)?;
@@ -114,7 +114,7 @@ struct State {
 }
 
 impl State {
-    /// Tells whether waiting readers are worth waking: the consumer may be waiting for one of
+    /// Returns whether waiting readers are worth waking: the consumer may be waiting for one of
     /// them, or there is room for much more than a piece.
     fn has_much_room(&self) -> bool {
         self.slots.front().is_none_or(VecDeque::is_empty)

@@ -2,7 +2,7 @@
 
 use sinterfs_model::{Summary, TreeStats};
 
-/// Tells what a build did.
+/// Returns what a build did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// What was packed; sizes as stored.

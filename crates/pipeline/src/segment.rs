@@ -43,7 +43,7 @@ pub(crate) struct Segmented {
 }
 
 impl Segmented {
-    /// Gives the next segment its number.
+    /// Returns the next segment its number.
     fn number(&mut self) -> Result<u32> {
         let number = self.segments;
         self.segments = number

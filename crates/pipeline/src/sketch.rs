@@ -60,7 +60,7 @@ impl Sketcher {
         }
     }
 
-    /// Gives the sketch.
+    /// Returns the sketch.
     pub(crate) fn finish(self) -> Sketch {
         self.sketch
     }

@@ -64,7 +64,7 @@ impl Sketches {
         }
     }
 
-    /// Gives the sketches of some files, in the order in which they are named.
+    /// Returns the sketches of some files, in the order in which they are named.
     pub fn load(&self, files: impl Iterator<Item = u32>) -> Result<Vec<Sketch>> {
         match self {
             Self::Absent => Ok(files.map(|_| NOTHING).collect()),

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sinterfs_model::{Error, Kind, Observer, Result};
 
-/// Tells how many threads `0` stands for: as many as the machine runs at once.
+/// Returns how many threads `0` stands for: as many as the machine runs at once.
 pub(crate) fn resolve(threads: usize) -> usize {
     match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

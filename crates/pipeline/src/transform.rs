@@ -97,7 +97,7 @@ impl Transform {
         Ok(())
     }
 
-    /// Tells the owner and group that a node gets.
+    /// Returns the owner and group that a node gets.
     fn ids(&self, meta: &Meta, is_root: bool) -> Result<(u32, u32)> {
         let root = match is_root {
             true => (self.root.owner, self.root.group),

@@ -24,7 +24,7 @@ pub fn keep_little() {
     }
 }
 
-/// Gives back what the allocator keeps of freed memory.
+/// Returns back what the allocator keeps of freed memory.
 pub(crate) fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: malloc_trim may be called at any time, from any thread, and takes no pointers.

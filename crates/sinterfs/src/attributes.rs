@@ -42,7 +42,7 @@ pub struct RootChanges {
 }
 
 impl AttributeChanges {
-    /// Tells the changes of a tree; `Invalid` for permissions that cannot be read.
+    /// Returns the changes of a tree; `Invalid` for permissions that cannot be read.
     pub(crate) fn transform(&self) -> Result<Transform> {
         Ok(Transform {
             owner: self.owner,

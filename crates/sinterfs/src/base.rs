@@ -43,7 +43,7 @@ impl OpenBase {
         Ok(Some(Self { opened, path }))
     }
 
-    /// Tells the runs that made it.
+    /// Returns the runs that made it.
     pub(crate) fn former_runs(&self) -> Result<FormerRuns> {
         let runs = self.opened.handle().former_runs();
         runs.map_err(|error| error.path(&self.path))

@@ -215,7 +215,7 @@ pub struct BuildReport {
 }
 
 impl BuildReport {
-    /// Tells whether every file was read whole and unchanged.
+    /// Returns whether every file was read whole and unchanged.
     pub fn is_complete(&self) -> bool {
         self.incomplete() == 0
     }
@@ -381,7 +381,7 @@ fn blob(request: &BuildRequest) -> Result<Option<(Blob, Output)>> {
     Ok(Some((Blob { name, sink }, output)))
 }
 
-/// Tells whether two paths name one file, which may not be there yet.
+/// Returns whether two paths name one file, which may not be there yet.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| match path.canonicalize() {
         Ok(found) => Some(found),
@@ -462,7 +462,7 @@ fn scratch(request: &BuildRequest) -> PathBuf {
     chosen.unwrap_or_else(std::env::temp_dir)
 }
 
-/// Tells what becomes of the tree after its scan. Of an image alone nothing was left out until then.
+/// Returns what becomes of the tree after its scan. Of an image alone nothing was left out until then.
 fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits> {
     let mut edits = Edits {
         pseudo: choices::pseudo(&request.pseudo, &request.pseudo_files)?,

@@ -129,7 +129,7 @@ fn own_digest(
     Ok(())
 }
 
-/// Tells which parts of an image are not what its digests were made of.
+/// Returns which parts of an image are not what its digests were made of.
 fn wrong_bytes(verified: &Verified, depth: Depth, observer: &dyn Observer) -> Result<Vec<String>> {
     let threads = match depth.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -66,7 +66,7 @@ pub struct ObjectsReport {
     pub new_bytes: u64,
 }
 
-/// Tells whether a composefs image is asked for.
+/// Returns whether a composefs image is asked for.
 pub fn is_asked(request: &BuildRequest) -> bool {
     match &request.format {
         Some(name) => name == NAME,
@@ -200,7 +200,7 @@ fn write(
     Ok(report)
 }
 
-/// Tells what was read.
+/// Returns what was read.
 fn pipeline(tree: &Tree, bodies: &[Body], left_out: u64, changed: u64) -> PipelineReport {
     let stats = tree.stats();
     let (mut seen, mut duplicates, mut duplicate_bytes) = (HashSet::new(), 0, 0_u64);

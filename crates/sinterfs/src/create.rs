@@ -137,7 +137,7 @@ fn solid_options(
     })
 }
 
-/// Tells the settings that made the image: what its bytes depend on besides the input, and neither
+/// Returns the settings that made the image: what its bytes depend on besides the input, and neither
 /// paths nor the number of threads.
 fn settings_in_words(
     request: &BuildRequest,

@@ -59,7 +59,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// Tells the files and directories that are read.
+    /// Returns the files and directories that are read.
     pub fn paths(&self) -> Vec<&Path> {
         match self {
             Self::Directory(path)
@@ -109,7 +109,7 @@ pub enum Whiteouts {
 }
 
 impl Whiteouts {
-    /// Tells the marks of a source.
+    /// Returns the marks of a source.
     fn marks(self, what: What) -> Marks {
         let (names, overlay) = match self {
             Self::Auto => (matches!(what, What::Archive | What::Layout), true),

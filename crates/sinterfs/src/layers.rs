@@ -86,7 +86,7 @@ fn each_file(image: &dyn Image, mut call: impl FnMut(Ino) -> Result<bool>) -> Re
     })
 }
 
-/// Tells whether the image names a digest for each object, and the store's file system keeps one.
+/// Returns whether the image names a digest for each object, and the store's file system keeps one.
 fn all_have_verity(tree: &Composefs, store: &Path) -> Result<bool> {
     let (mut all, mut some) = (true, false);
     each_file(tree, |ino| {

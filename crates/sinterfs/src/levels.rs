@@ -45,7 +45,7 @@ const FLAC: [Option<u32>; 10] = [
     Some(8),
 ];
 
-/// Tells the level of FLAC that belongs to a level from 0 to 9; higher numbers mean 9.
+/// Returns the level of FLAC that belongs to a level from 0 to 9; higher numbers mean 9.
 pub fn flac(level: u8) -> Option<u32> {
     FLAC[usize::from(level).min(FLAC.len() - 1)]
 }
@@ -54,7 +54,7 @@ pub fn flac(level: u8) -> Option<u32> {
 /// worth looking for. It made debian-desktop 2.6 % smaller; LZMA2 gains 0.1 % more and decodes it far slower.
 const LONG_REPEATS: &str = "zstd:level=3:window=26:long";
 
-/// Tells the compression of what looks incompressible at a level.
+/// Returns the compression of what looks incompressible at a level.
 pub fn incompressible(level: u8) -> &'static str {
     if level < 4 { "none" } else { LONG_REPEATS }
 }
@@ -62,7 +62,7 @@ pub fn incompressible(level: u8) -> &'static str {
 /// The compression of what is needed first, from level 4 on: as small as what decodes fast gets.
 const HOT: &str = "zstd:level=19";
 
-/// Tells the compression of what is needed first at a level, unless it is the level's own.
+/// Returns the compression of what is needed first at a level, unless it is the level's own.
 pub fn hot(level: u8) -> Option<&'static str> {
     (level >= 4).then_some(HOT)
 }

@@ -11,13 +11,13 @@ const PART: u64 = 16;
 /// The part of the memory below which what is available is short.
 const SHORT: u64 = 32;
 
-/// Tells the bytes that decoded blocks of a mounted image may take unless somebody says otherwise: 512 MiB, or
+/// Returns the bytes that decoded blocks of a mounted image may take unless somebody says otherwise: 512 MiB, or
 /// a sixteenth of the machine's memory if that is more. They are given back when it runs short.
 pub fn cache_of_mount() -> u64 {
     cache_by(&meminfo())
 }
 
-/// Tells whether the system is short of memory.
+/// Returns whether the system is short of memory.
 pub(crate) fn is_short() -> bool {
     is_short_by(&meminfo())
 }

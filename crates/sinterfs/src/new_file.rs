@@ -25,7 +25,7 @@ impl NewFile {
         })
     }
 
-    /// Gives it its content, all of it, and its name.
+    /// Returns it its content, all of it, and its name.
     pub fn write(self, bytes: &[u8]) -> Result<()> {
         let written = self.output.writer().write_all(bytes);
         written.map_err(|error| Error::io("cannot write", error).path(self.path))?;

@@ -56,7 +56,7 @@ impl ObjectStore {
         })
     }
 
-    /// Tells whether an object is there; `Corrupt` if it has another length than its content.
+    /// Returns whether an object is there; `Corrupt` if it has another length than its content.
     pub(crate) fn has(&self, digest: &VerityDigest, len: u64) -> Result<bool> {
         let path = self.root.join(object_path(digest));
         match std::fs::symlink_metadata(&path) {
@@ -97,7 +97,7 @@ impl ObjectStore {
         })
     }
 
-    /// Gives a synced object its name; one that is there already stays.
+    /// Returns a synced object its name; one that is there already stays.
     fn name(&self, mut object: NewObject, digest: &VerityDigest, len: u64) -> Result<()> {
         let path = self.root.join(object_path(digest));
         let number = usize::from(digest.first().copied().unwrap_or(0));

@@ -95,12 +95,12 @@ impl fmt::Debug for Opened {
 }
 
 impl Opened {
-    /// Gives the image.
+    /// Returns the image.
     pub fn image(&self) -> &Arc<dyn Image> {
         self.handle.image()
     }
 
-    /// Gives what the format can do with the image.
+    /// Returns what the format can do with the image.
     pub(crate) fn handle(&self) -> &dyn Handle {
         &*self.handle
     }
@@ -110,12 +110,12 @@ impl Opened {
         self.handle.decode_ahead();
     }
 
-    /// Tells what is wrong with parts of the image without which it can be read, too.
+    /// Returns what is wrong with parts of the image without which it can be read, too.
     pub fn warnings(&self) -> Vec<Error> {
         self.handle.warnings()
     }
 
-    /// Tells what is known of the image.
+    /// Returns what is known of the image.
     pub fn details(&self) -> Result<Details> {
         let mut details = self.handle.details()?;
         if let Some(root) = self.root {

@@ -145,7 +145,7 @@ impl Output {
         }
     }
 
-    /// Tells whether what was written can be replaced.
+    /// Returns whether what was written can be replaced.
     pub fn seeks(&self) -> bool {
         let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         written.position.is_some()
@@ -160,7 +160,7 @@ impl Output {
         Ok(Self::with(Target::Behind { stream }, scratch))
     }
 
-    /// Gives the end that an image writer writes to; its image begins after what was written before.
+    /// Returns the end that an image writer writes to; its image begins after what was written before.
     pub fn writer(&self) -> OutputWriter {
         let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         OutputWriter {
@@ -219,7 +219,7 @@ impl Drop for Output {
     }
 }
 
-/// Tells where a file stands that can be written to anywhere; one that only appends cannot.
+/// Returns where a file stands that can be written to anywhere; one that only appends cannot.
 fn seekable_position(file: &File) -> Option<u64> {
     let appends = rustix::fs::fcntl_getfl(file).ok()?.contains(OFlags::APPEND);
     let mut file = file;

@@ -74,7 +74,7 @@ pub(crate) struct Proven {
 }
 
 impl Proven {
-    /// Tells the root digest that was proven.
+    /// Returns the root digest that was proven.
     pub(crate) fn root(&self) -> Option<Root> {
         Some(self.verified.as_ref()?.digests().root())
     }

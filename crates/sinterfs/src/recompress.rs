@@ -229,7 +229,7 @@ fn rewrite(
     })
 }
 
-/// Tells the settings that made the image, as `build` does.
+/// Returns the settings that made the image, as `build` does.
 fn settings_in_words(request: &RecompressRequest, compression: &str) -> Vec<String> {
     let mut words = vec!["sinter".to_owned(), "recompress".to_owned()];
     words.push(match request.parts {
@@ -253,7 +253,7 @@ fn settings_in_words(request: &RecompressRequest, compression: &str) -> Vec<Stri
     words
 }
 
-/// Tells whether the metadata has to be made anew of the tree.
+/// Returns whether the metadata has to be made anew of the tree.
 fn needs_tree(request: &RecompressRequest) -> bool {
     let build = &request.build;
     request.rebuild_metadata

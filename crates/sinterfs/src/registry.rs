@@ -44,7 +44,7 @@ pub enum Bid {
 }
 
 impl Bid {
-    /// Tells whether this is better: of images behind something else, the one that starts first can
+    /// Returns whether this is better: of images behind something else, the one that starts first can
     /// hold the others, not the reverse.
     fn beats(self, other: Self) -> bool {
         match (self, other) {
@@ -57,11 +57,11 @@ impl Bid {
 
 /// One format: what the facade asks of it.
 pub trait Format: Sync {
-    /// Tells the name for `--format`.
+    /// Returns the name for `--format`.
     fn name(&self) -> &'static str;
-    /// Tells the extensions of image files, without the dot.
+    /// Returns the extensions of image files, without the dot.
     fn extensions(&self) -> &'static [&'static str];
-    /// Tells how sure the format is that an image is its own.
+    /// Returns how sure the format is that an image is its own.
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid>;
     /// Reads the digests that an image has of its own bytes; nothing of them is trusted.
     fn digest(&self, _: &Arc<dyn ReadAt>, _: &OpenOptions) -> Result<Option<OwnDigests>> {
@@ -82,15 +82,15 @@ pub trait Format: Sync {
         depth: Depth,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
-    /// Tells what a level from 0 to 9 means for such a volume; higher numbers mean 9.
+    /// Returns what a level from 0 to 9 means for such a volume; higher numbers mean 9.
     fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level>;
-    /// Tells what kinds of content are told apart unless something else is asked for.
+    /// Returns what kinds of content are told apart unless something else is asked for.
     fn categorizers(&self) -> Categorizers {
         Categorizers::ALL
     }
-    /// Tells whether an option that is no matter of course means something for new images.
+    /// Returns whether an option that is no matter of course means something for new images.
     fn knows(&self, option: Asked) -> bool;
-    /// Tells whether the beginning of an image is written last.
+    /// Returns whether the beginning of an image is written last.
     fn patches(&self) -> bool;
     /// Creates an image; `blob` takes its content if that was asked for, which `knows` says.
     fn create(
@@ -213,35 +213,35 @@ pub struct VolumeOptions {
 
 /// What a format can do with an opened image besides reading it.
 pub trait Handle: Send + Sync {
-    /// Gives the image.
+    /// Returns the image.
     fn image(&self) -> &Arc<dyn Image>;
-    /// Tells what is known of the image.
+    /// Returns what is known of the image.
     fn details(&self) -> Result<Details>;
     /// Writes all structures as text.
     fn dump(&self, out: &mut dyn Write) -> Result<()>;
-    /// Tells where the image begins in its file, in bytes.
+    /// Returns where the image begins in its file, in bytes.
     fn offset(&self) -> u64;
-    /// Tells what the image holds besides what `Image` shows: it is lost where metadata is made
+    /// Returns what the image holds besides what `Image` shows: it is lost where metadata is made
     /// anew.
     fn untold(&self) -> Result<Vec<Loss>> {
         Ok(Vec::new())
     }
-    /// Tells what is wrong with parts of the image without which it can be read, too.
+    /// Returns what is wrong with parts of the image without which it can be read, too.
     fn warnings(&self) -> Vec<Error> {
         Vec::new()
     }
-    /// Gives the cache of decoded blocks.
+    /// Returns the cache of decoded blocks.
     fn cache(&self) -> &Arc<BlockCache>;
     /// Makes other processors decode ahead of whoever waits much for it.
     fn decode_ahead(&self) {
         self.cache().decode_ahead(None);
     }
-    /// Tells how many bytes all decoded blocks may take.
+    /// Returns how many bytes all decoded blocks may take.
     fn decoded_bytes(&self) -> u64;
     /// Shows blocks as they are stored: for `None` all, if the format knows them at once; for a file
     /// those that it refers to, if the format knows them by files only.
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()>;
-    /// Tells the runs that made the image.
+    /// Returns the runs that made the image.
     fn former_runs(&self) -> Result<FormerRuns> {
         Ok(FormerRuns::default())
     }

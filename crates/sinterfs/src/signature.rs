@@ -23,12 +23,12 @@ const LONGEST: u64 = 64 << 10;
 /// checksum.
 const SECRET_KEY: usize = 3 * 2 + 32 + 2 * 8 + 8 + 64 + 32;
 
-/// Tells what is signed: one line.
+/// Returns what is signed: one line.
 pub fn statement(root: Root) -> String {
     format!("sinterfs-digest-v1 {root}\n")
 }
 
-/// Tells where the signature of an image is looked for: `IMAGE.root.minisig`.
+/// Returns where the signature of an image is looked for: `IMAGE.root.minisig`.
 pub fn beside(image: &Path) -> PathBuf {
     let mut path = OsString::from(image);
     path.push(".root.minisig");

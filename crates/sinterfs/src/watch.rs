@@ -42,12 +42,12 @@ impl Watch {
         }
     }
 
-    /// Gives the image to serve.
+    /// Returns the image to serve.
     pub fn image(&self) -> Arc<dyn Image> {
         Arc::clone(&self.image) as Arc<dyn Image>
     }
 
-    /// Tells what was counted until now.
+    /// Returns what was counted until now.
     pub fn counted(&self) -> Counted {
         Counted {
             uptime: self.since.elapsed(),

@@ -21,7 +21,7 @@ use sinterfs::{
 use sinterfs_testkit::mounted::{self, Way};
 use sinterfs_testkit::{Builder, MemImage, Piece, meta, noise, sample, skip};
 
-/// Tells whether this machine can: Linux from 5.4 on with EROFS, FUSE and, before 6.12, loop devices.
+/// Returns whether this machine can: Linux from 5.4 on with EROFS, FUSE and, before 6.12, loop devices.
 fn possible() -> bool {
     let fuse = File::options().read(true).write(true).open("/dev/fuse");
     if !rustix::process::geteuid().is_root() || fuse.is_err() {

@@ -116,7 +116,7 @@ impl Compressor {
     /// A zstd frame.
     pub const ZSTD: Self = Self(U16::new(6));
 
-    /// Tells the name that `mksquashfs -comp` has for it; `None` for an unknown one.
+    /// Returns the name that `mksquashfs -comp` has for it; `None` for an unknown one.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self.0.get() {
             1 => "gzip",
@@ -163,7 +163,7 @@ impl Flags {
     /// Owners and groups are not compressed.
     pub const RAW_IDS: u16 = 0x800;
 
-    /// Tells whether all of some bits are set.
+    /// Returns whether all of some bits are set.
     pub const fn has(self, bits: u16) -> bool {
         self.0.get() & bits == bits
     }
@@ -183,12 +183,12 @@ impl MetaRef {
         Self(U64::new((block << 16) | offset as u64))
     }
 
-    /// Tells the distance in stored bytes from the table's start to the metadata block.
+    /// Returns the distance in stored bytes from the table's start to the metadata block.
     pub const fn block(self) -> u64 {
         self.0.get() >> 16
     }
 
-    /// Tells the offset in the decoded metadata block.
+    /// Returns the offset in the decoded metadata block.
     #[allow(clippy::cast_possible_truncation, reason = "the low 16 bits are meant")]
     pub const fn offset(self) -> u16 {
         self.0.get() as u16
@@ -206,12 +206,12 @@ impl MetadataHeader {
     /// The bit of a block that is stored as it is.
     pub const RAW: u16 = 0x8000;
 
-    /// Tells the stored bytes that follow.
+    /// Returns the stored bytes that follow.
     pub const fn stored(self) -> u16 {
         self.0.get() & !Self::RAW
     }
 
-    /// Tells whether these are not encoded.
+    /// Returns whether these are not encoded.
     pub const fn is_raw(self) -> bool {
         self.0.get() & Self::RAW != 0
     }
@@ -231,12 +231,12 @@ impl BlockWord {
     /// A block of zeros, of which nothing is stored.
     pub const HOLE: Self = Self(U32::new(0));
 
-    /// Tells the stored bytes; zero for a hole.
+    /// Returns the stored bytes; zero for a hole.
     pub const fn stored(self) -> u32 {
         self.0.get() & (Self::RAW - 1)
     }
 
-    /// Tells whether these are not encoded.
+    /// Returns whether these are not encoded.
     pub const fn is_raw(self) -> bool {
         self.0.get() & Self::RAW != 0
     }
@@ -373,7 +373,7 @@ impl XattrKind {
     /// The bit of a value that is a `MetaRef` to the real one.
     pub const OUT_OF_LINE: u16 = 0x100;
 
-    /// Tells the prefix of the name; `None` for an unknown one.
+    /// Returns the prefix of the name; `None` for an unknown one.
     pub const fn prefix(self) -> Option<&'static str> {
         Some(match self.0.get() & 0xff {
             Self::USER => "user.",
@@ -383,7 +383,7 @@ impl XattrKind {
         })
     }
 
-    /// Tells whether the value is a `MetaRef` to the real one.
+    /// Returns whether the value is a `MetaRef` to the real one.
     pub const fn is_out_of_line(self) -> bool {
         self.0.get() & Self::OUT_OF_LINE != 0
     }

@@ -188,7 +188,7 @@ impl Squashfs {
         self.superblock.directory_table
     }
 
-    /// Gives the cache of decoded blocks.
+    /// Returns the cache of decoded blocks.
     pub fn cache(&self) -> &Arc<BlockCache> {
         &self.cache
     }

@@ -95,7 +95,7 @@ impl Builder {
         self.nodes.len() - 1
     }
 
-    /// Gives a node one more name; the name is not checked.
+    /// Returns a node one more name; the name is not checked.
     pub fn link(&mut self, dir: Id, name: &[u8], node: Id) {
         let Body::Directory { entries, .. } = &mut self.nodes[dir.0].body else {
             panic!("not a directory")
@@ -267,7 +267,7 @@ pub struct MemImage {
 }
 
 impl MemImage {
-    /// Tells the inode number of a node.
+    /// Returns the inode number of a node.
     pub fn ino(&self, id: Id) -> Ino {
         Ino(id.0 as u64 ^ self.mask)
     }
@@ -289,12 +289,12 @@ impl MemImage {
         self.foreign_parents.insert(dir.0, parent);
     }
 
-    /// Tells the blocks that reads went to, in order, without repetitions that follow each other.
+    /// Returns the blocks that reads went to, in order, without repetitions that follow each other.
     pub fn touched(&self) -> Vec<u64> {
         self.touched.lock().unwrap().clone()
     }
 
-    /// Tells what a cache would have done since it was last asked.
+    /// Returns what a cache would have done since it was last asked.
     pub fn take_kept(&self) -> Kept {
         std::mem::take(&mut *self.kept.lock().unwrap())
     }

@@ -18,7 +18,7 @@ pub use random::Random;
 pub use sample::{meta, noise, sample};
 pub use shared::{read_file, shared};
 
-/// Tells why a test can't run here: prints `SKIPPED`, or panics where CI promises everything.
+/// Returns why a test can't run here: prints `SKIPPED`, or panics where CI promises everything.
 #[allow(
     clippy::print_stderr,
     reason = "tests tell their reader what did not run"

@@ -5,7 +5,7 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// Gives the next number.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -14,7 +14,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Gives a number below `n`; 0 if that is 0.
+    /// Returns a number below `n`; 0 if that is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.number() % n.max(1) as u64) as usize
     }

@@ -18,7 +18,7 @@ pub fn catch() -> Result<(), String> {
     Ok(())
 }
 
-/// Tells whether a signal asked to end.
+/// Returns whether a signal asked to end.
 pub fn asked() -> bool {
     ASKED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }

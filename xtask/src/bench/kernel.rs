@@ -22,7 +22,7 @@ impl Loop {
         Ok(Self(said.trim().into()))
     }
 
-    /// Tells the bytes that were read of it.
+    /// Returns the bytes that were read of it.
     fn read(&self) -> f64 {
         let name = self.0.file_name().unwrap_or_default();
         let stat = fs::read_to_string(Path::new("/sys/block").join(name).join("stat"));
@@ -82,7 +82,7 @@ impl Mount {
         &self.at
     }
 
-    /// Tells what something takes; `Took::read` is of this mount's device.
+    /// Returns what something takes; `Took::read` is of this mount's device.
     pub fn take<T>(&self, what: impl FnOnce() -> Result<T, String>) -> Result<Took, String> {
         let read = || self.device.as_ref().map_or(0.0, Loop::read);
         let (before, start) = (read(), Instant::now());
@@ -105,7 +105,7 @@ impl Drop for Mount {
 pub struct Stack(pub Vec<Mount>);
 
 impl Stack {
-    /// Tells what something takes at the top; `Took::read` is of the first mount's device.
+    /// Returns what something takes at the top; `Took::read` is of the first mount's device.
     pub fn take<T>(&self, what: impl FnOnce(&Path) -> Result<T, String>) -> Result<Took, String> {
         match (self.0.first(), self.0.last()) {
             (Some(first), Some(last)) => first.take(|| what(last.at())),

@@ -1,6 +1,6 @@
 //! The machine in neutral words.
 
-/// Tells cores, memory and kernel.
+/// Returns cores, memory and kernel.
 pub fn describe() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

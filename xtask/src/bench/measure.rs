@@ -99,7 +99,7 @@ pub fn stop(leader: &mut Child) {
     let _ = leader.wait();
 }
 
-/// Gives the last lines of what a command said.
+/// Returns the last lines of what a command said.
 pub fn tail(said: &str) -> String {
     let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(4)..].join("; ");

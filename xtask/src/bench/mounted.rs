@@ -57,12 +57,12 @@ impl Mounted {
         Ok((mounted, start.elapsed().as_secs_f64()))
     }
 
-    /// Gives the directory.
+    /// Returns the directory.
     pub fn at(&self) -> &Path {
         &self.at
     }
 
-    /// Gives the driver's CPU seconds so far.
+    /// Returns the driver's CPU seconds so far.
     pub fn cpu(&self) -> f64 {
         // the name in parentheses can hold anything; user and system time are the 12th and 13th
         // field after it, in hundredths of a second wherever Linux runs
@@ -73,7 +73,7 @@ impl Mounted {
         (ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0)) / 100.0
     }
 
-    /// Gives the bytes of memory that the driver had at most.
+    /// Returns the bytes of memory that the driver had at most.
     pub fn peak(&self) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.driver.id()));
         let status = status.unwrap_or_default();

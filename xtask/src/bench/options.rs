@@ -228,7 +228,7 @@ fn part(name: &str) -> Result<Part, String> {
 }
 
 impl Options {
-    /// Tells whether a part is asked for.
+    /// Returns whether a part is asked for.
     pub fn wants(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }

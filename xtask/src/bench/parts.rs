@@ -265,7 +265,7 @@ impl Bench<'_> {
         let _ = self.shell().run(&format!("{} || true", peer.version));
     }
 
-    /// Gives the place of an image; it changes with everything that the image depends on.
+    /// Returns the place of an image; it changes with everything that the image depends on.
     fn image(&self, set: &Set, builder: Builder) -> PathBuf {
         let dir = self.work.join("images").join(&set.name);
         let _ = fs::create_dir_all(&dir);
@@ -320,7 +320,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Tells apart everything that a result depends on.
+    /// Returns apart everything that a result depends on.
     fn identity(&self, set: &Set, tool: &Peer, line: &str, builder: Builder) -> String {
         let mut hasher = DefaultHasher::new();
         (line, self.options.jobs, set.files, set.bytes).hash(&mut hasher);

@@ -186,7 +186,7 @@ pub const PEERS: &[Peer] = &[
     },
 ];
 
-/// Tells where an image's builder stands in the rows: the peer, its variant.
+/// Returns where an image's builder stands in the rows: the peer, its variant.
 pub fn rank(image: &str) -> (usize, usize) {
     let (name, label) = image.split_once(' ').unwrap_or((image, ""));
     let peer = PEERS.iter().position(|peer| peer.name == name);
@@ -203,12 +203,12 @@ pub fn named(name: &str) -> Option<&'static Peer> {
 }
 
 impl Peer {
-    /// Tells whether it is ours.
+    /// Returns whether it is ours.
     pub fn is_ours(&self) -> bool {
         self.name == OURS
     }
 
-    /// Tells whether it reads the images of another.
+    /// Returns whether it reads the images of another.
     pub fn reads(&self, builder: &Self) -> bool {
         self.format == builder.format || (self.is_ours() && builder.format == "squashfs")
     }

@@ -37,7 +37,7 @@ impl Recipe<'_> {
     }
 }
 
-/// Tells the length of an image.
+/// Returns the length of an image.
 pub fn len(image: &Path) -> Result<f64, String> {
     let found = std::fs::metadata(image).map_err(|e| format!("{}: {e}", image.display()))?;
     Ok(found.len() as f64)

@@ -32,7 +32,7 @@ pub struct Subject {
 #[derive(Debug, Clone)]
 pub struct Record {
     pub subject: Subject,
-    /// Tells apart programs, command lines and inputs.
+    /// Returns apart programs, command lines and inputs.
     pub identity: String,
     /// The command line with its places left open, for readers.
     pub command: String,
@@ -58,7 +58,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Gives the median of a figure, if any run has it.
+    /// Returns the median of a figure, if any run has it.
     pub fn median(&self, figure: &str) -> Option<f64> {
         let values: Vec<f64> = self
             .runs
@@ -68,12 +68,12 @@ impl Cell {
         median(&values)
     }
 
-    /// Gives the last run.
+    /// Returns the last run.
     pub fn last(&self) -> Option<&Record> {
         self.runs.last()
     }
 
-    /// Tells what was wrong with a result, if anything.
+    /// Returns what was wrong with a result, if anything.
     pub fn wrong(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.wrong.as_deref())
     }
@@ -123,7 +123,7 @@ impl Store {
         }
     }
 
-    /// Tells where the results are.
+    /// Returns where the results are.
     pub fn path(&self) -> &Path {
         &self.path
     }

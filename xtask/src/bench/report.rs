@@ -115,7 +115,7 @@ impl Report {
     }
 }
 
-/// Tells the machine, the tools and their command lines.
+/// Returns the machine, the tools and their command lines.
 fn about(cells: &[Cell]) -> String {
     let runs = || cells.iter().filter_map(Cell::last);
     let mut machines: Vec<&str> = runs().map(|run| &*run.machine).collect();

@@ -187,7 +187,7 @@ fn bytes(cell: &Cell) -> f64 {
     cell.last().map_or(0.0, |run| run.bytes as f64)
 }
 
-/// Gives a figure for each GB of input.
+/// Returns a figure for each GB of input.
 fn per_gb(cell: &Cell, name: &str) -> Option<f64> {
     Some(cell.median(name)? / (bytes(cell) / 1e9))
 }

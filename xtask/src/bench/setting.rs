@@ -98,7 +98,7 @@ impl Setting {
         ran.map(drop).map_err(|said| format!("{filled}: {said}"))
     }
 
-    /// Gives a directory without anything in it.
+    /// Returns a directory without anything in it.
     pub fn empty(&self) -> Result<PathBuf, String> {
         let empty = self.work.join("empty");
         let made = std::fs::create_dir_all(&empty);

@@ -91,7 +91,7 @@ impl Tools {
         self.found.push(peer);
     }
 
-    /// Tells whether a command line can run: it does something, and its programs are there.
+    /// Returns whether a command line can run: it does something, and its programs are there.
     pub fn can(&self, command: &str) -> bool {
         !command.is_empty() && self.missing(command).is_empty()
     }
@@ -102,12 +102,12 @@ impl Tools {
         programs
     }
 
-    /// Gives a found peer's version.
+    /// Returns a found peer's version.
     pub fn version(&self, peer: &Peer) -> &str {
         self.versions.get(peer.name).map_or("", String::as_str)
     }
 
-    /// Gives a number that differs between builds of a tool.
+    /// Returns a number that differs between builds of a tool.
     pub fn fingerprint(&self, peer: &Peer) -> u64 {
         self.fingerprints.get(peer.name).copied().unwrap_or(0)
     }

@@ -43,7 +43,7 @@ fn at_hand(target: &str) -> Result<(), String> {
     }
 }
 
-/// Gives flags that take directories of this machine out of what panics tell.
+/// Returns flags that take directories of this machine out of what panics tell.
 fn remapped() -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);

@@ -36,7 +36,7 @@ pub fn metadata() -> Result<Value, String> {
     serde_json::from_str(&run::output(&mut command)?).map_err(|e| e.to_string())
 }
 
-/// Tells the version of the program.
+/// Returns the version of the program.
 pub fn version(metadata: &Value) -> Result<String, String> {
     let program = packages(metadata).find(|package| package["name"] == "sinterfs-cli");
     let version = program.and_then(|package| package["version"].as_str());
@@ -130,7 +130,7 @@ fn linked(metadata: &Value) -> BTreeSet<&str> {
     found
 }
 
-/// Tells whether a package runs in the compiler.
+/// Returns whether a package runs in the compiler.
 fn is_macro(package: &Value) -> bool {
     let targets = package["targets"].as_array().into_iter().flatten();
     let mut kinds = targets.flat_map(|target| target["kind"].as_array().into_iter().flatten());
@@ -164,7 +164,7 @@ fn files(dir: &Path) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// Tells whether a text is not one of the licences that we do not choose.
+/// Returns whether a text is not one of the licences that we do not choose.
 fn is_ours(text: &str) -> bool {
     let start: String = text.chars().take(400).collect();
     let start = start.split_whitespace().collect::<Vec<_>>().join(" ");

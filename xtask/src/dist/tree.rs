@@ -57,7 +57,7 @@ pub fn lay_out(release: &Release, licences: &str, root: &Path) -> Outcome {
     run::output(Command::new("gzip").arg("-9n").args(compressed)).map(drop)
 }
 
-/// Gives all files below a directory their modes and times.
+/// Returns all files below a directory their modes and times.
 pub fn settle(root: &Path, epoch: u64) -> Outcome {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(epoch);
     let set = |path: &Path, mode: u32| {

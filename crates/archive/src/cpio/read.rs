@@ -23,7 +23,7 @@ const TRAILER: &[u8] = b"TRAILER!!!";
 /// The most bytes of a name or a target.
 const LONGEST: u64 = 64 << 10;
 
-/// Tells whether bytes begin a cpio archive.
+/// Returns whether bytes begin a cpio archive.
 pub fn is_cpio(start: &[u8]) -> bool {
     [NEWC, NEWC_WITH_SUMS, ODC]
         .iter()
@@ -93,7 +93,7 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    /// Tells what was passed over so far, and how often.
+    /// Returns what was passed over so far, and how often.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }

@@ -85,7 +85,7 @@ pub fn end(out: &mut Vec<u8>, len: u64) {
     out.extend(padded);
 }
 
-/// Gives a path as archives have it; the root is `.`, and what would end the archive gets another form.
+/// Returns a path as archives have it; the root is `.`, and what would end the archive gets another form.
 fn name(path: &[u8]) -> Vec<u8> {
     match path {
         b"" => b".".to_vec(),
@@ -94,7 +94,7 @@ fn name(path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Tells the seconds of a time as 32 bits hold them.
+/// Returns the seconds of a time as 32 bits hold them.
 fn seconds(time: Time, lost: &mut dyn FnMut(&'static str)) -> u32 {
     if time.nanos != 0 {
         lost("fractions of a second, which cpio does not have");

@@ -67,7 +67,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Tells whether nothing of a file of the system is needed.
+    /// Returns whether nothing of a file of the system is needed.
     pub fn is_complete(&self) -> bool {
         let looks = self.mode.is_some() && self.uid.is_some() && self.gid.is_some();
         let holds = match self.kind {
@@ -100,7 +100,7 @@ pub struct List {
     pub notes: Notes,
 }
 
-/// Tells whether text that begins like this is a list: by its first comment, or by the first line that is none.
+/// Returns whether text that begins like this is a list: by its first comment, or by the first line that is none.
 pub fn is_mtree(start: &[u8]) -> bool {
     if start.starts_with(SIGNATURE) {
         return true;

@@ -28,7 +28,7 @@ const MOST_RECORDS: usize = 64 << 20;
 /// The most bytes of PAX records for all members: each member has a copy while it is read.
 const MOST_GLOBAL_RECORDS: usize = 64 << 10;
 
-/// Tells whether bytes begin with a header of tar.
+/// Returns whether bytes begin with a header of tar.
 pub fn is_tar(start: &[u8]) -> bool {
     let header = start.get(..BLOCK).map(Header::read_from_bytes);
     matches!(header, Some(Ok(header)) if !is_zero(&header) && sum_is_right(&header))
@@ -75,7 +75,7 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    /// Tells what was passed over so far, and how often.
+    /// Returns what was passed over so far, and how often.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
@@ -237,7 +237,7 @@ impl<S: Stream> Reader<S> {
         Ok(member)
     }
 
-    /// Tells the bytes that were taken of the content behind a hard link; `None` if there is none. Only
+    /// Returns the bytes that were taken of the content behind a hard link; `None` if there is none. Only
     /// PAX allowed content, before that some wrote a size without any: what comes next is looked at.
     fn content_of_link(&mut self) -> Result<Option<u64>> {
         let at = self.input.position();
@@ -257,13 +257,13 @@ fn place(at: u64) -> impl Fn(Error) -> Error {
     move |error| error.at("PAX records", at)
 }
 
-/// Tells the bytes of content behind a header.
+/// Returns the bytes of content behind a header.
 fn size(header: &Header, at: u64) -> Result<u64> {
     let size = number(&header.size).and_then(|size| u64::try_from(size).ok());
     size.ok_or_else(|| Error::corrupt("a size that is no number").at("tar header", at))
 }
 
-/// Tells the bytes between the end of content and the next header.
+/// Returns the bytes between the end of content and the next header.
 fn padding(size: u64) -> u64 {
     size.wrapping_neg() % BLOCK as u64
 }

@@ -61,7 +61,7 @@ pub fn header(
     Follows::of(data, BLOCK as u64)
 }
 
-/// Tells how many zeros end an archive that is so long.
+/// Returns how many zeros end an archive that is so long.
 pub fn end(len: u64) -> u64 {
     (len + 2 * BLOCK as u64).next_multiple_of(RECORD) - len
 }
@@ -81,7 +81,7 @@ fn flag(entry: &Outgoing<'_>) -> Option<u8> {
     })
 }
 
-/// Gives the path as headers have it: directories end with a slash, the root is `./`. Of files with
+/// Returns the path as headers have it: directories end with a slash, the root is `./`. Of files with
 /// holes the name is in a record, and the header has another for who does not know them.
 fn written_path(entry: &Outgoing<'_>, sparse: bool) -> Vec<u8> {
     match (entry.path, entry.inode.kind) {

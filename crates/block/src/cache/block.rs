@@ -170,7 +170,7 @@ impl Block {
         }
     }
 
-    /// Tells, once only, that the block is to be finished: that it is not, and that there is reason to.
+    /// Returns, once only, that the block is to be finished: that it is not, and that there is reason to.
     pub(super) fn claim_finish(&self, reason: impl FnOnce(&Decoder) -> bool) -> bool {
         let mut work = self.work.lock();
         let claim = !work.claimed && work.decoder.as_deref().is_some_and(reason);
@@ -178,7 +178,7 @@ impl Block {
         claim
     }
 
-    /// Tells whether a block takes more memory as it is than when it is finished.
+    /// Returns whether a block takes more memory as it is than when it is finished.
     pub(super) fn is_heavy(decoder: &Decoder) -> bool {
         decoder.memory() > decoder.len()
     }

@@ -38,7 +38,7 @@ impl Bcj {
         ("sparc", Self::Sparc),
     ];
 
-    /// Gives the converters that may help with the code of a machine.
+    /// Returns the converters that may help with the code of a machine.
     pub const fn of(machine: Machine) -> &'static [Self] {
         match machine {
             Machine::X86 | Machine::X86_64 => &[Self::X86],

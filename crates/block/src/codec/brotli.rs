@@ -109,7 +109,7 @@ pub(super) fn encode(raw: &[u8], quality: u32, lgwin: u32) -> Result<Vec<u8>> {
     Ok(encoded)
 }
 
-/// Tells the smallest window that reaches over so many bytes; a window of n bits reaches over
+/// Returns the smallest window that reaches over so many bytes; a window of n bits reaches over
 /// 2^n - 16.
 fn needed_window(len: usize) -> u32 {
     let len = (len as u64).saturating_add(16);

@@ -48,7 +48,7 @@ const LZMA2_REACH: u32 = 26;
 const BASE: u64 = 8 << 20;
 
 impl Encoding {
-    /// Tells how many bytes of memory encoding a block of `len` bytes takes at most, without the
+    /// Returns how many bytes of memory encoding a block of `len` bytes takes at most, without the
     /// block, its encoded form, and what is done in a room.
     pub fn memory(&self, len: u32) -> u64 {
         let log = u64::from(len).next_power_of_two().trailing_zeros().max(10);
@@ -82,7 +82,7 @@ impl Encoding {
         }
     }
 
-    /// Tells what encoding a block of `len` bytes needs in a room ([`sinterfs_model::Spare::room`]).
+    /// Returns what encoding a block of `len` bytes needs in a room ([`sinterfs_model::Spare::room`]).
     pub fn room(&self, len: u32) -> Option<RoomNeeds> {
         let Self::Lzma2 { binary, .. } = *self else {
             return None;
@@ -98,7 +98,7 @@ impl Encoding {
         })
     }
 
-    /// Tells how many bytes back in a block the codec sees repeats.
+    /// Returns how many bytes back in a block the codec sees repeats.
     pub fn window(&self) -> u64 {
         let power = |bits: u32| 1u64 << bits;
         match *self {

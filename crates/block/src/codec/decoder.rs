@@ -61,12 +61,12 @@ impl Decoder {
         })
     }
 
-    /// Tells the length of the whole content in bytes.
+    /// Returns the length of the whole content in bytes.
     pub fn len(&self) -> u64 {
         self.len as u64
     }
 
-    /// Tells whether there is no content at all.
+    /// Returns whether there is no content at all.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -76,17 +76,17 @@ impl Decoder {
         &self.decoded
     }
 
-    /// Tells whether all has been decoded.
+    /// Returns whether all has been decoded.
     pub fn is_finished(&self) -> bool {
         self.decoded.len() == self.len
     }
 
-    /// Gives what has been decoded.
+    /// Returns what has been decoded.
     pub fn into_decoded(self) -> Vec<u8> {
         self.decoded
     }
 
-    /// Tells at most how much memory is in use: the stream, what has been decoded, the decoder's
+    /// Returns at most how much memory is in use: the stream, what has been decoded, the decoder's
     /// tables, and its window if it has one of its own, which is no longer than what was decoded.
     pub fn memory(&self) -> u64 {
         const TABLES: u64 = 256 << 10;

@@ -247,7 +247,7 @@ impl Encoding {
     }
 }
 
-/// Tells lc, lp and pb for the code of a machine: as its instructions are aligned.
+/// Returns lc, lp and pb for the code of a machine: as its instructions are aligned.
 const fn bits_of(machine: Machine) -> (u32, u32, u32) {
     match machine {
         // instructions of four bytes

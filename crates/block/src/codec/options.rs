@@ -46,7 +46,7 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Tells the codec's name.
+    /// Returns the codec's name.
     pub fn name(&self) -> &'a str {
         self.name
     }
@@ -125,7 +125,7 @@ impl<'a> Options<'a> {
             .ok_or_else(|| self.error(&format!("expected {shape}")))
     }
 
-    /// Tells whether an option is given that was not taken yet.
+    /// Returns whether an option is given that was not taken yet.
     pub fn has(&self, key: &str) -> bool {
         self.left.iter().any(|&(other, _)| other == key)
     }

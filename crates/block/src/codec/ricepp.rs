@@ -51,7 +51,7 @@ impl Packing {
         }
     }
 
-    /// Gives a value as the file's two bytes.
+    /// Returns a value as the file's two bytes.
     fn write(&self, value: u16) -> [u8; 2] {
         let shifted = value << self.unused_lsb;
         if self.big_endian {

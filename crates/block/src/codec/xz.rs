@@ -18,7 +18,7 @@ const DECODER_MEMORY: u64 = (1 << 30) + (8 << 20);
 /// The length of a stream's header, and of its footer, in bytes.
 const EDGE: usize = 12;
 
-/// Tells the decoded size from the indexes, without decoding. `Corrupt` for what is no stream.
+/// Returns the decoded size from the indexes, without decoding. `Corrupt` for what is no stream.
 ///
 /// The indexes' checksums are not looked at; `decode` finds them out.
 pub fn decoded_len(stream: &[u8]) -> Result<u64> {

@@ -17,7 +17,7 @@ thread_local! {
     static ENCODER: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
 }
 
-/// Tells the content size of the first frame from its header. `Corrupt` for what is no frame,
+/// Returns the content size of the first frame from its header. `Corrupt` for what is no frame,
 /// `Unsupported` for a frame that does not tell.
 pub fn decoded_len(stream: &[u8]) -> Result<u64> {
     match zstd_safe::get_frame_content_size(stream) {

@@ -47,12 +47,12 @@ impl DigestBuilder {
         self.in_open = 0;
     }
 
-    /// Tells how many bytes were taken.
+    /// Returns how many bytes were taken.
     pub fn covered(&self) -> u64 {
         self.covered
     }
 
-    /// Gives the digests.
+    /// Returns the digests.
     pub fn finish(mut self) -> Result<Digests> {
         if self.in_open > 0 {
             self.close();

@@ -159,7 +159,7 @@ impl Digests {
         builder.finish()
     }
 
-    /// Gives the stored form.
+    /// Returns the stored form.
     pub fn stored(&self) -> &[u8] {
         &self.stored
     }
@@ -171,17 +171,17 @@ impl Digests {
         Root(hash.finalize().into())
     }
 
-    /// Tells how many bytes are covered.
+    /// Returns how many bytes are covered.
     pub fn covered(&self) -> u64 {
         self.header.covered.get()
     }
 
-    /// Tells the bytes of each leaf but the last, which may be shorter.
+    /// Returns the bytes of each leaf but the last, which may be shorter.
     pub fn leaf_size(&self) -> u64 {
         1 << self.header.leaf_bits.get()
     }
 
-    /// Tells whether these are the bytes of a leaf.
+    /// Returns whether these are the bytes of a leaf.
     fn fits(&self, leaf: u64, bytes: &[u8]) -> bool {
         let start = usize::try_from(leaf).ok().and_then(|leaf| {
             let at = leaf.checked_mul(size_of::<Hash>())?;

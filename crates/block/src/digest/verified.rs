@@ -45,12 +45,12 @@ impl Verified {
         })
     }
 
-    /// Gives the digests.
+    /// Returns the digests.
     pub fn digests(&self) -> &Digests {
         &self.digests
     }
 
-    /// Tells where in the source the covered bytes begin.
+    /// Returns where in the source the covered bytes begin.
     pub fn start(&self) -> u64 {
         self.start
     }
@@ -111,7 +111,7 @@ impl Verified {
         Ok(wrong)
     }
 
-    /// Tells the covered bytes of a leaf.
+    /// Returns the covered bytes of a leaf.
     fn range(&self, leaf: u64) -> Range<u64> {
         let start = leaf.saturating_mul(self.digests.leaf_size());
         let end = start.saturating_add(self.digests.leaf_size());
@@ -181,7 +181,7 @@ impl Verified {
         Ok(())
     }
 
-    /// Tells the bytes of whole leaves that begin here and are wanted; 0 if there are none, or if one
+    /// Returns the bytes of whole leaves that begin here and are wanted; 0 if there are none, or if one
     /// alone is better kept.
     fn whole_leaves(&self, at: u64, wanted: usize) -> usize {
         let size = self.digests.leaf_size();

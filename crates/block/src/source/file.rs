@@ -55,7 +55,7 @@ impl FileSource {
         })
     }
 
-    /// Tells the path it was opened with.
+    /// Returns the path it was opened with.
     pub fn path(&self) -> &Path {
         &self.path
     }

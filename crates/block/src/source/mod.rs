@@ -24,10 +24,10 @@ pub use window::Window;
 
 /// Reads bytes at any offset of a source whose length does not change.
 pub trait ReadAt: Send + Sync {
-    /// Tells the length in bytes.
+    /// Returns the length in bytes.
     fn len(&self) -> u64;
 
-    /// Tells whether there are no bytes at all.
+    /// Returns whether there are no bytes at all.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -35,7 +35,7 @@ pub trait ReadAt: Send + Sync {
     /// Fills the buffer with the bytes from `offset` on. `Corrupt` if the source ends before.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// Gives a copy of `len` bytes from `offset` on. `Corrupt` if the source ends before; that is
+    /// Returns a copy of `len` bytes from `offset` on. `Corrupt` if the source ends before; that is
     /// found out before anything is allocated.
     fn read(&self, offset: u64, len: u64) -> Result<Bytes> {
         check_range(self.len(), offset, len)?;

@@ -38,7 +38,7 @@ impl Window {
         })
     }
 
-    /// Tells where in the source the window starts, in bytes.
+    /// Returns where in the source the window starts, in bytes.
     pub fn start(&self) -> u64 {
         self.start
     }

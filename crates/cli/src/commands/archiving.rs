@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// Tells the format of the archive, if one is asked for.
+    /// Returns the format of the archive, if one is asked for.
     pub fn format(&self) -> Option<ArchiveFormat> {
         let kinds = [
             (self.tar, ArchiveFormat::Tar),

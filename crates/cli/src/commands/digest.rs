@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells whether two paths are one file.
+/// Returns whether two paths are one file.
 pub(super) fn is_same(a: &Path, b: &Path) -> bool {
     let found = |path: &Path| path.canonicalize().ok();
     found(a).is_some_and(|place| found(b) == Some(place))

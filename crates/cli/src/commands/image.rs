@@ -101,7 +101,7 @@ impl ImageArgs {
         Ok(opened)
     }
 
-    /// Tells the options that the flags ask for.
+    /// Returns the options that the flags ask for.
     pub fn options(&self) -> OpenOptions {
         let default = OpenOptions::default().cache_bytes;
         OpenOptions {

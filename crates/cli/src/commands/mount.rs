@@ -181,7 +181,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     }))
 }
 
-/// Tells what `mount` and `df` show as the source: the image's full path.
+/// Returns what `mount` and `df` show as the source: the image's full path.
 fn fsname(image: &Path) -> String {
     let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
     text::name(full.as_os_str().as_bytes())

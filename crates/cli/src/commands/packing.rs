@@ -24,7 +24,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Tells the destination; both an image and JSON on standard output are refused.
+    /// Returns the destination; both an image and JSON on standard output are refused.
     pub fn destination(self, words: Words) -> Result<Destination> {
         if self.output.as_os_str() != "-" {
             return Ok(Destination::File {
@@ -313,7 +313,7 @@ impl Packing {
         Ok(())
     }
 
-    /// Tells whether the digest of the image is to be printed.
+    /// Returns whether the digest of the image is to be printed.
     pub fn prints_digest(&self) -> bool {
         self.composefs.print_digest
     }
@@ -360,7 +360,7 @@ impl Raw {
 /// The compression of all blocks, and those of categories.
 type Compressions = (Option<String>, Vec<(String, String)>);
 
-/// Tells the compression of all blocks from those of categories.
+/// Returns the compression of all blocks from those of categories.
 pub fn compressions(given: Vec<String>) -> Result<Compressions> {
     let (mut general, mut by_category) = (None, Vec::new());
     for text in given {

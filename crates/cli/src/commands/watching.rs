@@ -41,7 +41,7 @@ pub struct Watching {
 }
 
 impl WatchArgs {
-    /// Tells whether anything was asked for.
+    /// Returns whether anything was asked for.
     pub fn is_asked(&self) -> bool {
         self.stats.is_some() || self.record.is_some()
     }
@@ -75,7 +75,7 @@ impl WatchArgs {
 }
 
 impl Watching {
-    /// Gives the image to serve.
+    /// Returns the image to serve.
     pub fn image(&self) -> Arc<dyn sinterfs::Image> {
         self.watch.image()
     }

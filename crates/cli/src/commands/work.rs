@@ -9,7 +9,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Tells how many threads to use.
+    /// Returns how many threads to use.
     pub fn threads(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         self.jobs.map_or_else(processors, usize::from)
@@ -37,7 +37,7 @@ pub struct Stages {
 }
 
 impl Words {
-    /// Tells whether progress is shown.
+    /// Returns whether progress is shown.
     pub fn show(self) -> crate::progress::Show {
         if self.quiet || self.json {
             crate::progress::Show::Warnings

@@ -290,7 +290,7 @@ fn finish(mut said: Said) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// Tells a codec in our words.
+/// Returns a codec in our words.
 fn codec(text: &str) -> String {
     let (category, codec) = match text.split_once("::") {
         Some((category, codec)) => (Some(category), codec),

@@ -296,7 +296,7 @@ impl Asked {
     }
 }
 
-/// Tells the codec with its options, and the oldest Linux that has it.
+/// Returns the codec with its options, and the oldest Linux that has it.
 fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
     let Some(text) = text else {
         return Ok(("none".to_owned(), (5, 4)));

@@ -39,7 +39,7 @@ const TOOLS: [&Tool; 6] = [
     &readers::DWARFSEXTRACT,
 ];
 
-/// Tells what the arguments mean, the first of which is the name that the program was called by.
+/// Returns what the arguments mean, the first of which is the name that the program was called by.
 pub fn spoken(mut args: Vec<OsString>) -> Result<Spoken> {
     let called = args.first().map(OsString::as_os_str).unwrap_or_default();
     let name = Path::new(called).file_name().map(OsStr::to_owned);

@@ -44,12 +44,12 @@ struct Noted {
 }
 
 impl Said {
-    /// Tells whether an option was given.
+    /// Returns whether an option was given.
     pub(super) fn has(&self, spelled: &str) -> bool {
         self.noted.iter().any(|noted| noted.name == spelled)
     }
 
-    /// Tells the values of an option.
+    /// Returns the values of an option.
     pub(super) fn all(&self, spelled: &str) -> impl Iterator<Item = &OsStr> {
         let noted = self.noted.iter();
         noted.filter_map(move |noted| (noted.name == spelled).then_some(&*noted.value))
@@ -61,7 +61,7 @@ impl Said {
         last.map_or(spelled, |noted| noted.typed)
     }
 
-    /// Tells the last value of an option, which has to be text.
+    /// Returns the last value of an option, which has to be text.
     pub(super) fn text(&self, spelled: &'static str) -> Result<Option<&str>> {
         let last = self.all(spelled).last();
         let text = last.map(|value| {

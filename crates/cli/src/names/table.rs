@@ -80,17 +80,17 @@ impl Tool {
         })
     }
 
-    /// Tells whether an option asks for help.
+    /// Returns whether an option asks for help.
     pub(super) fn asks_help(&self, word: &OsStr) -> bool {
         word == "--help" || self.help.iter().any(|spelled| word == *spelled)
     }
 
-    /// Tells whether an option asks for the version.
+    /// Returns whether an option asks for the version.
     pub(super) fn asks_version(&self, word: &OsStr) -> bool {
         word == "--version" || self.version.iter().any(|spelled| word == *spelled)
     }
 
-    /// Tells all that is taken, and what is not.
+    /// Returns all that is taken, and what is not.
     pub(super) fn help_text(&self) -> String {
         let name = self.name;
         let mut text = format!(

@@ -55,7 +55,7 @@ pub(super) fn literal(path: &[u8]) -> Vec<u8> {
     pattern
 }
 
-/// Tells a path as it is below the source.
+/// Returns a path as it is below the source.
 pub(super) fn below(source: &Path, path: &OsStr) -> Result<Vec<u8>> {
     let whole = |path: &Path| {
         std::path::absolute(path).map_err(|error| Error::io("no path", error).path(path))

@@ -109,13 +109,13 @@ impl Html {
         );
     }
 
-    /// Gives the page.
+    /// Returns the page.
     pub fn finish(self) -> String {
         self.0
     }
 }
 
-/// Tells how much of a whole a part is, from 0 to 100.
+/// Returns how much of a whole a part is, from 0 to 100.
 pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
@@ -123,7 +123,7 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole as f64
 }
 
-/// Tells how much of a whole a part is, in words.
+/// Returns how much of a whole a part is, in words.
 pub fn share(part: u64, whole: u64) -> String {
     match whole {
         0 => String::new(),

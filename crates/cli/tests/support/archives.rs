@@ -99,7 +99,7 @@ impl Reader {
     }
 }
 
-/// Tells whether a program is there; a test that needs it skips otherwise.
+/// Returns whether a program is there; a test that needs it skips otherwise.
 pub fn has(program: &str) -> bool {
     let found = Command::new("sh")
         .args(["-c", "command -v \"$0\"", program])

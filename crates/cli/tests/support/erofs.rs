@@ -34,7 +34,7 @@ pub fn check(shared: &Path, source: &Path, image: &Path, work: &Path, more: &[&s
     run([Path::new("check"), Path::new("--deep"), image]);
 }
 
-/// Tells the features that a kernel must know, and the algorithms.
+/// Returns the features that a kernel must know, and the algorithms.
 pub fn needs(image: &[u8]) -> (u32, u16) {
     let word = |at: usize| [image[1024 + at], image[1024 + at + 1]].map(u32::from);
     let [low, high] = [word(80), word(82)].map(|[a, b]| a | b << 8);

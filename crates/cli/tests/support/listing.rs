@@ -69,7 +69,7 @@ fn attributes(path: &Path) -> String {
     text
 }
 
-/// Tells where two listings differ, a line each; nothing if they do not.
+/// Returns where two listings differ, a line each; nothing if they do not.
 pub fn differences(expected: &Listing, found: &Listing) -> String {
     let mut text = String::new();
     for (path, facts) in expected {

@@ -67,7 +67,7 @@ pub fn vectors() -> Option<PathBuf> {
     sinterfs_testkit::shared("vectors")
 }
 
-/// Tells whether this process is root; a test that needs it skips otherwise.
+/// Returns whether this process is root; a test that needs it skips otherwise.
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -187,7 +187,7 @@ impl Drop for KernelMount {
     }
 }
 
-/// Tells whether images can be mounted through the kernel: by root, with EROFS, on a file or a loop device.
+/// Returns whether images can be mounted through the kernel: by root, with EROFS, on a file or a loop device.
 pub fn kernel_serves() -> bool {
     if !is_root() {
         return false;
@@ -207,7 +207,7 @@ pub fn kernel_serves() -> bool {
     false
 }
 
-/// Tells why a test of the kernel's can't run here: a failure in CI only where the kernel has the file system.
+/// Returns why a test of the kernel's can't run here: a failure in CI only where the kernel has the file system.
 pub fn lacking(format: &str, why: &str) {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     match known.contains(format) {
@@ -216,7 +216,7 @@ pub fn lacking(format: &str, why: &str) {
     }
 }
 
-/// Tells whether the kernel mounts composefs images itself: by EROFS and data-only layers, from Linux 6.6 on.
+/// Returns whether the kernel mounts composefs images itself: by EROFS and data-only layers, from Linux 6.6 on.
 pub fn kernel_overlays() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split('.').map(|word| word.parse().unwrap_or(0));
@@ -228,7 +228,7 @@ pub fn kernel_overlays() -> bool {
     kernel_mounts("erofs") && kernel_mounts("overlay")
 }
 
-/// Tells whether the kernel can mount images of a format from a file.
+/// Returns whether the kernel can mount images of a format from a file.
 pub fn kernel_mounts(format: &str) -> bool {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let module = Path::new("/sys/module").join(format);

@@ -16,12 +16,12 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Gives the options of the comparison.
+    /// Returns the options of the comparison.
     pub fn options(&self) -> Vec<&str> {
         self.options.iter().map(String::as_str).collect()
     }
 
-    /// Gives the program's options for the image's further files.
+    /// Returns the program's options for the image's further files.
     pub fn more(&self) -> Vec<&str> {
         self.devices.iter().map(String::as_str).collect()
     }
@@ -88,7 +88,7 @@ pub fn vectors_of(format: &str, vectors: &Path, work: &Path) -> Vec<Vector> {
     found
 }
 
-/// Gives a vector's image, unpacked where it is stored packed.
+/// Returns a vector's image, unpacked where it is stored packed.
 fn unpacked(file: &Path, work: &Path) -> PathBuf {
     if file.extension().is_none_or(|extension| extension != "gz") {
         return file.to_owned();

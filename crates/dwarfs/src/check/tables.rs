@@ -10,7 +10,7 @@ use crate::layout::metadata::{inode_size_cache, pair, root};
 use crate::read::Dwarfs;
 use crate::read::content::Piece;
 
-/// Tells how many bytes chunks need of each block.
+/// Returns how many bytes chunks need of each block.
 pub(crate) fn needed_of_blocks(image: &Dwarfs) -> Vec<u64> {
     let mut needed = vec![0_u64; image.sections.blocks.len()];
     for index in 0..image.metadata.chunks.block.len() {

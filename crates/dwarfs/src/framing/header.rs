@@ -55,7 +55,7 @@ impl Fields {
         }
     }
 
-    /// Tells the number in a field; 0 where there is none, as thrift has it.
+    /// Returns the number in a field; 0 where there is none, as thrift has it.
     pub(super) fn get(&self, id: i64) -> u64 {
         self.0
             .iter()

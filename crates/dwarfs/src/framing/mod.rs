@@ -48,7 +48,7 @@ pub mod id {
     pub const RICEPP: u16 = 7;
 }
 
-/// Tells the name of a compression id, as upstream shows it.
+/// Returns the name of a compression id, as upstream shows it.
 pub fn name(compression: u16) -> Option<&'static str> {
     Some(match compression {
         id::NONE => "NONE",
@@ -63,7 +63,7 @@ pub fn name(compression: u16) -> Option<&'static str> {
     })
 }
 
-/// Tells the decoded size of a payload in bytes, without decoding it. `Limit` if that is above
+/// Returns the decoded size of a payload in bytes, without decoding it. `Limit` if that is above
 /// `limit`, `Unsupported` for an unknown id, `Corrupt` for a damaged payload.
 pub fn decoded_len(compression: u16, stored: &[u8], limit: u64) -> Result<u64> {
     let len = match compression {
@@ -194,7 +194,7 @@ pub fn encode(
     }
 }
 
-/// Tells what a payload's header says of samples; `None` for codecs of bytes. `Corrupt` for a
+/// Returns what a payload's header says of samples; `None` for codecs of bytes. `Corrupt` for a
 /// damaged header.
 pub(crate) fn samples(compression: u16, stored: &[u8]) -> Result<Option<Category>> {
     Ok(match compression {

@@ -48,7 +48,7 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// Tells the form of a payload's samples.
+/// Returns the form of a payload's samples.
 pub(super) fn waveform(stored: &[u8]) -> Result<Waveform> {
     let (_, rest) = header::size(stored)?;
     let (fields, _) = header::Fields::read(rest)?;
@@ -114,7 +114,7 @@ pub(super) fn encode(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<V
     Ok(payload)
 }
 
-/// Tells the form of samples; where their padding is not what it should be, they fill their bytes.
+/// Returns the form of samples; where their padding is not what it should be, they fill their bytes.
 pub(super) fn exact(waveform: Waveform, raw: &[u8]) -> Waveform {
     let full = Waveform {
         bits: waveform.bytes.saturating_mul(8),

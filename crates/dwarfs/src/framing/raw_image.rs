@@ -44,7 +44,7 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     ricepp::decode(stream, len, packing)
 }
 
-/// Tells the form of a payload's samples.
+/// Returns the form of a payload's samples.
 pub(super) fn form(stored: &[u8]) -> Result<RawImage> {
     let (_, rest) = header::size(stored)?;
     let (fields, _) = header::Fields::read(rest)?;
@@ -63,7 +63,7 @@ pub(super) fn form(stored: &[u8]) -> Result<RawImage> {
     })
 }
 
-/// Tells the form of samples with the low bits that all of them leave unused.
+/// Returns the form of samples with the low bits that all of them leave unused.
 pub(super) fn exact(image: RawImage, raw: &[u8]) -> RawImage {
     let unused_lsb = ricepp::unused_lsb(raw, image.order == ByteOrder::Big) as u8;
     RawImage {

@@ -75,7 +75,7 @@ impl Schema {
         Ok((schema, reader.rest()))
     }
 
-    /// Tells a layout. Layouts that a checked schema names exist.
+    /// Returns a layout. Layouts that a checked schema names exist.
     pub(crate) fn layout(&self, id: LayoutId) -> Option<&Layout> {
         self.layouts.get(&id)
     }

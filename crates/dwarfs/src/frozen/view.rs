@@ -192,7 +192,7 @@ pub(crate) struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Tells the number of items.
+    /// Returns the number of items.
     pub(crate) fn len(&self) -> u64 {
         self.count
     }
@@ -325,13 +325,13 @@ pub(crate) struct Ints {
 }
 
 impl Ints {
-    /// Tells how many there are.
+    /// Returns how many there are.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.count
     }
 
-    /// Tells the bits of each.
+    /// Returns the bits of each.
     pub(crate) fn width(&self) -> u32 {
         self.width
     }
@@ -372,12 +372,12 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
-    /// Tells how many there are.
+    /// Returns how many there are.
     pub(crate) fn len(&self) -> u64 {
         self.len.len()
     }
 
-    /// Tells a string's bytes; empty past the end.
+    /// Returns a string's bytes; empty past the end.
     pub(crate) fn get<'d>(&self, data: &'d [u8], index: u64) -> &'d [u8] {
         self.find(data, index)
             .and_then(|range| data.get(range))

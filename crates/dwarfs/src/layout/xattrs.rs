@@ -13,7 +13,7 @@ pub const MAGIC: [u8; 8] = *b"SINTERXA";
 /// The longest name of an attribute, with its prefix, that any system knows.
 pub const MAX_NAME: usize = 255;
 
-/// Tells whether an attribute can have a name.
+/// Returns whether an attribute can have a name.
 pub fn is_name(name: &[u8]) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && !name.contains(&0)
 }

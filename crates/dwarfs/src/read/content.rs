@@ -36,7 +36,7 @@ impl Piece {
 }
 
 impl Metadata {
-    /// Tells what a chunk stands for.
+    /// Returns what a chunk stands for.
     #[inline]
     pub(crate) fn piece(&self, index: u64) -> Piece {
         let data: &[u8] = &self.data;
@@ -62,7 +62,7 @@ impl Metadata {
         }
     }
 
-    /// Tells whether a chunk is a hole whose length should be kept apart, but is not there.
+    /// Returns whether a chunk is a hole whose length should be kept apart, but is not there.
     pub(crate) fn lacks_hole_size(&self, index: u64) -> bool {
         let data: &[u8] = &self.data;
         self.chunks.hole_block == Some(self.chunks.block.get_u32(data, index))
@@ -102,7 +102,7 @@ impl Dwarfs {
         ChunkList { list, start, end }
     }
 
-    /// Tells the bytes of a file, with and without holes.
+    /// Returns the bytes of a file, with and without holes.
     pub(crate) fn size_of(&self, chunks: &ChunkList) -> (u64, u64) {
         if let Some((notes, allocated)) = self.notes(chunks) {
             return (notes.last().copied().unwrap_or(0), allocated);
@@ -242,7 +242,7 @@ impl Dwarfs {
         self.cache.decode_ahead(Some(image));
     }
 
-    /// Gives an error that concerns a block its place.
+    /// Returns an error that concerns a block its place.
     #[cold]
     fn in_block(&self, error: Error, block: u32) -> Error {
         let index = usize::try_from(block).unwrap_or(usize::MAX);

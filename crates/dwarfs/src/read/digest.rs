@@ -48,7 +48,7 @@ pub fn digest(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<D
 }
 
 impl Dwarfs {
-    /// Tells the root of the digests that the image has of itself; nothing is compared with them.
+    /// Returns the root of the digests that the image has of itself; nothing is compared with them.
     pub fn root_digest(&self) -> Result<Option<Root>> {
         let digests = self
             .sections

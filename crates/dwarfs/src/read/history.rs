@@ -65,7 +65,7 @@ pub struct MetadataVersion {
 }
 
 impl Dwarfs {
-    /// Tells the runs of the tools that made the image, oldest first.
+    /// Returns the runs of the tools that made the image, oldest first.
     pub fn history(&self) -> Result<Vec<HistoryEntry>> {
         let mut entries = Vec::new();
         for extent in &self.sections.histories {
@@ -77,7 +77,7 @@ impl Dwarfs {
         Ok(entries)
     }
 
-    /// Tells what the metadata was before each rewrite, oldest first.
+    /// Returns what the metadata was before each rewrite, oldest first.
     pub fn metadata_history(&self) -> Result<Vec<MetadataVersion>> {
         let Some(list) = self
             .metadata

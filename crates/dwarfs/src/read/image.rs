@@ -81,7 +81,7 @@ impl Dwarfs {
         at(&self.derived.links, index).unwrap_or(1).max(1)
     }
 
-    /// Tells the entries of a directory.
+    /// Returns the entries of a directory.
     fn entries_of(&self, directory: u64) -> Range<u64> {
         let data: &[u8] = &self.metadata.data;
         let first = |directory| u64::from(self.metadata.first_entry.get(data, directory));

@@ -55,17 +55,17 @@ pub struct Category {
 }
 
 impl Dwarfs {
-    /// Tells where the image starts in its file.
+    /// Returns where the image starts in its file.
     pub fn offset(&self) -> u64 {
         self.reader.file_offset(0)
     }
 
-    /// Tells the minor version of the format.
+    /// Returns the minor version of the format.
     pub fn minor_version(&self) -> u8 {
         self.reader.minor
     }
 
-    /// Tells whether the section index was used.
+    /// Returns whether the section index was used.
     pub fn has_index(&self) -> bool {
         self.sections.from_index
     }
@@ -78,17 +78,17 @@ impl Dwarfs {
             .collect()
     }
 
-    /// Tells the number of blocks.
+    /// Returns the number of blocks.
     pub fn block_count(&self) -> u64 {
         self.sections.blocks.len() as u64
     }
 
-    /// Tells the largest size of a decoded block in bytes.
+    /// Returns the largest size of a decoded block in bytes.
     pub fn block_size(&self) -> u64 {
         self.metadata.block_size
     }
 
-    /// Tells a block's section and its decoded size, decoding nothing.
+    /// Returns a block's section and its decoded size, decoding nothing.
     pub fn block_info(&self, block: u32) -> Result<(SectionInfo, u64)> {
         self.with_block(block, |extent, header| {
             let stored = self.reader.stored(extent, header)?;
@@ -108,7 +108,7 @@ impl Dwarfs {
         }
     }
 
-    /// Tells the sizes of the image's parts.
+    /// Returns the sizes of the image's parts.
     pub fn sizes(&self) -> Sizes {
         let header = if self.reader.is_v2() { 64 } else { 8 };
         let stored = |extent: &Extent| extent.len.saturating_sub(header);
@@ -126,17 +126,17 @@ impl Dwarfs {
         }
     }
 
-    /// Tells how the tables are stored.
+    /// Returns how the tables are stored.
     pub fn options(&self) -> &Options {
         &self.metadata.options
     }
 
-    /// Tells the features that the image needs.
+    /// Returns the features that the image needs.
     pub fn features(&self) -> Result<Vec<String>> {
         features(&self.metadata.root())
     }
 
-    /// Tells the version of the library that made the metadata, where the image tells.
+    /// Returns the version of the library that made the metadata, where the image tells.
     pub fn made_by(&self) -> Result<Option<String>> {
         match self
             .metadata
@@ -149,7 +149,7 @@ impl Dwarfs {
         }
     }
 
-    /// Tells when the metadata was made, in seconds since 1970, where the image tells.
+    /// Returns when the metadata was made, in seconds since 1970, where the image tells.
     pub fn created(&self) -> Result<Option<u64>> {
         match self
             .metadata
@@ -162,7 +162,7 @@ impl Dwarfs {
         }
     }
 
-    /// Tells the category of a block, where the image tells.
+    /// Returns the category of a block, where the image tells.
     pub fn block_category(&self, block: u64) -> Result<Option<String>> {
         let Some((names, numbers)) = self.category_tables()? else {
             return Ok(None);
@@ -207,7 +207,7 @@ impl Dwarfs {
         Ok(categories.into_values().collect())
     }
 
-    /// Tells the names of the categories and the category of each block, where the image tells.
+    /// Returns the names of the categories and the category of each block, where the image tells.
     pub fn block_categories(&self) -> Result<Option<(Vec<String>, Vec<u32>)>> {
         let Some((names, numbers)) = self.category_tables()? else {
             return Ok(None);

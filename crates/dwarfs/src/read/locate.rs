@@ -71,7 +71,7 @@ fn candidates(window: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Tells whether two sections that fit each other stand here.
+/// Returns whether two sections that fit each other stand here.
 fn starts_here(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     let Some(file) = read::<FileHeader, 8>(source, offset)? else {
         return Ok(false);

@@ -83,17 +83,17 @@ pub(crate) struct Inodes {
 }
 
 impl Inodes {
-    /// Tells the number of inodes.
+    /// Returns the number of inodes.
     pub(crate) fn len(&self) -> u64 {
         self.row_of.as_ref().map_or(self.mode.len(), Ints::len)
     }
 
-    /// Tells the number of rows.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.mode.len()
     }
 
-    /// Tells an inode's row.
+    /// Returns an inode's row.
     #[inline]
     pub(crate) fn row(&self, data: &[u8], inode: u64) -> u64 {
         match &self.row_of {
@@ -291,7 +291,7 @@ fn open_chunks(node: &Node<'_>) -> Result<Chunks> {
     })
 }
 
-/// Tells the features that an image says it needs.
+/// Returns the features that an image says it needs.
 pub(super) fn features(node: &Node<'_>) -> Result<Vec<String>> {
     match node.field(root::FEATURES)?.optional()? {
         None => Ok(Vec::new()),

@@ -87,7 +87,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Tells the unit of the times in nanoseconds.
+    /// Returns the unit of the times in nanoseconds.
     pub(super) fn time_unit(&self) -> u64 {
         match self.subsecond_nsec {
             Some(nanos) => u64::from(nanos),
@@ -95,13 +95,13 @@ impl Options {
         }
     }
 
-    /// Tells the largest part of a second in its unit, so that it is below a second.
+    /// Returns the largest part of a second in its unit, so that it is below a second.
     pub(super) fn max_subsec(&self) -> u64 {
         self.subsecond_nsec
             .map_or(u64::MAX, |nanos| 999_999_999 / u64::from(nanos.max(1)))
     }
 
-    /// Tells the times of a row of inodes.
+    /// Returns the times of a row of inodes.
     pub(super) fn times(&self, inodes: &Inodes, data: &[u8], row: u64) -> Times {
         let time = |columns: &TimeColumns| self.time(columns, data, row);
         let modified = time(&inodes.modified);

@@ -79,12 +79,12 @@ impl SectionReader {
         }
     }
 
-    /// Tells the bytes from the start of the image to the end of the source.
+    /// Returns the bytes from the start of the image to the end of the source.
     pub(crate) fn len(&self) -> u64 {
         self.window.len()
     }
 
-    /// Tells the offset in the file of an offset in the image.
+    /// Returns the offset in the file of an offset in the image.
     pub(crate) fn file_offset(&self, offset: u64) -> u64 {
         self.window.start().saturating_add(offset)
     }
@@ -93,7 +93,7 @@ impl SectionReader {
         self.minor >= MINOR_HEADER_V2
     }
 
-    /// Tells where the first section starts.
+    /// Returns where the first section starts.
     pub(crate) fn first(&self) -> u64 {
         if self.is_v2() {
             0
@@ -190,7 +190,7 @@ impl SectionReader {
         })
     }
 
-    /// Tells where the section index ends if something follows it; `None` if the source ends with a
+    /// Returns where the section index ends if something follows it; `None` if the source ends with a
     /// sound index, or if no index can be reached.
     pub(crate) fn end_of_index(&self, limits: &Limits) -> Result<Option<u64>> {
         if self.index(limits)?.is_some() {
@@ -320,7 +320,7 @@ impl SectionReader {
             .collect()
     }
 
-    /// Gives a copy of the stored bytes of a section after checking their XXH3. Its errors have no
+    /// Returns a copy of the stored bytes of a section after checking their XXH3. Its errors have no
     /// place: the caller knows what the section is called.
     pub(crate) fn stored(&self, extent: Extent, header: &Header) -> Result<Bytes> {
         let Some(v2) = &header.v2 else {
@@ -369,7 +369,7 @@ impl SectionReader {
         Ok(Opened::Summed(summed))
     }
 
-    /// Gives a section's decoded bytes, at most `limit` of them. Stored bytes that need no
+    /// Returns a section's decoded bytes, at most `limit` of them. Stored bytes that need no
     /// decoding are not copied again.
     pub(crate) fn load(&self, extent: Extent, kind: SectionType, limit: u64) -> Result<Bytes> {
         let load = || {

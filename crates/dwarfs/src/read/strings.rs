@@ -81,7 +81,7 @@ impl StringTable {
         })
     }
 
-    /// Tells the number of strings.
+    /// Returns the number of strings.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Plain(strings) => strings.len(),
@@ -89,7 +89,7 @@ impl StringTable {
         }
     }
 
-    /// Gives a string, decoded into `scratch` where it has to be. `None` if it is not encoded
+    /// Returns a string, decoded into `scratch` where it has to be. `None` if it is not encoded
     /// right or past the end.
     pub(crate) fn get<'b>(
         &self,

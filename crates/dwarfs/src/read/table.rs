@@ -25,7 +25,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Tells how many there are.
+    /// Returns how many there are.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         match self {
@@ -34,7 +34,7 @@ impl Table {
         }
     }
 
-    /// Tells one; 0 past the end.
+    /// Returns one; 0 past the end.
     #[inline]
     pub(crate) fn get(&self, data: &[u8], index: u64) -> u32 {
         match self {

@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Tells why there are attributes that cannot be used.
+    /// Returns why there are attributes that cannot be used.
     pub(super) fn trouble(&self) -> Option<Error> {
         match self {
             Self::Absent | Self::Sound(_) => None,
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Gives the attributes, if they can be used.
+    /// Returns the attributes, if they can be used.
     pub(crate) fn table(&self) -> Option<&Table> {
         match self {
             Self::Sound(table) => Some(table),
@@ -119,12 +119,12 @@ impl Table {
         }))
     }
 
-    /// Tells how many inodes have attributes.
+    /// Returns how many inodes have attributes.
     pub(crate) fn len(&self) -> usize {
         self.rows.len() / size_of::<Row>()
     }
 
-    /// Gives the attributes of an inode.
+    /// Returns the attributes of an inode.
     pub(super) fn of_inode(&self, inode: u64) -> Xattrs {
         let rows = <[Row]>::ref_from_bytes(self.part(self.rows.clone())).unwrap_or_default();
         let found = rows.binary_search_by_key(&inode, |row| row.inode.get().into());

@@ -109,7 +109,7 @@ impl<'a> Recoder<'a> {
         })
     }
 
-    /// Tells how many bytes of content rooms are needed for, so that so many threads fill them.
+    /// Returns how many bytes of content rooms are needed for, so that so many threads fill them.
     pub(super) fn space(&self, threads: usize) -> u64 {
         let len = u32::try_from(self.image.block_size()).unwrap_or(u32::MAX);
         let encodings = self.categories.iter().filter_map(|rule| rule.encoding);

@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// Tells the bytes that have not been read.
+    /// Returns the bytes that have not been read.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }

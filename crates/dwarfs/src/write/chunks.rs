@@ -57,12 +57,12 @@ impl Chunks {
         Ok(chunks)
     }
 
-    /// Tells whether there are holes.
+    /// Returns whether there are holes.
     pub(super) fn has_holes(&self) -> bool {
         !self.holes.is_empty()
     }
 
-    /// Tells the block number of holes, where there are some.
+    /// Returns the block number of holes, where there are some.
     pub(super) fn hole_block(&self) -> Option<u32> {
         self.has_holes().then_some(self.hole_block)
     }
@@ -182,13 +182,13 @@ impl Chunks {
         }
     }
 
-    /// Gives the chunk table: the first chunk of each row and the end of the last, or packed the
+    /// Returns the chunk table: the first chunk of each row and the end of the last, or packed the
     /// differences of these.
     pub(super) fn table(&self, packed: bool) -> Vec<u32> {
         super::with_sentinel(&self.counts, packed)
     }
 
-    /// Gives the cached sizes: row and bytes of the files with many chunks.
+    /// Returns the cached sizes: row and bytes of the files with many chunks.
     pub(super) fn cached_sizes(&self) -> (Vec<u32>, Vec<u64>) {
         let rows = 0..self.counts.len() as u32;
         rows.filter(|&row| self.is_cached(row))
@@ -196,7 +196,7 @@ impl Chunks {
             .unzip()
     }
 
-    /// Gives the cached bytes without holes of the files with many chunks and some holes.
+    /// Returns the cached bytes without holes of the files with many chunks and some holes.
     pub(super) fn cached_allocated(&self) -> (Vec<u32>, Vec<u64>) {
         let rows = self
             .hole_bytes
@@ -246,7 +246,7 @@ mod tests {
         Chunks::new(&map, &ids, &vec![1 << bits; blocks], bits)
     }
 
-    /// Tells the holes' lengths as a reader finds them.
+    /// Returns the holes' lengths as a reader finds them.
     fn lengths(chunks: &Chunks, bits: u8) -> Vec<u64> {
         (0..chunks.block.len())
             .filter(|&i| Some(chunks.block[i]) == chunks.hole_block())

@@ -29,7 +29,7 @@ pub(super) struct CompactWriter {
 }
 
 impl CompactWriter {
-    /// Gives the bytes.
+    /// Returns the bytes.
     pub(super) fn finish(self) -> Vec<u8> {
         debug_assert!(self.last.is_empty(), "a struct is still open");
         self.out

@@ -82,7 +82,7 @@ impl Column<'_> {
         }
     }
 
-    /// Tells the bits that the largest value needs.
+    /// Returns the bits that the largest value needs.
     fn width(&self) -> u32 {
         let mut all = 0;
         self.each(|value| all |= value);
@@ -90,7 +90,7 @@ impl Column<'_> {
     }
 }
 
-/// Tells the bits that a number needs; none for zero.
+/// Returns the bits that a number needs; none for zero.
 fn width(value: u64) -> u32 {
     64 - value.leading_zeros()
 }

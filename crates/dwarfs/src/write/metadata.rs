@@ -290,7 +290,7 @@ fn fs_options(options: &WriteOptions) -> Value<'static> {
     Value::Struct(fields.0)
 }
 
-/// Gives the table of shared files: for each the number of its content, or packed for each content
+/// Returns the table of shared files: for each the number of its content, or packed for each content
 /// the number of its files minus two.
 fn shared_files(counts: &[u32], packed: bool) -> Vec<u32> {
     if packed {

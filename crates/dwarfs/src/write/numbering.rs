@@ -71,7 +71,7 @@ impl Numbering {
         Ok(())
     }
 
-    /// Gives every link of some types a number, in the order of the directory entries.
+    /// Returns every link of some types a number, in the order of the directory entries.
     fn number_by_link(&mut self, tree: &Tree, wanted: impl Fn(FileType) -> bool) -> Result<()> {
         for directory in 0..self.directories {
             for link in tree.children(self.nodes[directory]) {
@@ -138,27 +138,27 @@ impl Numbering {
         Ok(())
     }
 
-    /// Tells how many files share their content.
+    /// Returns how many files share their content.
     pub(super) fn shared_files(&self) -> u32 {
         self.shared.iter().sum()
     }
 
-    /// Tells the nodes of the symlinks.
+    /// Returns the nodes of the symlinks.
     pub(super) fn symlink_nodes(&self) -> &[NodeId] {
         &self.nodes[self.directories..self.directories + self.symlinks]
     }
 
-    /// Tells where the files start among the inodes.
+    /// Returns where the files start among the inodes.
     pub(super) fn first_file(&self) -> usize {
         self.directories + self.symlinks
     }
 
-    /// Tells where the devices start among the inodes.
+    /// Returns where the devices start among the inodes.
     pub(super) fn first_device(&self) -> usize {
         self.first_file() + self.unique_files + self.shared_files() as usize
     }
 
-    /// Tells the nodes of the devices.
+    /// Returns the nodes of the devices.
     pub(super) fn device_nodes(&self) -> &[NodeId] {
         &self.nodes[self.first_device()..self.first_device() + self.devices]
     }

@@ -111,7 +111,7 @@ impl WriteOptions {
         )))
     }
 
-    /// Tells the block size in bytes.
+    /// Returns the block size in bytes.
     pub(super) fn block_size(&self) -> u32 {
         1 << self.block_size_bits
     }
@@ -185,19 +185,19 @@ impl TimeResolution {
         )))
     }
 
-    /// Tells the unit in nanoseconds.
+    /// Returns the unit in nanoseconds.
     pub fn nanos(self) -> u64 {
         self.nanos
     }
 
-    /// Tells the seconds of a unit, 1 for units below a second.
+    /// Returns the seconds of a unit, 1 for units below a second.
     pub(super) fn seconds(self) -> u32 {
         u32::try_from(self.nanos / SECOND)
             .unwrap_or(u32::MAX)
             .max(1)
     }
 
-    /// Tells the nanoseconds of a unit below a second.
+    /// Returns the nanoseconds of a unit below a second.
     pub(super) fn subsecond(self) -> Option<u32> {
         u32::try_from(self.nanos)
             .ok()

@@ -75,7 +75,7 @@ impl Index {
         Ok(())
     }
 
-    /// Tells how many sections there are, which is the number of the next.
+    /// Returns how many sections there are, which is the number of the next.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -32,7 +32,7 @@ impl<'s> Interner<'s> {
         }
     }
 
-    /// Tells a string's number.
+    /// Returns a string's number.
     pub(super) fn number(&mut self, string: &'s [u8]) -> u32 {
         if self.strings.len() * 2 >= self.slots.len() {
             self.grow();
@@ -45,12 +45,12 @@ impl<'s> Interner<'s> {
         self.slots[slot] - 1
     }
 
-    /// Gives the strings by number.
+    /// Returns the strings by number.
     pub(super) fn into_strings(self) -> Vec<&'s [u8]> {
         self.strings
     }
 
-    /// Gives the strings in bytewise order, and changes numbers of strings accordingly.
+    /// Returns the strings in bytewise order, and changes numbers of strings accordingly.
     pub(super) fn into_sorted(self, numbers: &mut [u32]) -> Vec<&'s [u8]> {
         let string = |&number: &u32| self.strings[number as usize];
         let mut order: Vec<u32> = (0..self.strings.len() as u32).collect();
@@ -145,7 +145,7 @@ impl<'s> StringTable<'s> {
         })
     }
 
-    /// Gives the list that a plain table is.
+    /// Returns the list that a plain table is.
     pub(super) fn plain(&self) -> Option<Value<'_>> {
         match self {
             Self::Plain(strings) => Some(Value::List(Items::Strings(strings.clone()))),
@@ -153,7 +153,7 @@ impl<'s> StringTable<'s> {
         }
     }
 
-    /// Gives the structure that a compact table is.
+    /// Returns the structure that a compact table is.
     pub(super) fn compact(&self) -> Option<Value<'_>> {
         let Self::Compact {
             buffer,

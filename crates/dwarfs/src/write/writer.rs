@@ -95,7 +95,7 @@ impl DwarfsWriter {
         Ok(())
     }
 
-    /// Tells the number of the next section.
+    /// Returns the number of the next section.
     pub(crate) fn number(&self) -> Result<u32> {
         u32::try_from(self.index.len())
             .map_err(|_| Error::limit("more than 4294967295 sections in a DwarFS image"))

@@ -33,7 +33,7 @@ pub struct Entry {
 /// All paths but the root's are without a leading slash; the root's is empty.
 pub type Listing = BTreeMap<Vec<u8>, Entry>;
 
-/// Tells what a reader should show of a sample whose times have a resolution in nanoseconds.
+/// Returns what a reader should show of a sample whose times have a resolution in nanoseconds.
 pub fn expected(sample: &Sample, resolution: u64) -> Listing {
     let mut listing = Listing::new();
     let mut first: BTreeMap<NodeId, Vec<u8>> = BTreeMap::new();

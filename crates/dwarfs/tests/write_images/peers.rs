@@ -48,7 +48,7 @@ impl Peers {
         assert!(String::from_utf8_lossy(&details).contains("DwarFS version 2.5"));
     }
 
-    /// Tells the sizes of files by their paths, which have no spaces.
+    /// Returns the sizes of files by their paths, which have no spaces.
     pub fn sizes(&self, image: &Path) -> BTreeMap<String, u64> {
         let list = self.run("dwarfsck", image, &["--list", "--verbose"]);
         let list = String::from_utf8(list).unwrap();

@@ -19,7 +19,7 @@ impl Piece {
         }
     }
 
-    /// Tells the bytes that are in a hole.
+    /// Returns the bytes that are in a hole.
     pub fn hole(&self) -> u64 {
         match self {
             Self::Data(_) => 0,
@@ -35,7 +35,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Tells a file's content.
+    /// Returns a file's content.
     pub fn content(&self, file: NodeId) -> &[Piece] {
         self.contents.get(&file).map_or(&[], Vec::as_slice)
     }
@@ -73,7 +73,7 @@ impl SampleBuilder {
         )
     }
 
-    /// Tells the path of a name in a directory.
+    /// Returns the path of a name in a directory.
     fn path(&self, parent: NodeId, name: &[u8]) -> Vec<u8> {
         [&self.paths[&parent], name].concat()
     }
@@ -394,7 +394,7 @@ pub fn many(count: u32) -> Sample {
     b.finish()
 }
 
-/// Tells whether a node can have hard links in DwarFS.
+/// Returns whether a node can have hard links in DwarFS.
 pub fn keeps_links(kind: FileType) -> bool {
     matches!(kind, FileType::File | FileType::Directory)
 }

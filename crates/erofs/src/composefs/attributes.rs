@@ -39,7 +39,7 @@ pub(super) struct Role {
     pub(super) marks_opaque: bool,
 }
 
-/// Tells all attributes of an inode.
+/// Returns all attributes of an inode.
 pub(super) fn attributes(files: &Files, inode: &Inode, role: Role) -> Pairs {
     let own = files.xattrs().pairs(inode.xattrs);
     let mut pairs: Pairs = own

@@ -117,7 +117,7 @@ pub enum KeptXattrs {
 }
 
 impl KeptXattrs {
-    /// Gives the sets that are kept, and for each set of a tree its new number.
+    /// Returns the sets that are kept, and for each set of a tree its new number.
     fn choose(self, all: &XattrSets) -> Result<(XattrSets, Vec<XattrSet>)> {
         let (mut kept, mut numbers) = (XattrSets::default(), Vec::new());
         for number in 0..=all.count() {
@@ -249,7 +249,7 @@ impl Files {
         }
     }
 
-    /// Tells an inode.
+    /// Returns an inode.
     pub(super) fn inode(&self, place: u32) -> &Inode {
         &self.inodes[place as usize]
     }
@@ -258,7 +258,7 @@ impl Files {
         &self.inodes
     }
 
-    /// Tells the names of a directory.
+    /// Returns the names of a directory.
     pub(super) fn names(&self, dir: u32) -> &[Name] {
         self.names.get(&dir).map_or(&[], |names| names)
     }
@@ -298,7 +298,7 @@ impl Files {
         stats
     }
 
-    /// Tells whether content of any file is in a store.
+    /// Returns whether content of any file is in a store.
     pub fn has_objects(&self) -> bool {
         let mut inodes = self.inodes.iter();
         inodes.any(|inode| matches!(inode.body, Body::Object { .. }))

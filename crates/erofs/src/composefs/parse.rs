@@ -299,7 +299,7 @@ fn inode(
     })
 }
 
-/// Tells what a regular file holds. An empty one needs no object, whatever the line says of it.
+/// Returns what a regular file holds. An empty one needs no object, whatever the line says of it.
 fn file(
     size: u64,
     payload: Option<Vec<u8>>,

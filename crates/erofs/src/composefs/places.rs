@@ -47,7 +47,7 @@ pub(super) struct Place {
     pub(super) block: u64,
 }
 
-/// Gives places one after the other.
+/// Returns places one after the other.
 #[derive(Debug)]
 pub(super) struct Places {
     /// Where the last inode ends.
@@ -57,7 +57,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Gives the next inode a place; `len` are its own bytes and those of its attributes.
+    /// Returns the next inode a place; `len` are its own bytes and those of its attributes.
     pub(super) fn next(&mut self, len: u64, content: Content) -> Place {
         let at = self.end.next_multiple_of(INODE_SLOT);
         let (at, blocks, tail) = match content {

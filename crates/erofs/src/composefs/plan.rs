@@ -94,13 +94,13 @@ impl Image {
         }
     }
 
-    /// Tells a whiteout of the files from those that the format adds.
+    /// Returns a whiteout of the files from those that the format adds.
     fn is_whiteout(&self, inode: u32) -> bool {
         let known = self.files.inode(inode);
         inode < self.first_stub && known.kind == FileType::CharDevice && known.rdev == 0
     }
 
-    /// Tells the type that an inode has in the image: whiteouts are escaped as files.
+    /// Returns the type that an inode has in the image: whiteouts are escaped as files.
     pub(super) fn kind(&self, inode: u32) -> FileType {
         match self.is_whiteout(inode) {
             true => FileType::File,
@@ -153,7 +153,7 @@ impl Image {
         Ok(())
     }
 
-    /// Tells what an inode takes, and its size.
+    /// Returns what an inode takes, and its size.
     pub(super) fn content(&self, inode: u32) -> (Content, u64) {
         let known = self.files.inode(inode);
         match (known.kind, &known.body) {
@@ -262,7 +262,7 @@ fn add_stubs(files: &mut Files) -> Result<()> {
     Ok(())
 }
 
-/// Tells how large the chunks of a file are, as a power of two of blocks: one chunk, if that can be.
+/// Returns how large the chunks of a file are, as a power of two of blocks: one chunk, if that can be.
 pub(super) fn chunk_bits(size: u64) -> u32 {
     let blocks = size.div_ceil(BLOCK).max(1);
     let bits = blocks.next_power_of_two().trailing_zeros();

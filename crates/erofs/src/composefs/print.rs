@@ -167,7 +167,7 @@ impl Shown {
     }
 }
 
-/// Tells whether an attribute is one that the format adds for overlayfs.
+/// Returns whether an attribute is one that the format adds for overlayfs.
 fn is_mark(rest: Option<&[u8]>) -> bool {
     matches!(rest, Some(b"whiteout" | b"whiteouts"))
 }

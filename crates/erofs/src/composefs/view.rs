@@ -22,7 +22,7 @@ use sinterfs_model::{
 use super::{ESCAPED, METACOPY, TRUSTED, USER};
 use crate::read::Erofs;
 
-/// Gives the objects that a composefs image refers to.
+/// Returns the objects that a composefs image refers to.
 pub trait Objects: Send + Sync {
     /// Opens an object by its path in the store: `ab/cdef...`.
     fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>>;
@@ -31,7 +31,7 @@ pub trait Objects: Send + Sync {
 /// The prefixes of overlayfs' own attributes.
 const OVERLAY: [&[u8]; 2] = [TRUSTED, USER];
 
-/// Tells what overlayfs' attributes say of where a file's content is: `None` for a file that has its
+/// Returns what overlayfs' attributes say of where a file's content is: `None` for a file that has its
 /// own.
 pub(crate) fn redirect(xattrs: &Xattrs) -> Option<Vec<u8>> {
     OVERLAY.iter().find_map(|prefix| {
@@ -45,7 +45,7 @@ pub(crate) fn redirect(xattrs: &Xattrs) -> Option<Vec<u8>> {
     })
 }
 
-/// Tells the digest that overlayfs' attributes name for a file's content.
+/// Returns the digest that overlayfs' attributes name for a file's content.
 fn digest(xattrs: &Xattrs) -> Option<VerityDigest> {
     let metacopy = |(name, _): &&(Vec<u8>, Vec<u8>)| {
         let rest = OVERLAY.iter().find_map(|prefix| name.strip_prefix(*prefix));
@@ -90,7 +90,7 @@ impl Composefs {
         self
     }
 
-    /// Tells the inode of a file and the object that holds its content; `None` for a file that has
+    /// Returns the inode of a file and the object that holds its content; `None` for a file that has
     /// its own.
     fn object(&self, ino: Ino) -> Result<(Inode, Option<Object>)> {
         let inode = self.image.inode(ino)?;
@@ -103,7 +103,7 @@ impl Composefs {
         Ok((inode, redirect(&xattrs).map(|path| Object { path, digest })))
     }
 
-    /// Tells the path of the object that holds a file's content, and the digest that the image names; `None`
+    /// Returns the path of the object that holds a file's content, and the digest that the image names; `None`
     /// for a file that has its own.
     pub fn object_of(&self, ino: Ino) -> Result<Option<(Vec<u8>, Option<VerityDigest>)>> {
         let (_, object) = self.object(ino)?;
@@ -249,7 +249,7 @@ impl Image for Composefs {
     }
 }
 
-/// Tells the name that overlayfs shows of an attribute; `None` for its own.
+/// Returns the name that overlayfs shows of an attribute; `None` for its own.
 fn shown_name(name: Vec<u8>) -> Option<Vec<u8>> {
     let Some((prefix, rest)) = OVERLAY
         .iter()

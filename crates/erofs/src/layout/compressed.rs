@@ -77,7 +77,7 @@ pub enum ClusterType {
 }
 
 impl ClusterType {
-    /// Tells the two bits of the type.
+    /// Returns the two bits of the type.
     pub const fn bits(self) -> u16 {
         match self {
             Self::Plain => 0,

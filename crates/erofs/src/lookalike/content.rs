@@ -76,7 +76,7 @@ fn ranges(image: &dyn Image, inode: &Inode) -> Result<Vec<Range>> {
     Ok(ranges)
 }
 
-/// Tells the size of chunks as a power of two: the largest that shows all holes, or the smallest of which
+/// Returns the size of chunks as a power of two: the largest that shows all holes, or the smallest of which
 /// there are not too many.
 fn chunk_bits(size: u64, ranges: &[Range], most: u64) -> u32 {
     let edges = ranges.iter().flat_map(|range| [range.start, range.end]);
@@ -90,7 +90,7 @@ fn chunk_bits(size: u64, ranges: &[Range], most: u64) -> u32 {
     enough.unwrap_or(BITS_MAX)
 }
 
-/// Gives the content of a file its place; `mapped` counts the bytes of maps.
+/// Returns the content of a file its place; `mapped` counts the bytes of maps.
 pub(super) fn place(
     image: &dyn Image,
     inode: &Inode,

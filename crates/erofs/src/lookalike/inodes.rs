@@ -44,7 +44,7 @@ impl Made {
         inode
     }
 
-    /// Tells the bytes of content that are behind the inode.
+    /// Returns the bytes of content that are behind the inode.
     pub(super) fn tail(&self) -> u64 {
         match self.shown.kind {
             FileType::Directory | FileType::Symlink => tail_of(self.shown.size),
@@ -52,7 +52,7 @@ impl Made {
         }
     }
 
-    /// Tells what it takes.
+    /// Returns what it takes.
     pub(super) fn extent(&self) -> Extent {
         let own = size_of::<InodeExtended>() as u64;
         let end = own + self.xattrs.len() as u64;
@@ -101,7 +101,7 @@ impl Made {
         Ok(bytes)
     }
 
-    /// Tells the first block, or the number of a device in the 32 bits that Linux has for it.
+    /// Returns the first block, or the number of a device in the 32 bits that Linux has for it.
     fn start(&self) -> u64 {
         match (self.shown.kind, &self.body) {
             (FileType::CharDevice | FileType::BlockDevice, _) => {
@@ -113,7 +113,7 @@ impl Made {
     }
 }
 
-/// Tells the bytes of an entry of a map of chunks.
+/// Returns the bytes of an entry of a map of chunks.
 fn entry(format: u16) -> u64 {
     match format & chunk::INDEXES {
         0 => 4,

@@ -58,12 +58,12 @@ impl Listing {
         }
     }
 
-    /// Tells how many names there are.
+    /// Returns how many names there are.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Tells what a name is for.
+    /// Returns what a name is for.
     pub(super) fn inode(&self, at: usize) -> (Ino, FileType) {
         let entry = self.entries.get(at);
         entry.map_or((Ino(0), FileType::File), |entry| (entry.ino, entry.kind))
@@ -89,7 +89,7 @@ impl Listing {
         all
     }
 
-    /// Tells the length of the content.
+    /// Returns the length of the content.
     pub(super) fn content_len(&self) -> u64 {
         let all = self.all(0, 0);
         let (mut rest, mut len) = (&all[..], 0_u64);
@@ -115,7 +115,7 @@ impl Listing {
     }
 }
 
-/// Tells whether a kernel takes a name.
+/// Returns whether a kernel takes a name.
 fn is_name(name: &[u8]) -> bool {
     let length = (1..=NAME_MAX).contains(&name.len());
     length && !name.contains(&b'/') && !name.contains(&0) && !matches!(name, b"." | b"..")

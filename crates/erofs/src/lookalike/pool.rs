@@ -59,7 +59,7 @@ impl Pool {
         Ok([header.as_bytes(), shared.as_bytes(), &own].concat())
     }
 
-    /// Tells the place of an attribute that is, or from now on will be, shared.
+    /// Returns the place of an attribute that is, or from now on will be, shared.
     fn place(&mut self, entry: &[u8]) -> Result<Option<u32>> {
         match self.seen.get_mut(entry) {
             Some(Seen::Shared(place)) => return Ok(Some(*place)),

@@ -90,7 +90,7 @@ impl<'a> Scan<'a> {
         Ok(self)
     }
 
-    /// Tells what was not kept.
+    /// Returns what was not kept.
     pub(super) fn losses(&self) -> Vec<Loss> {
         let mut losses = self.pool.dropped.losses();
         if self.times > 0 {
@@ -102,7 +102,7 @@ impl<'a> Scan<'a> {
         losses
     }
 
-    /// Gives what a directory names their places, and makes its content.
+    /// Returns what a directory names their places, and makes its content.
     fn fill(&mut self, dir: Waiting, names: &mut Listing) -> Result<()> {
         let first = self.waiting.len();
         for at in 0..names.len() {

@@ -40,7 +40,7 @@ impl Space {
         }
     }
 
-    /// Gives bytes of a file their place and tells its first block.
+    /// Returns bytes of a file their place and tells its first block.
     pub(super) fn add(&mut self, ino: Ino, offset: u64, len: u64) -> Result<u64> {
         let start = self.end;
         let end = len
@@ -54,12 +54,12 @@ impl Space {
         Ok(start / BLOCK)
     }
 
-    /// Tells the end of all addresses.
+    /// Returns the end of all addresses.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Tells whether there are addresses of more than 32 bits.
+    /// Returns whether there are addresses of more than 32 bits.
     pub(super) fn is_wide(&self) -> bool {
         is_wide(self.end / BLOCK)
     }
@@ -81,7 +81,7 @@ impl Space {
     }
 }
 
-/// Tells whether a block's address takes more than 32 bits.
+/// Returns whether a block's address takes more than 32 bits.
 pub(super) fn is_wide(block: u64) -> bool {
     block >= WIDE
 }

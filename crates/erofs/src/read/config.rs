@@ -33,7 +33,7 @@ impl Algorithm {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// Tells the algorithm's number.
+    /// Returns the algorithm's number.
     pub fn number(self) -> u8 {
         match self {
             Self::Lz4 => 0,
@@ -43,7 +43,7 @@ impl Algorithm {
         }
     }
 
-    /// Tells the algorithm's name.
+    /// Returns the algorithm's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lz4 => "lz4",
@@ -107,7 +107,7 @@ impl Configs {
         Ok(configs)
     }
 
-    /// Tells whether files may use an algorithm.
+    /// Returns whether files may use an algorithm.
     pub fn has(&self, algorithm: Algorithm) -> bool {
         self.available >> algorithm.number() & 1 != 0
     }

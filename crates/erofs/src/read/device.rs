@@ -134,19 +134,19 @@ impl Devices {
         Ok(Self { image, extra })
     }
 
-    /// Gives the image itself.
+    /// Returns the image itself.
     pub(crate) fn image(&self) -> &Arc<dyn ReadAt> {
         &self.image
     }
 
-    /// Tells the devices whose sources are missing.
+    /// Returns the devices whose sources are missing.
     pub(crate) fn missing(&self) -> impl Iterator<Item = usize> + '_ {
         let extra = self.extra.iter().enumerate();
         let is_missing = |extra: &Extra| extra.source.is_none() && !extra.within;
         extra.filter_map(move |(index, extra)| is_missing(extra).then_some(index + 1))
     }
 
-    /// Tells the bits of a device's number that count: as many as all numbers need.
+    /// Returns the bits of a device's number that count: as many as all numbers need.
     pub(crate) fn mask(&self) -> u16 {
         let devices = (self.extra.len() + 1).next_power_of_two();
         u16::try_from(devices - 1).unwrap_or(u16::MAX)

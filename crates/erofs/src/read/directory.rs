@@ -26,7 +26,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Tells the type where the entry knows it.
+    /// Returns the type where the entry knows it.
     pub(crate) fn file_type(&self) -> Option<FileType> {
         Some(match self.kind {
             1 => FileType::File,
@@ -40,7 +40,7 @@ impl Entry<'_> {
         })
     }
 
-    /// Tells whether this is the directory itself or its parent.
+    /// Returns whether this is the directory itself or its parent.
     pub(crate) fn is_dots(&self) -> bool {
         matches!(self.name, b"." | b"..")
     }
@@ -54,7 +54,7 @@ pub(crate) struct DirBlock {
 }
 
 impl Erofs {
-    /// Tells the number of blocks of a directory.
+    /// Returns the number of blocks of a directory.
     pub(crate) fn dir_blocks(&self, dir: &Node) -> u64 {
         dir.size.div_ceil(self.superblock.block_size())
     }
@@ -69,7 +69,7 @@ impl Erofs {
         DirBlock::new(bytes).map_err(|error| self.in_block(dir, index, error))
     }
 
-    /// Gives an error the place of a block of a directory.
+    /// Returns an error the place of a block of a directory.
     #[cold]
     pub(crate) fn in_block(&self, dir: &Node, index: u64, error: Error) -> Error {
         let structure = format!("block {index} of directory {:#x}", dir.nid);
@@ -126,7 +126,7 @@ impl DirBlock {
         Ok(Self { bytes, count })
     }
 
-    /// Tells the number of entries, which is at least one.
+    /// Returns the number of entries, which is at least one.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
@@ -136,7 +136,7 @@ impl DirBlock {
         Some(DirentRaw::ref_from_prefix(bytes).ok()?.0)
     }
 
-    /// Gives an entry whose name is checked.
+    /// Returns an entry whose name is checked.
     pub(crate) fn entry(&self, index: usize) -> Result<Entry<'_>> {
         let bad = |what: &str| Error::corrupt(format!("entry {index}: {what}"));
         let raw = match index < self.count {

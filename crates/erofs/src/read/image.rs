@@ -37,7 +37,7 @@ impl Erofs {
         )))
     }
 
-    /// Tells the bytes that are not in holes, as far as finding out costs little.
+    /// Returns the bytes that are not in holes, as far as finding out costs little.
     fn allocated(&self, node: &Node) -> Result<u64> {
         if node.size == 0 {
             return Ok(0);
@@ -117,7 +117,7 @@ impl Erofs {
         }
     }
 
-    /// Gives the packed inode for the fragments of another. `Corrupt` if there is none, and for the
+    /// Returns the packed inode for the fragments of another. `Corrupt` if there is none, and for the
     /// special inodes, which would go round in a circle.
     fn packed_for(&self, node: &Node) -> Result<&Node> {
         let special = [&self.packed, &self.metabox].into_iter().flatten();

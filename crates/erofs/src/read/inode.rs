@@ -38,7 +38,7 @@ impl Layout {
         })
     }
 
-    /// Tells the name that upstream's tools use.
+    /// Returns the name that upstream's tools use.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "flat-plain",
@@ -145,7 +145,7 @@ impl Erofs {
         Ok(node)
     }
 
-    /// Gives the high bits of an address where the image has them.
+    /// Returns the high bits of an address where the image has them.
     fn high(&self, bits: u16) -> Option<u16> {
         self.superblock.has(incompat::BIT48).then_some(bits)
     }
@@ -202,7 +202,7 @@ impl Erofs {
 }
 
 impl Node {
-    /// Tells where the extended attributes begin.
+    /// Returns where the extended attributes begin.
     pub(crate) fn xattrs(&self) -> Spot {
         self.spot.skip(match self.extended {
             true => size_of::<InodeExtended>() as u64,
@@ -210,12 +210,12 @@ impl Node {
         })
     }
 
-    /// Tells where the inode ends and what belongs to its content begins.
+    /// Returns where the inode ends and what belongs to its content begins.
     pub(crate) fn end(&self) -> Spot {
         self.xattrs().skip(self.xattr_len)
     }
 
-    /// Tells the first block; `None` for content that is a hole.
+    /// Returns the first block; `None` for content that is a hole.
     pub(crate) fn first_block(&self) -> Option<u64> {
         let (block, hole) = match self.start_high {
             None => (u64::from(self.start), u64::from(u32::MAX)),
@@ -227,7 +227,7 @@ impl Node {
         (block != hole).then_some(block)
     }
 
-    /// Tells the device's number, as Linux packs it into 32 bits.
+    /// Returns the device's number, as Linux packs it into 32 bits.
     pub(crate) fn rdev(&self) -> Rdev {
         match self.kind {
             FileType::CharDevice | FileType::BlockDevice => Rdev::from_dev_t(u64::from(self.start)),
@@ -235,7 +235,7 @@ impl Node {
         }
     }
 
-    /// Gives an error the inode's place.
+    /// Returns an error the inode's place.
     #[cold]
     pub(crate) fn locate(&self, error: Error) -> Error {
         match self.spot.area {

@@ -67,7 +67,7 @@ impl Erofs {
         Ok(())
     }
 
-    /// Tells whether a directory need not have an entry `.`.
+    /// Returns whether a directory need not have an entry `.`.
     pub(crate) fn omits_dot(&self, dir: u64) -> bool {
         self.node(dir).is_ok_and(|node| node.dot_omitted)
     }

@@ -152,7 +152,7 @@ impl<'a> Map<'a> {
         Ok(Self { image, node, kind })
     }
 
-    /// Tells how many runs there may be, without looking; `u64::MAX` for what has no holes.
+    /// Returns how many runs there may be, without looking; `u64::MAX` for what has no holes.
     pub(crate) fn runs_at_most(&self) -> u64 {
         match &self.kind {
             Kind::Flat => 2,

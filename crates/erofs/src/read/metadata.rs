@@ -67,7 +67,7 @@ impl Spot {
         }
     }
 
-    /// Gives an error its place.
+    /// Returns an error its place.
     #[cold]
     pub(crate) fn locate(self, error: Error, structure: &str) -> Error {
         match self.area {
@@ -117,7 +117,7 @@ impl Erofs {
         self.metabox.as_ref().ok_or_else(missing)
     }
 
-    /// Tells how long an area is.
+    /// Returns how long an area is.
     pub(crate) fn area_len(&self, area: Area) -> u64 {
         match area {
             Area::Image => self.devices.image().len(),

@@ -135,17 +135,17 @@ impl Superblock {
         })
     }
 
-    /// Tells the block size in bytes.
+    /// Returns the block size in bytes.
     pub fn block_size(&self) -> u64 {
         1 << self.block_bits
     }
 
-    /// Tells whether bits of `layout::incompat` are set.
+    /// Returns whether bits of `layout::incompat` are set.
     pub fn has(&self, bits: u32) -> bool {
         self.incompat & bits != 0
     }
 
-    /// Tells the names of all features.
+    /// Returns the names of all features.
     pub fn features(&self) -> Vec<String> {
         let compat = names(self.compat, compat::NAMES);
         compat
@@ -154,7 +154,7 @@ impl Superblock {
     }
 }
 
-/// Tells whether an image begins at a byte of a source.
+/// Returns whether an image begins at a byte of a source.
 pub(crate) fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     let mut magic = [0; 4];
     let at = offset.saturating_add(SUPERBLOCK_OFFSET);

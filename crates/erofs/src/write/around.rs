@@ -136,7 +136,7 @@ impl Around<'_> {
         Ok(())
     }
 
-    /// Tells whether references save more than they cost.
+    /// Returns whether references save more than they cost.
     fn gains(&self, found: &[Part]) -> bool {
         let saved = |part: &Part| match part.is_plain() {
             true => u64::from(part.raw),
@@ -187,7 +187,7 @@ impl Around<'_> {
         Ok(added)
     }
 
-    /// Tells whether indexes can tell of a part: what follows begins in another block, or nothing does; and
+    /// Returns whether indexes can tell of a part: what follows begins in another block, or nothing does; and
     /// if it has several blocks, there is one index more, which tells their number.
     fn can_be_told(&self, part: &Part) -> bool {
         let is_last = part.end() as usize == self.raw.len();
@@ -319,7 +319,7 @@ impl Around<'_> {
     }
 }
 
-/// Tells whether a stream takes fewer blocks than its content.
+/// Returns whether a stream takes fewer blocks than its content.
 fn fills(raw: usize, stream: &[u8]) -> bool {
     !stream.is_empty() && raw > stream.len().next_multiple_of(BLOCK as usize)
 }
@@ -328,13 +328,13 @@ fn block(at: u32) -> u32 {
     at / BLOCK as u32
 }
 
-/// Tells whether a part that ends somewhere has as many indexes as it needs.
+/// Returns whether a part that ends somewhere has as many indexes as it needs.
 fn ends_apart(part: &Part, end: u32) -> bool {
     let indexes = if u64::from(part.stored) > BLOCK { 2 } else { 1 };
     block(part.start) + indexes <= block(end)
 }
 
-/// Tells whether parts begin in different blocks.
+/// Returns whether parts begin in different blocks.
 fn are_apart<'a>(parts: &mut impl Iterator<Item = &'a Part>) -> bool {
     let mut last = None;
     parts.all(|part| last.replace(block(part.start)) < Some(block(part.start)))

@@ -112,13 +112,13 @@ fn address(block: u64) -> Result<u32> {
 }
 
 impl Chunks {
-    /// Tells what the inode says of how they are kept.
+    /// Returns what the inode says of how they are kept.
     pub(super) fn format(&self) -> u64 {
         let indexes = if self.apart { chunk::INDEXES } else { 0 };
         u64::from((self.bits - u32::from(BLOCK_BITS)) as u16 & chunk::BITS_MASK | indexes)
     }
 
-    /// Tells the bytes of an entry of the map, which begins at a multiple of them.
+    /// Returns the bytes of an entry of the map, which begins at a multiple of them.
     fn entry(&self) -> u64 {
         match self.apart {
             true => size_of::<ChunkIndex>() as u64,
@@ -126,7 +126,7 @@ impl Chunks {
         }
     }
 
-    /// Tells the bytes from an inode's end on to that of the map.
+    /// Returns the bytes from an inode's end on to that of the map.
     pub(super) fn len(&self, from: u64) -> u64 {
         from.next_multiple_of(self.entry()) - from + self.blocks.len() as u64 * self.entry()
     }

@@ -105,12 +105,12 @@ impl Clusters {
         Ok(())
     }
 
-    /// Tells whether the end of the content is behind the indexes.
+    /// Returns whether the end of the content is behind the indexes.
     pub(super) fn has_inline(&self) -> bool {
         self.inline.is_some()
     }
 
-    /// Tells whether clusters are referred to of which there is more.
+    /// Returns whether clusters are referred to of which there is more.
     pub(super) fn has_parts(&self) -> bool {
         self.heads.iter().any(|head| head.partial)
     }
@@ -157,7 +157,7 @@ impl Clusters {
         Ok(())
     }
 
-    /// Tells the blocks of all clusters.
+    /// Returns the blocks of all clusters.
     pub(super) fn blocks(&self) -> u64 {
         self.heads.iter().map(|head| u64::from(head.blocks)).sum()
     }

@@ -93,7 +93,7 @@ impl Compression {
         }
     }
 
-    /// Tells how the codec fills a cluster.
+    /// Returns how the codec fills a cluster.
     pub(super) fn filling(&self) -> Filling {
         match *self {
             Self::Lz4Hc { .. } => Filling::Exact,
@@ -118,7 +118,7 @@ impl Compression {
         }
     }
 
-    /// Tells the algorithm that readers need; `None` if nothing is compressed.
+    /// Returns the algorithm that readers need; `None` if nothing is compressed.
     pub(super) fn algorithm(&self) -> Option<Algorithm> {
         match self {
             Self::None => None,
@@ -129,7 +129,7 @@ impl Compression {
         }
     }
 
-    /// Gives the configuration that readers are told of, for units of so many bytes and clusters of so
+    /// Returns the configuration that readers are told of, for units of so many bytes and clusters of so
     /// many.
     pub(super) fn config(&self, unit: u32, cluster: u32) -> Vec<u8> {
         match self {
@@ -172,7 +172,7 @@ impl Compression {
         }
     }
 
-    /// Tells how many bytes encoding a unit of `len` bytes takes at most.
+    /// Returns how many bytes encoding a unit of `len` bytes takes at most.
     pub(super) fn memory(&self, len: u32) -> u64 {
         match *self {
             Self::None => 0,

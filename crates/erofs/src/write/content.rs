@@ -43,17 +43,17 @@ pub(super) struct Content<'a> {
 }
 
 impl Units {
-    /// Tells whether an extent of so many bytes, one of so many of its list, is in a fragment.
+    /// Returns whether an extent of so many bytes, one of so many of its list, is in a fragment.
     fn is_shared(&self, len: u32, count: usize) -> bool {
         len < self.unit && self.tails.shares(u64::from(len), count > 1)
     }
 
-    /// Tells whether all of a content is in the packed inode for itself, in a row of units.
+    /// Returns whether all of a content is in the packed inode for itself, in a row of units.
     fn is_all_packed(&self, extents: &[MapExtent]) -> bool {
         self.all_packed && !extents.is_empty() && !has_holes(extents)
     }
 
-    /// Tells where what a content leaves is, and how much of it that is.
+    /// Returns where what a content leaves is, and how much of it that is.
     fn left(&self, extents: &[MapExtent]) -> Option<Rest> {
         match *extents.last()? {
             MapExtent::Data { block, .. } => self.rest(block.0),
@@ -61,7 +61,7 @@ impl Units {
         }
     }
 
-    /// Tells whether content is in a row of blocks, and its end maybe behind the inode.
+    /// Returns whether content is in a row of blocks, and its end maybe behind the inode.
     fn is_flat(&self, extents: &[MapExtent]) -> bool {
         match self.form {
             _ if extents.is_empty() => true,
@@ -78,7 +78,7 @@ impl Units {
         }
     }
 
-    /// Tells whether content is in blocks that follow each other, all of it.
+    /// Returns whether content is in blocks that follow each other, all of it.
     fn is_row(&self, extents: &[MapExtent]) -> bool {
         let mut next = None;
         extents.iter().all(|extent| {
@@ -90,7 +90,7 @@ impl Units {
         })
     }
 
-    /// Tells the chunks of a content that is not in a row of blocks.
+    /// Returns the chunks of a content that is not in a row of blocks.
     fn chunks(&self, extents: &[MapExtent]) -> Result<Chunks> {
         let mut pieces = Pieces::new(self.apart);
         // addresses on a device count from its own beginning
@@ -106,7 +106,7 @@ impl Units {
         pieces.chunks()
     }
 
-    /// Tells whether a unit was not cut.
+    /// Returns whether a unit was not cut.
     fn is_as_it_is(&self, block: u32) -> bool {
         match &self.parts {
             Some(parts) => parts.get(block).is_some_and(|encoded| encoded.is_flat),
@@ -227,7 +227,7 @@ impl Units {
         Ok(Content { size, body })
     }
 
-    /// Tells where a byte of a fragment is in the packed inode.
+    /// Returns where a byte of a fragment is in the packed inode.
     fn packed_at(&self, block: u32, offset: u32) -> Result<u64> {
         let at = self.packed.binary_search_by_key(&block, |entry| entry.0);
         let entry = at.ok().and_then(|at| self.packed.get(at));
@@ -253,7 +253,7 @@ impl Units {
         Clusters::new(self.algorithm.map_or(0, Algorithm::number), self.big)
     }
 
-    /// Tells the clusters of a file, and what of the last one is behind the inode.
+    /// Returns the clusters of a file, and what of the last one is behind the inode.
     fn clusters(&self, extents: &[MapExtent]) -> Result<(Clusters, &[u8])> {
         let (mut clusters, mut end) = (self.no_clusters(), &[][..]);
         for (at, extent) in (1..).zip(extents) {

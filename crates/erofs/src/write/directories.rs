@@ -14,7 +14,7 @@ use crate::layout::{DirentRaw, NAME_MAX};
 /// Bytes of an entry without its name.
 const ENTRY: u64 = size_of::<DirentRaw>() as u64;
 
-/// Tells the type of a file as entries do.
+/// Returns the type of a file as entries do.
 const fn kind(kind: FileType) -> u8 {
     match kind {
         FileType::File => 1,
@@ -27,7 +27,7 @@ const fn kind(kind: FileType) -> u8 {
     }
 }
 
-/// Tells the directory that holds the one name of another; the root holds itself.
+/// Returns the directory that holds the one name of another; the root holds itself.
 fn parent(tree: &Tree, dir: NodeId) -> NodeId {
     if dir == NodeId::ROOT {
         return dir;
@@ -53,7 +53,7 @@ fn entries(tree: &Tree, dir: NodeId) -> Result<Vec<(&[u8], NodeId)>> {
     Ok(entries)
 }
 
-/// Tells how many of the entries go into the first block, and the bytes that they take.
+/// Returns how many of the entries go into the first block, and the bytes that they take.
 pub(crate) fn first_block<T>(entries: &[(&[u8], T)]) -> (usize, u64) {
     let mut used = 0;
     for (count, (name, _)) in entries.iter().enumerate() {
@@ -66,7 +66,7 @@ pub(crate) fn first_block<T>(entries: &[(&[u8], T)]) -> (usize, u64) {
     (entries.len(), used)
 }
 
-/// Tells the length of a directory in bytes.
+/// Returns the length of a directory in bytes.
 pub(super) fn len(tree: &Tree, dir: NodeId) -> Result<u64> {
     let entries = entries(tree, dir)?;
     let (mut rest, mut len) = (&entries[..], 0_u64);

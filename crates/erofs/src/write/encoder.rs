@@ -37,12 +37,12 @@ pub(super) struct UnitEncoder {
 }
 
 impl UnitEncoder {
-    /// Tells whether a unit is of the packed inode.
+    /// Returns whether a unit is of the packed inode.
     fn is_packed(&self, segment: &Segment) -> bool {
         segment.fragment || self.all_packed
     }
 
-    /// Tells what a unit may leave.
+    /// Returns what a unit may leave.
     fn leaves(&self, segment: &Segment) -> Leaves {
         let (ends, shares) = (segment.ends, self.rests.is_some());
         Leaves {
@@ -166,7 +166,7 @@ impl UnitEncoder {
     }
 }
 
-/// Tells whether clusters and what they leave are less than all as it is, whose end is behind the inode if it is
+/// Returns whether clusters and what they leave are less than all as it is, whose end is behind the inode if it is
 /// short.
 fn gains(raw: usize, stored: usize, left: usize) -> bool {
     let whole = raw.next_multiple_of(BLOCK as usize);

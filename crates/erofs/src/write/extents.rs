@@ -23,7 +23,7 @@ pub(super) struct Extent {
     pub(super) partial: bool,
 }
 
-/// Tells the bytes from an inode's end on, which lies at a multiple of 4, to the end of the map of
+/// Returns the bytes from an inode's end on, which lies at a multiple of 4, to the end of the map of
 /// extents; records lie at multiples of their size.
 pub(super) fn len(from: u64, size: u64, count: usize) -> u64 {
     let record = record_len(size);
@@ -32,7 +32,7 @@ pub(super) fn len(from: u64, size: u64, count: usize) -> u64 {
     header.next_multiple_of(record) + record * count as u64 - from
 }
 
-/// Tells the length of a record for a file of so many bytes.
+/// Returns the length of a record for a file of so many bytes.
 fn record_len(size: u64) -> u64 {
     match u32::try_from(size) {
         Ok(_) => 16,
@@ -77,7 +77,7 @@ pub(super) fn write(size: u64, extents: &[Extent], to: &mut Vec<u8>) {
     }
 }
 
-/// Tells the stored bytes of extents.
+/// Returns the stored bytes of extents.
 pub(super) fn stored(extents: &[Extent]) -> u64 {
     extents.iter().map(|extent| u64::from(extent.stored)).sum()
 }

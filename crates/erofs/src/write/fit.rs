@@ -99,13 +99,13 @@ impl Cut {
     }
 }
 
-/// Tells whether a stream is better behind the inode than in a block, or its content is.
+/// Returns whether a stream is better behind the inode than in a block, or its content is.
 pub(super) fn is_end(raw: usize, stream: &[u8]) -> bool {
     let len = stream.len() as u64;
     (1..=END_MAX).contains(&len) && stream.len() + INDEXES < raw
 }
 
-/// Tells how much of what gains nothing is stored as it is: what is in no whole block may be left.
+/// Returns how much of what gains nothing is stored as it is: what is in no whole block may be left.
 pub(super) fn plain(rest: &[u8], most: usize, leaves: Leaves) -> &[u8] {
     let len = rest.len().min(most);
     let whole = len - len % BLOCK as usize;
@@ -114,7 +114,7 @@ pub(super) fn plain(rest: &[u8], most: usize, leaves: Leaves) -> &[u8] {
     rest.get(..len).unwrap_or(rest)
 }
 
-/// Tells whether what is left of a file is less than a cluster, and more of it is behind others of the kind.
+/// Returns whether what is left of a file is less than a cluster, and more of it is behind others of the kind.
 pub(super) fn is_left(
     rest: usize,
     (taken, stream): (usize, &[u8]),
@@ -145,7 +145,7 @@ struct Trial {
 }
 
 impl Search {
-    /// Tells whether so much content is the last of a file and probably less than a cluster, by far, so that it is not
+    /// Returns whether so much content is the last of a file and probably less than a cluster, by far, so that it is not
     /// tried.
     pub(super) fn leaves(&self, rest: usize, most: usize, leaves: Leaves) -> bool {
         let probably = (rest << 8) / self.ratio.max(1 << 8);
@@ -202,7 +202,7 @@ impl Search {
         room.saturating_mul(ratio) >> 8
     }
 
-    /// Gives an encoder that stops by itself more than enough, since it looks at all that it gets.
+    /// Returns an encoder that stops by itself more than enough, since it looks at all that it gets.
     fn grow(
         &self,
         rest: &[u8],

@@ -140,7 +140,7 @@ impl<'a> Inodes<'a> {
     }
 }
 
-/// Tells the length of what is behind an inode of so many bytes in a row of blocks.
+/// Returns the length of what is behind an inode of so many bytes in a row of blocks.
 pub(crate) fn tail_of(size: u64) -> u64 {
     match size % BLOCK {
         tail if tail <= INLINE_MAX => tail,
@@ -148,12 +148,12 @@ pub(crate) fn tail_of(size: u64) -> u64 {
     }
 }
 
-/// Tells how many blocks content takes, for `stat` only.
+/// Returns how many blocks content takes, for `stat` only.
 fn told_blocks(blocks: u64) -> u64 {
     blocks.min(u64::from(u32::MAX))
 }
 
-/// Tells a device's number as Linux packs it into 32 bits.
+/// Returns a device's number as Linux packs it into 32 bits.
 fn device_number(rdev: Rdev) -> Result<u32> {
     let Rdev { major, minor } = rdev;
     let number = u32::try_from(rdev.to_dev_t()).ok();
@@ -220,17 +220,17 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// Tells whether its content is in chunks.
+    /// Returns whether its content is in chunks.
     pub(super) fn is_chunked(&self) -> bool {
         self.layout == Layout::Chunks
     }
 
-    /// Tells where the inode and its attributes end.
+    /// Returns where the inode and its attributes end.
     fn end(&self) -> u64 {
         self.own_len() + self.xattrs.len() as u64
     }
 
-    /// Tells the inode's own bytes.
+    /// Returns the inode's own bytes.
     fn own_len(&self) -> u64 {
         match self.compact {
             Some(_) => size_of::<InodeCompact>() as u64,
@@ -238,7 +238,7 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// Tells what it takes.
+    /// Returns what it takes.
     pub(super) fn extent(&self) -> places::Extent {
         let end = self.end();
         let header = size_of::<MapHeader>() as u64;
@@ -256,7 +256,7 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// Tells how many whole blocks of content an inode has that is not a file.
+    /// Returns how many whole blocks of content an inode has that is not a file.
     pub(super) fn blocks(&self) -> u64 {
         (self.size - self.tail).div_ceil(BLOCK)
     }

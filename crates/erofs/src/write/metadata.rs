@@ -59,7 +59,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Gives inodes their places, from the block of the first directory on.
+    /// Returns inodes their places, from the block of the first directory on.
     fn new(
         inodes: &Inodes<'_>,
         packed: Option<content::Content<'_>>,
@@ -92,7 +92,7 @@ impl Layout {
         self.nids.get(node.index()).copied().unwrap_or(0)
     }
 
-    /// Tells the blocks of the image.
+    /// Returns the blocks of the image.
     fn end(&self) -> u64 {
         self.meta_block + self.len.div_ceil(BLOCK)
     }

@@ -155,7 +155,7 @@ impl WriteOptions {
         }
     }
 
-    /// Tells the long prefixes that hold; `None` if they are to be chosen.
+    /// Returns the long prefixes that hold; `None` if they are to be chosen.
     pub(super) fn given_prefixes(&self) -> Result<Option<Prefixes>> {
         let asked = Prefixes::asked(&self.xattr_prefixes)?;
         match (self.kernel.knows_prefixes(), asked.count()) {
@@ -178,7 +178,7 @@ impl WriteOptions {
         }
     }
 
-    /// Tells how content is stored.
+    /// Returns how content is stored.
     pub(super) fn form(&self) -> Form {
         let compressed = self.compression != Compression::None;
         match self.kernel.knows_extents() {
@@ -190,7 +190,7 @@ impl WriteOptions {
         }
     }
 
-    /// Tells the bytes of content that are cut off a file at a time.
+    /// Returns the bytes of content that are cut off a file at a time.
     pub(super) fn unit(&self) -> u32 {
         match self.form() {
             // nothing tells how content without holes was cut
@@ -203,12 +203,12 @@ impl WriteOptions {
         }
     }
 
-    /// Tells whether holes stay what they are.
+    /// Returns whether holes stay what they are.
     pub(super) fn keeps_holes(&self) -> bool {
         self.holes && (self.kernel.knows_extents() || self.form() == Form::Chunks)
     }
 
-    /// Tells the shortest repeat that is looked for, if any is.
+    /// Returns the shortest repeat that is looked for, if any is.
     pub(super) fn repeats(&self) -> Option<u32> {
         let shortest = match self.form() {
             // a part of a cluster of one block saves nothing, and all begin in different blocks
@@ -218,7 +218,7 @@ impl WriteOptions {
         self.extended.dedupe.then_some(shortest)
     }
 
-    /// Tells what is made of ends that fragments have already.
+    /// Returns what is made of ends that fragments have already.
     pub(super) fn ends(&self) -> Ends {
         match self.form() {
             Form::Plain | Form::Chunks => Ends::Own,
@@ -233,14 +233,14 @@ impl WriteOptions {
         }
     }
 
-    /// Tells whether the last cluster of a file goes behind its inode.
+    /// Returns whether the last cluster of a file goes behind its inode.
     pub(super) fn inline_ends(&self) -> bool {
         let pays = self.kernel.knows_inline_clusters() && !self.extended.dedupe;
         let wanted = self.extended.ztailpacking.unwrap_or(pays);
         self.form() == Form::Clusters && wanted && !self.packs_all()
     }
 
-    /// Tells whether ends of files share clusters, which saves more than having them behind inodes.
+    /// Returns whether ends of files share clusters, which saves more than having them behind inodes.
     fn has_fragments(&self) -> bool {
         let wanted = self.extended.fragments;
         let wanted = wanted.unwrap_or(self.extended.ztailpacking != Some(true));
@@ -289,23 +289,23 @@ impl WriteOptions {
         Err(Error::invalid(format!("ztailpacking: {why}")))
     }
 
-    /// Tells whether what is left of files behind their last full clusters shares clusters.
+    /// Returns whether what is left of files behind their last full clusters shares clusters.
     pub(super) fn shares_rests(&self) -> bool {
         self.form() == Form::Clusters && self.has_fragments() && !self.packs_all()
     }
 
-    /// Tells whether files refer to equal clusters of each other, at whatever place in a page these begin.
+    /// Returns whether files refer to equal clusters of each other, at whatever place in a page these begin.
     pub(super) fn shares_clusters(&self) -> bool {
         let is_allowed = self.extended.dedupe || self.shares_rests();
         self.form() == Form::Clusters && is_allowed && !self.packs_all()
     }
 
-    /// Tells whether the packed inode has all content.
+    /// Returns whether the packed inode has all content.
     pub(super) fn packs_all(&self) -> bool {
         self.extended.all_fragments
     }
 
-    /// Tells what becomes of the ends of files.
+    /// Returns what becomes of the ends of files.
     pub(super) fn tails(&self) -> Tails {
         match self.form() {
             Form::Extents | Form::Clusters if self.packs_all() => Tails::Small,

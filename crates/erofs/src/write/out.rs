@@ -68,7 +68,7 @@ impl Out {
         Ok(())
     }
 
-    /// Tells a hash of everything.
+    /// Returns a hash of everything.
     pub(super) fn hash(&mut self) -> Result<u64> {
         self.flush()?;
         Ok(self.hash.digest())

@@ -31,17 +31,17 @@ pub(super) struct Part {
 const _: () = assert!(size_of::<Part>() == 24);
 
 impl Part {
-    /// Tells whether the bytes are stored as they are.
+    /// Returns whether the bytes are stored as they are.
     pub(super) fn is_plain(&self) -> bool {
         self.whole <= self.stored
     }
 
-    /// Tells whether readers have to stop before the end of what is encoded.
+    /// Returns whether readers have to stop before the end of what is encoded.
     pub(super) fn is_partial(&self) -> bool {
         self.raw < self.whole && !self.is_plain()
     }
 
-    /// Tells where it ends in the unit.
+    /// Returns where it ends in the unit.
     pub(super) fn end(&self) -> u32 {
         self.start + self.raw
     }
@@ -137,7 +137,7 @@ impl Parts {
         self.changed.notify_all();
     }
 
-    /// Tells what an earlier unit became, when that is known. `Cancelled` if it never will be.
+    /// Returns what an earlier unit became, when that is known. `Cancelled` if it never will be.
     pub(super) fn wait(&self, unit: u32) -> Result<Encoded> {
         let mut known = self.lock();
         loop {
@@ -153,7 +153,7 @@ impl Parts {
         }
     }
 
-    /// Tells what a unit became that was put.
+    /// Returns what a unit became that was put.
     pub(super) fn get(&self, unit: u32) -> Option<Encoded> {
         self.lock().units.get(unit as usize).cloned().flatten()
     }

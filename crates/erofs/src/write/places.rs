@@ -27,7 +27,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Gives the next inode its place.
+    /// Returns the next inode its place.
     pub(crate) fn next(&mut self, extent: Extent) -> u64 {
         let mut place = self.end.next_multiple_of(INODE_SLOT);
         let crosses = |from: u64, len: u64| from % BLOCK + len > BLOCK;

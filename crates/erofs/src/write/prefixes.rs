@@ -91,7 +91,7 @@ impl Prefixes {
         }
     }
 
-    /// Tells how a name is stored: the number of its prefix, and the rest.
+    /// Returns how a name is stored: the number of its prefix, and the rest.
     pub(super) fn shorten<'a>(&self, base: u8, name: &'a [u8]) -> (u8, &'a [u8]) {
         let known = self.0.iter().zip(0..);
         let fitting = known.filter(|(prefix, _)| prefix.begins(base, name));
@@ -102,7 +102,7 @@ impl Prefixes {
         })
     }
 
-    /// Tells how many there are.
+    /// Returns how many there are.
     pub(super) fn count(&self) -> u8 {
         self.0.len() as u8
     }

@@ -34,12 +34,12 @@ impl Repeats {
         }
     }
 
-    /// Tells whether an equal chunk is known.
+    /// Returns whether an equal chunk is known.
     pub(super) fn has(&self, digest: &Digest) -> bool {
         self.places.contains_key(digest)
     }
 
-    /// Tells where an equal chunk is; if there is none, this one is remembered to be at `here`.
+    /// Returns where an equal chunk is; if there is none, this one is remembered to be at `here`.
     pub(super) fn find(&mut self, digest: Digest, here: u64) -> Option<u64> {
         let known = self.places.get(&digest).copied();
         if known.is_none() && self.places.len() < self.most {

@@ -116,12 +116,12 @@ impl Rests {
         Ok(Group { cut })
     }
 
-    /// Gives the group that a unit closed which has come to the writer, if it did.
+    /// Returns the group that a unit closed which has come to the writer, if it did.
     pub(super) fn closed_by(&self, unit: u32) -> Option<Group> {
         self.lock().groups.remove(&unit)
     }
 
-    /// Gives the group that is open when there are no more units.
+    /// Returns the group that is open when there are no more units.
     pub(super) fn last(&self) -> Result<Option<Group>> {
         let raw = std::mem::take(&mut self.lock().open);
         match raw.is_empty() {
@@ -130,7 +130,7 @@ impl Rests {
         }
     }
 
-    /// Tells where the rest of a unit is; `None` if it left nothing.
+    /// Returns where the rest of a unit is; `None` if it left nothing.
     pub(super) fn of(&self, unit: u32) -> Option<Rest> {
         let state = self.lock();
         let at = state.places.binary_search_by_key(&unit, |entry| entry.0);
@@ -188,7 +188,7 @@ mod tests {
         (0..len as u32).map(|at| ((at * unit) >> 3) as u8).collect()
     }
 
-    /// Gives rests in some order, and tells the groups in theirs.
+    /// Returns rests in some order, and tells the groups in theirs.
     fn groups(order: impl Iterator<Item = u32>) -> (Vec<Group>, Vec<Option<Rest>>) {
         let rests = Rests::new("lz4".parse().unwrap(), 1 << 14);
         let count = order

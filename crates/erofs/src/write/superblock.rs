@@ -162,7 +162,7 @@ fn put_device(
     Ok((slot + 1) * SLOT)
 }
 
-/// Tells of the long prefixes, and puts their table behind what ends at `end` if it is not in the packed
+/// Returns of the long prefixes, and puts their table behind what ends at `end` if it is not in the packed
 /// inode.
 fn put_prefixes(
     block: &mut [u8],

@@ -45,7 +45,7 @@ impl Times {
         }
     }
 
-    /// Tells the seconds of a compact inode; `None` if it cannot tell the time.
+    /// Returns the seconds of a compact inode; `None` if it cannot tell the time.
     pub(super) fn offset(&self, time: Time) -> Option<u32> {
         let offset = u32::try_from(time.secs.checked_sub(self.epoch)?).ok()?;
         (time.nanos == self.nanos && (self.counts || offset == 0)).then_some(offset)

@@ -250,7 +250,7 @@ impl Units {
         }
     }
 
-    /// Tells where what a unit leaves is, if it leaves something.
+    /// Returns where what a unit leaves is, if it leaves something.
     pub(super) fn rest(&self, unit: u32) -> Option<Rest> {
         self.rests.as_ref()?.of(unit)
     }
@@ -287,7 +287,7 @@ impl Units {
         }
     }
 
-    /// Tells the clusters of a unit; none if it was not cut.
+    /// Returns the clusters of a unit; none if it was not cut.
     pub(super) fn pieces(&self, block: u32) -> &[Piece] {
         let starts = &self.piece_starts;
         let Ok(at) = starts.binary_search_by_key(&block, |entry| entry.0) else {
@@ -299,7 +299,7 @@ impl Units {
         self.pieces.get(range).unwrap_or_default()
     }
 
-    /// Tells the end of a unit that was kept back; empty if there is none.
+    /// Returns the end of a unit that was kept back; empty if there is none.
     pub(super) fn end(&self, block: u32) -> Result<&[u8]> {
         let Ok(at) = self
             .end_starts
@@ -324,7 +324,7 @@ impl Units {
         end.ok_or_else(super::content::wrong)
     }
 
-    /// Tells where so many bytes into what is stored of a unit are, where a cluster begins.
+    /// Returns where so many bytes into what is stored of a unit are, where a cluster begins.
     pub(super) fn place_of(&self, unit: u32, at: u32) -> Result<u64> {
         let Some(moved) = self.moved.get(&unit) else {
             return Ok(self.placed(unit)?.start + u64::from(at));
@@ -340,13 +340,13 @@ impl Units {
     }
 }
 
-/// Tells the length of a cluster that goes behind the inode.
+/// Returns the length of a cluster that goes behind the inode.
 pub(super) fn inline_len(piece: &Piece) -> Option<u32> {
     let in_blocks = u64::from(piece.stored_len).is_multiple_of(BLOCK);
     (!in_blocks).then_some(piece.stored_len)
 }
 
-/// Tells whether parts are all of a block but for what it leaves, and those that are its own all that is stored of it.
+/// Returns whether parts are all of a block but for what it leaves, and those that are its own all that is stored of it.
 fn has_all(block: &Block, encoded: &Encoded, left: u32) -> bool {
     let inline = encoded.inline;
     let mut end = 0;
@@ -362,7 +362,7 @@ fn has_all(block: &Block, encoded: &Encoded, left: u32) -> bool {
     follow && end >= block.raw_len && stored == block.bytes.len()
 }
 
-/// Tells whether a block's pieces are all of it but for what it leaves, what fills it up among them; or, if it has
+/// Returns whether a block's pieces are all of it but for what it leaves, what fills it up among them; or, if it has
 /// none, whether it is no longer than what it holds.
 fn is_whole(block: &Block, left: u32) -> bool {
     let (raw, stored) = (

@@ -91,7 +91,7 @@ impl ErofsWriter {
         Ok(())
     }
 
-    /// Tells where an equal chunk is; if there is none, this one is remembered to be here.
+    /// Returns where an equal chunk is; if there is none, this one is remembered to be here.
     fn known_chunk(&mut self, block: &Block, here: u64) -> Option<u64> {
         match (self.options.form(), &block.digests[..]) {
             (Form::Chunks, &[digest]) => self.repeats.find(digest, here),
@@ -120,7 +120,7 @@ impl ErofsWriter {
         None
     }
 
-    /// Gives the end where content goes.
+    /// Returns the end where content goes.
     pub(super) fn content(&mut self) -> &mut Out {
         match &mut self.blob {
             Some(blob) => blob,

@@ -36,7 +36,7 @@ pub(crate) struct Dropped {
 }
 
 impl Dropped {
-    /// Tells what is to be told of them.
+    /// Returns what is to be told of them.
     pub(crate) fn losses(self) -> Vec<Loss> {
         let loss = |what, count| Loss { what, count };
         let mut losses = vec![
@@ -89,7 +89,7 @@ impl<'a> Pair<'a> {
         write_entry(prefix, name, self.value, to);
     }
 
-    /// Tells whether an attribute that so many inodes have is shared.
+    /// Returns whether an attribute that so many inodes have is shared.
     fn is_shared(&self, count: u32) -> bool {
         count > FEW || self.value.len() > LONG
     }
@@ -105,7 +105,7 @@ pub(super) fn split_prefix(name: &[u8]) -> Option<(u8, &[u8])> {
     })
 }
 
-/// Tells the bits of a filter that names without their prefix, which has a number, set.
+/// Returns the bits of a filter that names without their prefix, which has a number, set.
 pub(crate) fn filter_bit(prefix: u8, name: &[u8]) -> u32 {
     1 << (xxh32(name, XATTR_FILTER_SEED + u32::from(prefix)) % u32::BITS)
 }
@@ -227,7 +227,7 @@ fn names<'a>(counts: &HashMap<Pair<'a>, u32>) -> Names<'a> {
     names
 }
 
-/// Tells the count in an inode for so many bytes of attributes.
+/// Returns the count in an inode for so many bytes of attributes.
 ///
 /// # Errors
 /// `Limit` if they are too many.

@@ -244,12 +244,12 @@ impl<'a> Position<'a> {
         u64::MAX
     }
 
-    /// Tells that so many more bytes of data have been written.
+    /// Returns that so many more bytes of data have been written.
     pub(super) fn advance(&mut self, bytes: u64) {
         self.reach(self.at.saturating_add(bytes));
     }
 
-    /// Tells that a content is over, whatever has been written of it.
+    /// Returns that a content is over, whatever has been written of it.
     pub(super) fn end_content(&mut self) {
         let end = self.race.schedule.ends.get(self.contents);
         self.contents += 1;

@@ -60,7 +60,7 @@ struct Piece {
 }
 
 impl Later {
-    /// Gives each byte that is needed a place in the file.
+    /// Returns each byte that is needed a place in the file.
     pub(super) fn new(mut far: Vec<Far>) -> Self {
         far.sort_unstable_by_key(|far| (far.block, far.offset, far.position));
         let mut later = Self::default();
@@ -94,7 +94,7 @@ impl Later {
         later
     }
 
-    /// Tells how long the file becomes.
+    /// Returns how long the file becomes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -104,7 +104,7 @@ impl Later {
         self.file = Some(file);
     }
 
-    /// Tells whether anything is kept of a block.
+    /// Returns whether anything is kept of a block.
     pub(super) fn has(&self, block: usize) -> bool {
         !self.pieces_of(block).is_empty()
     }

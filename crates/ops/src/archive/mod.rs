@@ -79,7 +79,7 @@ impl<'a> Archive<'a> {
         Ok(archive)
     }
 
-    /// Tells how many decoded bytes are needed when their blocks are no longer kept.
+    /// Returns how many decoded bytes are needed when their blocks are no longer kept.
     pub fn later_bytes(&self) -> u64 {
         self.schedule.later.bytes()
     }

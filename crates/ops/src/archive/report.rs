@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sinterfs_model::Loss;
 
-/// Tells what an archive holds.
+/// Returns what an archive holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArchiveReport {
     /// Directories.

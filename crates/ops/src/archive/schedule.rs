@@ -73,7 +73,7 @@ impl Schedule {
         })
     }
 
-    /// Tells how many bytes lie between first and last use at most.
+    /// Returns how many bytes lie between first and last use at most.
     pub(super) fn bytes_at_once(&self) -> u64 {
         let mut ends: Vec<(u64, u64)> = self
             .blocks

@@ -103,12 +103,12 @@ impl Sequence {
         }
     }
 
-    /// Tells how many names of a leaf are in the archive.
+    /// Returns how many names of a leaf are in the archive.
     pub(super) fn links(&self, leaf: u32) -> u32 {
         self.several.get(&leaf).copied().unwrap_or(1)
     }
 
-    /// Tells the leaf whose content a name has; `None` if another name has it, or there is none.
+    /// Returns the leaf whose content a name has; `None` if another name has it, or there is none.
     pub(super) fn content_of(&self, plan: &Plan, name: Name) -> Option<u32> {
         let leaf = leaf(plan, name)?;
         let has_it = match (self.last.get(&leaf), name) {
@@ -119,7 +119,7 @@ impl Sequence {
     }
 }
 
-/// Tells the leaf that a name leads to; `None` for a directory.
+/// Returns the leaf that a name leads to; `None` for a directory.
 fn leaf(plan: &Plan, name: Name) -> Option<u32> {
     match name {
         Name::Dir(_) | Name::Early(_) => None,
@@ -161,7 +161,7 @@ fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
     }
 }
 
-/// Tells where a name stands.
+/// Returns where a name stands.
 pub(super) fn spot(plan: &Plan, name: Name) -> Spot {
     match name {
         Name::Dir(dir) | Name::Early(dir) => plan.dir(dir).spot,

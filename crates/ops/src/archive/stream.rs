@@ -29,12 +29,12 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Tells how many bytes were put in so far.
+    /// Returns how many bytes were put in so far.
     pub(super) fn len(&self) -> u64 {
         self.written + self.used as u64
     }
 
-    /// Gives room for up to `wanted` bytes, which `fill` puts in; tells how many it did.
+    /// Returns room for up to `wanted` bytes, which `fill` puts in; tells how many it did.
     pub(super) fn put_with(
         &mut self,
         wanted: u64,

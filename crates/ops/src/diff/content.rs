@@ -39,12 +39,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Tells how many files could not be read.
+    /// Returns how many files could not be read.
     pub(super) fn unreadable(&self) -> u64 {
         self.unreadable.load(Ordering::Relaxed)
     }
 
-    /// Tells whether only reading two nodes can tell if they differ.
+    /// Returns whether only reading two nodes can tell if they differ.
     pub(super) fn is_due(&self, (old, new): (NodeId, NodeId)) -> bool {
         match (
             self.old.tree.node(old).content,
@@ -55,7 +55,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Tells the size of the older one of two files.
+    /// Returns the size of the older one of two files.
     pub(super) fn size(&self, (old, _): (NodeId, NodeId)) -> u64 {
         match self.old.tree.node(old).content {
             Content::File { size } => size,
@@ -63,12 +63,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Tells when the older one of two files is best read.
+    /// Returns when the older one of two files is best read.
     pub(super) fn rank(&self, (old, _): (NodeId, NodeId)) -> u64 {
         self.old.source.rank(self.old.tree, old)
     }
 
-    /// Tells whether two files differ; one that cannot be read does.
+    /// Returns whether two files differ; one that cannot be read does.
     pub(super) fn differs(&self, nodes: (NodeId, NodeId), buffers: &mut Buffers) -> Result<bool> {
         let (old, new) = (self.old, self.new);
         let open = |side: Side<'a>, node| {
@@ -162,7 +162,7 @@ impl<'a> Holes<'a> {
         Self { rest: extents }
     }
 
-    /// Tells where the hole at a position ends; the position itself if there is none.
+    /// Returns where the hole at a position ends; the position itself if there is none.
     fn end(&mut self, at: u64) -> u64 {
         while let Some((first, rest)) = self.rest.split_first() {
             let end = first.offset.saturating_add(first.len);

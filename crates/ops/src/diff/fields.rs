@@ -51,7 +51,7 @@ impl Field {
         (Self::Content, "content"),
     ];
 
-    /// Tells the name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         let named = Self::ALL.iter().find(|(field, _)| *field == self);
         named.map_or("", |(_, name)| name)
@@ -151,7 +151,7 @@ impl<'a> Rules<'a> {
         found
     }
 
-    /// Tells the time of modification in the unit that is compared.
+    /// Returns the time of modification in the unit that is compared.
     fn time(&self, node: &Node) -> Vec<u8> {
         let Time { secs, nanos } = node.meta.times.modified;
         let total = i128::from(secs) * 1_000_000_000 + i128::from(nanos);
@@ -190,7 +190,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Tells what a node has besides what all have.
+/// Returns what a node has besides what all have.
 fn of_content(tree: &Tree, node: &Node) -> Option<(Field, Vec<u8>)> {
     match node.content {
         Content::File { size } => Some((Field::Size, size.to_string().into_bytes())),
@@ -203,7 +203,7 @@ fn of_content(tree: &Tree, node: &Node) -> Option<(Field, Vec<u8>)> {
     }
 }
 
-/// Tells how many names a node has, and the first of several.
+/// Returns how many names a node has, and the first of several.
 fn links(tree: &Tree, node: &Node) -> Vec<u8> {
     if node.links <= 1 {
         return b"1".to_vec();

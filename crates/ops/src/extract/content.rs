@@ -99,7 +99,7 @@ impl<'a> Files<'a> {
         done
     }
 
-    /// Tells which files could not be written.
+    /// Returns which files could not be written.
     pub(crate) fn missing(self) -> Mutex<HashSet<u32>> {
         self.missing
     }

@@ -1,4 +1,4 @@
-//! Gives restored files their owner, permissions, attributes and times, in this order: a change
+//! Returns restored files their owner, permissions, attributes and times, in this order: a change
 //! of owner clears set-id bits and capabilities, and everything changes times.
 //!
 //! **Invariant:** what can't be set is told and counted, and never fails the entry; set-id bits
@@ -89,12 +89,12 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &OwnedFd, item: &Item, inode: &
     }
 }
 
-/// Tells whether an inode has the owner that it is to have.
+/// Returns whether an inode has the owner that it is to have.
 fn owned(job: &Extraction<'_>, stat: &fs::Stat, inode: &Inode) -> bool {
     !job.options.owner || (stat.st_uid, stat.st_gid) == (inode.meta.uid, inode.meta.gid)
 }
 
-/// Tells whether an inode that has the right owner has the right permissions. Set-id bits are always set
+/// Returns whether an inode that has the right owner has the right permissions. Set-id bits are always set
 /// anew.
 fn has_mode(stat: &fs::Stat, inode: &Inode) -> bool {
     let mode = inode.meta.mode & 0o7777;

@@ -258,7 +258,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Tells of something that was restored in part.
+    /// Returns of something that was restored in part.
     pub(crate) fn imperfect(&self, error: Error, spot: Spot) {
         self.observer.warn(&self.locate(error, spot));
         self.counts.add(|counts| counts.imperfect += 1);

@@ -65,7 +65,7 @@ impl Default for ExtractOptions {
 }
 
 impl ExtractOptions {
-    /// Tells whether nothing is left out by name.
+    /// Returns whether nothing is left out by name.
     pub(crate) fn selects_all(&self) -> bool {
         self.paths.is_empty() && self.globs.is_empty()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-/// Tells what an extraction did.
+/// Returns what an extraction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtractReport {
     /// Directories made or merged.

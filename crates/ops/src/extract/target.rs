@@ -73,7 +73,7 @@ pub(crate) struct NewFile {
     temporary: Option<Vec<u8>>,
 }
 
-/// Tells a new file again after it was closed.
+/// Returns a new file again after it was closed.
 #[derive(Debug, Clone)]
 pub(crate) struct Ticket {
     dev: u64,
@@ -89,13 +89,13 @@ fn in_the_way(what: &'static str) -> Error {
     Error::new(Kind::Io, what)
 }
 
-/// Tells whether an error makes all further work pointless.
+/// Returns whether an error makes all further work pointless.
 pub(crate) fn ends_all(error: &Error) -> bool {
     const FULL: [Errno; 3] = [Errno::NOSPC, Errno::DQUOT, Errno::ROFS];
     error.kind() == Kind::Cancelled || errno(error).is_some_and(|errno| FULL.contains(&errno))
 }
 
-/// Tells whether an error says that the file system makes no hard link of this.
+/// Returns whether an error says that the file system makes no hard link of this.
 pub(crate) fn no_links(error: &Error) -> bool {
     const NONE: [Errno; 5] = [
         Errno::MLINK,
@@ -143,17 +143,17 @@ impl Target {
         })
     }
 
-    /// Tells whether the target itself was missing.
+    /// Returns whether the target itself was missing.
     pub(crate) fn made_root(&self) -> bool {
         self.made_root
     }
 
-    /// Tells whether what is made most likely has the owner that an inode is to have.
+    /// Returns whether what is made most likely has the owner that an inode is to have.
     pub(crate) fn makes_for(&self, inode: &Inode) -> bool {
         !self.chown || self.own == (inode.meta.uid, inode.meta.gid)
     }
 
-    /// Tells the permissions that a file begins with which is written at once: its own ones, if the owner is
+    /// Returns the permissions that a file begins with which is written at once: its own ones, if the owner is
     /// right from the beginning and the group may do no more than everybody.
     pub(crate) fn first_mode(&self, inode: &Inode) -> Mode {
         let mode = u32::from(inode.meta.mode);
@@ -164,12 +164,12 @@ impl Target {
         }
     }
 
-    /// Tells the permissions that a file begins with which is opened again and again.
+    /// Returns the permissions that a file begins with which is opened again and again.
     pub(crate) fn part_mode(&self) -> Mode {
         self.file_mode
     }
 
-    /// Tells whether a directory of the plan is there.
+    /// Returns whether a directory of the plan is there.
     pub(crate) fn made_dir(&self, index: u32) -> bool {
         lock(&self.made).contains(&index)
     }
@@ -285,7 +285,7 @@ impl Target {
         })
     }
 
-    /// Gives a file that is whole its own name.
+    /// Returns a file that is whole its own name.
     pub(crate) fn publish(&self, dir: &OwnedFd, name: &[u8], new: &NewFile) -> Result<()> {
         let Some(temporary) = &new.temporary else {
             return Ok(());

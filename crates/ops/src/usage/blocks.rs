@@ -135,7 +135,7 @@ impl Blocks {
         overlap
     }
 
-    /// Gives the share of somebody who refers to bytes of a block, once for each time that it was noted.
+    /// Returns the share of somebody who refers to bytes of a block, once for each time that it was noted.
     pub(super) fn share(&mut self, block: u64, len: u64) -> u64 {
         let Some(block) = self.all.get_mut(&block) else {
             return 0;
@@ -155,18 +155,18 @@ impl Blocks {
         told.map(|(number, block)| (*number, block))
     }
 
-    /// Tells how many blocks there are.
+    /// Returns how many blocks there are.
     pub(super) fn count(&self) -> u64 {
         self.told().count() as u64
     }
 
-    /// Tells how many bytes they are.
+    /// Returns how many bytes they are.
     pub(super) fn stored(&self) -> u64 {
         let stored = self.told().map(|(_, block)| block.stored);
         stored.fold(0, u64::saturating_add)
     }
 
-    /// Tells how many bytes those are to which nobody refers.
+    /// Returns how many bytes those are to which nobody refers.
     pub(super) fn unused(&self) -> u64 {
         let unused = self.told().filter(|(_, block)| block.referred == 0);
         unused
@@ -174,7 +174,7 @@ impl Blocks {
             .fold(0, u64::saturating_add)
     }
 
-    /// Tells how many bytes of files are in blocks that are not known.
+    /// Returns how many bytes of files are in blocks that are not known.
     pub(super) fn untold(&self) -> u64 {
         let untold = self.all.values().filter(|block| !block.told);
         untold

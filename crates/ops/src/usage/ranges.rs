@@ -36,7 +36,7 @@ impl Ranges {
         self.left = self.all.len();
     }
 
-    /// Tells how many bytes there are.
+    /// Returns how many bytes there are.
     pub(super) fn finish(mut self) -> u64 {
         self.unite();
         let lengths = self.all.iter().map(|(_, start, end)| end - start);

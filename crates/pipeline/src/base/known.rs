@@ -74,7 +74,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Tells whether some content has a size.
+    /// Returns whether some content has a size.
     pub fn has_size(&self, size: u64) -> bool {
         self.sizes.binary_search(&size).is_ok()
     }

@@ -108,7 +108,7 @@ impl Stock {
         })
     }
 
-    /// Tells the most bytes that a block has.
+    /// Returns the most bytes that a block has.
     pub fn largest(&self) -> u32 {
         let lens = self.blocks.iter().map(|block| block.len);
         lens.max().unwrap_or(0)
@@ -194,7 +194,7 @@ impl Stock {
     }
 }
 
-/// Tells for each block whether a file is in it.
+/// Returns for each block whether a file is in it.
 fn named(base: &dyn Base) -> Vec<bool> {
     let mut named = vec![false; base.blocks() as usize];
     let content = base.content();

@@ -50,7 +50,7 @@ struct Form {
 }
 
 impl Form {
-    /// Gives the waveform, with the sample at the top of its bytes; `None` for what FLAC does not
+    /// Returns the waveform, with the sample at the top of its bytes; `None` for what FLAC does not
     /// hold.
     fn waveform(self) -> Option<Waveform> {
         let fits = (1..=8).contains(&self.channels)
@@ -72,7 +72,7 @@ impl Form {
     }
 }
 
-/// Gives samples of `len` bytes from `start` on, as far as the file goes.
+/// Returns samples of `len` bytes from `start` on, as far as the file goes.
 fn samples(probe: &Probe<'_>, start: u64, len: u64, waveform: Waveform) -> Option<Audio> {
     let end = start.saturating_add(len).min(probe.size());
     (start < end).then_some(Audio {

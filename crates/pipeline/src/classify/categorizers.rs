@@ -21,7 +21,7 @@ pub struct Categorizers {
 }
 
 impl Categorizers {
-    /// Tells everything apart that can be.
+    /// Returns everything apart that can be.
     pub const ALL: Self = Self {
         audio: true,
         images: true,
@@ -30,7 +30,7 @@ impl Categorizers {
         incompressible: true,
     };
 
-    /// Tells nothing apart.
+    /// Returns nothing apart.
     pub const NONE: Self = Self {
         audio: false,
         images: false,
@@ -39,7 +39,7 @@ impl Categorizers {
         incompressible: false,
     };
 
-    /// Tells the names and which are chosen.
+    /// Returns the names and which are chosen.
     fn named(&self) -> [(&'static str, bool); 5] {
         [
             ("pcmaudio", self.audio),

@@ -70,7 +70,7 @@ impl Header {
         }
     }
 
-    /// Tells the bytes of an image of 16 bits a pixel.
+    /// Returns the bytes of an image of 16 bits a pixel.
     fn bytes(&self) -> Option<u64> {
         if self.bits != Some(16) || self.axes != Some(self.told) || self.told == 0 {
             return None;
@@ -79,14 +79,14 @@ impl Header {
     }
 }
 
-/// Gives the value of a card that is a number or a truth value.
+/// Returns the value of a card that is a number or a truth value.
 fn value(card: &[u8; CARD]) -> &str {
     let value = card.get(10..).unwrap_or_default();
     let value = value.split(|&byte| byte == b'/').next().unwrap_or_default();
     std::str::from_utf8(value).unwrap_or_default().trim()
 }
 
-/// Tells by a sample of pixels which are alike, the next or the one after it, as behind a filter of
+/// Returns by a sample of pixels which are alike, the next or the one after it, as behind a filter of
 /// colours, and which low bits are zero.
 fn layout(sample: &[u8]) -> RawImage {
     let (pairs, _) = sample.as_chunks::<2>();

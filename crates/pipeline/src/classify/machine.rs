@@ -1,4 +1,4 @@
-//! Tells the machine that a program or library is for, by its header: ELF (gABI chapter 4), PE
+//! Returns the machine that a program or library is for, by its header: ELF (gABI chapter 4), PE
 //! (the COFF file header), Mach-O (`mach_header`), `ar` archives are not looked into.
 //!
 //! Enters the first bytes of a file; leaves the machine, or nothing for what is no such file.
@@ -9,7 +9,7 @@ use sinterfs_model::Machine;
 /// Where a PE file says its header is.
 const PE_POINTER: usize = 0x3c;
 
-/// Tells the machine of a program that begins with `head`.
+/// Returns the machine of a program that begins with `head`.
 pub(crate) fn machine(head: &[u8]) -> Option<Machine> {
     elf(head).or_else(|| pe(head)).or_else(|| mach_o(head))
 }

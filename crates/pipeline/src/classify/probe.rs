@@ -8,7 +8,7 @@ const READS: u32 = 32;
 /// The most bytes of one read.
 const MOST: usize = 64 << 10;
 
-/// Gives bytes of a file by their offset.
+/// Returns bytes of a file by their offset.
 pub(crate) struct Probe<'a> {
     head: &'a [u8],
     size: u64,
@@ -27,17 +27,17 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Tells the size of the file.
+    /// Returns the size of the file.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Tells what was read of the file's beginning.
+    /// Returns what was read of the file's beginning.
     pub fn head(&self) -> &'a [u8] {
         self.head
     }
 
-    /// Gives a few bytes; `None` beyond the end, where the file cannot be read and after too many
+    /// Returns a few bytes; `None` beyond the end, where the file cannot be read and after too many
     /// reads.
     pub fn get<const N: usize>(&mut self, at: u64) -> Option<[u8; N]> {
         let near = usize::try_from(at).ok().and_then(|at| self.head.get(at..));
@@ -47,7 +47,7 @@ impl<'a> Probe<'a> {
         self.bytes(at, N)?.try_into().ok()
     }
 
-    /// Gives up to 64 KiB; `None` if not all of them can be read.
+    /// Returns up to 64 KiB; `None` if not all of them can be read.
     pub fn bytes(&mut self, at: u64, len: usize) -> Option<Vec<u8>> {
         let end = at.checked_add(len as u64)?;
         if end > self.size || len > MOST {

@@ -35,12 +35,12 @@ impl Spans {
         Self { spans, rest }
     }
 
-    /// Tells the category that the file is sorted by.
+    /// Returns the category that the file is sorted by.
     pub fn main(&self) -> Category {
         self.spans.first().map_or(self.rest, |span| span.category)
     }
 
-    /// Tells where a piece that begins at `start` best ends so that no grain is cut, at `end` or
+    /// Returns where a piece that begins at `start` best ends so that no grain is cut, at `end` or
     /// somewhat before.
     pub fn piece_end(&self, start: u64, end: u64) -> u64 {
         let inside = |span: &&Span| span.start < end && end < span.end;

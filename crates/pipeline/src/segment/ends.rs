@@ -68,7 +68,7 @@ impl Ends {
         }
     }
 
-    /// Gives a fragment that is opened its number.
+    /// Returns a fragment that is opened its number.
     pub fn open(&mut self) -> u32 {
         self.fragments.push(None);
         (self.fragments.len() - 1) as u32
@@ -81,7 +81,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Tells the block that a fragment became; `None` if it is open.
+    /// Returns the block that a fragment became; `None` if it is open.
     pub fn block(&self, fragment: u32) -> Option<BlockId> {
         self.fragments[fragment as usize].map(|closed| closed.block)
     }
@@ -133,7 +133,7 @@ impl Ends {
     }
 }
 
-/// Tells the names of an end: hashes of its last bytes, and of all of it.
+/// Returns the names of an end: hashes of its last bytes, and of all of it.
 fn keys(end: &[u8]) -> impl Iterator<Item = u64> {
     let parts = LENGTHS
         .into_iter()

@@ -277,7 +277,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         self.emit(category, data, repeats, ends)
     }
 
-    /// Tells what of the next segment stood in front, if anybody wants to know.
+    /// Returns what of the next segment stood in front, if anybody wants to know.
     fn repeats(&mut self, data: &Arc<Vec<u8>>, anchors: &[Anchor]) -> Result<Vec<Repeat>> {
         match &mut self.repeats {
             Some(search) => search.find(data, anchors),
@@ -357,7 +357,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         Ok(())
     }
 
-    /// Tells how much of what was found of an end of so many bytes may be referred to.
+    /// Returns how much of what was found of an end of so many bytes may be referred to.
     fn usable(&self, len: usize, found: Found) -> Option<Found> {
         if found.len == len {
             return Some(found);
@@ -462,7 +462,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     }
 }
 
-/// Tells whether all bytes are zeros; quickly where the first is not, and by comparing the bytes
+/// Returns whether all bytes are zeros; quickly where the first is not, and by comparing the bytes
 /// with themselves one further where it is.
 fn is_zero(bytes: &[u8]) -> bool {
     match bytes.split_first() {

@@ -283,7 +283,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         Ok(Some(Match { start, len, place }))
     }
 
-    /// Tells how long a match with a place must be.
+    /// Returns how long a match with a place must be.
     fn least(&self, category: Category, place: Place) -> usize {
         // codecs of samples see no repeats at all
         if category.granularity() > 1 || !self.open.contains(&(category, place.block)) {
@@ -343,7 +343,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         Ok(())
     }
 
-    /// Tells the open block of a category, opening one if there is none.
+    /// Returns the open block of a category, opening one if there is none.
     fn open_block(&mut self, category: Category) -> u32 {
         if let Some(&(_, block)) = self.open.iter().find(|open| open.0 == category) {
             return block;

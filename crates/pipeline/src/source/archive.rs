@@ -35,7 +35,7 @@ const BATCH: u64 = 1024;
 /// How many first bytes tell whether a file is an archive.
 pub const START: usize = 512;
 
-/// Tells whether a file that begins with these bytes (`START` of them) is an archive, or compressed.
+/// Returns whether a file that begins with these bytes (`START` of them) is an archive, or compressed.
 pub fn is_archive(start: &[u8]) -> bool {
     Compression::of(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
 }
@@ -119,7 +119,7 @@ impl Archive {
         })
     }
 
-    /// Tells what the archive holds that no tree has; nothing before the scan.
+    /// Returns what the archive holds that no tree has; nothing before the scan.
     pub fn untold(&self) -> Vec<Loss> {
         let notes = self.scanned.get().map(|scanned| &scanned.notes);
         let losses = notes.into_iter().flatten();

@@ -69,7 +69,7 @@ impl Directory {
         })
     }
 
-    /// Tells the path that messages name for a path of the tree.
+    /// Returns the path that messages name for a path of the tree.
     fn full_path(&self, path: &[u8]) -> PathBuf {
         if path.is_empty() {
             return self.path.clone();

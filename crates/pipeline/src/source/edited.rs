@@ -43,12 +43,12 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// Tells whether the tree stays as it is.
+    /// Returns whether the tree stays as it is.
     pub fn is_empty(&self) -> bool {
         self.names_stay() && self.xattrs.is_empty() && self.contexts.is_none()
     }
 
-    /// Tells whether nothing is left out, made or changed by definitions.
+    /// Returns whether nothing is left out, made or changed by definitions.
     fn names_stay(&self) -> bool {
         self.exclude.is_empty() && self.pseudo.is_empty()
     }
@@ -98,7 +98,7 @@ impl<'a> Edited<'a> {
         }
     }
 
-    /// Tells what a node of the edited tree was made of.
+    /// Returns what a node of the edited tree was made of.
     fn origin(&self, node: NodeId) -> Option<Origin> {
         match self.scanned.get()? {
             Some(scanned) => scanned.origins.get(node.index()).cloned(),
@@ -106,7 +106,7 @@ impl<'a> Edited<'a> {
         }
     }
 
-    /// Gives the source's own tree for the edited one.
+    /// Returns the source's own tree for the edited one.
     fn own<'t>(&'t self, edited: &'t Tree) -> &'t Tree {
         match self.scanned.get() {
             Some(Some(scanned)) => &scanned.tree,

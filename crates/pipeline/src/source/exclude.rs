@@ -93,7 +93,7 @@ impl Patterns {
         Ok(Self { globs, rules })
     }
 
-    /// Tells the first rule that matches and holds for the type of the entry.
+    /// Returns the first rule that matches and holds for the type of the entry.
     fn first(&self, bytes: &[u8], is_dir: bool, rules: &[Judgement]) -> Option<usize> {
         if self.globs.is_empty() {
             return None;
@@ -151,12 +151,12 @@ impl Exclude {
         })
     }
 
-    /// Tells whether nothing is left out, whatever it is called.
+    /// Returns whether nothing is left out, whatever it is called.
     pub fn is_empty(&self) -> bool {
         self.rules.iter().all(|rule| rule.stays)
     }
 
-    /// Tells whether an entry is left out; `path` is relative to the root, without a leading slash.
+    /// Returns whether an entry is left out; `path` is relative to the root, without a leading slash.
     pub fn matches(&self, path: &[u8], is_dir: bool) -> bool {
         if self.is_empty() {
             return false;
@@ -169,7 +169,7 @@ impl Exclude {
         judgement.is_some_and(|judgement| !judgement.stays)
     }
 
-    /// Tells whether an entry is left out whatever its type is.
+    /// Returns whether an entry is left out whatever its type is.
     pub fn matches_any(&self, path: &[u8]) -> bool {
         self.matches(path, false) && self.matches(path, true)
     }

@@ -65,7 +65,7 @@ impl ImageSource {
         }
     }
 
-    /// Tells the inode that a node of the scanned tree was made of.
+    /// Returns the inode that a node of the scanned tree was made of.
     ///
     /// # Errors
     /// `Invalid` before the scan and for a node of another tree.

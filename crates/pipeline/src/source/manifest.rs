@@ -105,7 +105,7 @@ impl Manifest {
         })
     }
 
-    /// Tells what the list says that no tree has, or nobody compares; nothing before the scan.
+    /// Returns what the list says that no tree has, or nobody compares; nothing before the scan.
     pub fn untold(&self) -> Vec<Loss> {
         let notes = self.scanned.get().map(|scanned| &scanned.notes);
         let losses = notes.into_iter().flatten();
@@ -252,7 +252,7 @@ fn hash(algorithm: Algorithm, mut file: &File) -> std::io::Result<Vec<u8>> {
     })
 }
 
-/// Tells what a file looks like: as its entry says, else as the file is, else as a new one of root's.
+/// Returns what a file looks like: as its entry says, else as the file is, else as a new one of root's.
 fn meta(entry: &Entry, kind: &Kind, status: Option<&Status>) -> Meta {
     let own = status.map(|status| status.meta);
     let mode = match kind {

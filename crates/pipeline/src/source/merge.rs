@@ -121,7 +121,7 @@ impl Merge {
         })
     }
 
-    /// Tells what the scan found hidden; nothing before it.
+    /// Returns what the scan found hidden; nothing before it.
     pub fn conflicts(&self) -> Conflicts {
         let scanned = self.scanned.get();
         scanned.map_or_else(Conflicts::default, |scanned| scanned.conflicts.clone())

@@ -99,7 +99,7 @@ impl Action {
     }
 }
 
-/// Tells the bits that `=` clears; as in GNU chmod, set-id bits of a directory stay unless named.
+/// Returns the bits that `=` clears; as in GNU chmod, set-id bits of a directory stay unless named.
 fn reach(who: u16, is_dir: bool) -> u16 {
     let mut bits = who;
     if !is_dir {

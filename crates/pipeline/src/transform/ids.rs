@@ -31,12 +31,12 @@ impl IdMap {
         })
     }
 
-    /// Tells whether all numbers stay.
+    /// Returns whether all numbers stay.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Tells what becomes of a number.
+    /// Returns what becomes of a number.
     pub fn apply(&self, id: u32) -> u32 {
         let held = self.ranges.iter().find_map(|range| {
             let beyond = id.checked_sub(range.from)?;

@@ -62,7 +62,7 @@ impl Image {
         files
     }
 
-    /// Tells the bytes of all files, by path.
+    /// Returns the bytes of all files, by path.
     pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
         self.files()
             .into_iter()
@@ -70,7 +70,7 @@ impl Image {
             .collect()
     }
 
-    /// Tells the bytes in blocks.
+    /// Returns the bytes in blocks.
     pub fn stored(&self) -> usize {
         self.blocks.iter().map(|block| block.1.len()).sum()
     }

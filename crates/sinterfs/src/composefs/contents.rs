@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Gives what each node holds, and how many files changed while they were read.
+    /// Returns what each node holds, and how many files changed while they were read.
     pub(super) fn finish(self) -> (Vec<Body>, u64) {
         let bodies = self.bodies.into_inner();
         let bodies = bodies.unwrap_or_else(PoisonError::into_inner);

@@ -69,7 +69,7 @@ impl Images {
         }
     }
 
-    /// Tells the coarsest unit of times in nanoseconds that loses nothing of the images', and
+    /// Returns the coarsest unit of times in nanoseconds that loses nothing of the images', and
     /// whether an image has all times; `None` if there is no image.
     pub(super) fn times(&self) -> Option<(u64, bool)> {
         let units = self.infos.iter().map(|info| info.capability.time_unit);
@@ -87,7 +87,7 @@ impl Images {
         Ok(())
     }
 
-    /// Tells the bytes of memory that decoded blocks may take.
+    /// Returns the bytes of memory that decoded blocks may take.
     pub(super) fn cache_bytes(&self) -> u64 {
         match self.infos.is_empty() {
             true => 0,

@@ -30,7 +30,7 @@ pub(super) trait Blobs {
     /// Opens a file, and tells its length.
     fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)>;
 
-    /// Tells a file for messages.
+    /// Returns a file for messages.
     fn shown(&self, name: &str) -> PathBuf;
 }
 
@@ -51,7 +51,7 @@ impl Blobs for Below<'_> {
     }
 }
 
-/// Tells whether a directory is a layout.
+/// Returns whether a directory is a layout.
 pub(super) fn is_layout(dir: &Path) -> bool {
     dir.join(MARK).is_file() && dir.join(INDEX).is_file()
 }

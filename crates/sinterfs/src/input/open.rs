@@ -205,7 +205,7 @@ impl OpenInput {
         })
     }
 
-    /// Tells the runs that made the image, if it is one.
+    /// Returns the runs that made the image, if it is one.
     pub(crate) fn former_runs(&self) -> Result<FormerRuns> {
         match &self.images.opened {
             Some((opened, path)) => {
@@ -224,7 +224,7 @@ impl OpenInput {
         }
     }
 
-    /// Gives the source for the pipeline.
+    /// Returns the source for the pipeline.
     pub(crate) fn source(&self) -> &dyn Source {
         match &self.tree {
             Tree::Directory(source) => source,
@@ -235,7 +235,7 @@ impl OpenInput {
         }
     }
 
-    /// Gives the one image that is the input.
+    /// Returns the one image that is the input.
     pub(crate) fn image(&self) -> Option<&ImageSource> {
         match &self.tree {
             Tree::Image(source) => Some(source),
@@ -243,7 +243,7 @@ impl OpenInput {
         }
     }
 
-    /// Tells the coarsest unit of times in nanoseconds that loses nothing of the images', and
+    /// Returns the coarsest unit of times in nanoseconds that loses nothing of the images', and
     /// whether an image has all times; `None` if there is no image.
     pub(crate) fn times(&self) -> Option<(u64, bool)> {
         self.images.times()
@@ -254,7 +254,7 @@ impl OpenInput {
         self.images.spill(scratch)
     }
 
-    /// Tells the bytes of memory that decoded blocks of the input may take.
+    /// Returns the bytes of memory that decoded blocks of the input may take.
     pub(crate) fn cache_bytes(&self) -> u64 {
         self.images.cache_bytes()
     }
@@ -272,7 +272,7 @@ impl OpenInput {
         }
     }
 
-    /// Tells what was hidden by later trees.
+    /// Returns what was hidden by later trees.
     pub(crate) fn conflicts(&self) -> Conflicts {
         match &self.tree {
             Tree::Merge(merge) => merge.conflicts(),

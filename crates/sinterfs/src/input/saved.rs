@@ -57,7 +57,7 @@ impl Saved {
         Ok(is_one.then_some(saved))
     }
 
-    /// Tells the layers of the image, or of that for a platform.
+    /// Returns the layers of the image, or of that for a platform.
     pub(super) fn layers(&self, platform: Option<&str>) -> Result<Vec<Layer>> {
         // newer versions of Docker write both; only the layout knows platforms
         let by_layout = self.find(MANIFEST).is_none() || platform.is_some();

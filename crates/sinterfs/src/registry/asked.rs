@@ -68,7 +68,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// Tells how the option is called.
+    /// Returns how the option is called.
     pub const fn flag(self) -> &'static str {
         match self {
             Self::CategoryCompression => "--compression CATEGORY::CODEC",

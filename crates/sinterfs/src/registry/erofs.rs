@@ -139,7 +139,7 @@ impl Format for ErofsFormat {
     }
 }
 
-/// Tells the oldest kernel that is to mount an image.
+/// Returns the oldest kernel that is to mount an image.
 fn kernel(volume: &VolumeOptions) -> Result<Kernel> {
     let asked = volume.target_kernel.as_deref();
     asked.map_or(Ok(Kernel::default()), str::parse)

@@ -245,12 +245,12 @@ impl DeviceNumber {
         Some(Self(U32::new(packed)))
     }
 
-    /// Tells the major number.
+    /// Returns the major number.
     pub const fn major(self) -> u32 {
         (self.0.get() >> 8) & 0xfff
     }
 
-    /// Tells the minor number.
+    /// Returns the minor number.
     pub const fn minor(self) -> u32 {
         let packed = self.0.get();
         (packed & 0xff) | ((packed >> 12) & 0xf_ff00)

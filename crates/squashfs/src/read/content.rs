@@ -47,7 +47,7 @@ struct Checkpoint {
 pub(crate) struct Checkpoints(Vec<Checkpoint>);
 
 impl Checkpoints {
-    /// Tells about how much memory they take, in bytes.
+    /// Returns about how much memory they take, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         (self.0.len() * size_of::<Checkpoint>() + 64) as u64
     }
@@ -140,7 +140,7 @@ impl Squashfs {
         })
     }
 
-    /// Gives the last checkpoint that is not behind a block.
+    /// Returns the last checkpoint that is not behind a block.
     fn checkpoint(&self, ino: Ino, content: &Content, block: u64) -> Result<Checkpoint> {
         let known = self.checkpoints.get(&ino.0);
         let all = match known {
@@ -384,7 +384,7 @@ impl Squashfs {
         self.cache_key | u128::from(stored.position)
     }
 
-    /// Gives an error that concerns a block its place.
+    /// Returns an error that concerns a block its place.
     #[cold]
     fn in_block(&self, what: &'static str, error: Error, stored: Stored) -> Error {
         error.at(what, self.metadata.file_offset(stored.position))

@@ -96,12 +96,12 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// Tells the offset of the header in the listing if the entry that was read last is its first.
+    /// Returns the offset of the header in the listing if the entry that was read last is its first.
     pub(crate) fn header(&self) -> Option<u32> {
         (self.number == 1).then_some(self.group_at)
     }
 
-    /// Tells the name of the entry that was read last.
+    /// Returns the name of the entry that was read last.
     pub(crate) fn name(&self) -> &[u8] {
         self.name.get(..self.name_len).unwrap_or_default()
     }
@@ -240,7 +240,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Tells about how much memory it takes, in bytes.
+    /// Returns about how much memory it takes, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         (self.names.len() + self.jumps.len() * size_of::<(Jump, usize)>() + 64) as u64
     }
@@ -330,7 +330,7 @@ impl Squashfs {
         Ok(None)
     }
 
-    /// Gives the index of a directory; `None` if it has none.
+    /// Returns the index of a directory; `None` if it has none.
     fn index(&self, ino: Ino, listing: &Listing) -> Result<Option<Arc<Index>>> {
         let (count, place) = listing.index;
         if count == 0 {
@@ -344,7 +344,7 @@ impl Squashfs {
         Ok(Some(index))
     }
 
-    /// Tells the offsets of the headers that the index of a directory names.
+    /// Returns the offsets of the headers that the index of a directory names.
     pub(crate) fn indexed(&self, ino: Ino, listing: &Listing) -> Result<Vec<u32>> {
         let index = self.index(ino, listing)?;
         let jumps = index.iter().flat_map(|index| &index.jumps);

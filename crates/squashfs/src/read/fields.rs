@@ -16,7 +16,7 @@ pub enum Order {
     Big,
 }
 
-/// Tells the bytes of a record.
+/// Returns the bytes of a record.
 pub(crate) const fn bytes_of(widths: &[u32]) -> usize {
     let (mut bits, mut field) = (0, 0);
     while field < widths.len() {

@@ -72,7 +72,7 @@ impl Squashfs {
         look_up(&self.groups, usize::from(index), "group")
     }
 
-    /// Tells the number of names; before version 3 that of a directory is counted.
+    /// Returns the number of names; before version 3 that of a directory is counted.
     fn names_of(&self, ino: Ino, record: &Record) -> Result<u32> {
         if let Some(nlink) = record.nlink {
             return Ok(nlink);

@@ -41,32 +41,32 @@ pub struct StoredBlock {
 }
 
 impl Squashfs {
-    /// Tells what the superblock says.
+    /// Returns what the superblock says.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// Tells where the image starts in its file, in bytes.
+    /// Returns where the image starts in its file, in bytes.
     pub fn offset(&self) -> u64 {
         self.metadata.source.start()
     }
 
-    /// Tells what is known of the image as a whole.
+    /// Returns what is known of the image as a whole.
     pub fn image_info(&self) -> &ImageInfo {
         &self.info
     }
 
-    /// Tells the owners and groups that the image knows.
+    /// Returns the owners and groups that the image knows.
     pub fn ids(&self) -> (&[u32], &[u32]) {
         (&self.ids, &self.groups)
     }
 
-    /// Tells how many distinct lists of extended attributes there are.
+    /// Returns how many distinct lists of extended attributes there are.
     pub fn xattr_lists(&self) -> u64 {
         self.xattrs.as_ref().map_or(0, XattrLists::count)
     }
 
-    /// Tells whether inodes can be found by number.
+    /// Returns whether inodes can be found by number.
     pub fn has_exports(&self) -> bool {
         self.exports.is_some()
     }

@@ -93,7 +93,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// Tells the number of whole blocks, or of all where the tail has a block of its own.
+    /// Returns the number of whole blocks, or of all where the tail has a block of its own.
     pub(crate) fn blocks(&self, block_size: u32) -> u64 {
         let unit = u64::from(block_size);
         match self.fragment {
@@ -239,7 +239,7 @@ fn validate(record: &Record) -> Result<()> {
     }
 }
 
-/// Tells the type that a number means, basic or extended.
+/// Returns the type that a number means, basic or extended.
 pub(crate) fn file_type(kind: u16) -> Result<FileType> {
     let basic = match kind {
         1..=InodeType::EXTENDED => kind,
@@ -257,12 +257,12 @@ pub(crate) fn file_type(kind: u16) -> Result<FileType> {
     })
 }
 
-/// Tells the bytes of a listing by a directory's size, which counts three more.
+/// Returns the bytes of a listing by a directory's size, which counts three more.
 pub(crate) fn listing_len(size: u32) -> u32 {
     size.saturating_sub(DIRECTORY_SIZE_EXTRA)
 }
 
-/// Tells where a file's tail is.
+/// Returns where a file's tail is.
 pub(crate) fn fragment(index: u32, offset: u32) -> Option<(u32, u32)> {
     (index != NO_FRAGMENT).then_some((index, offset))
 }

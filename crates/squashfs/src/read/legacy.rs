@@ -218,7 +218,7 @@ fn long_directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> R
     Ok(())
 }
 
-/// Tells the bytes of a listing; sizes count three more since version 3.
+/// Returns the bytes of a listing; sizes count three more since version 3.
 fn listing_len_of(major: u16, size: u32) -> u32 {
     if major < 3 { size } else { listing_len(size) }
 }

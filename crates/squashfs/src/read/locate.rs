@@ -19,7 +19,7 @@ const STEP: usize = 1 << 18;
 /// Bytes of the magic.
 const MAGIC_LEN: usize = 4;
 
-/// Tells whether the magic stands at an offset.
+/// Returns whether the magic stands at an offset.
 pub fn starts_with_magic(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     let mut bytes = [0; MAGIC_LEN];
     if source.len().saturating_sub(offset) < bytes.len() as u64 {
@@ -71,7 +71,7 @@ fn candidates(window: &[u8]) -> impl Iterator<Item = usize> {
         .map(|(at, _)| at)
 }
 
-/// Tells whether a sound image starts at an offset.
+/// Returns whether a sound image starts at an offset.
 fn starts_here(source: &Arc<dyn ReadAt>, offset: u64) -> bool {
     Base::open(Arc::clone(source), offset, 0).is_ok()
 }

@@ -71,12 +71,12 @@ impl Metadata {
         }
     }
 
-    /// Tells where in the file a position of the image is.
+    /// Returns where in the file a position of the image is.
     pub(crate) fn file_offset(&self, position: u64) -> u64 {
         self.source.start().saturating_add(position)
     }
 
-    /// Gives the block at a position of a table.
+    /// Returns the block at a position of a table.
     pub(crate) fn block(&self, table: &Table, position: u64) -> Result<Arc<MetaBlock>> {
         if let Some(block) = self.blocks.get(&position) {
             return Ok(block);
@@ -177,7 +177,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Tells the place of the next byte.
+    /// Returns the place of the next byte.
     pub(crate) fn place(&self) -> Place {
         Place {
             position: self.position,
@@ -186,7 +186,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells the place of the next byte in the block that holds it; `None` at the table's end.
+    /// Returns the place of the next byte in the block that holds it; `None` at the table's end.
     pub(crate) fn next_place(&mut self) -> Result<Option<Place>> {
         if self.rest().is_empty() {
             if self.block.next >= self.table.end {
@@ -197,7 +197,7 @@ impl Reader<'_> {
         Ok(Some(self.place()))
     }
 
-    /// Gives an error of what was read here its place.
+    /// Returns an error of what was read here its place.
     #[cold]
     pub(crate) fn wrong(&self, error: Error) -> Error {
         error.at(self.table.name, self.metadata.file_offset(self.position))

@@ -19,7 +19,7 @@ use super::inode::{Body, Listing};
 pub(crate) struct Parents(Vec<(Ino, Ino)>);
 
 impl Squashfs {
-    /// Tells the directory above one.
+    /// Returns the directory above one.
     pub(crate) fn parent_of(&self, dir: Ino, listing: &Listing) -> Result<Ino> {
         if dir == self.root() {
             return Ok(dir);

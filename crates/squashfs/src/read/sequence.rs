@@ -32,7 +32,7 @@ impl Squashfs {
         })
     }
 
-    /// Tells how many bytes all files have, holes left out: an upper bound of all decoded blocks but
+    /// Returns how many bytes all files have, holes left out: an upper bound of all decoded blocks but
     /// for fragment blocks that are not full.
     pub fn content_bytes(&self) -> Result<u64> {
         let mut total = 0u64;

@@ -80,7 +80,7 @@ const VERSION_AT: usize = 28;
 /// The smallest block of versions before 4.0, in bytes.
 const LEGACY_BLOCK_MIN: u32 = 512;
 
-/// Tells the byte order by the magic; `None` where there is none.
+/// Returns the byte order by the magic; `None` where there is none.
 pub(crate) fn magic(bytes: &[u8]) -> Option<Order> {
     let first = bytes.first_chunk::<4>()?;
     match (u32::from_le_bytes(*first), u32::from_be_bytes(*first)) {
@@ -285,7 +285,7 @@ impl Superblock {
         Ok(())
     }
 
-    /// Tells the codec. `Unsupported` for an unknown one.
+    /// Returns the codec. `Unsupported` for an unknown one.
     pub(crate) fn codec(&self) -> Result<UnitCodec> {
         Ok(match self.compressor {
             Compressor::GZIP => UnitCodec::Zlib,

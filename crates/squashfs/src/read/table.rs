@@ -76,7 +76,7 @@ impl Lookup {
         })
     }
 
-    /// Tells the number of records.
+    /// Returns the number of records.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

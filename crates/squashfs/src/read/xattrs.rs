@@ -59,7 +59,7 @@ impl XattrLists {
         }))
     }
 
-    /// Tells the number of ids.
+    /// Returns the number of ids.
     pub(crate) fn count(&self) -> u64 {
         self.ids.count()
     }

@@ -133,7 +133,7 @@ impl Compression {
         }
     }
 
-    /// Tells whether the codec takes some ten times as long as a trial of a fast one.
+    /// Returns whether the codec takes some ten times as long as a trial of a fast one.
     fn is_slow(&self) -> bool {
         match self {
             Self::Xz { .. } | Self::Lzma { .. } => true,
@@ -142,7 +142,7 @@ impl Compression {
         }
     }
 
-    /// Tells the number of the codec in the superblock.
+    /// Returns the number of the codec in the superblock.
     pub(super) fn id(&self) -> layout::Compressor {
         match self {
             Self::Gzip { .. } => layout::Compressor::GZIP,
@@ -154,7 +154,7 @@ impl Compression {
         }
     }
 
-    /// Gives the options that readers are told of; `None` where all are those that they assume.
+    /// Returns the options that readers are told of; `None` where all are those that they assume.
     pub(super) fn stored_options(&self, block_size: u32) -> Option<Vec<u8>> {
         match self {
             Self::Gzip { level } if *level >= GZIP_TOLD => None,
@@ -223,7 +223,7 @@ impl Compression {
         )))
     }
 
-    /// Tells how many bytes encoding a block of `len` bytes takes at most.
+    /// Returns how many bytes encoding a block of `len` bytes takes at most.
     pub(super) fn memory(&self, len: u32) -> u64 {
         let own = |encoding: Encoding| encoding.memory(len);
         match self {
@@ -247,7 +247,7 @@ impl Compression {
     }
 }
 
-/// Tells the bit of a branch converter in the stored options.
+/// Returns the bit of a branch converter in the stored options.
 const fn bit(bcj: Bcj) -> u32 {
     match bcj {
         Bcj::X86 => stored::Xz::X86,

@@ -73,7 +73,7 @@ fn offset(offset: u64) -> Result<u32> {
 }
 
 impl Known<'_> {
-    /// Tells how long a listing is without its headers.
+    /// Returns how long a listing is without its headers.
     fn least_len(&self, dir: NodeId) -> Result<u64> {
         let mut len = 0;
         for link in self.tree.children(dir) {
@@ -143,7 +143,7 @@ pub(super) fn block_position(block: u64) -> Result<u32> {
     u32::try_from(block).map_err(|_| Error::limit("more than 4 GiB of SquashFS metadata"))
 }
 
-/// Tells the basic type of an inode.
+/// Returns the basic type of an inode.
 pub(super) const fn basic_type(content: &Content) -> u16 {
     match content {
         Content::Directory { .. } => InodeType::DIRECTORY,

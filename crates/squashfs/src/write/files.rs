@@ -66,7 +66,7 @@ impl Blocks {
         Ok(count)
     }
 
-    /// Tells the records of the fragment table.
+    /// Returns the records of the fragment table.
     pub(super) fn fragments(&self) -> impl Iterator<Item = Vec<u8>> {
         let fragments = self.placed.iter().filter(|b| b.fragment != NO_FRAGMENT);
         fragments.map(|block| {

@@ -18,7 +18,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Tells the index of an id. `Limit` if there are too many.
+    /// Returns the index of an id. `Limit` if there are too many.
     pub(super) fn index(&mut self, id: u32) -> Result<U16> {
         if let Some(&index) = self.known.get(&id) {
             return Ok(U16::new(index));
@@ -35,7 +35,7 @@ impl Ids {
         Ok(U16::new(index))
     }
 
-    /// Tells all ids by their index.
+    /// Returns all ids by their index.
     pub(super) fn all(&self) -> &[u32] {
         &self.all
     }

@@ -27,7 +27,7 @@ const TARGET_MAX: usize = 65_535;
 pub(super) struct Positions(Vec<u64>);
 
 impl Positions {
-    /// Tells where the inode of a node begins.
+    /// Returns where the inode of a node begins.
     pub(super) fn of(&self, node: NodeId) -> u64 {
         self.0.get(node.index()).copied().unwrap_or(u64::MAX)
     }
@@ -72,7 +72,7 @@ impl<'a> Inodes<'a> {
         }
     }
 
-    /// Tells where an inode is, once all blocks before it are encoded.
+    /// Returns where an inode is, once all blocks before it are encoded.
     pub(super) fn reference(&self, node: NodeId) -> Result<MetaRef> {
         self.stream.resolve(self.positions.of(node))
     }
@@ -273,7 +273,7 @@ impl<'a> Inodes<'a> {
     }
 }
 
-/// Tells the directory that holds the one name of another.
+/// Returns the directory that holds the one name of another.
 fn parent(tree: &Tree, dir: NodeId) -> NodeId {
     let link = tree.links().get(tree.node(dir).first_link as usize);
     link.map_or(NodeId::ROOT, |link| link.parent)

@@ -38,22 +38,22 @@ impl Numbering {
         })
     }
 
-    /// Tells the number of a node.
+    /// Returns the number of a node.
     pub(super) fn number(&self, node: NodeId) -> u32 {
         self.numbers[node.index()]
     }
 
-    /// Tells how many inodes there are.
+    /// Returns how many inodes there are.
     pub(super) fn count(&self) -> u32 {
         self.numbers.len() as u32
     }
 
-    /// Tells all that are no directories, in the order of writing.
+    /// Returns all that are no directories, in the order of writing.
     pub(super) fn leaves(&self) -> &[NodeId] {
         &self.leaves
     }
 
-    /// Tells all directories, in the order of writing.
+    /// Returns all directories, in the order of writing.
     pub(super) fn directories(&self) -> &[NodeId] {
         &self.directories
     }

@@ -64,7 +64,7 @@ impl WriteOptions {
         self.compression.check(size)
     }
 
-    /// Gives the bits of the superblock that these options set.
+    /// Returns the bits of the superblock that these options set.
     pub(super) fn flags(&self) -> u16 {
         let bits = [
             (self.raw.has(Part::Inodes), Flags::RAW_INODES),
@@ -120,7 +120,7 @@ impl Parts {
         Self(self.0 | (1 << part as u8))
     }
 
-    /// Tells whether a part is among them.
+    /// Returns whether a part is among them.
     pub const fn has(self, part: Part) -> bool {
         self.0 & (1 << part as u8) != 0
     }

@@ -101,12 +101,12 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Tells the decoded bytes so far: where the next record begins.
+    /// Returns the decoded bytes so far: where the next record begins.
     pub(super) fn position(&self) -> u64 {
         self.starts.len() as u64 * METADATA_SIZE as u64 + self.open.len() as u64
     }
 
-    /// Tells where each encoded block begins, from the start of the stream.
+    /// Returns where each encoded block begins, from the start of the stream.
     pub(super) fn starts(&self) -> &[u64] {
         &self.starts
     }
@@ -145,7 +145,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Tells how many encoded bytes were not taken yet.
+    /// Returns how many encoded bytes were not taken yet.
     pub(super) fn encoded(&self) -> usize {
         self.encoded.len()
     }

@@ -91,7 +91,7 @@ impl<'a> Xattrs<'a> {
         Ok(xattrs)
     }
 
-    /// Tells the index of a set, or `NO_XATTR`.
+    /// Returns the index of a set, or `NO_XATTR`.
     pub(super) fn index(&self, set: XattrSet) -> u32 {
         let index = self.indexes.get(set.0 as usize);
         index.copied().unwrap_or(NO_XATTR)
@@ -102,7 +102,7 @@ impl<'a> Xattrs<'a> {
         self.stream.take()
     }
 
-    /// Tells the attributes of a set that can be kept: prefix, rest of the name, value.
+    /// Returns the attributes of a set that can be kept: prefix, rest of the name, value.
     fn kept(tree: &Tree, set: XattrSet) -> impl Iterator<Item = (u16, &[u8], &[u8])> {
         tree.xattrs().pairs(set).filter_map(|(name, value)| {
             let split = |&(prefix, kind)| Some((kind, name.strip_prefix(prefix)?));

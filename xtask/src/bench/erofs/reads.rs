@@ -81,7 +81,7 @@ impl Image<'_> {
         }
     }
 
-    /// Tells the median of what is told of one way's runs.
+    /// Returns the median of what is told of one way's runs.
     fn median(&self, way: usize, of: impl Fn(&Took) -> f64) -> Option<f64> {
         let took = self.took.get(way)?;
         median(&took.iter().map(of).collect::<Vec<_>>())

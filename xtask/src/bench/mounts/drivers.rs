@@ -100,7 +100,7 @@ impl Driver {
         image.as_ref()
     }
 
-    /// Tells whether its program is at hand, and says if not.
+    /// Returns whether its program is at hand, and says if not.
     pub fn can(&self, setting: &Setting) -> bool {
         let can = self
             .command

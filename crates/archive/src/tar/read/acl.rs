@@ -45,7 +45,7 @@ pub(crate) fn parse_default(text: &[u8]) -> Option<Vec<u8>> {
     entries(text).map(|entries| value(&entries))
 }
 
-/// Tells whether entries of a tag are in no mode.
+/// Returns whether entries of a tag are in no mode.
 fn is_named(tag: u16) -> bool {
     matches!(tag, 0x02 | 0x08 | 0x10)
 }

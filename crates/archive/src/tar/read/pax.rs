@@ -57,7 +57,7 @@ pub(super) struct Sparse {
 }
 
 impl Records {
-    /// Tells whether there was any record.
+    /// Returns whether there was any record.
     pub(super) fn is_any(&self) -> bool {
         self.any
     }
@@ -160,7 +160,7 @@ fn note(notes: &mut Notes, what: &'static str) {
 }
 
 impl Sparse {
-    /// Tells whether the member has holes.
+    /// Returns whether the member has holes.
     pub(super) fn is_any(&self) -> bool {
         self.major.is_some() || self.numbers.is_some()
     }
@@ -234,7 +234,7 @@ fn not_understood(key: &str) -> Error {
     Error::corrupt(format!("the value of a record {key} is not of its form"))
 }
 
-/// Tells the keys that change nothing of a tree: comments, names of owners beside their numbers, inode
+/// Returns the keys that change nothing of a tree: comments, names of owners beside their numbers, inode
 /// numbers.
 fn means_nothing(key: &[u8]) -> bool {
     matches!(

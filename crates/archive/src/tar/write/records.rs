@@ -29,7 +29,7 @@ impl Records {
         self.add(&key, value);
     }
 
-    /// Gives all records; none if there are none.
+    /// Returns all records; none if there are none.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.binary {

@@ -117,7 +117,7 @@ impl<'a> Bits<'a> {
         self.have -= drop;
     }
 
-    /// Tells how many whole bytes have been begun.
+    /// Returns how many whole bytes have been begun.
     pub(super) fn consumed(&self) -> usize {
         self.len - self.rest.len() - (self.have / 8) as usize
     }

@@ -95,7 +95,7 @@ impl Header {
         })
     }
 
-    /// Tells how much wider a channel is: a difference of samples needs one bit more.
+    /// Returns how much wider a channel is: a difference of samples needs one bit more.
     pub(super) fn extra_bit(&self, channel: usize) -> u32 {
         let side = match self.stereo {
             None => return 0,

@@ -74,7 +74,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Tells what the stream says of itself.
+    /// Returns what the stream says of itself.
     pub fn info(&self) -> StreamInfo {
         self.info
     }
@@ -174,7 +174,7 @@ fn interleave(channels: &[Vec<i64>], header: Header, samples: &mut Vec<i32>) -> 
     }
 }
 
-/// Tells whether a number fits in so many bits with a sign.
+/// Returns whether a number fits in so many bits with a sign.
 fn fits(sample: i64, bits: u32) -> bool {
     matches!(sample >> (bits - 1), 0 | -1)
 }

@@ -48,14 +48,14 @@ impl ChunkWriter {
         }
     }
 
-    /// Tells whether a symbol at a position still fits the chunk.
+    /// Returns whether a symbol at a position still fits the chunk.
     #[inline(always)]
     pub(super) fn fits(&self, coder: &Coder, position: usize, symbol: Symbol) -> bool {
         coder.range.len_if_finished() + SYMBOL_ROOM <= MAX_CODE
             && position + symbol.length as usize - self.begin <= MAX_CONTENT
     }
 
-    /// Tells where the chunk begins.
+    /// Returns where the chunk begins.
     pub(super) fn begin(&self) -> usize {
         self.begin
     }
@@ -111,7 +111,7 @@ impl ChunkWriter {
         self.begin = position;
     }
 
-    /// Gives all that was written.
+    /// Returns all that was written.
     pub(super) fn finish(self) -> Vec<u8> {
         self.out
     }

@@ -22,7 +22,7 @@ impl Dictionary {
     /// The code of the largest one, 3 GiB; the one of 4 GiB less one byte is not used.
     const LAST: u8 = 39;
 
-    /// Gives the smallest one for a block, or for a power of two if that is less.
+    /// Returns the smallest one for a block, or for a power of two if that is less.
     pub(super) fn for_block(len: usize, log: Option<u32>) -> Self {
         let most = log.map_or(u64::MAX, |log| 1 << log.min(32));
         let wanted = most.min(len as u64);
@@ -30,7 +30,7 @@ impl Dictionary {
         Self(code.unwrap_or(Self::LAST))
     }
 
-    /// Tells its size.
+    /// Returns its size.
     pub(super) fn bytes(self) -> u32 {
         (2 | u32::from(self.0 & 1)) << (self.0 / 2 + 11)
     }

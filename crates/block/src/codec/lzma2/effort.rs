@@ -58,7 +58,7 @@ static LEVELS: [Effort; 9] = [
     optimal(63, 96, 64),
 ];
 
-/// Tells the settings of a level from 1 to 9.
+/// Returns the settings of a level from 1 to 9.
 pub(super) fn of_level(level: u32) -> &'static Effort {
     let index = (level as usize).clamp(1, LEVELS.len()) - 1;
     &LEVELS[index]

@@ -35,7 +35,7 @@ const MANY: usize = 4;
 /// they are used for.
 const KEPT: usize = 4 << 20;
 
-/// Tells how many threads share a block of so many bytes well.
+/// Returns how many threads share a block of so many bytes well.
 pub(in super::super) fn threads(len: usize) -> usize {
     (len / SLICE / SLICES_PER_THREAD).max(1)
 }
@@ -130,7 +130,7 @@ pub(super) fn stream(
     out
 }
 
-/// Tells where the slices of a range begin, and where the last one ends.
+/// Returns where the slices of a range begin, and where the last one ends.
 pub(super) fn cuts(range: Range<usize>, slice: usize) -> Vec<usize> {
     let count = range.len().div_ceil(slice);
     let mut cuts: Vec<usize> = range.clone().step_by(slice).collect();

@@ -82,7 +82,7 @@ impl Groups {
         }
     }
 
-    /// Gives the insides of long runs of one byte.
+    /// Returns the insides of long runs of one byte.
     pub(super) fn runs(&self) -> impl Iterator<Item = Range<usize>> {
         self.runs.iter().cloned()
     }
@@ -275,17 +275,17 @@ impl Groups {
         });
     }
 
-    /// Gives a group that is dealt.
+    /// Returns a group that is dealt.
     pub(super) fn group(&self, index: usize) -> &Group {
         &self.groups[index]
     }
 
-    /// Gives the positions of a group that is dealt.
+    /// Returns the positions of a group that is dealt.
     pub(super) fn positions(&self, index: usize) -> Positions<'_> {
         Positions::new(&self.stretches, index - self.dealt.start)
     }
 
-    /// Tells where the positions with each pair of first bytes start if a group is sorted by pairs.
+    /// Returns where the positions with each pair of first bytes start if a group is sorted by pairs.
     pub(super) fn starts(&self, group: &Group, starts: &mut Vec<u32>) {
         let mut start = 0;
         starts.clear();

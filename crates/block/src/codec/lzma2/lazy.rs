@@ -65,7 +65,7 @@ pub(super) fn parse(
     symbols.extend((start..position).map(|_| Symbol::literal()));
 }
 
-/// Gives the match at a position that saves most, if any does.
+/// Returns the match at a position that saves most, if any does.
 #[inline(always)]
 fn best(input: Input<'_>, finder: &Finder, coder: &Coder, position: usize) -> Choice {
     let most = (input.block.len() - position).min(MAX_MATCH);

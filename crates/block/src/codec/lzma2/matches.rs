@@ -138,7 +138,7 @@ impl Finder {
         (self.from, self.noted) = (0, 0);
     }
 
-    /// Gives the longest match of the table, of at most `most` bytes.
+    /// Returns the longest match of the table, of at most `most` bytes.
     #[inline(always)]
     pub(super) fn longest(
         &self,

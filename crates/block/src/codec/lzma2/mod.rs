@@ -34,7 +34,7 @@ mod tests;
 
 pub(super) use encoder::{Options, encode, fill, threads};
 
-/// Tells whether a branch converter changes anything in a block.
+/// Returns whether a branch converter changes anything in a block.
 pub(super) fn changes(bcj: super::Bcj, block: &[u8]) -> bool {
     let mut converted = block.to_vec();
     bcj::convert(bcj, &mut converted);

@@ -33,19 +33,19 @@ pub(super) struct Properties {
 }
 
 impl Properties {
-    /// Gives the byte that stands for them in a chunk.
+    /// Returns the byte that stands for them in a chunk.
     pub(super) fn byte(self) -> u8 {
         ((self.pb * 5 + self.lp) * 9 + self.lc) as u8
     }
 
-    /// Tells which literal coder is used at a position after a byte.
+    /// Returns which literal coder is used at a position after a byte.
     #[inline(always)]
     pub(super) fn literal_coder(self, position: usize, previous: u8) -> usize {
         let low = position & ((1 << self.lp) - 1);
         (low << self.lc) | (usize::from(previous) >> (8 - self.lc))
     }
 
-    /// Tells the position's part in choosing probabilities.
+    /// Returns the position's part in choosing probabilities.
     #[inline(always)]
     pub(super) fn position_state(self, position: usize) -> usize {
         position & ((1 << self.pb) - 1) & 15
@@ -63,13 +63,13 @@ impl State {
     /// The number of states, and the size of tables by state.
     pub(super) const TABLE: usize = 16;
 
-    /// Gives the state as an index below [`Self::TABLE`].
+    /// Returns the state as an index below [`Self::TABLE`].
     #[inline(always)]
     pub(super) fn index(self) -> usize {
         usize::from(self.0 & 15)
     }
 
-    /// Tells whether the last symbol was a literal.
+    /// Returns whether the last symbol was a literal.
     #[inline(always)]
     pub(super) fn after_literal(self) -> bool {
         self.0 < 7
@@ -177,7 +177,7 @@ impl Model {
     }
 }
 
-/// Tells the slot of a distance less one: its two highest bits and their place.
+/// Returns the slot of a distance less one: its two highest bits and their place.
 #[inline(always)]
 pub(super) fn slot(distance: u32) -> u32 {
     if distance < FIRST_SPLIT_SLOT {
@@ -187,7 +187,7 @@ pub(super) fn slot(distance: u32) -> u32 {
     (high << 1) | ((distance >> (high - 1)) & 1)
 }
 
-/// Tells which class of lengths a length of a match is in.
+/// Returns which class of lengths a length of a match is in.
 #[inline(always)]
 pub(super) fn length_class(length: usize) -> usize {
     (length - MIN_MATCH).min(LENGTH_CLASSES - 1)

@@ -14,7 +14,7 @@ const LEAST: usize = 1 << 13;
 /// Matches that are shorter are between any two large pieces.
 const MATCH: usize = 6;
 
-/// Tells whether a piece of a slice, of at most [`PIECE`] bytes, is noise.
+/// Returns whether a piece of a slice, of at most [`PIECE`] bytes, is noise.
 pub(super) fn is_noise(slice: &[u8], start: usize, table: &MatchTable) -> bool {
     let end = slice.len().min(start + PIECE);
     let len = end - start;

@@ -334,7 +334,7 @@ impl Optimal {
     }
 }
 
-/// Tells how long the match of a last distance is, if there is one.
+/// Returns how long the match of a last distance is, if there is one.
 #[inline(always)]
 fn repeated(block: &[u8], here: &Here, rep: usize, most: usize) -> Option<usize> {
     let earlier = here.position.checked_sub(here.reps[rep & 3] as usize + 1)?;
@@ -344,7 +344,7 @@ fn repeated(block: &[u8], here: &Here, rep: usize, most: usize) -> Option<usize>
     Some(agreement(block, here.position, earlier, most))
 }
 
-/// Tells the price of the byte at a position after a state, without the bit for a literal.
+/// Returns the price of the byte at a position after a state, without the bit for a literal.
 #[inline(always)]
 fn literal_price(
     block: &[u8],

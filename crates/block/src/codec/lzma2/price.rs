@@ -55,7 +55,7 @@ const fn bit_prices() -> [u16; 1 << (PROBABILITY_BITS - DROPPED)] {
     prices
 }
 
-/// Tells the price of a bit (0 or 1).
+/// Returns the price of a bit (0 or 1).
 #[inline(always)]
 pub(super) fn bit(probability: u16, bit: u32) -> u32 {
     let certain = (1u32 << PROBABILITY_BITS) - 1;
@@ -63,7 +63,7 @@ pub(super) fn bit(probability: u16, bit: u32) -> u32 {
     u32::from(BIT[(index >> DROPPED) as usize & (BIT.len() - 1)])
 }
 
-/// Tells the price of a byte by its coder.
+/// Returns the price of a byte by its coder.
 #[inline]
 pub(super) fn literal(probabilities: &LiteralModel, byte: u8) -> u32 {
     let symbol = u32::from(byte) | 0x100;
@@ -75,7 +75,7 @@ pub(super) fn literal(probabilities: &LiteralModel, byte: u8) -> u32 {
     price
 }
 
-/// Tells the price of a byte by its coder beside the byte that a match would give.
+/// Returns the price of a byte by its coder beside the byte that a match would give.
 #[inline]
 pub(super) fn literal_beside(probabilities: &LiteralModel, byte: u8, beside: u8) -> u32 {
     let symbol = u32::from(byte) | 0x100;
@@ -144,13 +144,13 @@ impl LengthPrices {
         }
     }
 
-    /// Gives the prices at a position, by length less 2.
+    /// Returns the prices at a position, by length less 2.
     #[inline(always)]
     pub(super) fn at(&self, place: usize) -> &[u32; MAX_LENGTHS] {
         &self.0[place & 15]
     }
 
-    /// Tells the price of one length.
+    /// Returns the price of one length.
     #[inline(always)]
     pub(super) fn of(&self, place: usize, length: usize) -> u32 {
         self.at(place)[length.wrapping_sub(MIN_MATCH) & (MAX_LENGTHS - 1)]
@@ -208,7 +208,7 @@ impl Prices {
         }
     }
 
-    /// Tells the price of a distance less one, for a class of lengths.
+    /// Returns the price of a distance less one, for a class of lengths.
     #[inline(always)]
     pub(super) fn distance(&self, distance: u32, class: usize) -> u32 {
         let class = class & (LENGTH_CLASSES - 1);
@@ -221,7 +221,7 @@ impl Prices {
     }
 }
 
-/// Tells the price of naming one of the last distances, without its length.
+/// Returns the price of naming one of the last distances, without its length.
 #[inline]
 pub(super) fn rep_index(model: &Model, state: State, place: usize, index: usize) -> u32 {
     let state = state.index();

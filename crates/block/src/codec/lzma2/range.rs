@@ -50,7 +50,7 @@ impl RangeEncoder {
         self.out.clear();
     }
 
-    /// Tells how many bytes the code has if it ends here.
+    /// Returns how many bytes the code has if it ends here.
     #[inline]
     pub(super) fn len_if_finished(&self) -> usize {
         self.out.len() + self.pending + FLUSH

@@ -127,7 +127,7 @@ impl Refiner {
         self.found.resize(count, Link::NONE);
     }
 
-    /// Gives what was found for a rank: an earlier rank and a length.
+    /// Returns what was found for a rank: an earlier rank and a length.
     #[inline(always)]
     pub(super) fn found(&self) -> &[Link] {
         &self.found
@@ -284,7 +284,7 @@ impl Work<'_> {
         }
     }
 
-    /// Tells in how many bytes two suffixes agree after `agreed` ones; `known` are the first of them.
+    /// Returns in how many bytes two suffixes agree after `agreed` ones; `known` are the first of them.
     fn agreement(
         &self,
         later: u32,

@@ -58,7 +58,7 @@ impl SliceEncoder {
         }
     }
 
-    /// Gives the chunks of a slice.
+    /// Returns the chunks of a slice.
     pub(super) fn encode(&mut self, slice: Slice<'_>, settings: Settings<'_>) -> Vec<u8> {
         let Slice { block, begin, .. } = slice;
         let mut coder = Coder::new(settings.properties);

@@ -67,7 +67,7 @@ impl Streams {
         stream.push(distance as u16, &mut self.distances, &mut self.next);
     }
 
-    /// Gives the first distances of a group, and where those are that follow.
+    /// Returns the first distances of a group, and where those are that follow.
     fn first(&self, group: usize) -> (&[u16], u32) {
         match self.streams[group].start {
             NOWHERE => (&[], NOWHERE),

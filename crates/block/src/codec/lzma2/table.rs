@@ -129,14 +129,14 @@ impl MatchTable {
         }
     }
 
-    /// Gives the room of more than `most` positions back.
+    /// Returns the room of more than `most` positions back.
     pub(super) fn shrink(&mut self, most: usize) {
         if self.links.capacity() > most {
             self.links = Vec::new();
         }
     }
 
-    /// Gives the match of a position.
+    /// Returns the match of a position.
     #[inline(always)]
     pub(super) fn at(&self, position: usize) -> Link {
         Link(self.links[position].load(Ordering::Relaxed))

@@ -57,7 +57,7 @@ pub(super) fn best(
     Ok(best.map(|(_, bcj)| (bcj, converted(block, bcj))))
 }
 
-/// Tells how long a block is after a converter and encoded quickly; nothing if it stays as it is.
+/// Returns how long a block is after a converter and encoded quickly; nothing if it stays as it is.
 fn converted_trial(block: &[u8], bcj: Bcj) -> Result<Option<u64>> {
     let converted = converted(block, bcj);
     match converted == block {
@@ -72,7 +72,7 @@ fn converted(block: &[u8], bcj: Bcj) -> Vec<u8> {
     converted
 }
 
-/// Tells how long a block is when encoded quickly.
+/// Returns how long a block is when encoded quickly.
 fn trial(block: &[u8]) -> Result<u64> {
     let log = block.len().max(1).next_power_of_two().ilog2();
     let window = log.clamp(10, MAX_WINDOW);

@@ -68,13 +68,13 @@ impl Window {
         self.last = 0;
     }
 
-    /// Tells whether all ways meet at a node, or no more of them are to be followed.
+    /// Returns whether all ways meet at a node, or no more of them are to be followed.
     #[inline(always)]
     pub(super) fn is_end(&self, index: usize) -> bool {
         index == self.last || index >= WINDOW
     }
 
-    /// Gives the price, the state and the last distances of a node that is settled.
+    /// Returns the price, the state and the last distances of a node that is settled.
     #[inline(always)]
     pub(super) fn at(&self, index: usize) -> (u32, State, Reps) {
         let (state, reps) = self.heads[index];
@@ -184,7 +184,7 @@ impl Window {
     }
 }
 
-/// Tells the state and the last distances after a symbol.
+/// Returns the state and the last distances after a symbol.
 #[inline(always)]
 fn after(state: State, reps: Reps, source: u32, length: usize) -> (State, Reps) {
     if source == Symbol::LITERAL {

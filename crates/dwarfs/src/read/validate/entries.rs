@@ -75,7 +75,7 @@ fn to_len(count: u64) -> Result<usize> {
     usize::try_from(count).map_err(|_| Error::limit(format!("{count} inodes")))
 }
 
-/// Tells how many inodes need their links counted: all but directories, unless the image tells.
+/// Returns how many inodes need their links counted: all but directories, unless the image tells.
 fn links_to_count(metadata: &Metadata, ranks: &Ranks) -> Result<usize> {
     if metadata.options.inodes_have_nlink {
         return Ok(0);

@@ -55,7 +55,7 @@ fn check_name(name: &[u8], index: u64) -> Result<()> {
     Ok(())
 }
 
-/// Tells whether a `/` or a zero is among the bytes, eight of them at once.
+/// Returns whether a `/` or a zero is among the bytes, eight of them at once.
 fn has_separator(name: &[u8]) -> bool {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);

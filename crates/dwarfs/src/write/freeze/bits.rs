@@ -45,7 +45,7 @@ impl BitBuffer {
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Gives the bytes.
+    /// Returns the bytes.
     pub(super) fn finish(self) -> Vec<u8> {
         self.bytes
     }

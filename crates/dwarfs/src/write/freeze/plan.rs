@@ -154,13 +154,13 @@ impl Walk {
     }
 }
 
-/// Tells the bytes of so many items of so many bits.
+/// Returns the bytes of so many items of so many bits.
 pub(super) fn stored(count: u64, bits: u32) -> u64 {
     (count * u64::from(bits)).div_ceil(8)
 }
 
 impl Items<'_> {
-    /// Tells the number of items, the layout of one and the bytes that follow the items.
+    /// Returns the number of items, the layout of one and the bytes that follow the items.
     fn measure(&self) -> (u64, Node, u64) {
         match self {
             Self::Ints(column) => (column.len() as u64, Node::int(column.width()), 0),

@@ -64,7 +64,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Tells the encoded bytes.
+    /// Returns the encoded bytes.
     fn cost(self) -> u32 {
         1 + u32::from(self.code == ESCAPE)
     }
@@ -100,7 +100,7 @@ impl SymbolTable {
         }
     }
 
-    /// Tells the symbols, ordered by code.
+    /// Returns the symbols, ordered by code.
     pub(super) fn by_code(&self) -> Vec<Symbol> {
         let mut symbols = vec![Symbol::byte(0); self.symbols.len()];
         for (symbol, code) in self.symbols.iter().zip(&self.codes) {
@@ -176,7 +176,7 @@ impl SymbolTable {
         }
     }
 
-    /// Gives the form in which the metadata holds the table.
+    /// Returns the form in which the metadata holds the table.
     pub(in crate::write) fn stored(&self) -> Vec<u8> {
         let symbols = self.by_code();
         let mut out = vec![

@@ -58,7 +58,7 @@ impl CarriedCategories {
     }
 }
 
-/// Tells what is known of a category's samples; keys in the order of the alphabet.
+/// Returns what is known of a category's samples; keys in the order of the alphabet.
 fn details(category: Category) -> Option<String> {
     match category {
         Category::Waveform(waveform) => Some(of_waveform(waveform)),

@@ -70,7 +70,7 @@ fn check_name(name: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Tells the path of a node for errors.
+/// Returns the path of a node for errors.
 fn path(tree: &Tree, node: NodeId) -> String {
     String::from_utf8_lossy(&tree.path(node)).into_owned()
 }

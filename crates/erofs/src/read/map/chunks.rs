@@ -43,7 +43,7 @@ impl Chunks {
         })
     }
 
-    /// Tells the number of chunks.
+    /// Returns the number of chunks.
     pub(crate) fn count(&self, node: &Node) -> u64 {
         node.size.div_ceil(1 << self.bits)
     }

@@ -151,7 +151,7 @@ impl Clusters {
         Ok(node.size)
     }
 
-    /// Tells how many bytes are stored for an extent: as many blocks as the next logical cluster
+    /// Returns how many bytes are stored for an extent: as many blocks as the next logical cluster
     /// says, or else one logical cluster.
     fn stored(&mut self, image: &Erofs, head: &Head) -> Result<u64> {
         let next = head.number + 1;

@@ -248,7 +248,7 @@ impl Extents {
     }
 }
 
-/// Gives the byte of the file that a record's extent begins at.
+/// Returns the byte of the file that a record's extent begins at.
 fn start_of(record: &ExtentRecord) -> u64 {
     u64::from(record.logical.get()) | u64::from(record.logical_high.get()) << 32
 }

@@ -17,7 +17,7 @@ const MOST: usize = 4096;
 pub(in crate::read) struct Found(RwLock<BTreeMap<u64, Run>>);
 
 impl Found {
-    /// Gives the run that holds a position.
+    /// Returns the run that holds a position.
     pub(super) fn get(&self, position: u64) -> Option<Run> {
         let runs = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let (_, run) = runs.range(..=position).next_back()?;

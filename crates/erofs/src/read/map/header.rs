@@ -33,7 +33,7 @@ impl Header {
         })
     }
 
-    /// Tells the offset in the packed inode if all content is there.
+    /// Returns the offset in the packed inode if all content is there.
     pub(super) fn whole_fragment(&self) -> Option<u64> {
         if self.cluster_bits & MapHeader::WHOLE_FRAGMENT == 0 {
             return None;
@@ -48,24 +48,24 @@ impl Header {
         self.advise & bits != 0
     }
 
-    /// Tells the size of logical clusters as a power of two, in bytes.
+    /// Returns the size of logical clusters as a power of two, in bytes.
     pub(super) fn bits(&self, image: &Erofs) -> u32 {
         image.superblock.block_bits + u32::from(self.cluster_bits & MapHeader::BITS_MASK)
     }
 
-    /// Tells the bytes of the last cluster, if that follows the indexes.
+    /// Returns the bytes of the last cluster, if that follows the indexes.
     pub(super) fn inline_len(&self) -> Option<u64> {
         let [_, _, low, high] = self.low.to_le_bytes();
         self.has(advise::INLINE_CLUSTER)
             .then(|| u64::from(u16::from_le_bytes([low, high])))
     }
 
-    /// Tells the offset of the last extent in the packed inode, low bits.
+    /// Returns the offset of the last extent in the packed inode, low bits.
     pub(super) fn fragment(&self) -> Option<u64> {
         self.has(advise::FRAGMENT).then(|| u64::from(self.low))
     }
 
-    /// Tells the number of extents.
+    /// Returns the number of extents.
     pub(super) fn extents(&self) -> u64 {
         let high = u16::from_le_bytes([self.algorithms, self.cluster_bits]);
         u64::from(self.low) | u64::from(high) << 32
@@ -103,7 +103,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Tells the run of the extent that holds a position: its start, its length, its place.
+    /// Returns the run of the extent that holds a position: its start, its length, its place.
     pub(super) fn run(&self, image: &Erofs, position: u64) -> Result<super::Run> {
         let run = |start, len, place| super::Run { start, len, place };
         if let Some(algorithm) = self.algorithm {
@@ -145,7 +145,7 @@ impl Extent {
     }
 }
 
-/// Tells whether a node's indexes are full ones.
+/// Returns whether a node's indexes are full ones.
 pub(super) fn is_full(node: &Node) -> bool {
     node.layout == Layout::CompressedFull
 }

@@ -122,7 +122,7 @@ impl Indexes {
         })
     }
 
-    /// Tells where the indexes end.
+    /// Returns where the indexes end.
     pub(super) fn end(&self) -> Spot {
         match self.form {
             Form::Full => {
@@ -242,7 +242,7 @@ impl Unpacked {
         }
     }
 
-    /// Gives the index of a logical cluster if it is one of these.
+    /// Returns the index of a logical cluster if it is one of these.
     fn get(&self, number: u64) -> Option<Entry> {
         let index = number.checked_sub(self.first)?;
         match index < self.count {

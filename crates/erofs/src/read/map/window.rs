@@ -26,7 +26,7 @@ impl Window {
         }
     }
 
-    /// Gives a record of up to 32 bytes.
+    /// Returns a record of up to 32 bytes.
     pub(super) fn get(&mut self, image: &Erofs, spot: Spot, len: usize) -> Result<&[u8]> {
         if self.range(spot, len).is_none() {
             let left = image.area_len(spot.area).saturating_sub(spot.at);

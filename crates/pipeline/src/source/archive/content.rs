@@ -162,7 +162,7 @@ impl FileBytes {
         self.len == 0
     }
 
-    /// Gives what is in the buffer of the place that comes next.
+    /// Returns what is in the buffer of the place that comes next.
     fn buffered(&self) -> &[u8] {
         let start = self.position.checked_sub(self.from);
         let start = start.and_then(|start| usize::try_from(start).ok());

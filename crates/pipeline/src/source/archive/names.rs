@@ -150,7 +150,7 @@ impl Names {
         }
     }
 
-    /// Gives a file without content that of a further name: of several names cpio has it with the last.
+    /// Returns a file without content that of a further name: of several names cpio has it with the last.
     fn fill(&mut self, file: u32, member: &mut Member) -> Result<()> {
         if member.size == 0 {
             return Ok(());
@@ -215,12 +215,12 @@ impl Names {
         self.xattrs.intern(&mut xattrs)
     }
 
-    /// Tells the number of the file that comes next.
+    /// Returns the number of the file that comes next.
     fn number(&self) -> Result<u32> {
         u32::try_from(self.files.len()).map_err(|_| Error::limit("more than 4294967295 files"))
     }
 
-    /// Tells the names in a directory; `None` for anything else.
+    /// Returns the names in a directory; `None` for anything else.
     fn names(&self, at: u32) -> Option<&BTreeMap<Box<[u8]>, u32>> {
         match &self.files.get(at as usize)?.held {
             Held::Directory(names) => Some(names),

@@ -66,7 +66,7 @@ impl Bytes {
         })
     }
 
-    /// Gives the file with the archive, which is a scratch file unless the own can be read in place.
+    /// Returns the file with the archive, which is a scratch file unless the own can be read in place.
     pub(super) fn unpacked(self, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
         let stream: Box<dyn Read + Send> = match (self.origin, self.compression) {
             (Origin::File(file), None) => return Ok(Arc::new(file)),

@@ -18,7 +18,7 @@ const FEW: usize = 512;
 /// The most bytes of a list of names, and of a value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const MOST: usize = 64 << 10;
 
-/// Tells whether attributes can be read at all: `/proc` may be missing.
+/// Returns whether attributes can be read at all: `/proc` may be missing.
 pub(super) fn are_readable(dir: &OwnedFd) -> bool {
     let listed = llistxattr(&*path(dir, c"."), &mut [0_u8; 1][..]);
     !matches!(listed, Err(Errno::NOENT | Errno::NOTDIR))
@@ -77,7 +77,7 @@ fn growing(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     }
 }
 
-/// Tells a path that leads to a name in an open directory.
+/// Returns a path that leads to a name in an open directory.
 fn path(dir: &OwnedFd, name: &CStr) -> Vec<u8> {
     let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
     path.extend_from_slice(name.to_bytes());

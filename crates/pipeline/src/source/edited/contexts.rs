@@ -84,7 +84,7 @@ impl FileContexts {
         Ok(contexts)
     }
 
-    /// Tells whether there is no line.
+    /// Returns whether there is no line.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -131,13 +131,13 @@ impl FileContexts {
             .map_or(&[], |line| &line.pattern.prefix)
     }
 
-    /// Tells how much a line counts.
+    /// Returns how much a line counts.
     fn weight(&self, number: usize) -> (bool, usize) {
         let line = self.lines.get(number);
         (line.is_some_and(|line| line.pattern.is_exact), number)
     }
 
-    /// Tells the label of a path that begins with a slash, as the value of an attribute; `None` where no line
+    /// Returns the label of a path that begins with a slash, as the value of an attribute; `None` where no line
     /// has one.
     pub fn label(&self, path: &[u8], kind: FileType) -> Option<&[u8]> {
         let [own, of_distribution] = &self.substitutions;

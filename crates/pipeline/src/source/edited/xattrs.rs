@@ -35,12 +35,12 @@ impl XattrFilter {
         }
     }
 
-    /// Tells whether all attributes stay.
+    /// Returns whether all attributes stay.
     pub fn is_empty(&self) -> bool {
         self.include.is_none() && self.exclude.is_none()
     }
 
-    /// Tells whether an attribute stays.
+    /// Returns whether an attribute stays.
     pub fn keeps(&self, name: &[u8]) -> bool {
         let included = self.include.as_ref().is_none_or(|set| set.is_match(name));
         included && !self.exclude.as_ref().is_some_and(|set| set.is_match(name))

@@ -24,7 +24,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Tells whether there was an error.
+    /// Returns whether there was an error.
     pub fn is_found(&self) -> bool {
         self.found.load(Ordering::Relaxed)
     }

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::ImageSource;
 
-/// Tells where the files of a scanned image are, in terms of the image's own blocks.
+/// Returns where the files of a scanned image are, in terms of the image's own blocks.
 ///
 /// # Errors
 /// `Unsupported` if a range is not one that a map can tell: the format knows its blocks otherwise.

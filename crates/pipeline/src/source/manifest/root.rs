@@ -33,7 +33,7 @@ impl Root {
         })
     }
 
-    /// Tells a path for messages.
+    /// Returns a path for messages.
     pub(super) fn shown(&self, path: &[u8]) -> String {
         self.path.join(path_of(path)).display().to_string()
     }

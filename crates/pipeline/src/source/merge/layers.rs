@@ -100,7 +100,7 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// Gives the common tree, the origins of its nodes, and what was hidden.
+    /// Returns the common tree, the origins of its nodes, and what was hidden.
     pub(super) fn finish(self) -> Result<(Tree, Vec<Option<Origin>>, Conflicts)> {
         let (tree, before) = self.builder.finish_numbered()?;
         let origins = before.iter().map(|id| self.origins[id.index()]).collect();
@@ -234,7 +234,7 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// Gives a node the extended attributes of a layer's own, but not those that are the layer's.
+    /// Returns a node the extended attributes of a layer's own, but not those that are the layer's.
     fn take_xattrs(&mut self, to: NodeId, layer: &Layer<'a>) -> Result<()> {
         let (tree, marks) = (self.tree(layer), self.marks(layer));
         let set = tree.node(layer.node).xattrs;
@@ -264,7 +264,7 @@ impl<'a> Union<'a> {
     }
 }
 
-/// Tells the layers of the common root.
+/// Returns the layers of the common root.
 fn roots(parts: &[Part]) -> Vec<Layer<'_>> {
     let mut layers = Vec::with_capacity(parts.len());
     for (number, part) in (0..).zip(parts) {

@@ -33,7 +33,7 @@ pub(super) enum Mark<'a> {
 }
 
 impl Marks {
-    /// Tells what a name says; `None` if it is a name.
+    /// Returns what a name says; `None` if it is a name.
     pub(super) fn of_name<'a>(self, name: &'a [u8]) -> Option<Mark<'a>> {
         if !self.names {
             return None;
@@ -48,13 +48,13 @@ impl Marks {
         })
     }
 
-    /// Tells whether a directory hides what lower layers have in it.
+    /// Returns whether a directory hides what lower layers have in it.
     pub(super) fn is_opaque(self, tree: &Tree, node: NodeId) -> bool {
         // x: there are whiteouts that are files
         self.overlay && attribute(tree, node, b"opaque").is_some_and(|value| value == b"y")
     }
 
-    /// Tells whether a node stands for a name that is gone.
+    /// Returns whether a node stands for a name that is gone.
     pub(super) fn is_whiteout(self, tree: &Tree, node: NodeId) -> bool {
         if !self.overlay {
             return false;
@@ -66,7 +66,7 @@ impl Marks {
         }
     }
 
-    /// Tells whether an attribute is one of the layer, and not of its files.
+    /// Returns whether an attribute is one of the layer, and not of its files.
     pub(super) fn owns(self, attribute: &[u8]) -> bool {
         self.overlay && OVERLAY.iter().any(|prefix| attribute.starts_with(prefix))
     }

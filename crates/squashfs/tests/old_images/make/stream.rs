@@ -55,7 +55,7 @@ impl Stream {
         }
     }
 
-    /// Tells the block and the offset of what is added next.
+    /// Returns the block and the offset of what is added next.
     pub(super) fn place(&self) -> (u64, u64) {
         (self.stored.len() as u64, self.open.len() as u64)
     }

@@ -156,7 +156,7 @@ struct Part<'s> {
     subframe: Subframe,
 }
 
-/// Tells which way takes the fewest bits, of several the first.
+/// Returns which way takes the fewest bits, of several the first.
 fn choose(bits: [f64; 4]) -> u64 {
     let mut best = (f64::INFINITY, LEFT_RIGHT);
     for (bits, way) in bits
@@ -180,7 +180,7 @@ fn estimate(samples: &[i32]) -> f64 {
     log2(sum as f64 / samples.len() as f64).max(0.0)
 }
 
-/// Tells the code of a width; 0 for those that only the stream tells.
+/// Returns the code of a width; 0 for those that only the stream tells.
 fn width_code(width: u32) -> u64 {
     match width {
         8 => 1,

@@ -23,7 +23,7 @@ pub(super) struct Predictor {
 const FIXED: [&[i16]; 5] = [&[], &[1], &[2, -1], &[3, -3, 1], &[4, -6, 4, -1]];
 
 impl Predictor {
-    /// Gives a fixed predictor, of order 0 to 4.
+    /// Returns a fixed predictor, of order 0 to 4.
     pub(super) fn fixed(order: usize) -> Self {
         let mut coefficients = [0; MAX_ORDER];
         for (to, from) in coefficients.iter_mut().zip(FIXED[order]) {
@@ -37,7 +37,7 @@ impl Predictor {
         }
     }
 
-    /// Tells the coefficients.
+    /// Returns the coefficients.
     pub(super) fn coefficients(&self) -> &[i16] {
         &self.coefficients[..self.order]
     }
@@ -220,7 +220,7 @@ impl Ladder {
         Self { rungs }
     }
 
-    /// Tells the highest order.
+    /// Returns the highest order.
     pub(super) fn orders(&self) -> usize {
         self.rungs.len()
     }
@@ -243,7 +243,7 @@ impl Ladder {
         best.0
     }
 
-    /// Gives the predictor of an order from 1 on with whole coefficients.
+    /// Returns the predictor of an order from 1 on with whole coefficients.
     pub(super) fn predictor(&self, order: usize, precision: u32) -> Option<Predictor> {
         let (exact, _) = self.rungs.get(order.checked_sub(1)?)?;
         Predictor::quantized(exact, precision)

@@ -33,7 +33,7 @@ impl Windows {
         }
     }
 
-    /// Tells the windows for a frame of so many samples.
+    /// Returns the windows for a frame of so many samples.
     pub(super) fn of(&mut self, len: usize) -> &[Window] {
         let parts = self.parts;
         self.known.entry(len).or_insert_with(|| {

@@ -29,7 +29,7 @@ pub(super) fn convert(bcj: Bcj, block: &mut [u8]) {
     }
 }
 
-/// Tells the id of a filter in a block header.
+/// Returns the id of a filter in a block header.
 pub(super) fn id(bcj: Bcj) -> u8 {
     match bcj {
         Bcj::X86 => 4,

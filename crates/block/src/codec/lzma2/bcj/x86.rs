@@ -12,7 +12,7 @@ const ALLOWED: [bool; 8] = [true, true, true, false, true, false, false, false];
 /// The byte of the offset, counted from the highest, that an opcode before leaves in doubt.
 const DOUBTFUL: [u32; 8] = [0, 1, 2, 2, 3, 3, 3, 3];
 
-/// Tells whether a byte can be the highest of an offset.
+/// Returns whether a byte can be the highest of an offset.
 fn is_sign(byte: u8) -> bool {
     byte == 0 || byte == 0xff
 }

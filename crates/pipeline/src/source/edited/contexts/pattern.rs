@@ -52,7 +52,7 @@ impl Pattern {
         })
     }
 
-    /// Tells whether it matches a path that begins with the prefix.
+    /// Returns whether it matches a path that begins with the prefix.
     pub(super) fn matches(&self, path: &[u8]) -> bool {
         match &self.regex {
             Some(regex) => regex.is_match(path),
