@@ -1,11 +1,13 @@
 //! `sinter`: flags to one facade call to text. Nothing here knows a format or does the work.
 
+mod args;
+mod build_report;
 mod calendar;
 mod commands;
+mod compat;
 mod exit;
 mod interrupt;
 mod messages;
-mod names;
 mod page;
 mod progress;
 mod size;
@@ -19,7 +21,7 @@ use clap::Parser;
 use sinterfs::{Error, Result};
 
 use commands::Command;
-use names::Spoken;
+use compat::Spoken;
 
 /// Packs trees of files into read-only images, and mounts, reads and checks them.
 #[derive(Debug, Parser)]
@@ -45,7 +47,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let done = names::spoken(std::env::args_os().collect()).and_then(|spoken| match spoken {
+    let done = compat::spoken(std::env::args_os().collect()).and_then(|spoken| match spoken {
         Spoken::Words(words) => match Cli::try_parse_from(words) {
             Ok(cli) => commands::run(cli.command),
             Err(answer) => show(&answer),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Input, Layering, ManifestOptions, OpenOptions, Result, Whiteouts};
 
-use super::making::Making;
+use super::make_image::Making;
 
 /// Pack a directory or an archive into an image.
 #[derive(Debug, clap::Args)]

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Follow, Result, cat, resolve};
 
-use super::image::ImageArgs;
-use super::work::Jobs;
+use crate::args::common::Jobs;
+use crate::args::input::ImageArgs;
 
 /// Print files of an image.
 #[derive(Debug, clap::Args)]

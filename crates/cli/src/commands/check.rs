@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use serde_json::json;
 use sinterfs::{CheckReport, Depth, Result};
 
-use super::image::ImageArgs;
-use super::work::{Jobs, Words};
+use crate::args::common::{Jobs, Words};
+use crate::args::input::ImageArgs;
 use crate::progress::Display;
 use crate::{exit, messages, text};
 

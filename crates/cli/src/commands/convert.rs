@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use sinterfs::{Input, Result};
 
-use super::image::ImageArgs;
-use super::making::Making;
+use super::make_image::Making;
+use crate::args::input::ImageArgs;
 
 /// Turn an image into one of another format, or an archive into one, without unpacking it to disk.
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use sinterfs::{
     Change, DiffOptions, DiffReport, Difference, Field, OpenOptions, Proof, Result, Root, What,
 };
 
-use super::work::{Jobs, Words};
+use crate::args::common::{Jobs, Words};
 use crate::progress::Display;
 use crate::{exit, size, text};
 

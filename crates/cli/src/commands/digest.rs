@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Result};
 
-use super::work::Jobs;
+use crate::args::common::Jobs;
 use crate::progress::{Display, Show};
 use crate::text;
 

@@ -8,9 +8,9 @@ use sinterfs::{
     Error, ExtractOptions, ExtractReport, Filtered, Overwrite, Result, XattrFilter, extract,
 };
 
-use super::archiving::{self, Kind};
-use super::image::ImageArgs;
-use super::work::{Jobs, Words};
+use super::archive::{self, Kind};
+use crate::args::common::{Jobs, Words};
+use crate::args::input::ImageArgs;
 use crate::progress::Display;
 use crate::size::human;
 use crate::{exit, messages, text};
@@ -140,7 +140,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .as_deref()
         .filter(|_| args.kind.format().is_none())
     else {
-        return archiving::run(args);
+        return archive::run(args);
     };
     if output == Path::new("-") {
         let hint = "only an archive goes to standard output: add --tar or --cpio (./- is a directory of that name)";

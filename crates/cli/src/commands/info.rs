@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use sinterfs::{Details, Error, Result, Usage, Value};
 
 use super::digest::is_same;
-use super::image::ImageArgs;
+use crate::args::input::ImageArgs;
 use crate::{page, text};
 
 /// Show format, totals, codecs and history of an image.

@@ -10,7 +10,7 @@ use sinterfs::{
     Error, FileType, Follow, Image, ListOptions, Result, Row, Step, list, resolve, row,
 };
 
-use super::image::ImageArgs;
+use crate::args::input::ImageArgs;
 use crate::{calendar, text};
 
 /// List what an image holds.

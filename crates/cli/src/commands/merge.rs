@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Input, MergePart, Result};
 
-use super::making::Making;
+use super::make_image::Making;
 use crate::size::parse as size;
 
 /// Pack the trees of several images, archives and directories into one image.

@@ -1,31 +1,23 @@
 //! The commands: one file each, with its flags, its help and one facade call.
 
-mod archiving;
-mod attributes;
+mod archive;
 mod build;
 mod cat;
 mod check;
-mod choosing;
 mod completions;
 mod convert;
 mod diff;
 mod digest;
 mod extract;
-mod image;
 mod info;
 mod ls;
-mod making;
+mod make_image;
 mod man;
 mod merge;
 mod mount;
-mod packed;
-mod packing;
 mod recompress;
-mod reporting;
 mod sign;
 mod umount;
-mod watching;
-mod work;
 
 use std::process::ExitCode;
 

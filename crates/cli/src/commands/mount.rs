@@ -14,8 +14,8 @@ use sinterfs::{
     Error, IdleWatch, Kind, MountOptions, Proof, Result, Session, Through, Word, daemon,
 };
 
-use super::image::ImageArgs;
-use super::watching::{WatchArgs, Watching};
+use crate::args::input::ImageArgs;
+use crate::args::stats::{WatchArgs, Watching};
 use crate::{size, text};
 
 /// Mount an image on a directory.

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use serde_json::json;
 use sinterfs::{Header, Input, Parts, RecompressReport, RecompressRequest, Result, Root};
 
-use super::attributes::{self, Attributes, Telling};
-use super::image::ImageArgs;
-use super::packing::{self, Cutting, Target};
-use super::work::{Jobs, Stages, Words};
-use super::{making, packed};
+use super::make_image;
+use crate::args::attributes::{self, Attributes, Telling};
+use crate::args::common::{Jobs, Stages, Words};
+use crate::args::input::ImageArgs;
+use crate::args::pack::{self, Cutting, Target};
+use crate::build_report;
 use crate::progress::Display;
 use crate::size::{human, parse as size};
 use crate::{messages, text};
@@ -129,7 +130,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let display = Display::start(words.show());
     let report = sinterfs::recompress(&request, display.observer())?;
     if let Some(built) = &report.rebuilt {
-        return packed::tell(built, words, verbose, display).map(|(code, _)| code);
+        return build_report::tell(built, words, verbose, display).map(|(code, _)| code);
     }
     let timings = display.observer().timings();
     let seconds = timings.wall.as_secs_f64();
@@ -151,14 +152,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn request(args: Args) -> Result<RecompressRequest> {
-    let (compression, by_category) = packing::compressions(args.compression)?;
+    let (compression, by_category) = pack::compressions(args.compression)?;
     let open = args.image.options();
     let input = Input::Image {
         path: args.image.image.clone(),
         options: open.clone(),
     };
     let destination = args.target.destination(args.words)?;
-    let mut build = making::request(input, destination, &args.jobs);
+    let mut build = make_image::request(input, destination, &args.jobs);
     build.level = args.level;
     build.compression = compression;
     build.by_category = by_category;
@@ -210,7 +211,7 @@ fn summary(report: &RecompressReport, seconds: f64) -> String {
         human(image.metadata_bytes),
         human(report.old_bytes),
         human(image.image_bytes),
-        packed::root_digest(image),
+        build_report::root_digest(image),
     )
 }
 

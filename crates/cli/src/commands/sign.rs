@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sinterfs::{Error, Result, write_new};
 
-use super::work::Jobs;
+use crate::args::common::Jobs;
 use crate::progress::{Display, Show};
 use crate::text;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use sinterfs::verity::hex;
 use sinterfs::{BuildReport, Conflicts, ObjectsReport, PipelineReport, Result, Root, Summary};
 
-use super::work::Words;
+use crate::args::common::Words;
 use crate::progress::Display;
 use crate::size::human;
 use crate::timings::Timings;

@@ -8,7 +8,7 @@ use sinterfs::{
     Result, Tails, VolumeOptions,
 };
 
-use super::work::Words;
+use super::common::Words;
 use crate::size::parse as size;
 
 /// Where an image goes.

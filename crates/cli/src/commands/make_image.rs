@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use sinterfs::verity::hex;
 use sinterfs::{BuildRequest, Destination, Error, Input, Result};
 
-use super::attributes::{Attributes, Creation, Telling};
-use super::choosing::Choosing;
-use super::packed;
-use super::packing::{Packing, Target};
-use super::reporting::Reporting;
-use super::work::{Jobs, Stages, Words};
+use crate::args::attributes::{Attributes, Creation, Telling};
+use crate::args::common::{Jobs, Stages, Words};
+use crate::args::filter::Choosing;
+use crate::args::pack::{Packing, Target};
+use crate::args::report::Reporting;
+use crate::build_report;
 use crate::progress::Display;
 use crate::text;
 
@@ -76,7 +76,7 @@ impl Making {
         if let (true, Some(objects)) = (prints_digest, &report.objects) {
             text::print(&format!("{}\n", hex(&objects.digest)))?;
         }
-        let (code, timings) = packed::tell(&report, words, verbose, display)?;
+        let (code, timings) = build_report::tell(&report, words, verbose, display)?;
         reporting.map_or(Ok(()), |reporting| reporting.write(&timings))?;
         Ok(code)
     }
