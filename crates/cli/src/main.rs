@@ -21,7 +21,7 @@ use clap::Parser;
 use sinterfs::{Error, Result};
 
 use commands::Command;
-use compat::Spoken;
+use compat::Invocation;
 
 /// Packs trees of files into read-only images, and mounts, reads and checks them.
 #[derive(Debug, Parser)]
@@ -47,12 +47,17 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let done = compat::spoken(std::env::args_os().collect()).and_then(|spoken| match spoken {
-        Spoken::Words(words) => match Cli::try_parse_from(words) {
+    let args = std::env::args_os().collect();
+    let done = compat::invocation(args).and_then(|invocation| match invocation {
+        Invocation::Own(words) => match Cli::try_parse_from(words) {
             Ok(cli) => commands::run(cli.command),
             Err(answer) => show(&answer),
         },
-        Spoken::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),
+        Invocation::Translated(translated) => match Cli::try_parse_from(&translated.words) {
+            Ok(cli) => commands::run(cli.command),
+            Err(error) => Err(translated.error(&error)),
+        },
+        Invocation::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),
     });
     match done {
         Ok(code) => code,

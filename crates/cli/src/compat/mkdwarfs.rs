@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use sinterfs::{Error, Result};
 
-use super::scan::Said;
-use super::table::Does::{Already, Noted, Refused, Same};
+use super::parsed::Parsed;
+use super::table::Meaning::{Already, Combined, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 use super::values;
 
@@ -21,7 +21,7 @@ that equal trees are equal images. Beside each option is that of `sinter build` 
     help: &["-h", "-H", "--long-help"],
     version: &[],
     rules: RULES,
-    finish,
+    translate,
 };
 
 const NO_OTHER: &str = "repeats are found by anchors, which need no sizes";
@@ -29,26 +29,30 @@ const PROBED: &str = "what does not compress is found by the entropy of its begi
                       -C incompressible::CODEC chooses the codec";
 
 const RULES: &[Rule] = &[
-    rule(&["-i", "--input"], "DIR", Noted("the directory")),
+    rule(&["-i", "--input"], "DIR", Combined("the directory")),
     rule(&["-o", "--output"], "IMAGE", Same("--output")),
     rule(&["-f", "--force"], "", Same("--force")),
     rule(&["-l", "--compress-level"], "0..9", Same("--level")),
-    rule(&["-S", "--block-size-bits"], "N", Noted("--block-size 2^N")),
+    rule(
+        &["-S", "--block-size-bits"],
+        "N",
+        Combined("--block-size 2^N"),
+    ),
     rule(&["-N", "--num-workers"], "N", Same("--jobs")),
-    rule(&["-L", "--memory-limit"], "SIZE", Noted("--memory")),
+    rule(&["-L", "--memory-limit"], "SIZE", Combined("--memory")),
     rule(&["-B", "--max-lookback-blocks"], "N", Same("--lookback")),
     rule(
         &["-C", "--compression"],
         "CODEC",
-        Noted("--compression, with CATEGORY:: before it for some blocks"),
+        Combined("--compression, with CATEGORY:: before it for some blocks"),
     ),
     rule(
         &["--metadata-compression"],
         "CODEC",
-        Noted("--metadata-compression"),
+        Combined("--metadata-compression"),
     ),
     rule(&["--categorize"], "[=KIND,..]", Same("--categorize")),
-    rule(&["--order"], "ORDER", Noted("--order")),
+    rule(&["--order"], "ORDER", Combined("--order")),
     rule(&["--header"], "FILE", Same("--header")),
     rule(&["--set-owner"], "UID", Same("--set-owner")),
     rule(&["--set-group"], "GID", Same("--set-group")),
@@ -59,7 +63,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-P", "--pack-metadata"],
         "TABLE,..",
-        Noted("--pack-metadata"),
+        Combined("--pack-metadata"),
     ),
     rule(
         &["--no-create-timestamp"],
@@ -81,13 +85,13 @@ const RULES: &[Rule] = &[
     rule(
         &["--log-level"],
         "LEVEL",
-        Noted("error, warn: --quiet; info: nothing"),
+        Combined("error, warn: --quiet; info: nothing"),
     ),
     rule(&["--no-progress"], "", Same("--quiet")),
     rule(
         &["--progress"],
         "MODE",
-        Noted("none: --quiet; simple, ascii, unicode: nothing"),
+        Combined("none: --quiet; simple, ascii, unicode: nothing"),
     ),
     rule(
         &["-F", "--filter"],
@@ -233,40 +237,40 @@ const RULES: &[Rule] = &[
     ),
 ];
 
-fn finish(mut said: Said) -> Result<Vec<OsString>> {
-    let source = said.all("-i").last().map(OsString::from);
+fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let source = parsed.values("-i").last().map(OsString::from);
     let source = source.ok_or_else(|| Error::invalid("-i DIR says what to pack"))?;
-    if let Some(more) = said.operands.first() {
+    if let Some(more) = parsed.operands.first() {
         let what = format!("{}: -i names what to pack, -o the image", more.display());
         return Err(Error::invalid(what));
     }
-    if let Some(bits) = said.text("-S")? {
+    if let Some(bits) = parsed.text("-S")? {
         let bits: Option<u32> = bits.parse().ok().filter(|bits| *bits < 63);
         let bits = bits.ok_or_else(|| {
-            let what = format!("{} wants the power of two of a size", said.typed("-S"));
+            let what = format!("{} wants the power of two of a size", parsed.typed("-S"));
             Error::invalid(what)
         })?;
-        said.say("--block-size", (1_u64 << bits).to_string());
+        parsed.push("--block-size", (1_u64 << bits).to_string());
     }
-    if let Some(memory) = said.text("-L")?.filter(|memory| *memory != "auto") {
-        let memory = values::bytes(said.typed("-L"), memory)?;
-        said.say("--memory", memory.to_string());
+    if let Some(memory) = parsed.text("-L")?.filter(|memory| *memory != "auto") {
+        let memory = values::bytes(parsed.typed("-L"), memory)?;
+        parsed.push("--memory", memory.to_string());
     }
     for (theirs, ours) in [
         ("-C", "--compression"),
         ("--metadata-compression", "--metadata-compression"),
     ] {
-        let codecs: Vec<String> = said
-            .all(theirs)
+        let codecs: Vec<String> = parsed
+            .values(theirs)
             .map(|text| codec(&text.to_string_lossy()))
             .collect();
-        codecs.iter().for_each(|codec| said.say(ours, codec));
+        codecs.iter().for_each(|codec| parsed.push(ours, codec));
     }
-    match said.text("--order")? {
-        Some("nilsimsa") => said.say("--order", "similarity"),
+    match parsed.text("--order")? {
+        Some("nilsimsa") => parsed.push("--order", "similarity"),
         Some(order @ ("none" | "path" | "revpath" | "similarity")) => {
             let order = order.to_owned();
-            said.say("--order", order);
+            parsed.push("--order", order);
         }
         Some(order) => {
             let what = format!(
@@ -276,16 +280,16 @@ fn finish(mut said: Said) -> Result<Vec<OsString>> {
         }
         None => {}
     }
-    match said.text("-P")? {
+    match parsed.text("-P")? {
         None | Some("auto") => {}
         Some(tables) => {
             let tables = tables.to_owned();
-            said.say("--pack-metadata", tables);
+            parsed.push("--pack-metadata", tables);
         }
     }
-    quiet(&mut said)?;
+    quiet(&mut parsed)?;
     let mut words: Vec<OsString> = vec!["build".into(), "--format=dwarfs".into()];
-    words.append(&mut said.words);
+    words.append(&mut parsed.translated);
     words.extend(["--".into(), source]);
     Ok(words)
 }
@@ -305,8 +309,8 @@ fn codec(text: &str) -> String {
     category.map_or(codec.clone(), |category| format!("{category}::{codec}"))
 }
 
-fn quiet(said: &mut Said) -> Result<()> {
-    let level = match said.text("--log-level")? {
+fn quiet(parsed: &mut Parsed) -> Result<()> {
+    let level = match parsed.text("--log-level")? {
         None | Some("info") => false,
         Some("error" | "warn") => true,
         Some(level) => {
@@ -314,9 +318,9 @@ fn quiet(said: &mut Said) -> Result<()> {
             return Err(Error::unsupported(what));
         }
     };
-    let progress = said.text("--progress")? == Some("none");
+    let progress = parsed.text("--progress")? == Some("none");
     if level || progress {
-        said.flag("--quiet");
+        parsed.push_flag("--quiet");
     }
     Ok(())
 }

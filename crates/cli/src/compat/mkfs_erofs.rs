@@ -6,8 +6,8 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
-use super::scan::{Said, with_value};
-use super::table::Does::{Already, Noted, Refused, Same};
+use super::parsed::{Parsed, with_value};
+use super::table::Meaning::{Already, Combined, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 use super::values;
 
@@ -23,7 +23,7 @@ equal images. Beside each option is that of `sinter build` that it stands for.",
     help: &["-h", "-help"],
     version: &["-V"],
     rules: RULES,
-    finish,
+    translate,
 };
 
 const NO_OTHER: &str = "the layout is chosen by what is smaller";
@@ -32,31 +32,31 @@ const RULES: &[Rule] = &[
     rule(
         &["-z"],
         "CODEC[,level=N]",
-        Noted("--compression CODEC[:level=N]"),
+        Combined("--compression CODEC[:level=N]"),
     ),
-    rule(&["-C"], "BYTES", Noted("--block-size")),
+    rule(&["-C"], "BYTES", Combined("--block-size")),
     rule(
         &["-b"],
         "4096",
-        Noted("blocks have 4096 bytes; nothing else is taken"),
+        Combined("blocks have 4096 bytes; nothing else is taken"),
     ),
     rule(
         &["-E"],
         "X,..",
-        Noted("--extended: dedupe, fragments, all-fragments, ztailpacking"),
+        Combined("--extended: dedupe, fragments, all-fragments, ztailpacking"),
     ),
     rule(&["-L"], "NAME", Same("--label")),
     rule(&["-U"], "UUID", Same("--uuid")),
     rule(
         &["-T"],
         "SECONDS",
-        Noted("--create-timestamp=SECONDS --set-time SECONDS"),
+        Combined("--create-timestamp=SECONDS --set-time SECONDS"),
     ),
-    rule(&["--mkfs-time"], "", Noted("with -T: no --set-time")),
+    rule(&["--mkfs-time"], "", Combined("with -T: no --set-time")),
     rule(&["--all-time"], "", Already("unless --mkfs-time")),
     rule(&["--preserve-mtime"], "", Already("unless -T")),
-    rule(&["-x"], "-1", Noted("--no-xattrs")),
-    rule(&["-d"], "0..9", Noted("0 and 1: --quiet")),
+    rule(&["-x"], "-1", Combined("--no-xattrs")),
+    rule(&["-d"], "0..9", Combined("0 and 1: --quiet")),
     rule(&["--quiet"], "", Same("--quiet")),
     rule(&["--all-root"], "", Same("--all-root")),
     rule(&["--force-uid"], "UID", Same("--set-owner")),
@@ -64,17 +64,17 @@ const RULES: &[Rule] = &[
     rule(
         &["--uid-offset"],
         "N",
-        Noted("--id-offset, with the same --gid-offset"),
+        Combined("--id-offset, with the same --gid-offset"),
     ),
     rule(
         &["--gid-offset"],
         "N",
-        Noted("--id-offset, with the same --uid-offset"),
+        Combined("--id-offset, with the same --uid-offset"),
     ),
-    rule(&["--exclude-path"], "PATH", Noted("--exclude /PATH")),
-    rule(&["--chunksize"], "BYTES", Noted("--chunk-size")),
-    rule(&["--blobdev"], "FILE", Noted("--blob-device")),
-    rule(&["--xattr-prefix"], "NAME", Noted("--xattr-prefix")),
+    rule(&["--exclude-path"], "PATH", Combined("--exclude /PATH")),
+    rule(&["--chunksize"], "BYTES", Combined("--chunk-size")),
+    rule(&["--blobdev"], "FILE", Combined("--blob-device")),
+    rule(&["--xattr-prefix"], "NAME", Combined("--xattr-prefix")),
     rule(&["--workers"], "N", Same("--jobs")),
     rule(
         &["--exclude-regex"],
@@ -176,44 +176,49 @@ const RULES: &[Rule] = &[
     ),
 ];
 
-fn finish(mut said: Said) -> Result<Vec<OsString>> {
-    let [image, source] = said.two_operands("an image and a directory have to be named")?;
-    let asked = Asked::of(&said)?;
-    said.say(
+fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let [image, source] = parsed.two_operands("an image and a directory have to be named")?;
+    let asked = Asked::of(&parsed)?;
+    parsed.push(
         "--target-kernel",
         format!("{}.{}", asked.least.0, asked.least.1),
     );
-    said.say("--compression", &asked.compression);
+    parsed.push("--compression", &asked.compression);
     if asked.compression != "none" {
-        said.say("--block-size", asked.cluster.to_string());
+        parsed.push("--block-size", asked.cluster.to_string());
     }
     if !asked.extended.is_empty() {
-        said.say("--extended", asked.extended.join(","));
+        parsed.push("--extended", asked.extended.join(","));
     }
-    if let Some(size) = said.text("--chunksize")? {
+    if let Some(size) = parsed.text("--chunksize")? {
         let size = values::bytes("--chunksize", size)?;
-        said.say("--chunk-size", size.to_string());
+        parsed.push("--chunk-size", size.to_string());
     }
     for (theirs, ours) in [
         ("--blobdev", "--blob-device"),
         ("--xattr-prefix", "--xattr-prefix"),
     ] {
-        let values: Vec<OsString> = said.all(theirs).map(OsString::from).collect();
-        values.into_iter().for_each(|value| said.say(ours, value));
+        let values: Vec<OsString> = parsed.values(theirs).map(OsString::from).collect();
+        values
+            .into_iter()
+            .for_each(|value| parsed.push(ours, value));
     }
-    times(&mut said)?;
-    small(&mut said)?;
+    times(&mut parsed)?;
+    small(&mut parsed)?;
     let source_path = Path::new(&source);
-    let excluded: Vec<OsString> = said.all("--exclude-path").map(OsString::from).collect();
+    let excluded: Vec<OsString> = parsed
+        .values("--exclude-path")
+        .map(OsString::from)
+        .collect();
     for path in excluded {
         let below = match path.as_bytes().starts_with(b"/") {
             true => values::below(source_path, &path)?,
             false => path.as_bytes().to_vec(),
         };
-        said.say("--exclude", values::system(values::literal(&below)));
+        parsed.push("--exclude", values::system(values::literal(&below)));
     }
     let mut words: Vec<OsString> = vec!["build".into(), "--format=erofs".into(), "--force".into()];
-    words.append(&mut said.words);
+    words.append(&mut parsed.translated);
     words.extend([with_value("--output", &image), "--".into(), source]);
     Ok(words)
 }
@@ -228,13 +233,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(said: &Said) -> Result<Self> {
-        if said.text("-b")?.is_some_and(|size| size != "4096") {
+    fn of(parsed: &Parsed) -> Result<Self> {
+        if parsed.text("-b")?.is_some_and(|size| size != "4096") {
             let what = "-b: blocks have 4096 bytes; -C is the size of clusters";
             return Err(Error::unsupported(what));
         }
-        let (compression, least) = compression(said.text("-z")?)?;
-        let cluster = values::bytes("-C", said.text("-C")?.unwrap_or("4096"))?;
+        let (compression, least) = compression(parsed.text("-z")?)?;
+        let cluster = values::bytes("-C", parsed.text("-C")?.unwrap_or("4096"))?;
         let mut asked = Self {
             compression,
             cluster,
@@ -244,8 +249,8 @@ impl Asked {
         if cluster > 4096 {
             asked.needs((5, 15));
         }
-        let words = said
-            .all("-E")
+        let words = parsed
+            .values("-E")
             .map(|list| list.to_string_lossy().into_owned());
         let words: Vec<String> = words.collect();
         let words = || words.iter().flat_map(|list| list.split(','));
@@ -267,7 +272,7 @@ impl Asked {
             ("--blobdev", (5, 17)),
             ("--xattr-prefix", (6, 6)),
         ] {
-            if said.has(option) {
+            if parsed.is_given(option) {
                 asked.needs(version);
             }
         }
@@ -330,43 +335,43 @@ fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
     Ok((compression, least))
 }
 
-fn times(said: &mut Said) -> Result<()> {
-    let Some(time) = said.text("-T")?.map(str::to_owned) else {
-        return match said.has("--mkfs-time") {
+fn times(parsed: &mut Parsed) -> Result<()> {
+    let Some(time) = parsed.text("-T")?.map(str::to_owned) else {
+        return match parsed.is_given("--mkfs-time") {
             true => Err(Error::invalid("--mkfs-time says what -T is for")),
             false => Ok(()),
         };
     };
     let time = values::time("-T", &time)?;
-    said.say("--create-timestamp", time);
-    if !said.has("--mkfs-time") {
-        said.say("--set-time", time);
+    parsed.push("--create-timestamp", time);
+    if !parsed.is_given("--mkfs-time") {
+        parsed.push("--set-time", time);
     }
     Ok(())
 }
 
 /// Adds what is one word.
-fn small(said: &mut Said) -> Result<()> {
-    match said.text("-x")? {
-        Some(number) if number.starts_with('-') => said.words.push("--no-xattrs".into()),
+fn small(parsed: &mut Parsed) -> Result<()> {
+    match parsed.text("-x")? {
+        Some(number) if number.starts_with('-') => parsed.translated.push("--no-xattrs".into()),
         Some(_) => {
             let what = format!("-x: {NO_OTHER}; -x-1 leaves attributes out");
             return Err(Error::unsupported(what));
         }
         None => {}
     }
-    if said
+    if parsed
         .text("-d")?
         .is_some_and(|level| level == "0" || level == "1")
     {
-        said.flag("--quiet");
+        parsed.push_flag("--quiet");
     }
-    let offsets = (said.text("--uid-offset")?, said.text("--gid-offset")?);
+    let offsets = (parsed.text("--uid-offset")?, parsed.text("--gid-offset")?);
     match offsets {
         (None, None) => Ok(()),
         (uid, gid) if uid == gid => {
             let offset = uid.unwrap_or_default().to_owned();
-            said.say("--id-offset", offset);
+            parsed.push("--id-offset", offset);
             Ok(())
         }
         _ => Err(Error::unsupported(

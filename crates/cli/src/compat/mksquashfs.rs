@@ -6,8 +6,8 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
-use super::scan::{Said, with_value};
-use super::table::Does::{Already, Noted, NotedRest, Refused, Same};
+use super::parsed::{Parsed, with_value};
+use super::table::Meaning::{Already, Combined, CombinedRest, Refused, Same};
 use super::table::{Rule, Style, Tool, rule};
 use super::values;
 
@@ -23,27 +23,27 @@ latest file, or SOURCE_DATE_EPOCH, so that equal trees are equal images. Beside 
     help: &["-h", "-help"],
     version: &["-version"],
     rules: RULES,
-    finish,
+    translate,
 };
 
 const RULES: &[Rule] = &[
-    rule(&["-b"], "SIZE", Noted("--block-size")),
-    rule(&["-comp"], "CODEC", Noted("--compression")),
+    rule(&["-b"], "SIZE", Combined("--block-size")),
+    rule(&["-comp"], "CODEC", Combined("--compression")),
     rule(
         &["-Xcompression-level"],
         "N",
-        Noted("--compression CODEC:level=N"),
+        Combined("--compression CODEC:level=N"),
     ),
-    rule(&["-Xhc"], "", Noted("--compression lz4hc:level=12")),
+    rule(&["-Xhc"], "", Combined("--compression lz4hc:level=12")),
     rule(
         &["-Xbcj"],
         "FILTER,..",
-        Noted("--compression xz:bcj=FILTER,.."),
+        Combined("--compression xz:bcj=FILTER,.."),
     ),
     rule(
         &["-Xdict-size"],
         "SIZE",
-        Noted("--compression xz:dict=SIZE"),
+        Combined("--compression xz:dict=SIZE"),
     ),
     rule(&["-noI", "-noInodeCompression"], "", Same("--noI")),
     rule(&["-noId", "-noIdTableCompression"], "", Same("--noId")),
@@ -65,49 +65,53 @@ const RULES: &[Rule] = &[
     rule(&["-no-fragments"], "", Same("--no-fragments")),
     rule(&["-no-duplicates"], "", Same("--no-duplicates")),
     rule(&["-nopad"], "", Same("--no-pad")),
-    rule(&["-noappend"], "", Noted("--force")),
+    rule(&["-noappend"], "", Combined("--force")),
     rule(
         &["-no-recovery"],
         "",
         Already("nothing half-written is left"),
     ),
     rule(&["-all-root", "-root-owned"], "", Same("--all-root")),
-    rule(&["-force-uid"], "UID", Noted("--set-owner")),
-    rule(&["-force-gid"], "GID", Noted("--set-group")),
+    rule(&["-force-uid"], "UID", Combined("--set-owner")),
+    rule(&["-force-gid"], "GID", Combined("--set-group")),
     rule(&["-uid-gid-offset"], "N", Same("--id-offset")),
-    rule(&["-force-file-mode"], "MODE", Noted("--chmod FMODE")),
-    rule(&["-force-dir-mode"], "MODE", Noted("--chmod DMODE")),
+    rule(&["-force-file-mode"], "MODE", Combined("--chmod FMODE")),
+    rule(&["-force-dir-mode"], "MODE", Combined("--chmod DMODE")),
     rule(&["-root-mode"], "MODE", Same("--root-mode")),
-    rule(&["-root-uid"], "UID", Noted("--root-uid")),
-    rule(&["-root-gid"], "GID", Noted("--root-gid")),
-    rule(&["-root-time"], "TIME", Noted("--root-time")),
-    rule(&["-inode-time", "-all-time"], "TIME", Noted("--set-time")),
+    rule(&["-root-uid"], "UID", Combined("--root-uid")),
+    rule(&["-root-gid"], "GID", Combined("--root-gid")),
+    rule(&["-root-time"], "TIME", Combined("--root-time")),
+    rule(
+        &["-inode-time", "-all-time"],
+        "TIME",
+        Combined("--set-time"),
+    ),
     rule(
         &["-mkfs-time", "-fstime"],
         "TIME",
-        Noted("--create-timestamp=TIME"),
+        Combined("--create-timestamp=TIME"),
     ),
     rule(&["-repro"], "", Already("equal trees are equal images")),
     rule(
         &["-repro-time"],
         "TIME",
-        Noted("--create-timestamp=TIME --set-time TIME"),
+        Combined("--create-timestamp=TIME --set-time TIME"),
     ),
     rule(&["-sort"], "FILE", Same("--sort")),
-    rule(&["-ef"], "FILE", Noted("--exclude, for each line")),
+    rule(&["-ef"], "FILE", Combined("--exclude, for each line")),
     rule(
         &["-wildcards"],
         "",
-        Noted("the patterns of -e and -ef are globs"),
+        Combined("the patterns of -e and -ef are globs"),
     ),
     rule(&["-one-file-system"], "", Same("--one-file-system")),
     rule(&["-processors"], "N", Same("--jobs")),
-    rule(&["-mem"], "SIZE", Noted("--memory")),
+    rule(&["-mem"], "SIZE", Combined("--memory")),
     rule(&["-quiet", "-no-progress"], "", Same("--quiet")),
     rule(
         &["-e"],
         "PATH..",
-        NotedRest("--exclude, for all arguments that follow"),
+        CombinedRest("--exclude, for all arguments that follow"),
     ),
     rule(
         &["-one-file-system-x"],
@@ -222,11 +226,11 @@ const RULES: &[Rule] = &[
     ),
 ];
 
-fn finish(mut said: Said) -> Result<Vec<OsString>> {
-    let [source, image] = said.two_operands("a directory and an image have to be named")?;
+fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let [source, image] = parsed.two_operands("a directory and an image have to be named")?;
     let path = Path::new(&image);
-    if said.has("-noappend") {
-        said.words.push("--force".into());
+    if parsed.is_given("-noappend") {
+        parsed.translated.push("--force".into());
     } else if path
         .metadata()
         .is_ok_and(|found| found.is_file() && found.len() > 0)
@@ -235,28 +239,28 @@ fn finish(mut said: Said) -> Result<Vec<OsString>> {
                     `sinter merge` makes one of several";
         return Err(Error::unsupported(what).path(path));
     }
-    let compression = compression(&said)?;
-    said.say("--compression", compression);
-    let block_size = values::bytes("-b", said.text("-b")?.unwrap_or("128K"))?;
-    said.say("--block-size", block_size.to_string());
-    if let Some(memory) = said.text("-mem")? {
+    let compression = compression(&parsed)?;
+    parsed.push("--compression", compression);
+    let block_size = values::bytes("-b", parsed.text("-b")?.unwrap_or("128K"))?;
+    parsed.push("--block-size", block_size.to_string());
+    if let Some(memory) = parsed.text("-mem")? {
         let memory = values::bytes("-mem", memory)?;
-        said.say("--memory", memory.to_string());
+        parsed.push("--memory", memory.to_string());
     }
-    owners(&mut said)?;
-    times(&mut said)?;
-    modes(&mut said)?;
-    excludes(&mut said, Path::new(&source))?;
+    owners(&mut parsed)?;
+    times(&mut parsed)?;
+    modes(&mut parsed)?;
+    excludes(&mut parsed, Path::new(&source))?;
     let mut words: Vec<OsString> = vec!["build".into(), "--format=squashfs".into()];
-    words.append(&mut said.words);
+    words.append(&mut parsed.translated);
     words.extend([with_value("--output", &image), "--".into(), source]);
     Ok(words)
 }
 
-fn compression(said: &Said) -> Result<String> {
-    let codec = said.text("-comp")?.unwrap_or("gzip");
-    let level = said.text("-Xcompression-level")?;
-    let only = |spelled: &str, of: &str| match said.has(spelled) && codec != of {
+fn compression(parsed: &Parsed) -> Result<String> {
+    let codec = parsed.text("-comp")?.unwrap_or("gzip");
+    let level = parsed.text("-Xcompression-level")?;
+    let only = |spelled: &str, of: &str| match parsed.is_given(spelled) && codec != of {
         true => Err(Error::invalid(format!("{spelled} is an option of {of}"))),
         false => Ok(()),
     };
@@ -264,7 +268,7 @@ fn compression(said: &Said) -> Result<String> {
     only("-Xbcj", "xz")?;
     only("-Xdict-size", "xz")?;
     match (codec, level) {
-        ("lz4", None) if said.has("-Xhc") => Ok("lz4hc:level=12".to_owned()),
+        ("lz4", None) if parsed.is_given("-Xhc") => Ok("lz4hc:level=12".to_owned()),
         ("gzip", level) => Ok(format!("gzip:level={}", level.unwrap_or("9"))),
         ("zstd", level) => Ok(format!("zstd:level={}", level.unwrap_or("15"))),
         ("lzo", Some(_)) => Err(Error::unsupported(
@@ -281,10 +285,10 @@ fn compression(said: &Said) -> Result<String> {
         (codec, Some(_)) => Ok(codec.to_owned()),
         ("xz", None) => {
             let mut text = "xz".to_owned();
-            if let Some(filters) = said.text("-Xbcj")? {
+            if let Some(filters) = parsed.text("-Xbcj")? {
                 text += &format!(":bcj={filters}");
             }
-            if let Some(size) = said.text("-Xdict-size")? {
+            if let Some(size) = parsed.text("-Xdict-size")? {
                 text += &format!(":dict={}", values::bytes("-Xdict-size", size)?);
             }
             Ok(text)
@@ -293,38 +297,38 @@ fn compression(said: &Said) -> Result<String> {
     }
 }
 
-fn owners(said: &mut Said) -> Result<()> {
+fn owners(parsed: &mut Parsed) -> Result<()> {
     for (theirs, ours) in [
         ("-force-uid", "--set-owner"),
         ("-force-gid", "--set-group"),
         ("-root-uid", "--root-uid"),
         ("-root-gid", "--root-gid"),
     ] {
-        if let Some(text) = said.text(theirs)? {
-            let number = values::number(said.typed(theirs), text)?.to_owned();
-            said.say(ours, number);
+        if let Some(text) = parsed.text(theirs)? {
+            let number = values::number(parsed.typed(theirs), text)?.to_owned();
+            parsed.push(ours, number);
         }
     }
     Ok(())
 }
 
-fn times(said: &mut Said) -> Result<()> {
+fn times(parsed: &mut Parsed) -> Result<()> {
     let time = |theirs: &'static str| -> Result<Option<String>> {
-        let text = said.text(theirs)?;
-        let time = text.map(|text| values::time(said.typed(theirs), text).map(str::to_owned));
+        let text = parsed.text(theirs)?;
+        let time = text.map(|text| values::time(parsed.typed(theirs), text).map(str::to_owned));
         time.transpose()
     };
     let of_both = time("-repro-time")?;
     // the time of the latest file is what we write anyway
-    let of_image = match said.text("-mkfs-time")? {
+    let of_image = match parsed.text("-mkfs-time")? {
         Some("inode") => None,
         _ => time("-mkfs-time")?.or_else(|| of_both.clone()),
     };
     let of_files = time("-inode-time")?.or(of_both);
     let of_root = time("-root-time")?;
     match of_image.as_deref() {
-        Some("now") => said.words.push("--create-timestamp".into()),
-        Some(time) => said.say("--create-timestamp", time),
+        Some("now") => parsed.translated.push("--create-timestamp".into()),
+        Some(time) => parsed.push("--create-timestamp", time),
         None => {}
     }
     for (time, ours) in [(&of_files, "--set-time"), (&of_root, "--root-time")] {
@@ -333,16 +337,16 @@ fn times(said: &mut Said) -> Result<()> {
             .as_ref()
             .filter(|_| ours == "--set-time" || of_files.is_none())
         {
-            said.say(ours, time);
+            parsed.push(ours, time);
         }
     }
     Ok(())
 }
 
-fn modes(said: &mut Said) -> Result<()> {
+fn modes(parsed: &mut Parsed) -> Result<()> {
     let mut clauses = Vec::new();
     for (theirs, kind) in [("-force-file-mode", 'F'), ("-force-dir-mode", 'D')] {
-        let Some(text) = said.text(theirs)? else {
+        let Some(text) = parsed.text(theirs)? else {
             continue;
         };
         match u16::from_str_radix(text, 8) {
@@ -352,18 +356,18 @@ fn modes(said: &mut Said) -> Result<()> {
         }
     }
     if !clauses.is_empty() {
-        said.say("--chmod", clauses.join(","));
+        parsed.push("--chmod", clauses.join(","));
     }
     Ok(())
 }
 
 /// Makes patterns of paths: they count from the source, or are paths of the system that lead there.
-fn excludes(said: &mut Said, source: &Path) -> Result<()> {
-    let mut paths: Vec<Vec<u8>> = said
-        .all("-e")
+fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
+    let mut paths: Vec<Vec<u8>> = parsed
+        .values("-e")
         .map(|path| path.as_bytes().to_vec())
         .collect();
-    for file in said.all("-ef") {
+    for file in parsed.values("-ef") {
         let text = std::fs::read(file);
         let text = text.map_err(|error| Error::io("cannot read", error).path(file))?;
         let lines = text.split(|&byte| byte == b'\n');
@@ -371,10 +375,10 @@ fn excludes(said: &mut Said, source: &Path) -> Result<()> {
         let named = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
         paths.extend(named.map(<[u8]>::to_vec));
     }
-    let globs = said.has("-wildcards");
+    let globs = parsed.is_given("-wildcards");
     for path in paths {
         let pattern = exclude(&path, source, globs)?;
-        said.say("--exclude", values::system(pattern));
+        parsed.push("--exclude", values::system(pattern));
     }
     Ok(())
 }

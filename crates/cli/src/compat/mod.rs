@@ -1,33 +1,50 @@
-//! The program under the names of others: called as `mksquashfs`, `mkfs.erofs`, `mkdwarfs` and the like
-//! (by a symlink), it takes their options.
+//! The program under the names of others: run as `mksquashfs`, `mkfs.erofs`, `mkdwarfs` and the like
+//! (through a symlink), it takes their options.
 //!
-//! Enters what the program was called with; leaves words that `sinter` itself takes. **Invariant:** an
-//! option means the same here or is refused, with what to use instead; none is ignored. What images
-//! become is nowhere decided here: the words are parsed like any others.
+//! In: the command line. Out: the command line of `sinter` that does the same. **Invariant:** an
+//! option means the same here or is refused with a hint; none is ignored (checked by tests over all
+//! tables). Nothing here decides what images contain: the result is parsed like any command line.
 
 mod mkdwarfs;
 mod mkfs_erofs;
 mod mksquashfs;
+mod parse;
+mod parsed;
 mod readers;
-mod scan;
 mod table;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use clap::error::{ContextKind, ContextValue};
 use sinterfs::{Error, Result};
 
-use scan::Asked;
+use parse::Request;
+use parsed::Typed;
 use table::Tool;
 
-/// What is to be done.
+/// What a command line asks for.
 #[derive(Debug)]
-pub enum Spoken {
-    /// What these words say, the first of them the program's name.
-    Words(Vec<OsString>),
-    /// Nothing but to print this.
+pub enum Invocation {
+    /// To run this command line of `sinter`, the name of the program first.
+    Own(Vec<OsString>),
+    /// The same, translated from that of another program.
+    Translated(Translated),
+    /// To print this text.
     Text(String),
+}
+
+/// The command line of another program as one of `sinter`.
+#[derive(Debug)]
+pub struct Translated {
+    /// The command line, the name of the program first.
+    pub words: Vec<OsString>,
+    /// The name of the other program.
+    name: &'static str,
+    typed: Vec<Typed>,
 }
 
 const TOOLS: [&Tool; 6] = [
@@ -39,15 +56,15 @@ const TOOLS: [&Tool; 6] = [
     &readers::DWARFSEXTRACT,
 ];
 
-/// Returns what the arguments mean, the first of which is the name that the program was called by.
-pub fn spoken(mut args: Vec<OsString>) -> Result<Spoken> {
+/// Returns what a command line asks for, by the name in its first argument.
+pub fn invocation(mut args: Vec<OsString>) -> Result<Invocation> {
     let called = args.first().map(OsString::as_os_str).unwrap_or_default();
     let name = Path::new(called).file_name().map(OsStr::to_owned);
     let tool = TOOLS
         .iter()
         .find(|tool| name.as_deref() == Some(OsStr::new(tool.name)));
     let Some(tool) = tool else {
-        return Ok(Spoken::Words(args));
+        return Ok(Invocation::Own(args));
     };
     let rest = args.split_off(1);
     let name = tool.name;
@@ -58,18 +75,45 @@ pub fn spoken(mut args: Vec<OsString>) -> Result<Spoken> {
         );
         return Err(Error::invalid(what));
     }
-    let said = match scan::scan(tool, rest)? {
-        Asked::Work(said) => said,
-        Asked::Help => return Ok(Spoken::Text(tool.help_text())),
-        Asked::Version => {
+    let mut parsed = match parse::parse(tool, rest)? {
+        Request::Run(parsed) => parsed,
+        Request::Help => return Ok(Invocation::Text(tool.help_text())),
+        Request::Version => {
             let version = env!("CARGO_PKG_VERSION");
-            return Ok(Spoken::Text(format!("{name} of sinter {version}\n")));
+            return Ok(Invocation::Text(format!("{name} of sinter {version}\n")));
         }
     };
+    let typed = std::mem::take(&mut parsed.typed);
     let mut words = vec![OsString::from("sinter")];
-    words.extend((tool.finish)(said)?);
-    Ok(Spoken::Words(words))
+    words.extend((tool.translate)(parsed)?);
+    Ok(Invocation::Translated(Translated { words, name, typed }))
 }
 
-#[cfg(test)]
-mod tests;
+impl Translated {
+    /// Returns an error of the parser of `sinter` in the words of the other program: options are
+    /// called as they were typed, and the usage of `sinter` is left out.
+    pub fn error(&self, error: &clap::Error) -> Error {
+        let rendered = error.render().to_string();
+        let first = rendered.lines().next().unwrap_or_default();
+        let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+        for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
+            if let Some(ContextValue::String(ours)) = error.get(kind)
+                && let Some(typed) = self.typed_as(ours)
+            {
+                message = message.replace(&**ours, typed);
+            }
+        }
+        Error::invalid(format!("{}: {message}", self.name))
+    }
+
+    /// Returns how an option of ours, as in `--jobs <N>`, was typed.
+    fn typed_as(&self, ours: &str) -> Option<&'static str> {
+        let flag = ours.split([' ', '=', '[']).next()?;
+        let words = |text: &'static str| text.split([' ', ',', '=', ':', ';']);
+        let last = self
+            .typed
+            .iter()
+            .rfind(|typed| words(typed.becomes).any(|word| word == flag));
+        last.map(|typed| typed.spelling)
+    }
+}

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use sinterfs::{Error, Result};
 
-use super::scan::{Said, with_value};
-use super::table::Does::{Already, Noted, Refused, Same};
+use super::parsed::{Parsed, with_value};
+use super::table::Meaning::{Already, Combined, Refused, Same};
 use super::table::{Style, Tool, rule};
 
 pub(super) const UNSQUASHFS: Tool = Tool {
@@ -19,20 +19,20 @@ globs. Beside each option is what it stands for.",
     help: &["-h", "-help", "-?"],
     version: &["-v", "-version"],
     rules: &[
-        rule(&["-d", "-dest"], "DIR", Noted("extract --output (squashfs-root)")),
-        rule(&["-f", "-force"], "", Noted("extract --force")),
-        rule(&["-l", "-ls"], "", Noted("ls -R")),
-        rule(&["-ll", "-lls", "-lln"], "", Noted("ls -lR (numbers, not names of owners)")),
-        rule(&["-s", "-stat"], "", Noted("info")),
-        rule(&["-cat"], "", Noted("cat")),
+        rule(&["-d", "-dest"], "DIR", Combined("extract --output (squashfs-root)")),
+        rule(&["-f", "-force"], "", Combined("extract --force")),
+        rule(&["-l", "-ls"], "", Combined("ls -R")),
+        rule(&["-ll", "-lls", "-lln"], "", Combined("ls -lR (numbers, not names of owners)")),
+        rule(&["-s", "-stat"], "", Combined("info")),
+        rule(&["-cat"], "", Combined("cat")),
         rule(&["-o", "-offset"], "BYTES", Same("--offset")),
-        rule(&["-p", "-processors"], "N", Noted("--jobs")),
-        rule(&["-n", "-no-progress", "-q", "-quiet"], "", Noted("--quiet")),
-        rule(&["-strict-errors"], "", Noted("extract --stop-on-error")),
+        rule(&["-p", "-processors"], "N", Combined("--jobs")),
+        rule(&["-n", "-no-progress", "-q", "-quiet"], "", Combined("--quiet")),
+        rule(&["-strict-errors"], "", Combined("extract --stop-on-error")),
         rule(&["-x", "-xattrs"], "", Already("attributes are restored as far as the user may")),
-        rule(&["-no-xattrs"], "", Noted("extract --no-xattrs")),
-        rule(&["-xattrs-include"], "REGEX", Noted("extract --xattrs-include")),
-        rule(&["-xattrs-exclude"], "REGEX", Noted("extract --xattrs-exclude")),
+        rule(&["-no-xattrs"], "", Combined("extract --no-xattrs")),
+        rule(&["-xattrs-include"], "REGEX", Combined("extract --xattrs-include")),
+        rule(&["-xattrs-exclude"], "REGEX", Combined("extract --xattrs-exclude")),
         rule(&["-e", "-ef"], "FILE", Refused("paths are named behind the image, not in a file")),
         rule(&["-i"], "", Refused("-l lists names, and does not unpack")),
         rule(&["-li"], "", Refused("-ll lists names and attributes, and does not unpack")),
@@ -43,7 +43,7 @@ globs. Beside each option is what it stands for.",
         rule(&["-da"], "N", Refused("`sinter extract --cache-size SIZE` bounds decoded blocks")),
         rule(&["-fr"], "N", Refused("`sinter extract --cache-size SIZE` bounds decoded blocks, fragments too")),
     ],
-    finish: unsquashfs,
+    translate: unsquashfs,
 };
 
 pub(super) const SQFS2TAR: Tool = Tool {
@@ -56,15 +56,15 @@ is what it stands for.",
     help: &["-h", "-help"],
     version: &["-V"],
     rules: &[
-        rule(&["-d", "--subdir"], "DIR", Noted("the path, with its parents")),
-        rule(&["-k", "--keep-as-dir"], "", Noted("paths stay whole; a single -d needs it")),
+        rule(&["-d", "--subdir"], "DIR", Combined("the path, with its parents")),
+        rule(&["-k", "--keep-as-dir"], "", Combined("paths stay whole; a single -d needs it")),
         rule(&["-c", "--compressor"], "X", Refused("pipe the tar to gzip, xz or zstd")),
         rule(&["-X", "--no-xattr"], "", Same("--no-xattrs")),
         rule(&["-L", "--no-hard-links"], "", Refused("names of one file are links")),
         rule(&["-r", "--root-becomes"], "NAME", Refused("the root is ./")),
         rule(&["-s", "--no-skip"], "", Refused("`sinter extract --tar --strict` fails for what is not kept")),
     ],
-    finish: sqfs2tar,
+    translate: sqfs2tar,
 };
 
 pub(super) const DWARFSEXTRACT: Tool = Tool {
@@ -77,13 +77,13 @@ it stands for.",
     help: &["-h"],
     version: &[],
     rules: &[
-        rule(&["-i", "--input"], "IMAGE", Noted("the image")),
+        rule(&["-i", "--input"], "IMAGE", Combined("the image")),
         rule(&["-o", "--output"], "DIR|FILE", Same("--output")),
-        rule(&["-f", "--format"], "FORMAT", Noted("pax, gnutar, ustar: --tar; newc, cpio: --cpio; mtree: --mtree")),
+        rule(&["-f", "--format"], "FORMAT", Combined("pax, gnutar, ustar: --tar; newc, cpio: --cpio; mtree: --mtree")),
         rule(&["-O", "--image-offset"], "BYTES", Same("--offset")),
         rule(&["-n", "--num-workers"], "N", Same("--jobs")),
         rule(&["-s", "--cache-size"], "SIZE", Same("--cache-size")),
-        rule(&["--pattern"], "GLOB", Noted("--glob")),
+        rule(&["--pattern"], "GLOB", Combined("--glob")),
         rule(&["--continue-on-error"], "", Already("unless sinter extract --stop-on-error")),
         rule(&["--stdout-progress"], "", Refused("progress is shown on standard error")),
         rule(&["--perfmon"], "[=X]", Refused("no such counters are kept; `sinter mount --stats FILE` counts reads of mounts")),
@@ -92,17 +92,17 @@ it stands for.",
         rule(&["--format-options"], "X", Refused("formats of archives have no options here")),
         rule(&["--format-filters"], "X", Refused("pipe archives to zstd or xz")),
     ],
-    finish: dwarfsextract,
+    translate: dwarfsextract,
 };
 
-fn unsquashfs(mut said: Said) -> Result<Vec<OsString>> {
-    let mut operands = std::mem::take(&mut said.operands).into_iter();
+fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let mut operands = std::mem::take(&mut parsed.operands).into_iter();
     let image = operands.next();
     let image = image.ok_or_else(|| Error::invalid("an image has to be named"))?;
     let paths: Vec<OsString> = operands.collect();
     let asked = ["-l", "-ll", "-s", "-cat"]
         .into_iter()
-        .filter(|option| said.has(option));
+        .filter(|option| parsed.is_given(option));
     let asked: Vec<&str> = asked.collect();
     let (verb, flags): (&str, &[&str]) = match asked[..] {
         [] => ("extract", &[]),
@@ -114,12 +114,15 @@ fn unsquashfs(mut said: Said) -> Result<Vec<OsString>> {
     };
     let mut words: Vec<OsString> = vec![verb.into()];
     words.extend(flags.iter().map(OsString::from));
-    words.append(&mut said.words);
-    if let ("extract" | "cat", Some(threads)) = (verb, said.text("-p")?) {
+    words.append(&mut parsed.translated);
+    if let ("extract" | "cat", Some(threads)) = (verb, parsed.text("-p")?) {
         words.push(with_value("--jobs", threads.as_ref()));
     }
     if verb == "extract" {
-        let dir = said.all("-d").last().unwrap_or("squashfs-root".as_ref());
+        let dir = parsed
+            .values("-d")
+            .last()
+            .unwrap_or("squashfs-root".as_ref());
         words.push(with_value("--output", dir));
         for (theirs, ours) in [
             ("-f", "--force"),
@@ -127,13 +130,13 @@ fn unsquashfs(mut said: Said) -> Result<Vec<OsString>> {
             ("-strict-errors", "--stop-on-error"),
             ("-no-xattrs", "--no-xattrs"),
         ] {
-            words.extend(said.has(theirs).then(|| ours.into()));
+            words.extend(parsed.is_given(theirs).then(|| ours.into()));
         }
         for (theirs, ours) in [
             ("-xattrs-include", "--xattrs-include"),
             ("-xattrs-exclude", "--xattrs-exclude"),
         ] {
-            let last = said.all(theirs).last();
+            let last = parsed.values(theirs).last();
             words.extend(last.map(|regex| with_value(ours, regex)));
         }
         // names are globs there, and start at the root
@@ -146,30 +149,30 @@ fn unsquashfs(mut said: Said) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-fn sqfs2tar(mut said: Said) -> Result<Vec<OsString>> {
-    let [image] = <[OsString; 1]>::try_from(std::mem::take(&mut said.operands))
+fn sqfs2tar(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let [image] = <[OsString; 1]>::try_from(std::mem::take(&mut parsed.operands))
         .map_err(|_| Error::invalid("one image has to be named"))?;
-    if said.all("-d").count() == 1 && !said.has("-k") {
+    if parsed.values("-d").count() == 1 && !parsed.is_given("-k") {
         return Err(Error::invalid(
             "one -d would be the root of the archive: give -k too, and take its parents off with tar's \
              --strip-components",
         ));
     }
     let mut words: Vec<OsString> = ["extract", "--tar", "--quiet"].map(OsString::from).into();
-    words.append(&mut said.words);
+    words.append(&mut parsed.translated);
     words.extend(["--".into(), image]);
-    words.extend(said.all("-d").map(OsString::from));
+    words.extend(parsed.values("-d").map(OsString::from));
     Ok(words)
 }
 
-fn dwarfsextract(mut said: Said) -> Result<Vec<OsString>> {
-    let image = said.all("-i").last().map(OsString::from);
+fn dwarfsextract(mut parsed: Parsed) -> Result<Vec<OsString>> {
+    let image = parsed.values("-i").last().map(OsString::from);
     let image = image.ok_or_else(|| Error::invalid("-i IMAGE says what to unpack"))?;
     let mut words: Vec<OsString> = vec!["extract".into()];
-    match said.text("-f")? {
+    match parsed.text("-f")? {
         None | Some("auto")
-            if said
-                .words
+            if parsed
+                .translated
                 .iter()
                 .any(|word| word.to_string_lossy().starts_with("--output")) => {}
         None | Some("auto") => words.extend([OsString::from("--output=."), "--force".into()]),
@@ -179,14 +182,18 @@ fn dwarfsextract(mut said: Said) -> Result<Vec<OsString>> {
         Some(format) => {
             let what = format!(
                 "{} {format}: there are pax, gnutar, ustar, newc, cpio and mtree",
-                said.typed("-f")
+                parsed.typed("-f")
             );
             return Err(Error::unsupported(what));
         }
     }
-    words.append(&mut said.words);
-    words.extend(said.all("--pattern").map(|glob| with_value("--glob", glob)));
+    words.append(&mut parsed.translated);
+    words.extend(
+        parsed
+            .values("--pattern")
+            .map(|glob| with_value("--glob", glob)),
+    );
     words.extend(["--".into(), image]);
-    words.append(&mut said.operands);
+    words.append(&mut parsed.operands);
     Ok(words)
 }

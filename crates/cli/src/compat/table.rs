@@ -1,25 +1,25 @@
-//! Another program: its options and what they mean here.
+//! The description of another program: its options, and what each becomes here.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 
-use super::scan::Said;
+use super::parsed::Parsed;
 
-/// A program.
+/// A program whose command line is understood.
 pub(super) struct Tool {
     pub(super) name: &'static str,
-    /// What stands behind the name.
+    /// The arguments behind the name, as a usage line shows them.
     pub(super) usage: &'static str,
-    /// What else is to be known.
+    /// What users of the program have to know besides.
     pub(super) about: &'static str,
     pub(super) style: Style,
-    /// How help is asked for there; `--help` always works.
+    /// The options that print help, besides `--help`.
     pub(super) help: &'static [&'static str],
-    /// How the version is asked for there; `--version` always works.
+    /// The options that print the version, besides `--version`.
     pub(super) version: &'static [&'static str],
     pub(super) rules: &'static [Rule],
-    /// Makes words of what was said.
-    pub(super) finish: fn(Said) -> sinterfs::Result<Vec<std::ffi::OsString>>,
+    /// Returns the arguments of `sinter` that do the same.
+    pub(super) translate: fn(Parsed) -> sinterfs::Result<Vec<OsString>>,
 }
 
 /// How options are written.
@@ -27,70 +27,69 @@ pub(super) struct Tool {
 pub(super) enum Style {
     /// One dash before words, values as arguments of their own.
     Words,
-    /// As above, and what follows the first operand is no option.
+    /// The same, but only operands follow the first operand.
     WordsFirst,
-    /// As getopt_long has it: `-xVALUE`, `-x VALUE`, `--name=VALUE`, `--name VALUE`.
+    /// As getopt_long parses them: `-xVALUE`, `-x VALUE`, `--name=VALUE`, `--name VALUE`.
     Getopt,
 }
 
 /// An option.
 pub(super) struct Rule {
-    /// How it is written, one way or another; a refused option shares its rule only with what the
-    /// hint is as true for.
-    pub(super) spelled: &'static [&'static str],
-    /// What its value is called, in brackets if it can be missing; empty if it has none.
-    pub(super) value: &'static str,
-    pub(super) does: Does,
+    /// All spellings. Options that are refused share a rule only where the hint is true for each.
+    pub(super) spellings: &'static [&'static str],
+    /// The name of its value, in brackets if the value is optional; empty if it has none.
+    pub(super) value_name: &'static str,
+    pub(super) meaning: Meaning,
 }
 
-/// What an option means.
+/// What an option becomes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Does {
+pub(super) enum Meaning {
     /// This option of ours, with the same value.
     Same(&'static str),
-    /// What is so anyway, for the reason that is given.
+    /// Nothing: the behaviour is the default here, with this remark.
     Already(&'static str),
-    /// Something that depends on the others, too.
-    Noted(&'static str),
-    /// As above; all arguments behind it are its values.
-    NotedRest(&'static str),
-    /// Nothing that we do; what to do instead. An option in it that the program does not have under
-    /// this name stands with the command of ours that has it.
+    /// Options of ours that depend on other options, too; described by this text.
+    Combined(&'static str),
+    /// The same; all arguments behind it are its values.
+    CombinedRest(&'static str),
+    /// Nothing: the option is refused, with this hint. An option in the hint that the program does
+    /// not have under this name is shown with the command of ours that has it.
     Refused(&'static str),
 }
 
 pub(super) const fn rule(
-    spelled: &'static [&'static str],
-    value: &'static str,
-    does: Does,
+    spellings: &'static [&'static str],
+    value_name: &'static str,
+    meaning: Meaning,
 ) -> Rule {
     Rule {
-        spelled,
-        value,
-        does,
+        spellings,
+        value_name,
+        meaning,
     }
 }
 
 impl Tool {
-    /// Finds an option, and the spelling of its rule that this is.
-    pub(super) fn rule(&self, spelled: &str) -> Option<(&'static Rule, &'static str)> {
+    /// Returns the rule of an option, and the rule's own copy of the spelling.
+    pub(super) fn rule(&self, spelling: &str) -> Option<(&'static Rule, &'static str)> {
         self.rules.iter().find_map(|rule| {
-            let same = rule.spelled.iter().find(|one| **one == spelled);
+            let same = rule.spellings.iter().find(|one| **one == spelling);
             same.map(|found| (rule, *found))
         })
     }
 
     /// Returns whether an option asks for help.
     pub(super) fn asks_help(&self, word: &OsStr) -> bool {
-        word == "--help" || self.help.iter().any(|spelled| word == *spelled)
+        word == "--help" || self.help.iter().any(|spelling| word == *spelling)
     }
 
     /// Returns whether an option asks for the version.
     pub(super) fn asks_version(&self, word: &OsStr) -> bool {
-        word == "--version" || self.version.iter().any(|spelled| word == *spelled)
+        word == "--version" || self.version.iter().any(|spelling| word == *spelling)
     }
 
-    /// Returns all that is taken, and what is not.
+    /// Returns the help: all options that are supported, then those that are refused.
     pub(super) fn help_text(&self) -> String {
         let name = self.name;
         let mut text = format!(
@@ -98,24 +97,26 @@ impl Tool {
             self.usage, self.about
         );
         let line = |text: &mut String, rule: &Rule, meaning: &str| {
-            let spelled = rule.spelled.join(", ");
-            let gap = if rule.value.starts_with('[') { "" } else { " " };
-            let option = format!("{spelled}{gap}{}", rule.value);
+            let spellings = rule.spellings.join(", ");
+            let is_optional = rule.value_name.starts_with('[');
+            let gap = if is_optional { "" } else { " " };
+            let option = format!("{spellings}{gap}{}", rule.value_name);
             // writing to a string cannot fail
             let _ = writeln!(text, "  {:<34} {meaning}", option.trim_end());
         };
         for rule in self.rules {
-            match rule.does {
-                Does::Same(ours) => line(&mut text, rule, ours),
-                Does::Already(why) => line(&mut text, rule, &format!("always: {why}")),
-                Does::Noted(what) | Does::NotedRest(what) => line(&mut text, rule, what),
-                Does::Refused(_) => {}
+            match rule.meaning {
+                Meaning::Same(becomes)
+                | Meaning::Combined(becomes)
+                | Meaning::CombinedRest(becomes) => line(&mut text, rule, becomes),
+                Meaning::Already(why) => line(&mut text, rule, &format!("default: {why}")),
+                Meaning::Refused(_) => {}
             }
         }
-        text += "\nRefused, and what to use instead:\n";
+        text += "\nNot supported, and what to use instead:\n";
         for rule in self.rules {
-            if let Does::Refused(why) = rule.does {
-                line(&mut text, rule, why);
+            if let Meaning::Refused(hint) = rule.meaning {
+                line(&mut text, rule, hint);
             }
         }
         text

@@ -2,15 +2,16 @@
 
 use std::os::unix::ffi::OsStringExt;
 
+use clap::Parser;
 use sinterfs::Error;
 
-use super::table::{Does, Rule};
+use super::table::{Meaning, Rule};
 use super::*;
 
 /// Reads a command line of a tool; returns why it is refused, if it is.
 fn refusal(tool: &Tool, args: &[OsString]) -> Option<Error> {
     let words = std::iter::once(OsString::from(tool.name)).chain(args.iter().cloned());
-    spoken(words.collect()).err()
+    invocation(words.collect()).err()
 }
 
 fn rules() -> impl Iterator<Item = (&'static Tool, &'static Rule)> {
@@ -23,7 +24,7 @@ fn names_only(message: &str, typed: &str, rule: &Rule) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let mut words = message.split(|c| !is_part(c));
     assert!(message.contains(typed), "{typed}: {message}");
-    let other = words.find(|word| *word != typed && rule.spelled.contains(word));
+    let other = words.find(|word| *word != typed && rule.spellings.contains(word));
     assert_eq!(other, None, "{typed}: {message}");
 }
 
@@ -31,12 +32,12 @@ fn names_only(message: &str, typed: &str, rule: &Rule) {
 fn refusals_name_the_option_that_was_typed() {
     let mut count = 0;
     for (tool, rule) in rules() {
-        let Does::Refused(why) = rule.does else {
+        let Meaning::Refused(why) = rule.meaning else {
             continue;
         };
-        for typed in rule.spelled {
+        for typed in rule.spellings {
             let error = refusal(tool, &[OsString::from(typed)]).expect("a refusal");
-            let expected = format!("{} {typed} is not taken: {why}", tool.name);
+            let expected = format!("{} {typed} is not supported: {why}", tool.name);
             assert_eq!(error.what(), expected);
             let subject = error.what().split(": ").next().unwrap();
             names_only(subject, typed, rule);
@@ -57,15 +58,15 @@ fn complaints_about_values_name_the_option_that_was_typed() {
     };
     let mut count = 0;
     for (tool, rule) in rules() {
-        let is_taken = !matches!(rule.does, Does::Refused(_));
-        for typed in rule.spelled.iter().filter(|_| is_taken) {
+        let is_taken = !matches!(rule.meaning, Meaning::Refused(_));
+        for typed in rule.spellings.iter().filter(|_| is_taken) {
             for value in [None, Some(b"?".to_vec()), Some(b"\xff".to_vec())] {
                 let mut args = operands(tool);
                 args.push(OsString::from(typed));
                 args.extend(value.map(OsString::from_vec));
                 if let Some(error) = refusal(tool, &args)
                     && rule
-                        .spelled
+                        .spellings
                         .iter()
                         .any(|other| error.what().starts_with(other))
                 {
@@ -83,44 +84,44 @@ fn hints_are_those_of_the_option() {
     for (line, expected) in [
         (
             "mksquashfs -throttle 10",
-            "-throttle is not taken: -processors N bounds the threads; nice(1), ionice(1)",
+            "-throttle is not supported: -processors N bounds the threads; nice(1), ionice(1)",
         ),
         (
             "mksquashfs -mem-percent 10",
-            "-mem-percent is not taken: -mem SIZE bounds the memory",
+            "-mem-percent is not supported: -mem SIZE bounds the memory",
         ),
         (
             "unsquashfs -lc",
-            "-lc is not taken: -l lists all names, those of directories that are not empty, too",
+            "-lc is not supported: -l lists all names, those of directories that are not empty, too",
         ),
         (
             "mkfs.erofs --MZ",
-            "--MZ is not taken: metadata has no zone of its own",
+            "--MZ is not supported: metadata has no zone of its own",
         ),
         (
             "mkfs.erofs --zD=1",
-            "--zD is not taken: directories are never compressed",
+            "--zD is not supported: directories are never compressed",
         ),
         (
             "mkfs.erofs --root-xattr-isize=8",
-            "--root-xattr-isize is not taken: attributes of the root have the room that they need",
+            "--root-xattr-isize is not supported: attributes of the root have the room that they need",
         ),
         (
             "mkdwarfs --log-with-context",
-            "--log-with-context is not taken: messages name files, and no places in the program",
+            "--log-with-context is not supported: messages name files, and no places in the program",
         ),
         (
             "dwarfsextract --format-filters=zstd",
-            "--format-filters is not taken: pipe archives to zstd or xz",
+            "--format-filters is not supported: pipe archives to zstd or xz",
         ),
         (
             "dwarfsextract --perfmon=x",
-            "--perfmon is not taken: no such counters are kept; `sinter mount --stats FILE` counts \
+            "--perfmon is not supported: no such counters are kept; `sinter mount --stats FILE` counts \
              reads of mounts",
         ),
     ] {
         let words = line.split(' ').map(OsString::from).collect();
-        let error = spoken(words).unwrap_err();
+        let error = invocation(words).unwrap_err();
         let name = line.split(' ').next().unwrap();
         assert_eq!(error.what(), format!("{name} {expected}"));
     }
@@ -129,7 +130,7 @@ fn hints_are_those_of_the_option() {
         .map(OsString::from)
         .collect();
     words.push("x".into());
-    let error = spoken(words).unwrap_err();
+    let error = invocation(words).unwrap_err();
     assert_eq!(
         error.what(),
         "--block-size-bits wants the power of two of a size"
@@ -148,7 +149,40 @@ fn levels_of_codecs_are_refused_for_true_reasons() {
         ("lzma", "-Xcompression-level is no option of lzma"),
     ] {
         let line = format!("mksquashfs /nowhere/a /nowhere/b -comp {codec} -Xcompression-level 8");
-        let error = spoken(line.split(' ').map(OsString::from).collect()).unwrap_err();
+        let error = invocation(line.split(' ').map(OsString::from).collect()).unwrap_err();
         assert_eq!(error.what(), expected);
+    }
+}
+
+#[test]
+fn values_that_sinter_refuses_are_reported_in_the_words_of_the_tool() {
+    for (line, expected) in [
+        (
+            "mksquashfs a b -processors x",
+            "mksquashfs: invalid value 'x' for '-processors': invalid digit found in string",
+        ),
+        (
+            "mkdwarfs -i a -o b --num-workers x",
+            "mkdwarfs: invalid value 'x' for '--num-workers': invalid digit found in string",
+        ),
+        (
+            "mkdwarfs -i a -o b -l 10",
+            "mkdwarfs: invalid value '10' for '-l': 10 is not in 0..=9",
+        ),
+        (
+            "mkfs.erofs --force-uid=x b a",
+            "mkfs.erofs: invalid value 'x' for '--force-uid': invalid digit found in string",
+        ),
+        (
+            "mksquashfs a b -all-root -force-uid 1",
+            "mksquashfs: the argument '-all-root' cannot be used with '-force-uid'",
+        ),
+    ] {
+        let words = line.split(' ').map(OsString::from).collect();
+        let Invocation::Translated(translated) = invocation(words).unwrap() else {
+            panic!("{line}");
+        };
+        let error = crate::Cli::try_parse_from(&translated.words).unwrap_err();
+        assert_eq!(translated.error(&error).what(), expected);
     }
 }

@@ -404,7 +404,7 @@ fn what_is_not_done_is_refused() {
             &["tree", "i", "-mkfs-time", "yesterday"],
             "seconds since 1970",
         ),
-        ("mksquashfs", &["tree", "i", "-b"], "wants a value"),
+        ("mksquashfs", &["tree", "i", "-b"], "needs a value"),
         ("mkfs.erofs", &["i", "tree", "-zlz4:zstd"], "one codec"),
         (
             "mkfs.erofs",

@@ -1,0 +1,240 @@
+//! Parses the command line of another program by its table of rules.
+//!
+//! **Invariant:** an argument that begins with a dash is an option of the table, a request for help or
+//! the version, or an error. The value of an option is never taken for an option itself.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use sinterfs::{Error, Result};
+
+use super::parsed::{Parsed, Typed};
+use super::table::{Meaning, Rule, Style, Tool};
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// To run a command with these options.
+    Run(Parsed),
+    /// To print the help.
+    Help,
+    /// To print the version.
+    Version,
+}
+
+/// Parses arguments; the first one that asks for help or the version decides.
+pub(super) fn parse(tool: &Tool, args: Vec<OsString>) -> Result<Request> {
+    let (mut args, mut parsed) = (VecDeque::from(args), Parsed::default());
+    while let Some(word) = args.pop_front() {
+        let bytes = word.as_bytes();
+        if !bytes.starts_with(b"-") || bytes == b"-" {
+            parsed.operands.push(word);
+            if tool.style == Style::WordsFirst {
+                parsed.operands.extend(args.drain(..));
+            }
+        } else if bytes == b"--" && tool.style == Style::Getopt {
+            parsed.operands.extend(args.drain(..));
+        } else if tool.asks_help(&word) {
+            return Ok(Request::Help);
+        } else if tool.asks_version(&word) {
+            return Ok(Request::Version);
+        } else {
+            let found = find(tool, &word)?;
+            apply(tool, found, &mut args, &mut parsed)?;
+        }
+    }
+    Ok(Request::Run(parsed))
+}
+
+/// An option that was found in the table.
+struct Found {
+    rule: &'static Rule,
+    /// The spelling of the rule that was typed.
+    spelling: &'static str,
+    /// The value, if it was in the same argument.
+    value: Option<OsString>,
+}
+
+/// Finds the rule of an argument; fails if the table has none.
+fn find(tool: &Tool, word: &OsStr) -> Result<Found> {
+    let bytes = word.as_bytes();
+    let lookup = |spelling: &[u8]| {
+        let spelling = std::str::from_utf8(spelling).ok();
+        spelling.and_then(|spelling| tool.rule(spelling))
+    };
+    if let Some((rule, spelling)) = lookup(bytes) {
+        return Ok(Found {
+            rule,
+            spelling,
+            value: None,
+        });
+    }
+    if tool.style == Style::Getopt {
+        // where the name ends and where the value begins
+        let cut = if bytes.starts_with(b"--") {
+            let equals = bytes.iter().position(|&byte| byte == b'=');
+            equals.map(|at| (at, at + 1))
+        } else {
+            Some((2, 2))
+        };
+        if let Some((end, start)) = cut
+            && let Some((rule, spelling)) = bytes.get(..end).and_then(lookup)
+            && !rule.value_name.is_empty()
+        {
+            let value = bytes.get(start..);
+            return Ok(Found {
+                rule,
+                spelling,
+                value: value.map(|value| OsString::from_vec(value.to_vec())),
+            });
+        }
+    }
+    let (name, word) = (tool.name, word.to_string_lossy());
+    Err(Error::invalid(format!(
+        "{name} has no option {word} here; `{name} --help` lists the options it has"
+    )))
+}
+
+/// Adds an option to what was parsed, with its value from the arguments that follow.
+fn apply(
+    tool: &Tool,
+    found: Found,
+    args: &mut VecDeque<OsString>,
+    parsed: &mut Parsed,
+) -> Result<()> {
+    let Found { rule, spelling, .. } = found;
+    let name = rule.spellings[0];
+    let becomes = match rule.meaning {
+        Meaning::Refused(hint) => {
+            let what = format!("{} {spelling} is not supported: {hint}", tool.name);
+            return Err(Error::unsupported(what));
+        }
+        Meaning::CombinedRest(becomes) => {
+            parsed.typed.push(Typed { spelling, becomes });
+            args.drain(..)
+                .for_each(|value| parsed.record(name, spelling, value));
+            return Ok(());
+        }
+        Meaning::Same(becomes) | Meaning::Combined(becomes) | Meaning::Already(becomes) => becomes,
+    };
+    parsed.typed.push(Typed { spelling, becomes });
+    let value = match found.value {
+        None if rule.value_name.is_empty() || rule.value_name.starts_with('[') => None,
+        None => {
+            let value_name = rule.value_name;
+            let missing = || Error::invalid(format!("{spelling} needs a value: {value_name}"));
+            Some(args.pop_front().ok_or_else(missing)?)
+        }
+        value => value,
+    };
+    match (rule.meaning, value) {
+        (Meaning::Same(ours), None) => parsed.push_flag(ours),
+        (Meaning::Same(ours), Some(value)) => parsed.replace(ours, &value),
+        (Meaning::Combined(_), value) => parsed.record(name, spelling, value.unwrap_or_default()),
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::rule;
+    use super::*;
+
+    const fn tool(style: Style) -> Tool {
+        Tool {
+            name: "tool",
+            usage: "",
+            about: "",
+            style,
+            help: &["-h"],
+            version: &["-V"],
+            rules: RULES,
+            translate: |parsed| Ok(parsed.translated),
+        }
+    }
+
+    const RULES: &[Rule] = &[
+        rule(&["-b", "--block"], "SIZE", Meaning::Same("--block-size")),
+        rule(&["-q"], "", Meaning::Same("--quiet")),
+        rule(&["--maybe"], "[=X]", Meaning::Combined("")),
+        rule(&["-e"], "PATH..", Meaning::CombinedRest("")),
+        rule(&["-no"], "", Meaning::Refused("use something else")),
+    ];
+
+    fn parsed_options(style: Style, words: &[&str]) -> Result<Parsed> {
+        match request(style, words)? {
+            Request::Run(parsed) => Ok(parsed),
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    fn request(style: Style, words: &[&str]) -> Result<Request> {
+        parse(&tool(style), words.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn help_is_asked_for_by_options_and_not_by_values() {
+        let help = |style, words: &[&str]| matches!(request(style, words), Ok(Request::Help));
+        for words in [&["-h"][..], &["x", "-q", "-h"], &["--help", "-x"]] {
+            assert!(help(Style::Getopt, words), "{words:?}");
+            assert!(help(Style::Words, words), "{words:?}");
+        }
+        let version = request(Style::Getopt, &["x", "-V", "-h"]);
+        assert!(matches!(version, Ok(Request::Version)));
+        // a wrong option before it is an error
+        assert!(request(Style::Getopt, &["-x", "-h"]).is_err());
+        for style in [Style::Getopt, Style::Words] {
+            let parsed = parsed_options(style, &["-b", "-h", "x"]).unwrap();
+            assert_eq!(parsed.translated, ["--block-size=-h"]);
+            let parsed = parsed_options(style, &["x", "-e", "-h", "-V"]).unwrap();
+            assert!(parsed.values("-e").eq(["-h", "-V"]));
+        }
+        let parsed = parsed_options(Style::Getopt, &["-q", "--", "-h", "-V"]).unwrap();
+        assert_eq!(parsed.operands, ["-h", "-V"]);
+        let parsed = parsed_options(Style::WordsFirst, &["-q", "x", "-h", "-q"]).unwrap();
+        assert_eq!(parsed.operands, ["x", "-h", "-q"]);
+    }
+
+    #[test]
+    fn values_stand_behind_options_in_every_way() {
+        for words in [
+            &["-b", "4k", "x"][..],
+            &["-b4k", "x"],
+            &["--block=4k", "x"],
+            &["x", "--block", "4k"],
+        ] {
+            let parsed = parsed_options(Style::Getopt, words).unwrap();
+            assert_eq!(parsed.translated, ["--block-size=4k"], "{words:?}");
+            assert_eq!(parsed.operands, ["x"]);
+        }
+        let parsed = parsed_options(Style::Getopt, &["--maybe", "--maybe=1", "--", "-b"]).unwrap();
+        assert!(parsed.values("--maybe").eq(["", "1"]));
+        assert_eq!(parsed.operands, ["-b"]);
+    }
+
+    #[test]
+    fn the_last_option_takes_the_rest() {
+        let parsed = parsed_options(Style::Words, &["in", "out", "-q", "-e", "-b", "x"]).unwrap();
+        assert!(parsed.values("-e").eq(["-b", "x"]));
+        assert_eq!((parsed.translated.len(), parsed.operands.len()), (1, 2));
+    }
+
+    #[test]
+    fn nothing_is_ignored() {
+        for words in [
+            &["-x"][..],
+            &["-b"],
+            &["-q=1"],
+            &["-b4k"],
+            &["--block=4k"],
+            &["-no"],
+        ] {
+            let parsed = parsed_options(Style::Words, words);
+            assert!(parsed.is_err(), "{words:?}");
+        }
+        let error = parsed_options(Style::Words, &["-no"]).unwrap_err();
+        assert!(error.what().contains("use something else"));
+    }
+}
