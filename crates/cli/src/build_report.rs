@@ -37,9 +37,10 @@ pub fn tell(
             messages::write(&summary(report, seconds));
         }
     }
-    let code = match report.is_complete() {
-        true => 0,
-        false => exit::PARTIAL,
+    let code = if report.is_complete() {
+        0
+    } else {
+        exit::PARTIAL
     };
     Ok((ExitCode::from(code), timings))
 }

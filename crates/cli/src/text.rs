@@ -82,9 +82,10 @@ pub fn base64(bytes: &[u8]) -> String {
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for place in 0..4 {
             // a group of n bytes has n + 1 letters
-            let letter = match place <= group.len() {
-                true => LETTERS[(bits >> (18 - 6 * place) & 63) as usize],
-                false => b'=',
+            let letter = if place <= group.len() {
+                LETTERS[(bits >> (18 - 6 * place) & 63) as usize]
+            } else {
+                b'='
             };
             text.push(char::from(letter));
         }

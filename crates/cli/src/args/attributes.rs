@@ -132,9 +132,10 @@ impl Attributes {
             owner_map: self.uid_map,
             group_map: self.gid_map,
             id_offset: self.id_offset,
-            time: match self.use_epoch {
-                true => Some(0),
-                false => self.set_time.as_deref().map(seconds).transpose()?,
+            time: if self.use_epoch {
+                Some(0)
+            } else {
+                self.set_time.as_deref().map(seconds).transpose()?
             },
             latest_time: None,
             chmod: self.chmod,

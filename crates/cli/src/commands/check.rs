@@ -67,12 +67,13 @@ fn summary(deep: bool, report: &CheckReport) -> String {
         .notes
         .iter()
         .map(|note| format!("note: {}\n", text::one_line(note)));
-    let depth = match deep {
-        true => format!(
+    let depth = if deep {
+        format!(
             ", {} blocks decoded, {} files read",
             report.blocks, report.files
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     let verdict = match report.problems.len() {
         0 => "no problem".to_owned(),

@@ -54,9 +54,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             sinterfs::digest(&args.image, args.jobs.threads(), display.observer())?
         }
     };
-    text::print(&match args.statement {
-        true => sinterfs::statement(root),
-        false => format!("{root}\n"),
+    text::print(&if args.statement {
+        sinterfs::statement(root)
+    } else {
+        format!("{root}\n")
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -126,9 +126,10 @@ pub struct XattrArgs {
 impl XattrArgs {
     /// Compiles what was asked.
     pub fn filter(&self) -> Result<XattrFilter> {
-        match self.no_xattrs {
-            true => Ok(XattrFilter::none()),
-            false => XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude),
+        if self.no_xattrs {
+            Ok(XattrFilter::none())
+        } else {
+            XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude)
         }
     }
 }

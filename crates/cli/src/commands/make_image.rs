@@ -89,11 +89,12 @@ fn may_print_digest(request: &BuildRequest, words: Words) -> Result<()> {
             "--print-digest wants standard output for itself",
         ));
     }
-    match sinterfs::is_composefs(request) {
-        true => Ok(()),
-        false => Err(Error::invalid(
+    if sinterfs::is_composefs(request) {
+        Ok(())
+    } else {
+        Err(Error::invalid(
             "--print-digest means nothing for images that are not of composefs",
-        )),
+        ))
     }
 }
 

@@ -1,4 +1,4 @@
-//! mkdwarfs 0.15: its options as those of `sinter build -f dwarfs`.
+//! The options of mkdwarfs 0.15, translated to those of `sinter build -f dwarfs`.
 
 use std::ffi::OsString;
 
@@ -13,10 +13,10 @@ pub(super) const TOOL: Tool = Tool {
     name: "mkdwarfs",
     usage: "-i DIR -o IMAGE [OPTIONS]",
     about: "\
-Packs a directory into a DwarFS image, as `sinter build` does. Levels are those of sinter, each smaller and
-faster to make than its nearest in mkdwarfs; codecs, block sizes and orders are what they are there. Devices,
-fifos and sockets are always kept. The image does not tell when it was made unless SOURCE_DATE_EPOCH says so, so
-that equal trees are equal images. Beside each option is that of `sinter build` that it stands for.",
+Packs a directory into a DwarFS image, as `sinter build` does. Levels are those of sinter; codecs,
+block sizes and orders are those of mkdwarfs. Devices, FIFOs and sockets are always included. The
+time of creation is recorded only if SOURCE_DATE_EPOCH is set, so equal trees give equal images.
+Each line shows the equivalent option of `sinter build`.",
     style: Style::Getopt,
     help: &["-h", "-H", "--long-help"],
     version: &[],
@@ -24,12 +24,12 @@ that equal trees are equal images. Beside each option is that of `sinter build` 
     translate,
 };
 
-const NO_OTHER: &str = "repeats are found by anchors, which need no sizes";
-const PROBED: &str = "what does not compress is found by the entropy of its beginning; \
-                      -C incompressible::CODEC chooses the codec";
+const NO_OTHER: &str = "repeated data is found by content-defined anchors, without a window";
+const PROBED: &str = "incompressible files are recognized by the entropy of their first bytes; \
+                      -C incompressible::CODEC chooses their codec";
 
 const RULES: &[Rule] = &[
-    rule(&["-i", "--input"], "DIR", Combined("the directory")),
+    rule(&["-i", "--input"], "DIR", Combined("the source")),
     rule(&["-o", "--output"], "IMAGE", Same("--output")),
     rule(&["-f", "--force"], "", Same("--force")),
     rule(&["-l", "--compress-level"], "0..9", Same("--level")),
@@ -44,7 +44,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-C", "--compression"],
         "CODEC",
-        Combined("--compression, with CATEGORY:: before it for some blocks"),
+        Combined("--compression, with CATEGORY:: in front for one category"),
     ),
     rule(
         &["--metadata-compression"],
@@ -74,34 +74,34 @@ const RULES: &[Rule] = &[
     rule(
         &["--no-history-timestamps"],
         "",
-        Already("the history has no times"),
+        Already("the history has no timestamps"),
     ),
     rule(&["--no-section-index"], "", Same("--no-section-index")),
     rule(
         &["--with-devices", "--with-specials"],
         "",
-        Already("all types of files are kept"),
+        Already("files of all types are included"),
     ),
     rule(
         &["--log-level"],
         "LEVEL",
-        Combined("error, warn: --quiet; info: nothing"),
+        Combined("error, warn: --quiet; info: no effect"),
     ),
     rule(&["--no-progress"], "", Same("--quiet")),
     rule(
         &["--progress"],
         "MODE",
-        Combined("none: --quiet; simple, ascii, unicode: nothing"),
+        Combined("none: --quiet; simple, ascii, unicode: no effect"),
     ),
     rule(
         &["-F", "--filter"],
         "RULE",
-        Refused("`sinter build --exclude GLOB` leaves out what matches"),
+        Refused("`sinter build --exclude GLOB` excludes files"),
     ),
     rule(
         &["--debug-filter"],
         "[=X]",
-        Refused("`sinter ls -R IMAGE` tells what was taken"),
+        Refused("`sinter ls -R IMAGE` lists what was included"),
     ),
     rule(
         &["--input-list"],
@@ -111,7 +111,7 @@ const RULES: &[Rule] = &[
     rule(
         &["--remove-empty-dirs"],
         "",
-        Refused("`sinter build --exclude` leaves directories out by name"),
+        Refused("`sinter build --exclude` excludes directories by name"),
     ),
     rule(
         &["--recompress"],
@@ -136,7 +136,7 @@ const RULES: &[Rule] = &[
     rule(
         &["--no-metadata-version-history"],
         "",
-        Refused("images that are built have no such history"),
+        Refused("new images have no such history"),
     ),
     rule(
         &["--remove-header"],
@@ -146,7 +146,7 @@ const RULES: &[Rule] = &[
     rule(
         &["--no-check"],
         "",
-        Refused("what `sinter recompress` reads is always compared with its checksums"),
+        Refused("`sinter recompress` always verifies the checksums of its input"),
     ),
     rule(&["-W", "--window-size"], "N", Refused(NO_OTHER)),
     rule(&["-w", "--window-step"], "N", Refused(NO_OTHER)),
@@ -154,22 +154,22 @@ const RULES: &[Rule] = &[
     rule(
         &["--schema-compression"],
         "CODEC",
-        Refused("--metadata-compression is for the schema, too"),
+        Refused("--metadata-compression also applies to the schema"),
     ),
     rule(
         &["--history-compression"],
         "CODEC",
-        Refused("--metadata-compression is for the history, too"),
+        Refused("--metadata-compression also applies to the history"),
     ),
     rule(
         &["--no-history-command-line"],
         "",
-        Refused("--no-history leaves out all of it"),
+        Refused("--no-history omits the whole history"),
     ),
     rule(
         &["--no-sparse-files"],
         "",
-        Refused("holes are kept as holes"),
+        Refused("holes are always preserved"),
     ),
     rule(
         &["--file-hash"],
@@ -179,42 +179,42 @@ const RULES: &[Rule] = &[
     rule(
         &["--max-similarity-size"],
         "SIZE",
-        Refused("of large files a sample is compared"),
+        Refused("large files are compared by samples"),
     ),
     rule(
         &["--num-scanner-workers"],
         "N",
-        Refused("-N is for all threads"),
+        Refused("-N sets the number of all threads"),
     ),
     rule(
         &["--num-segmenter-workers"],
         "N",
-        Refused("-N is for all threads"),
+        Refused("-N sets the number of all threads"),
     ),
     rule(
         &["--compress-niceness"],
         "N",
-        Refused("nice(1) is for all threads"),
+        Refused("nice(1) sets the priority of all threads"),
     ),
     rule(
         &["--no-category-names"],
         "",
-        Refused("the names of categories are always stored"),
+        Refused("category names are always stored"),
     ),
     rule(
         &["--no-category-metadata"],
         "",
-        Refused("the parameters of categories are always stored"),
+        Refused("category metadata is always stored"),
     ),
     rule(
         &["--no-hardlink-table"],
         "",
-        Refused("no table of hard links is stored"),
+        Refused("no hard link table is stored"),
     ),
     rule(
         &["--hotness-list"],
         "FILE",
-        Refused("`sinter build --hot FILE` puts the files of a list first"),
+        Refused("`sinter build --hot FILE` stores the files of a list first"),
     ),
     rule(
         &["--incompressible-min-input-size"],
@@ -228,26 +228,32 @@ const RULES: &[Rule] = &[
     rule(
         &["--hollow"],
         "",
-        Refused("images always hold the content of files"),
+        Refused("images always contain file data"),
     ),
     rule(
         &["--log-with-context"],
         "",
-        Refused("messages name files, and no places in the program"),
+        Refused("log messages have no source locations"),
     ),
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let source = parsed.values("-i").last().map(OsString::from);
-    let source = source.ok_or_else(|| Error::invalid("-i DIR says what to pack"))?;
+    let source = source.ok_or_else(|| Error::invalid("-i DIR is missing"))?;
     if let Some(more) = parsed.operands.first() {
-        let what = format!("{}: -i names what to pack, -o the image", more.display());
+        let what = format!(
+            "{}: unexpected argument; -i names the source, -o the image",
+            more.display()
+        );
         return Err(Error::invalid(what));
     }
     if let Some(bits) = parsed.text("-S")? {
         let bits: Option<u32> = bits.parse().ok().filter(|bits| *bits < 63);
         let bits = bits.ok_or_else(|| {
-            let what = format!("{} wants the power of two of a size", parsed.typed("-S"));
+            let what = format!(
+                "{} needs the base-2 logarithm of a size",
+                parsed.typed("-S")
+            );
             Error::invalid(what)
         })?;
         parsed.push("--block-size", (1_u64 << bits).to_string());
@@ -262,7 +268,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     ] {
         let codecs: Vec<String> = parsed
             .values(theirs)
-            .map(|text| codec(&text.to_string_lossy()))
+            .map(|text| translate_codec(&text.to_string_lossy()))
             .collect();
         codecs.iter().for_each(|codec| parsed.push(ours, codec));
     }
@@ -273,9 +279,7 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
             parsed.push("--order", order);
         }
         Some(order) => {
-            let what = format!(
-                "--order {order}: there are none, path, revpath and similarity, for all categories"
-            );
+            let what = format!("--order {order}: supported are none, path, revpath and similarity");
             return Err(Error::unsupported(what));
         }
         None => {}
@@ -287,15 +291,15 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
             parsed.push("--pack-metadata", tables);
         }
     }
-    quiet(&mut parsed)?;
+    set_verbosity(&mut parsed)?;
     let mut words: Vec<OsString> = vec!["build".into(), "--format=dwarfs".into()];
     words.append(&mut parsed.translated);
     words.extend(["--".into(), source]);
     Ok(words)
 }
 
-/// Returns a codec in our words.
-fn codec(text: &str) -> String {
+/// Translates a codec with its parameters.
+fn translate_codec(text: &str) -> String {
     let (category, codec) = match text.split_once("::") {
         Some((category, codec)) => (Some(category), codec),
         None => (None, text),
@@ -309,12 +313,13 @@ fn codec(text: &str) -> String {
     category.map_or(codec.clone(), |category| format!("{category}::{codec}"))
 }
 
-fn quiet(parsed: &mut Parsed) -> Result<()> {
+/// Adds `--quiet` if the log level or the kind of progress asks for it.
+fn set_verbosity(parsed: &mut Parsed) -> Result<()> {
     let level = match parsed.text("--log-level")? {
         None | Some("info") => false,
         Some("error" | "warn") => true,
         Some(level) => {
-            let what = format!("--log-level {level}: there are error, warn and info");
+            let what = format!("--log-level {level}: supported are error, warn and info");
             return Err(Error::unsupported(what));
         }
     };
@@ -343,7 +348,7 @@ mod tests {
                 "pcmaudio/waveform::flac:level=8",
             ),
         ] {
-            assert_eq!(codec(theirs), ours);
+            assert_eq!(translate_codec(theirs), ours);
         }
     }
 }

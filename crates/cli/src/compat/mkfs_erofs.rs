@@ -1,4 +1,4 @@
-//! mkfs.erofs 1.9: its options as those of `sinter build -f erofs`.
+//! The options of mkfs.erofs 1.9, translated to those of `sinter build -f erofs`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -15,10 +15,11 @@ pub(super) const TOOL: Tool = Tool {
     name: "mkfs.erofs",
     usage: "[OPTIONS] IMAGE DIR",
     about: "\
-Packs a directory into an EROFS image, as `sinter build -f erofs` does, for the oldest Linux that reads what
-is asked for: nothing is compressed without -z, clusters have 4 KiB without -C. The image does not tell when it
-was made unless -T or SOURCE_DATE_EPOCH says so, and its UUID is made of its content, so that equal trees are
-equal images. Beside each option is that of `sinter build` that it stands for.",
+Packs a directory into an EROFS image, as `sinter build -f erofs` does, for the oldest Linux that
+supports the requested features. Without -z nothing is compressed, without -C physical clusters have
+4 KiB. The time of creation is recorded only if -T or SOURCE_DATE_EPOCH is given, and the UUID is
+derived from the content, so equal trees give equal images. Each line shows the equivalent option of
+`sinter build`.",
     style: Style::Getopt,
     help: &["-h", "-help"],
     version: &["-V"],
@@ -26,7 +27,7 @@ equal images. Beside each option is that of `sinter build` that it stands for.",
     translate,
 };
 
-const NO_OTHER: &str = "the layout is chosen by what is smaller";
+const NO_OTHER: &str = "the smaller layout is always chosen";
 
 const RULES: &[Rule] = &[
     rule(
@@ -35,11 +36,7 @@ const RULES: &[Rule] = &[
         Combined("--compression CODEC[:level=N]"),
     ),
     rule(&["-C"], "BYTES", Combined("--block-size")),
-    rule(
-        &["-b"],
-        "4096",
-        Combined("blocks have 4096 bytes; nothing else is taken"),
-    ),
+    rule(&["-b"], "4096", Combined("the only supported block size")),
     rule(
         &["-E"],
         "X,..",
@@ -52,7 +49,11 @@ const RULES: &[Rule] = &[
         "SECONDS",
         Combined("--create-timestamp=SECONDS --set-time SECONDS"),
     ),
-    rule(&["--mkfs-time"], "", Combined("with -T: no --set-time")),
+    rule(
+        &["--mkfs-time"],
+        "",
+        Combined("with -T: only --create-timestamp"),
+    ),
     rule(&["--all-time"], "", Already("unless --mkfs-time")),
     rule(&["--preserve-mtime"], "", Already("unless -T")),
     rule(&["-x"], "-1", Combined("--no-xattrs")),
@@ -79,17 +80,17 @@ const RULES: &[Rule] = &[
     rule(
         &["--exclude-regex"],
         "X",
-        Refused("`sinter build --exclude` takes globs, --exclude-path paths"),
+        Refused("--exclude-path takes a path, `sinter build --exclude` a glob"),
     ),
     rule(
         &["--ignore-mtime"],
         "",
-        Refused("-T SECONDS gives all files that time"),
+        Refused("-T SECONDS sets the time of all files"),
     ),
     rule(
         &["--offset"],
         "N",
-        Refused("`sinter build --header FILE` puts a file before the image"),
+        Refused("`sinter build --header FILE` prepends a file to the image"),
     ),
     rule(
         &["--tar"],
@@ -99,40 +100,36 @@ const RULES: &[Rule] = &[
     rule(
         &["--hard-dereference"],
         "",
-        Refused("names of one file are one inode in all images"),
+        Refused("hard links are always preserved"),
     ),
     rule(
         &["--max-extent-bytes"],
         "N",
-        Refused("-C bounds what one cluster decodes to"),
+        Refused("-C limits the decoded size of a cluster"),
     ),
     rule(&["--file-contexts"], "FILE", Same("--file-contexts")),
     rule(
         &["--mount-point"],
         "X",
-        Refused("--file-contexts takes paths from the root of the image"),
+        Refused("--file-contexts matches paths from the root of the image"),
     ),
     rule(
         &["--compress-hints"],
         "FILE",
-        Refused("one codec and one size are for all files"),
+        Refused("all files have the same codec and cluster size"),
     ),
     rule(
         &["--incremental"],
         "X",
-        Refused("`sinter merge` makes one image of several"),
+        Refused("`sinter merge` combines several images into one"),
     ),
     rule(
         &["--clean"],
         "X",
-        Refused("an image is always made anew, with all content"),
+        Refused("images are always written from scratch, with all data"),
     ),
     rule(&["-m"], "N", Refused("metadata is never compressed")),
-    rule(
-        &["--MZ"],
-        "[=X]",
-        Refused("metadata has no zone of its own"),
-    ),
+    rule(&["--MZ"], "[=X]", Refused("metadata has no separate zone")),
     rule(
         &["--zD"],
         "[=X]",
@@ -141,54 +138,54 @@ const RULES: &[Rule] = &[
     rule(
         &["--dsunit"],
         "N",
-        Refused("content begins at any block of 4096 bytes"),
+        Refused("data is aligned to blocks of 4096 bytes"),
     ),
     rule(
         &["--fsalignblks"],
         "N",
-        Refused("images have any number of blocks; truncate(1) makes them longer"),
+        Refused("images are not padded; truncate(1) extends them"),
     ),
     rule(
         &["--root-xattr-isize"],
         "N",
-        Refused("attributes of the root have the room that they need"),
+        Refused("the root has room for exactly its extended attributes"),
     ),
     rule(
         &["--zfeature-bits"],
         "N",
-        Refused("-E names the features to use"),
+        Refused("-E selects features by name"),
     ),
     rule(
         &["--ovlfs-strip"],
         "[=X]",
-        Refused("whiteouts and opaque directories are kept as they are"),
+        Refused("whiteouts and opaque directories are stored unchanged"),
     ),
     rule(
         &["--aufs"],
         "",
-        Refused("whiteouts of AUFS are kept as the files that they are"),
+        Refused("whiteouts of AUFS are stored as regular files"),
     ),
     rule(&["--s3"], "X", Refused("download the source first")),
     rule(
         &["--oci"],
         "[=X]",
-        Refused("`sinter build LAYOUT -o IMAGE` takes a downloaded OCI layout"),
+        Refused("`sinter build LAYOUT -o IMAGE` packs a downloaded OCI layout"),
     ),
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
-    let [image, source] = parsed.two_operands("an image and a directory have to be named")?;
-    let asked = Asked::of(&parsed)?;
+    let [image, source] = parsed.two_operands("the image and the directory are missing")?;
+    let layout = Layout::new(&parsed)?;
     parsed.push(
         "--target-kernel",
-        format!("{}.{}", asked.least.0, asked.least.1),
+        format!("{}.{}", layout.least.0, layout.least.1),
     );
-    parsed.push("--compression", &asked.compression);
-    if asked.compression != "none" {
-        parsed.push("--block-size", asked.cluster.to_string());
+    parsed.push("--compression", &layout.compression);
+    if layout.compression != "none" {
+        parsed.push("--block-size", layout.cluster.to_string());
     }
-    if !asked.extended.is_empty() {
-        parsed.push("--extended", asked.extended.join(","));
+    if !layout.extended.is_empty() {
+        parsed.push("--extended", layout.extended.join(","));
     }
     if let Some(size) = parsed.text("--chunksize")? {
         let size = values::bytes("--chunksize", size)?;
@@ -204,18 +201,22 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
             .for_each(|value| parsed.push(ours, value));
     }
     times(&mut parsed)?;
-    small(&mut parsed)?;
+    simple_options(&mut parsed)?;
     let source_path = Path::new(&source);
     let excluded: Vec<OsString> = parsed
         .values("--exclude-path")
         .map(OsString::from)
         .collect();
     for path in excluded {
-        let below = match path.as_bytes().starts_with(b"/") {
-            true => values::below(source_path, &path)?,
-            false => path.as_bytes().to_vec(),
+        let relative = if path.as_bytes().starts_with(b"/") {
+            values::relative_to(source_path, &path)?
+        } else {
+            path.as_bytes().to_vec()
         };
-        parsed.push("--exclude", values::system(values::literal(&below)));
+        parsed.push(
+            "--exclude",
+            values::os_string(values::literal_pattern(&relative)),
+        );
     }
     let mut words: Vec<OsString> = vec!["build".into(), "--format=erofs".into(), "--force".into()];
     words.append(&mut parsed.translated);
@@ -223,31 +224,31 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// What decides about the layout.
-struct Asked {
+/// The options that decide about the layout.
+struct Layout {
     compression: String,
     cluster: u64,
     extended: Vec<String>,
-    /// The oldest Linux that reads it, as a pair of numbers.
+    /// The oldest Linux that supports it, as major and minor version.
     least: (u32, u32),
 }
 
-impl Asked {
-    fn of(parsed: &Parsed) -> Result<Self> {
+impl Layout {
+    fn new(parsed: &Parsed) -> Result<Self> {
         if parsed.text("-b")?.is_some_and(|size| size != "4096") {
-            let what = "-b: blocks have 4096 bytes; -C is the size of clusters";
+            let what = "-b: only blocks of 4096 bytes are supported; -C sets the cluster size";
             return Err(Error::unsupported(what));
         }
         let (compression, least) = compression(parsed.text("-z")?)?;
         let cluster = values::bytes("-C", parsed.text("-C")?.unwrap_or("4096"))?;
-        let mut asked = Self {
+        let mut layout = Self {
             compression,
             cluster,
             extended: Vec::new(),
             least,
         };
         if cluster > 4096 {
-            asked.needs((5, 15));
+            layout.needs((5, 15));
         }
         let words = parsed
             .values("-E")
@@ -256,11 +257,11 @@ impl Asked {
         let words = || words.iter().flat_map(|list| list.split(','));
         for word in words() {
             match word {
-                "dedupe" | "fragments" | "all-fragments" => asked.needs((6, 1)),
-                "ztailpacking" => asked.needs((5, 17)),
+                "dedupe" | "fragments" | "all-fragments" => layout.needs((6, 1)),
+                "ztailpacking" => layout.needs((5, 17)),
                 _ => {
                     let what = format!(
-                        "-E {word}: {NO_OTHER}; --extended has dedupe, fragments, all-fragments and \
+                        "-E {word}: {NO_OTHER}; supported are dedupe, fragments, all-fragments and \
                          ztailpacking"
                     );
                     return Err(Error::unsupported(what));
@@ -273,27 +274,27 @@ impl Asked {
             ("--xattr-prefix", (6, 6)),
         ] {
             if parsed.is_given(option) {
-                asked.needs(version);
+                layout.needs(version);
             }
         }
-        // what newer targets have by default is asked for, or it is not there
-        let packs_all = words().any(|asked| asked == "all-fragments");
+        // features that newer targets enable by default are enabled only on request
+        let packs_all = words().any(|enabled| enabled == "all-fragments");
         if packs_all {
-            asked.extended.push("all-fragments".to_owned());
+            layout.extended.push("all-fragments".to_owned());
         }
         for (word, since) in [("fragments", (6, 1)), ("ztailpacking", (5, 17))] {
             if packs_all {
-                // has what the first is, and leaves nothing for the second
-            } else if words().any(|asked| asked == word) {
-                asked.extended.push(word.to_owned());
-            } else if asked.least >= since {
-                asked.extended.push(format!("^{word}"));
+                // includes fragments, and leaves no tails to pack
+            } else if words().any(|enabled| enabled == word) {
+                layout.extended.push(word.to_owned());
+            } else if layout.least >= since {
+                layout.extended.push(format!("^{word}"));
             }
         }
-        if words().any(|asked| asked == "dedupe") {
-            asked.extended.push("dedupe".to_owned());
+        if words().any(|enabled| enabled == "dedupe") {
+            layout.extended.push("dedupe".to_owned());
         }
-        Ok(asked)
+        Ok(layout)
     }
 
     fn needs(&mut self, version: (u32, u32)) {
@@ -301,13 +302,13 @@ impl Asked {
     }
 }
 
-/// Returns the codec with its options, and the oldest Linux that has it.
+/// Returns the codec with its options, and the oldest Linux that supports it.
 fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
     let Some(text) = text else {
         return Ok(("none".to_owned(), (5, 4)));
     };
     if text.contains(':') {
-        let what = "-z: one codec is for all files";
+        let what = "-z: only one codec is supported, for all files";
         return Err(Error::unsupported(what));
     }
     let (codec, options) = text.split_once(',').unwrap_or((text, ""));
@@ -315,7 +316,7 @@ fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
     for option in options.split(',').filter(|option| !option.is_empty()) {
         let number = option.strip_prefix("level=").unwrap_or(option);
         if number.parse::<u32>().is_err() {
-            let what = format!("-z {text}: of `{option}` nothing is known; there is level=N");
+            let what = format!("-z {text}: `{option}` is not supported, only level=N");
             return Err(Error::unsupported(what));
         }
         level = Some(number);
@@ -326,7 +327,7 @@ fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
         "lzma" => ("lzma", Some("6"), (6, 1)),
         "deflate" | "libdeflate" => ("deflate", Some("1"), (6, 6)),
         "zstd" => ("zstd", Some("3"), (6, 10)),
-        _ => return Err(Error::invalid(format!("-z: there is no codec {codec}"))),
+        _ => return Err(Error::invalid(format!("-z: unknown codec {codec}"))),
     };
     let compression = match level.or(default) {
         Some(level) => format!("{ours}:level={level}"),
@@ -337,9 +338,10 @@ fn compression(text: Option<&str>) -> Result<(String, (u32, u32))> {
 
 fn times(parsed: &mut Parsed) -> Result<()> {
     let Some(time) = parsed.text("-T")?.map(str::to_owned) else {
-        return match parsed.is_given("--mkfs-time") {
-            true => Err(Error::invalid("--mkfs-time says what -T is for")),
-            false => Ok(()),
+        return if parsed.is_given("--mkfs-time") {
+            Err(Error::invalid("--mkfs-time needs -T"))
+        } else {
+            Ok(())
         };
     };
     let time = values::time("-T", &time)?;
@@ -350,12 +352,12 @@ fn times(parsed: &mut Parsed) -> Result<()> {
     Ok(())
 }
 
-/// Adds what is one word.
-fn small(parsed: &mut Parsed) -> Result<()> {
+/// Adds options that do not depend on the layout.
+fn simple_options(parsed: &mut Parsed) -> Result<()> {
     match parsed.text("-x")? {
         Some(number) if number.starts_with('-') => parsed.translated.push("--no-xattrs".into()),
         Some(_) => {
-            let what = format!("-x: {NO_OTHER}; -x-1 leaves attributes out");
+            let what = format!("-x: {NO_OTHER}; -x-1 omits extended attributes");
             return Err(Error::unsupported(what));
         }
         None => {}
@@ -375,7 +377,7 @@ fn small(parsed: &mut Parsed) -> Result<()> {
             Ok(())
         }
         _ => Err(Error::unsupported(
-            "--uid-offset and --gid-offset: --id-offset adds one number to both",
+            "--uid-offset and --gid-offset have to be equal; --id-offset adds one number to both",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! mksquashfs 4.7: its options as those of `sinter build -f squashfs`.
+//! The options of mksquashfs 4.7, translated to those of `sinter build -f squashfs`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -15,10 +15,10 @@ pub(super) const TOOL: Tool = Tool {
     name: "mksquashfs",
     usage: "DIR IMAGE [OPTIONS] [-e PATH..]",
     about: "\
-Packs a directory into a SquashFS image, as `sinter build -f squashfs` does, with the settings of mksquashfs:
-gzip 9 in blocks of 128 KiB unless told otherwise. The image tells as its time of creation that of its
-latest file, or SOURCE_DATE_EPOCH, so that equal trees are equal images. Beside each option is that of
-`sinter build` that it stands for.",
+Packs a directory into a SquashFS image, as `sinter build -f squashfs` does, with the defaults of
+mksquashfs: gzip level 9 in blocks of 128 KiB. The time of creation is that of the newest file, or
+SOURCE_DATE_EPOCH, so equal trees give equal images. Each line shows the equivalent option of
+`sinter build`.",
     style: Style::Words,
     help: &["-h", "-help"],
     version: &["-version"],
@@ -69,7 +69,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-no-recovery"],
         "",
-        Already("nothing half-written is left"),
+        Already("an interrupted build leaves no file"),
     ),
     rule(&["-all-root", "-root-owned"], "", Same("--all-root")),
     rule(&["-force-uid"], "UID", Combined("--set-owner")),
@@ -91,7 +91,7 @@ const RULES: &[Rule] = &[
         "TIME",
         Combined("--create-timestamp=TIME"),
     ),
-    rule(&["-repro"], "", Already("equal trees are equal images")),
+    rule(&["-repro"], "", Already("equal trees give equal images")),
     rule(
         &["-repro-time"],
         "TIME",
@@ -99,11 +99,7 @@ const RULES: &[Rule] = &[
     ),
     rule(&["-sort"], "FILE", Same("--sort")),
     rule(&["-ef"], "FILE", Combined("--exclude, for each line")),
-    rule(
-        &["-wildcards"],
-        "",
-        Combined("the patterns of -e and -ef are globs"),
-    ),
+    rule(&["-wildcards"], "", Combined("-e and -ef take globs")),
     rule(&["-one-file-system"], "", Same("--one-file-system")),
     rule(&["-processors"], "N", Same("--jobs")),
     rule(&["-mem"], "SIZE", Combined("--memory")),
@@ -111,7 +107,7 @@ const RULES: &[Rule] = &[
     rule(
         &["-e"],
         "PATH..",
-        CombinedRest("--exclude, for all arguments that follow"),
+        CombinedRest("--exclude, for each argument that follows"),
     ),
     rule(
         &["-one-file-system-x"],
@@ -126,27 +122,27 @@ const RULES: &[Rule] = &[
     rule(
         &["-keep-as-directory"],
         "",
-        Refused("`sinter merge DIR` puts it below its name"),
+        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
     ),
     rule(
         &["-no-strip", "-tarstyle"],
         "",
-        Refused("`sinter merge DIR` puts it below its name"),
+        Refused("`sinter merge DIR -o IMAGE` keeps the name of the directory"),
     ),
     rule(
         &["-root-becomes"],
         "NAME",
-        Refused("`sinter merge` joins images"),
+        Refused("`sinter merge --at NAME=IMAGE` puts an image below a name"),
     ),
     rule(
         &["-offset", "-o"],
         "N",
-        Refused("`sinter build --header FILE` puts a file before the image"),
+        Refused("`sinter build --header FILE` prepends a file to the image"),
     ),
     rule(
         &["-exit-on-error"],
         "",
-        Refused("`sinter build --strict` fails for all that is not kept, too"),
+        Refused("`sinter build --strict` fails on errors and losses"),
     ),
     rule(
         &["-info"],
@@ -156,37 +152,37 @@ const RULES: &[Rule] = &[
     rule(
         &["-no-hardlinks"],
         "",
-        Refused("names of one file are one inode in all images"),
+        Refused("hard links are always preserved"),
     ),
     rule(
         &["-Xwindow-size"],
         "N",
-        Refused("gzip has its whole window, and -Xcompression-level only"),
+        Refused("gzip always has its largest window"),
     ),
     rule(
         &["-Xstrategy"],
         "X",
-        Refused("gzip has one strategy, and -Xcompression-level only"),
+        Refused("gzip has one strategy here; -Xcompression-level sets the effort"),
     ),
     rule(&["-Xalgorithm"], "X", Refused("lzo has one algorithm here")),
     rule(
         &["-max-depth"],
         "N",
-        Refused("-e leaves out what is too deep"),
+        Refused("-e excludes deeper directories"),
     ),
     rule(&["-p"], "DEFINITION", Same("--pseudo")),
     rule(&["-pf"], "FILE", Same("--pseudo-file")),
     rule(
         &["-pd", "-pseudo-dir"],
         "X",
-        Refused("-p 'PATH d MODE UID GID' makes each directory"),
+        Refused("-p 'PATH d MODE UID GID' creates each directory"),
     ),
     rule(&["-xattrs-include"], "REGEX", Same("--xattrs-include")),
     rule(&["-xattrs-exclude"], "REGEX", Same("--xattrs-exclude")),
     rule(
         &["-xattrs-add"],
         "X",
-        Refused("-p 'PATH x NAME=VALUE' gives one to a file"),
+        Refused("-p 'PATH x NAME=VALUE' adds one to a file"),
     ),
     rule(&["-tar"], "", Refused("`sinter build - -o IMAGE < TAR`")),
     rule(
@@ -202,32 +198,32 @@ const RULES: &[Rule] = &[
     rule(
         &["-mem-percent"],
         "N",
-        Refused("-mem SIZE bounds the memory"),
+        Refused("-mem SIZE limits the memory"),
     ),
     rule(
         &["-throttle"],
         "N",
-        Refused("-processors N bounds the threads; nice(1), ionice(1)"),
+        Refused("-processors N limits the threads; see also nice(1) and ionice(1)"),
     ),
     rule(
         &["-limit"],
         "N",
-        Refused("-processors N bounds the threads; nice(1), ionice(1)"),
+        Refused("-processors N limits the threads; see also nice(1) and ionice(1)"),
     ),
     rule(
         &["-recover"],
         "NAME",
-        Refused("a build leaves nothing to recover"),
+        Refused("an interrupted build leaves nothing to recover"),
     ),
     rule(
         &["-recovery-path"],
         "NAME",
-        Refused("there is no recovery file: nothing half-written is left"),
+        Refused("there is no recovery file: an interrupted build leaves no file"),
     ),
 ];
 
 fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
-    let [source, image] = parsed.two_operands("a directory and an image have to be named")?;
+    let [source, image] = parsed.two_operands("the directory and the image are missing")?;
     let path = Path::new(&image);
     if parsed.is_given("-noappend") {
         parsed.translated.push("--force".into());
@@ -235,8 +231,8 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
         .metadata()
         .is_ok_and(|found| found.is_file() && found.len() > 0)
     {
-        let what = "the image exists, and nothing is appended to images: -noappend replaces it, \
-                    `sinter merge` makes one of several";
+        let what = "the image exists, and appending is not supported: -noappend replaces it, \
+                    `sinter merge` combines several images";
         return Err(Error::unsupported(what).path(path));
     }
     let compression = compression(&parsed)?;
@@ -260,9 +256,12 @@ fn translate(mut parsed: Parsed) -> Result<Vec<OsString>> {
 fn compression(parsed: &Parsed) -> Result<String> {
     let codec = parsed.text("-comp")?.unwrap_or("gzip");
     let level = parsed.text("-Xcompression-level")?;
-    let only = |spelled: &str, of: &str| match parsed.is_given(spelled) && codec != of {
-        true => Err(Error::invalid(format!("{spelled} is an option of {of}"))),
-        false => Ok(()),
+    let only = |spelled: &str, of: &str| {
+        if parsed.is_given(spelled) && codec != of {
+            Err(Error::invalid(format!("{spelled} is an option of {of}")))
+        } else {
+            Ok(())
+        }
     };
     only("-Xhc", "lz4")?;
     only("-Xbcj", "xz")?;
@@ -281,7 +280,7 @@ fn compression(parsed: &Parsed) -> Result<String> {
             let what = format!("-Xcompression-level is no option of {codec}");
             Err(Error::invalid(what))
         }
-        // no codec of mksquashfs: the build says so
+        // not a codec of mksquashfs: the build reports it
         (codec, Some(_)) => Ok(codec.to_owned()),
         ("xz", None) => {
             let mut text = "xz".to_owned();
@@ -305,7 +304,7 @@ fn owners(parsed: &mut Parsed) -> Result<()> {
         ("-root-gid", "--root-gid"),
     ] {
         if let Some(text) = parsed.text(theirs)? {
-            let number = values::number(parsed.typed(theirs), text)?.to_owned();
+            let number = values::id(parsed.typed(theirs), text)?.to_owned();
             parsed.push(ours, number);
         }
     }
@@ -319,7 +318,7 @@ fn times(parsed: &mut Parsed) -> Result<()> {
         time.transpose()
     };
     let of_both = time("-repro-time")?;
-    // the time of the latest file is what we write anyway
+    // the time of the newest file is the default
     let of_image = match parsed.text("-mkfs-time")? {
         Some("inode") => None,
         _ => time("-mkfs-time")?.or_else(|| of_both.clone()),
@@ -332,7 +331,7 @@ fn times(parsed: &mut Parsed) -> Result<()> {
         None => {}
     }
     for (time, ours) in [(&of_files, "--set-time"), (&of_root, "--root-time")] {
-        // -inode-time is for the root, too, whatever -root-time says
+        // -inode-time applies to the root, too, and overrides -root-time
         if let Some(time) = time
             .as_ref()
             .filter(|_| ours == "--set-time" || of_files.is_none())
@@ -350,7 +349,7 @@ fn modes(parsed: &mut Parsed) -> Result<()> {
             continue;
         };
         match u16::from_str_radix(text, 8) {
-            // five digits are all bits, those of set-id of directories, too
+            // five digits set all bits, including set-ID bits of directories
             Ok(bits) => clauses.push(format!("{kind}{bits:05o}")),
             Err(_) => clauses.extend(text.split(',').map(|part| format!("{kind}{part}"))),
         }
@@ -361,7 +360,7 @@ fn modes(parsed: &mut Parsed) -> Result<()> {
     Ok(())
 }
 
-/// Makes patterns of paths: they count from the source, or are paths of the system that lead there.
+/// Translates excluded paths, which are relative to the source or paths of the system below it.
 fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
     let mut paths: Vec<Vec<u8>> = parsed
         .values("-e")
@@ -378,28 +377,32 @@ fn excludes(parsed: &mut Parsed, source: &Path) -> Result<()> {
     let globs = parsed.is_given("-wildcards");
     for path in paths {
         let pattern = exclude(&path, source, globs)?;
-        parsed.push("--exclude", values::system(pattern));
+        parsed.push("--exclude", values::os_string(pattern));
     }
     Ok(())
 }
 
 fn exclude(path: &[u8], source: &Path, globs: bool) -> Result<Vec<u8>> {
-    let leads_there = [&b"/"[..], b"./", b"../"]
+    let is_path_of_system = [&b"/"[..], b"./", b"../"]
         .iter()
         .any(|start| path.starts_with(start));
-    if !globs && leads_there {
-        let path = values::system(path.to_vec());
-        return Ok(values::literal(&values::below(source, &path)?));
+    if !globs && is_path_of_system {
+        let path = values::os_string(path.to_vec());
+        return Ok(values::literal_pattern(&values::relative_to(
+            source, &path,
+        )?));
     }
     if !globs {
-        return Ok(values::literal(path));
+        return Ok(values::literal_pattern(path));
     }
     if path
         .windows(2)
         .any(|two| two[1] == b'(' && b"?*+@!".contains(&two[0]))
     {
         let text = String::from_utf8_lossy(path);
-        let what = format!("{text}: globs have no (alternatives); give one pattern for each");
+        let what = format!(
+            "{text}: extended globs are not supported; give one pattern for each alternative"
+        );
         return Err(Error::unsupported(what));
     }
     let escaped = |path: &[u8]| -> Vec<u8> {
@@ -410,7 +413,7 @@ fn exclude(path: &[u8], source: &Path, globs: bool) -> Result<Vec<u8>> {
         path.iter().flat_map(escape).collect()
     };
     match path.strip_prefix(b"... ") {
-        // a name at any depth; with a slash a path below any directory
+        // a name at any depth, or with a slash a path below any directory
         Some(name) if name.contains(&b'/') => Ok([b"/**/".as_slice(), &escaped(name)].concat()),
         Some(name) => Ok(escaped(name)),
         None => Ok([b"/".as_slice(), &escaped(path)].concat()),

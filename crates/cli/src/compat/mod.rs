@@ -1,5 +1,5 @@
-//! The program under the names of others: run as `mksquashfs`, `mkfs.erofs`, `mkdwarfs` and the like
-//! (through a symlink), it takes their options.
+//! The program under the names of others: run as `mksquashfs`, `mkfs.erofs`, `mkdwarfs` and the
+//! like (through a symlink), it takes their options.
 //!
 //! In: the command line. Out: the command line of `sinter` that does the same. **Invariant:** an
 //! option means the same here or is refused with a hint; none is ignored (checked by tests over all

@@ -1,7 +1,7 @@
 //! Parses the command line of another program by its table of rules.
 //!
-//! **Invariant:** an argument that begins with a dash is an option of the table, a request for help or
-//! the version, or an error. The value of an option is never taken for an option itself.
+//! **Invariant:** an argument that begins with a dash is an option of the table, a request for help
+//! or the version, or an error. The value of an option is never taken for an option itself.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};

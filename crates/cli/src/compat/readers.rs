@@ -1,5 +1,5 @@
-//! Programs that read images: unsquashfs, sqfs2tar, dwarfsextract, as `sinter extract`, `ls`, `cat` and
-//! `info`.
+//! The options of programs that read images (unsquashfs, sqfs2tar, dwarfsextract), translated to
+//! those of `sinter extract`, `ls`, `cat` and `info`.
 
 use std::ffi::OsString;
 
@@ -7,98 +7,212 @@ use sinterfs::{Error, Result};
 
 use super::parsed::{Parsed, with_value};
 use super::table::Meaning::{Already, Combined, Refused, Same};
-use super::table::{Style, Tool, rule};
+use super::table::{Rule, Style, Tool, rule};
 
 pub(super) const UNSQUASHFS: Tool = Tool {
     name: "unsquashfs",
     usage: "[OPTIONS] IMAGE [PATH..]",
     about: "\
-Unpacks an image of any format, or tells of it, as `sinter extract`, `ls`, `cat` and `info` do. Paths may be
-globs. Beside each option is what it stands for.",
+Unpacks or lists an image of any format, as `sinter extract`, `ls`, `cat` and `info` do. Paths may
+be globs. Each line shows the equivalent command or option of `sinter`.",
     style: Style::WordsFirst,
     help: &["-h", "-help", "-?"],
     version: &["-v", "-version"],
-    rules: &[
-        rule(&["-d", "-dest"], "DIR", Combined("extract --output (squashfs-root)")),
-        rule(&["-f", "-force"], "", Combined("extract --force")),
-        rule(&["-l", "-ls"], "", Combined("ls -R")),
-        rule(&["-ll", "-lls", "-lln"], "", Combined("ls -lR (numbers, not names of owners)")),
-        rule(&["-s", "-stat"], "", Combined("info")),
-        rule(&["-cat"], "", Combined("cat")),
-        rule(&["-o", "-offset"], "BYTES", Same("--offset")),
-        rule(&["-p", "-processors"], "N", Combined("--jobs")),
-        rule(&["-n", "-no-progress", "-q", "-quiet"], "", Combined("--quiet")),
-        rule(&["-strict-errors"], "", Combined("extract --stop-on-error")),
-        rule(&["-x", "-xattrs"], "", Already("attributes are restored as far as the user may")),
-        rule(&["-no-xattrs"], "", Combined("extract --no-xattrs")),
-        rule(&["-xattrs-include"], "REGEX", Combined("extract --xattrs-include")),
-        rule(&["-xattrs-exclude"], "REGEX", Combined("extract --xattrs-exclude")),
-        rule(&["-e", "-ef"], "FILE", Refused("paths are named behind the image, not in a file")),
-        rule(&["-i"], "", Refused("-l lists names, and does not unpack")),
-        rule(&["-li"], "", Refused("-ll lists names and attributes, and does not unpack")),
-        rule(&["-lc"], "", Refused("-l lists all names, those of directories that are not empty, too")),
-        rule(&["-llc"], "", Refused("-ll lists all names, those of directories that are not empty, too")),
-        rule(&["-pf"], "FILE", Refused("`sinter convert` makes another image without unpacking")),
-        rule(&["-r", "-regex"], "", Refused("paths are globs")),
-        rule(&["-da"], "N", Refused("`sinter extract --cache-size SIZE` bounds decoded blocks")),
-        rule(&["-fr"], "N", Refused("`sinter extract --cache-size SIZE` bounds decoded blocks, fragments too")),
-    ],
+    rules: UNSQUASHFS_RULES,
     translate: unsquashfs,
 };
+
+const UNSQUASHFS_RULES: &[Rule] = &[
+    rule(
+        &["-d", "-dest"],
+        "DIR",
+        Combined("extract --output (squashfs-root)"),
+    ),
+    rule(&["-f", "-force"], "", Combined("extract --force")),
+    rule(&["-l", "-ls"], "", Combined("ls -R")),
+    rule(
+        &["-ll", "-lls", "-lln"],
+        "",
+        Combined("ls -lR (with numeric owners)"),
+    ),
+    rule(&["-s", "-stat"], "", Combined("info")),
+    rule(&["-cat"], "", Combined("cat")),
+    rule(&["-o", "-offset"], "BYTES", Same("--offset")),
+    rule(&["-p", "-processors"], "N", Combined("--jobs")),
+    rule(
+        &["-n", "-no-progress", "-q", "-quiet"],
+        "",
+        Combined("--quiet"),
+    ),
+    rule(&["-strict-errors"], "", Combined("extract --stop-on-error")),
+    rule(
+        &["-x", "-xattrs"],
+        "",
+        Already("extended attributes are restored as permitted"),
+    ),
+    rule(&["-no-xattrs"], "", Combined("extract --no-xattrs")),
+    rule(
+        &["-xattrs-include"],
+        "REGEX",
+        Combined("extract --xattrs-include"),
+    ),
+    rule(
+        &["-xattrs-exclude"],
+        "REGEX",
+        Combined("extract --xattrs-exclude"),
+    ),
+    rule(
+        &["-e", "-ef"],
+        "FILE",
+        Refused("paths are given as arguments, not in a file"),
+    ),
+    rule(
+        &["-i"],
+        "",
+        Refused("extraction lists no names; -l lists without extracting"),
+    ),
+    rule(
+        &["-li"],
+        "",
+        Refused("extraction lists no names; -ll lists without extracting"),
+    ),
+    rule(&["-lc"], "", Refused("-l lists all files and directories")),
+    rule(
+        &["-llc"],
+        "",
+        Refused("-ll lists all files and directories"),
+    ),
+    rule(
+        &["-pf"],
+        "FILE",
+        Refused("`sinter convert` writes another image without unpacking"),
+    ),
+    rule(&["-r", "-regex"], "", Refused("paths may be globs")),
+    rule(
+        &["-da"],
+        "N",
+        Refused("`sinter extract --cache-size SIZE` limits the cache of decoded blocks"),
+    ),
+    rule(
+        &["-fr"],
+        "N",
+        Refused("`sinter extract --cache-size SIZE` limits the cache, fragments included"),
+    ),
+];
 
 pub(super) const SQFS2TAR: Tool = Tool {
     name: "sqfs2tar",
     usage: "[OPTIONS] IMAGE > TAR",
     about: "\
-Writes an image of any format as a tar on standard output, as `sinter extract --tar` does. Beside each option
-is what it stands for.",
+Writes an image of any format as a tar archive to standard output, as `sinter extract --tar` does.
+Each line shows the equivalent option of `sinter extract`.",
     style: Style::Getopt,
     help: &["-h", "-help"],
     version: &["-V"],
-    rules: &[
-        rule(&["-d", "--subdir"], "DIR", Combined("the path, with its parents")),
-        rule(&["-k", "--keep-as-dir"], "", Combined("paths stay whole; a single -d needs it")),
-        rule(&["-c", "--compressor"], "X", Refused("pipe the tar to gzip, xz or zstd")),
-        rule(&["-X", "--no-xattr"], "", Same("--no-xattrs")),
-        rule(&["-L", "--no-hard-links"], "", Refused("names of one file are links")),
-        rule(&["-r", "--root-becomes"], "NAME", Refused("the root is ./")),
-        rule(&["-s", "--no-skip"], "", Refused("`sinter extract --tar --strict` fails for what is not kept")),
-    ],
+    rules: SQFS2TAR_RULES,
     translate: sqfs2tar,
 };
+
+const SQFS2TAR_RULES: &[Rule] = &[
+    rule(
+        &["-d", "--subdir"],
+        "DIR",
+        Combined("the path, including its parents"),
+    ),
+    rule(
+        &["-k", "--keep-as-dir"],
+        "",
+        Combined("paths keep their parents; required with a single -d"),
+    ),
+    rule(
+        &["-c", "--compressor"],
+        "X",
+        Refused("pipe the archive to gzip, xz or zstd"),
+    ),
+    rule(&["-X", "--no-xattr"], "", Same("--no-xattrs")),
+    rule(
+        &["-L", "--no-hard-links"],
+        "",
+        Refused("hard links are always preserved"),
+    ),
+    rule(
+        &["-r", "--root-becomes"],
+        "NAME",
+        Refused("the root is always ./"),
+    ),
+    rule(
+        &["-s", "--no-skip"],
+        "",
+        Refused("`sinter extract --tar --strict` fails on files that cannot be stored"),
+    ),
+];
 
 pub(super) const DWARFSEXTRACT: Tool = Tool {
     name: "dwarfsextract",
     usage: "-i IMAGE [-o DIR | -f FORMAT] [OPTIONS] [PATH..]",
     about: "\
-Unpacks an image of any format, or writes it as an archive, as `sinter extract` does. Beside each option is what
-it stands for.",
+Unpacks an image of any format, or writes it as an archive, as `sinter extract` does. Each line
+shows the equivalent option of `sinter extract`.",
     style: Style::Getopt,
     help: &["-h"],
     version: &[],
-    rules: &[
-        rule(&["-i", "--input"], "IMAGE", Combined("the image")),
-        rule(&["-o", "--output"], "DIR|FILE", Same("--output")),
-        rule(&["-f", "--format"], "FORMAT", Combined("pax, gnutar, ustar: --tar; newc, cpio: --cpio; mtree: --mtree")),
-        rule(&["-O", "--image-offset"], "BYTES", Same("--offset")),
-        rule(&["-n", "--num-workers"], "N", Same("--jobs")),
-        rule(&["-s", "--cache-size"], "SIZE", Same("--cache-size")),
-        rule(&["--pattern"], "GLOB", Combined("--glob")),
-        rule(&["--continue-on-error"], "", Already("unless sinter extract --stop-on-error")),
-        rule(&["--stdout-progress"], "", Refused("progress is shown on standard error")),
-        rule(&["--perfmon"], "[=X]", Refused("no such counters are kept; `sinter mount --stats FILE` counts reads of mounts")),
-        rule(&["--skip-integrity-check", "--disable-integrity-check"], "", Refused("what is read is always compared")),
-        rule(&["--log-level"], "LEVEL", Refused("`sinter extract --quiet` shows warnings and errors only")),
-        rule(&["--format-options"], "X", Refused("formats of archives have no options here")),
-        rule(&["--format-filters"], "X", Refused("pipe archives to zstd or xz")),
-    ],
+    rules: DWARFSEXTRACT_RULES,
     translate: dwarfsextract,
 };
+
+const DWARFSEXTRACT_RULES: &[Rule] = &[
+    rule(&["-i", "--input"], "IMAGE", Combined("the image")),
+    rule(&["-o", "--output"], "DIR|FILE", Same("--output")),
+    rule(
+        &["-f", "--format"],
+        "FORMAT",
+        Combined("pax, gnutar, ustar: --tar; newc, cpio: --cpio; mtree: --mtree"),
+    ),
+    rule(&["-O", "--image-offset"], "BYTES", Same("--offset")),
+    rule(&["-n", "--num-workers"], "N", Same("--jobs")),
+    rule(&["-s", "--cache-size"], "SIZE", Same("--cache-size")),
+    rule(&["--pattern"], "GLOB", Combined("--glob")),
+    rule(
+        &["--continue-on-error"],
+        "",
+        Already("see `sinter extract --stop-on-error`"),
+    ),
+    rule(
+        &["--stdout-progress"],
+        "",
+        Refused("progress is shown on standard error"),
+    ),
+    rule(
+        &["--perfmon"],
+        "[=X]",
+        Refused("`sinter mount --stats FILE` measures reads of a mount"),
+    ),
+    rule(
+        &["--skip-integrity-check", "--disable-integrity-check"],
+        "",
+        Refused("checksums of data that is read are always verified"),
+    ),
+    rule(
+        &["--log-level"],
+        "LEVEL",
+        Refused("`sinter extract --quiet` shows warnings and errors only"),
+    ),
+    rule(
+        &["--format-options"],
+        "X",
+        Refused("archive formats have no options"),
+    ),
+    rule(
+        &["--format-filters"],
+        "X",
+        Refused("pipe the archive to zstd or xz"),
+    ),
+];
 
 fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let mut operands = std::mem::take(&mut parsed.operands).into_iter();
     let image = operands.next();
-    let image = image.ok_or_else(|| Error::invalid("an image has to be named"))?;
+    let image = image.ok_or_else(|| Error::invalid("the image is missing"))?;
     let paths: Vec<OsString> = operands.collect();
     let asked = ["-l", "-ll", "-s", "-cat"]
         .into_iter()
@@ -110,7 +224,7 @@ fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
         ["-ll"] => ("ls", &["--long", "--recursive"]),
         ["-s"] => ("info", &[]),
         ["-cat"] => ("cat", &[]),
-        _ => return Err(Error::invalid("one of -l, -ll, -s and -cat at a time")),
+        _ => return Err(Error::invalid("-l, -ll, -s and -cat exclude each other")),
     };
     let mut words: Vec<OsString> = vec![verb.into()];
     words.extend(flags.iter().map(OsString::from));
@@ -139,7 +253,7 @@ fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
             let last = parsed.values(theirs).last();
             words.extend(last.map(|regex| with_value(ours, regex)));
         }
-        // names are globs there, and start at the root
+        // unsquashfs takes paths as globs that start at the root
         words.extend(paths.iter().map(|path| with_value("--glob", path)));
         words.extend(["--".into(), image]);
         return Ok(words);
@@ -151,11 +265,11 @@ fn unsquashfs(mut parsed: Parsed) -> Result<Vec<OsString>> {
 
 fn sqfs2tar(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let [image] = <[OsString; 1]>::try_from(std::mem::take(&mut parsed.operands))
-        .map_err(|_| Error::invalid("one image has to be named"))?;
+        .map_err(|_| Error::invalid("exactly one image is needed"))?;
     if parsed.values("-d").count() == 1 && !parsed.is_given("-k") {
         return Err(Error::invalid(
-            "one -d would be the root of the archive: give -k too, and take its parents off with tar's \
-             --strip-components",
+            "a single -d would become the root of the archive: add -k, and remove the parents \
+             with the --strip-components of tar",
         ));
     }
     let mut words: Vec<OsString> = ["extract", "--tar", "--quiet"].map(OsString::from).into();
@@ -167,7 +281,7 @@ fn sqfs2tar(mut parsed: Parsed) -> Result<Vec<OsString>> {
 
 fn dwarfsextract(mut parsed: Parsed) -> Result<Vec<OsString>> {
     let image = parsed.values("-i").last().map(OsString::from);
-    let image = image.ok_or_else(|| Error::invalid("-i IMAGE says what to unpack"))?;
+    let image = image.ok_or_else(|| Error::invalid("-i IMAGE is missing"))?;
     let mut words: Vec<OsString> = vec!["extract".into()];
     match parsed.text("-f")? {
         None | Some("auto")
@@ -181,7 +295,7 @@ fn dwarfsextract(mut parsed: Parsed) -> Result<Vec<OsString>> {
         Some("mtree") => words.push("--mtree".into()),
         Some(format) => {
             let what = format!(
-                "{} {format}: there are pax, gnutar, ustar, newc, cpio and mtree",
+                "{} {format}: supported are pax, gnutar, ustar, newc, cpio and mtree",
                 parsed.typed("-f")
             );
             return Err(Error::unsupported(what));

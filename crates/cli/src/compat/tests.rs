@@ -84,19 +84,20 @@ fn hints_are_those_of_the_option() {
     for (line, expected) in [
         (
             "mksquashfs -throttle 10",
-            "-throttle is not supported: -processors N bounds the threads; nice(1), ionice(1)",
+            "-throttle is not supported: -processors N limits the threads; see also nice(1) \
+             and ionice(1)",
         ),
         (
             "mksquashfs -mem-percent 10",
-            "-mem-percent is not supported: -mem SIZE bounds the memory",
+            "-mem-percent is not supported: -mem SIZE limits the memory",
         ),
         (
             "unsquashfs -lc",
-            "-lc is not supported: -l lists all names, those of directories that are not empty, too",
+            "-lc is not supported: -l lists all files and directories",
         ),
         (
             "mkfs.erofs --MZ",
-            "--MZ is not supported: metadata has no zone of its own",
+            "--MZ is not supported: metadata has no separate zone",
         ),
         (
             "mkfs.erofs --zD=1",
@@ -104,20 +105,21 @@ fn hints_are_those_of_the_option() {
         ),
         (
             "mkfs.erofs --root-xattr-isize=8",
-            "--root-xattr-isize is not supported: attributes of the root have the room that they need",
+            "--root-xattr-isize is not supported: the root has room for exactly its extended \
+             attributes",
         ),
         (
             "mkdwarfs --log-with-context",
-            "--log-with-context is not supported: messages name files, and no places in the program",
+            "--log-with-context is not supported: log messages have no source locations",
         ),
         (
             "dwarfsextract --format-filters=zstd",
-            "--format-filters is not supported: pipe archives to zstd or xz",
+            "--format-filters is not supported: pipe the archive to zstd or xz",
         ),
         (
             "dwarfsextract --perfmon=x",
-            "--perfmon is not supported: no such counters are kept; `sinter mount --stats FILE` counts \
-             reads of mounts",
+            "--perfmon is not supported: `sinter mount --stats FILE` measures \
+             reads of a mount",
         ),
     ] {
         let words = line.split(' ').map(OsString::from).collect();
@@ -133,7 +135,7 @@ fn hints_are_those_of_the_option() {
     let error = invocation(words).unwrap_err();
     assert_eq!(
         error.what(),
-        "--block-size-bits wants the power of two of a size"
+        "--block-size-bits needs the base-2 logarithm of a size"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Values as other programs write them.
+//! Parsing of values in the notation of other programs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -6,9 +6,10 @@ use std::path::Path;
 
 use sinterfs::{Error, Result};
 
-/// Reads a number of bytes: digits, and k, m or g, with or without `b` or `bytes`, for 1024 and its powers.
-pub(super) fn bytes(spelled: &str, text: &str) -> Result<u64> {
-    let wrong = || Error::invalid(format!("{spelled}: `{text}` is no number of bytes"));
+/// Parses a size in bytes: digits, optionally followed by k, m or g (powers of 1024) and by `b` or
+/// `bytes`. Fails if it is anything else or exceeds 64 bits; messages name `option`.
+pub(super) fn bytes(option: &str, text: &str) -> Result<u64> {
+    let invalid = || Error::invalid(format!("{option}: `{text}` is not a size in bytes"));
     let end = text.find(|c: char| !c.is_ascii_digit());
     let (digits, unit) = text.split_at(end.unwrap_or(text.len()));
     let unit = unit.to_ascii_lowercase();
@@ -18,33 +19,34 @@ pub(super) fn bytes(spelled: &str, text: &str) -> Result<u64> {
         "k" => 10,
         "m" => 20,
         "g" => 30,
-        _ => return Err(wrong()),
+        _ => return Err(invalid()),
     };
-    let number: u64 = digits.parse().map_err(|_| wrong())?;
-    number.checked_mul(1 << shift).ok_or_else(wrong)
+    let number: u64 = digits.parse().map_err(|_| invalid())?;
+    number.checked_mul(1 << shift).ok_or_else(invalid)
 }
 
-/// Reads a number that fits into 32 bits, as those of owners do.
-pub(super) fn number<'a>(spelled: &str, text: &'a str) -> Result<&'a str> {
-    let wrong = || {
-        let what = format!("{spelled}: `{text}` is no number, and names are not looked up");
+/// Returns a numeric user or group ID as it is; fails if it is not a 32-bit number.
+pub(super) fn id<'a>(option: &str, text: &'a str) -> Result<&'a str> {
+    let name = || {
+        let what = format!("{option}: `{text}` is not a number, and names are not looked up");
         Error::unsupported(what)
     };
-    text.parse::<u32>().map(|_| text).map_err(|_| wrong())
+    text.parse::<u32>().map(|_| text).map_err(|_| name())
 }
 
-/// Reads a time: seconds since 1970, or `now`.
-pub(super) fn time<'a>(spelled: &str, text: &'a str) -> Result<&'a str> {
+/// Returns a time as it is; fails if it is neither seconds since 1970 nor `now`.
+pub(super) fn time<'a>(option: &str, text: &'a str) -> Result<&'a str> {
     if text == "now" || text.parse::<u64>().is_ok() {
         return Ok(text);
     }
     Err(Error::unsupported(format!(
-        "{spelled}: `{text}` is neither seconds since 1970 nor `now`; `date +%s -d TIME` tells these"
+        "{option}: `{text}` is neither seconds since 1970 nor `now`; `date +%s -d TIME` \
+         prints seconds"
     )))
 }
 
-/// Makes the pattern of a path below the source and of nothing else.
-pub(super) fn literal(path: &[u8]) -> Vec<u8> {
+/// Returns the glob that matches one path below the source and nothing else.
+pub(super) fn literal_pattern(path: &[u8]) -> Vec<u8> {
     let mut pattern = Vec::from(b"/");
     for &byte in path {
         if b"\\*?[]{}!".contains(&byte) {
@@ -55,25 +57,26 @@ pub(super) fn literal(path: &[u8]) -> Vec<u8> {
     pattern
 }
 
-/// Returns a path as it is below the source.
-pub(super) fn below(source: &Path, path: &OsStr) -> Result<Vec<u8>> {
-    let whole = |path: &Path| {
-        std::path::absolute(path).map_err(|error| Error::io("no path", error).path(path))
+/// Returns a path of the system relative to the source; fails if it is not below the source.
+pub(super) fn relative_to(source: &Path, path: &OsStr) -> Result<Vec<u8>> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path)
+            .map_err(|error| Error::io("cannot resolve the path", error).path(path))
     };
-    let (from, to) = (whole(source)?, whole(Path::new(path))?);
+    let (from, to) = (absolute(source)?, absolute(Path::new(path))?);
     let below = to.strip_prefix(&from).ok();
     let below = below.map(|path| path.as_os_str().as_bytes().to_vec());
     below.filter(|path| !path.is_empty()).ok_or_else(|| {
         Error::invalid(format!(
-            "{} is not below {}: only what is there can be left out",
+            "{} is not below {}: only files of the source can be excluded",
             Path::new(path).display(),
             source.display()
         ))
     })
 }
 
-/// Makes text of bytes as the system has them.
-pub(super) fn system(bytes: Vec<u8>) -> OsString {
+/// Returns bytes as a string of the system.
+pub(super) fn os_string(bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)
 }
 
@@ -100,11 +103,11 @@ mod tests {
 
     #[test]
     fn patterns_of_paths() {
-        assert_eq!(literal(b"a*b/[c]"), b"/a\\*b/\\[c\\]");
+        assert_eq!(literal_pattern(b"a*b/[c]"), b"/a\\*b/\\[c\\]");
         let source = Path::new("/src");
-        assert_eq!(below(source, OsStr::new("/src/a/b")).unwrap(), b"a/b");
+        assert_eq!(relative_to(source, OsStr::new("/src/a/b")).unwrap(), b"a/b");
         for wrong in ["/src", "/srcs/a", "/other"] {
-            assert!(below(source, OsStr::new(wrong)).is_err(), "{wrong}");
+            assert!(relative_to(source, OsStr::new(wrong)).is_err(), "{wrong}");
         }
     }
 }

@@ -49,9 +49,10 @@ pub fn map(html: &mut Html, usage: &Usage) {
             100.0 - height,
             width * 10.0,
         ));
-        let category = match cell.category.is_empty() {
-            true => String::new(),
-            false => format!(", {}", text::name(cell.category.as_bytes())),
+        let category = if cell.category.is_empty() {
+            String::new()
+        } else {
+            format!(", {}", text::name(cell.category.as_bytes()))
         };
         let (many, first) = (sum.count, cell.first);
         let what = if many == 1 {

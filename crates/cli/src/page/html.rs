@@ -60,9 +60,10 @@ impl Html {
     pub fn head(&mut self, cells: &[&str]) {
         self.raw("<tr>");
         for cell in cells {
-            self.raw(match cell.starts_with('-') {
-                true => "<th scope=\"col\" class=\"n\">",
-                false => "<th scope=\"col\">",
+            self.raw(if cell.starts_with('-') {
+                "<th scope=\"col\" class=\"n\">"
+            } else {
+                "<th scope=\"col\">"
             });
             self.text(cell.trim_start_matches('-'));
             self.raw("</th>");
