@@ -12,7 +12,7 @@
 mod bench;
 mod check;
 mod demo;
-mod dist;
+mod distribution;
 mod golden;
 mod licences;
 mod run;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         "test" => run::cargo_with("test", &["test", "--workspace"], &rest),
         "bench" => bench::bench(&rest),
         "bench-child" => return bench::child(&rest),
-        "dist" => dist::dist(&rest),
+        "dist" => distribution::dist(&rest),
         "golden" => golden::golden(rest.iter().any(|arg| arg == "--bless")),
         "fuzz" => fuzz(rest.first().map_or("60", String::as_str)),
         "help" | "--help" | "-h" => {

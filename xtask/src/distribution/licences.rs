@@ -1,7 +1,8 @@
-//! The licences of all that is linked into the program, with their texts, as they want to be passed on.
+//! The licences of everything linked into the program, with the texts that have to be passed on.
 //!
-//! Enters what cargo tells of packages and the files that lie in them. **Invariant:** each crate is named with its licence;
-//! what deny.toml does not allow (the other choice of a library with two) is not passed on as ours.
+//! Enters cargo's metadata and the files of each package. **Invariant:** each crate is named with
+//! its licence; a text that deny.toml does not allow (the other choice of a dual licence) is left
+//! out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,10 +12,10 @@ use serde_json::Value;
 
 use crate::run;
 
-/// How deep in a crate the licence of a library in C may lie.
+/// Depth in a crate up to which licences of bundled C libraries are looked for.
 const DEPTH: usize = 3;
 
-/// How files with licences are called, in capitals.
+/// Prefixes of the names of licence files, in capitals.
 const NAMES: [&str; 6] = [
     "LICENSE",
     "LICENCE",
@@ -24,10 +25,10 @@ const NAMES: [&str; 6] = [
     "UNLICENSE",
 ];
 
-/// What is linked besides crates: by the target, not by a manifest.
+/// The licence of musl, which the target links and no manifest names.
 const MUSL: &str = include_str!("musl.txt");
 
-/// Asks cargo for all packages of the program's target.
+/// Returns cargo's metadata for the program's target.
 pub fn metadata() -> Result<Value, String> {
     let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let mut command = run::cargo();
@@ -45,7 +46,7 @@ pub fn version(metadata: &Value) -> Result<String, String> {
         .ok_or("no version of sinterfs-cli".into())
 }
 
-/// Makes the text that goes with the program: who made what, and under which licences.
+/// Returns the text to ship with the program: all linked crates, their licences and texts.
 pub fn texts(metadata: &Value) -> Result<String, String> {
     let linked = linked(metadata);
     let mut list = String::new();
@@ -60,32 +61,33 @@ pub fn texts(metadata: &Value) -> Result<String, String> {
         if !is_linked || package["source"].is_null() {
             continue;
         }
-        let who = format!("{name} {version}");
-        let licence = package["license"].as_str().unwrap_or("not told");
+        let title = format!("{name} {version}");
+        let licence = package["license"].as_str().unwrap_or("not given");
         // writing to a string cannot fail
-        let _ = writeln!(list, "  {who}: {licence}");
+        let _ = writeln!(list, "  {title}: {licence}");
         let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
         for text in files(manifest.parent().unwrap_or(manifest))? {
             let key: String = text.split_whitespace().collect();
             plain.entry(key.clone()).or_insert(text);
-            by_text.entry(key).or_default().insert(who.clone());
+            by_text.entry(key).or_default().insert(title.clone());
         }
     }
     if list.is_empty() {
-        return Err("cargo tells of no crates".to_owned());
+        return Err("cargo metadata lists no linked crates".to_owned());
     }
     let mut all = format!(
-        "sinter is under the MIT licence or the Apache License 2.0, at your choice. The program contains:\n\n\
+        "sinter is under the MIT licence or the Apache License 2.0, at your choice. \
+         The program contains:\n\n\
          {list}  musl libc: MIT\n  the standard library of Rust: MIT OR Apache-2.0\n\n\
          Their licences, where there is a choice the ones that allow most:\n"
     );
     let line = "-".repeat(80);
     let mut sections: Vec<_> = by_text.iter().collect();
-    sections.sort_by_key(|(_, who)| *who);
-    for (key, who) in sections {
-        let who = who.iter().map(String::as_str).collect::<Vec<_>>();
+    sections.sort_by_key(|(_, titles)| *titles);
+    for (key, titles) in sections {
+        let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
         let text = plain.get(key).map_or("", |text| text.trim_end());
-        let _ = write!(all, "\n{line}\n{}\n{line}\n{text}\n", who.join(", "));
+        let _ = write!(all, "\n{line}\n{}\n{line}\n{text}\n", titles.join(", "));
     }
     let _ = write!(all, "\n{line}\nmusl libc\n{line}\n{}\n", MUSL.trim_end());
     Ok(all)
@@ -95,7 +97,7 @@ fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
-/// Finds the packages that end up in the program: not those that only its build or its tests run.
+/// Finds the packages that are linked into the program, without those of its build and its tests.
 fn linked(metadata: &Value) -> BTreeSet<&str> {
     let macros: BTreeSet<&str> = packages(metadata)
         .filter(|package| is_macro(package))
@@ -130,14 +132,14 @@ fn linked(metadata: &Value) -> BTreeSet<&str> {
     found
 }
 
-/// Returns whether a package runs in the compiler.
+/// Returns whether a package is a procedural macro.
 fn is_macro(package: &Value) -> bool {
     let targets = package["targets"].as_array().into_iter().flatten();
     let mut kinds = targets.flat_map(|target| target["kind"].as_array().into_iter().flatten());
     kinds.any(|kind| kind == "proc-macro")
 }
 
-/// Reads the licences in a crate, those of libraries that it brings along, too.
+/// Reads the licences in a crate, including those of libraries that it bundles.
 fn files(dir: &Path) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     let mut left = vec![(dir.to_owned(), 0)];
@@ -157,15 +159,15 @@ fn files(dir: &Path) -> Result<Vec<String>, String> {
             } else if NAMES.iter().any(|start| name.starts_with(start)) && !name.ends_with(".SH") {
                 let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
                 let text = String::from_utf8_lossy(&text).into_owned();
-                found.extend(is_ours(&text).then_some(text));
+                found.extend(is_chosen(&text).then_some(text));
             }
         }
     }
     Ok(found)
 }
 
-/// Returns whether a text is not one of the licences that we do not choose.
-fn is_ours(text: &str) -> bool {
+/// Returns whether a text is of a licence that we choose.
+fn is_chosen(text: &str) -> bool {
     let start: String = text.chars().take(400).collect();
     let start = start.split_whitespace().collect::<Vec<_>>().join(" ");
     !start.contains("GNU GENERAL PUBLIC LICENSE") && !start.contains("GNU LESSER GENERAL PUBLIC")

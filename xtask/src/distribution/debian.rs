@@ -1,13 +1,15 @@
-//! The Debian package: the tree of `tree`, what `dpkg` wants to know of it, and `dpkg-deb` around both.
+//! The Debian package: the files of `tree`, the control files, and `dpkg-deb` around both.
 //!
-//! **Invariant:** it depends on nothing: the program is static. What mounts of ordinary users need is recommended.
+//! **Invariant:** it depends on nothing, since the program is static. It recommends fuse3, which
+//! mounts of ordinary users need.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Release, told, tree};
+use super::release::{Release, path_error};
+use super::tree;
 use crate::run;
 
 const DESCRIPTION: &str = "\
@@ -21,23 +23,23 @@ read-only file system images: DwarFS, SquashFS, EROFS, composefs
  processors, and equal input makes equal images. Root mounts images through
  the kernel, others by FUSE.";
 
-/// Makes the package and tells where it is.
+/// Makes the package and returns its path.
 pub fn package(release: &Release, licences: &str) -> Result<PathBuf, String> {
     let root = release.output.join("package");
     let cleared = match fs::remove_dir_all(&root) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
-    cleared.map_err(|e| told(&root, &e))?;
+    cleared.map_err(|e| path_error(&root, &e))?;
     tree::lay_out(release, licences, &root)?;
     let architecture = run::output(Command::new("dpkg").arg("--print-architecture"))
-        .map_err(|e| format!("dpkg, which makes packages, does not run: {e}"))?;
+        .map_err(|e| format!("cannot run dpkg: {e}"))?;
     let architecture = architecture.trim();
     let sums = sums(&root)?;
     let control = control(release, architecture, kibibytes(&root)?);
     tree::put(&root, "DEBIAN/control", &control)?;
     tree::put(&root, "DEBIAN/md5sums", &sums)?;
-    tree::settle(&root, release.epoch)?;
+    tree::normalize(&root, release.epoch)?;
     let name = format!("sinterfs_{}_{architecture}.deb", release.version);
     let package = release.output.join(name);
     let mut deb = Command::new("dpkg-deb");
@@ -45,7 +47,7 @@ pub fn package(release: &Release, licences: &str) -> Result<PathBuf, String> {
         .args([&root, &package])
         .env("SOURCE_DATE_EPOCH", release.epoch.to_string());
     run::run("dpkg-deb", &mut deb)?;
-    fs::remove_dir_all(&root).map_err(|e| told(&root, &e))?;
+    fs::remove_dir_all(&root).map_err(|e| path_error(&root, &e))?;
     Ok(package)
 }
 
@@ -69,11 +71,12 @@ fn control(release: &Release, architecture: &str, kibibytes: u64) -> String {
     )
 }
 
-/// Sums up what the files take, as dpkg-gencontrol does: files in KiB rounded up, 1 for anything else.
+/// Returns the installed size as dpkg-gencontrol computes it: files in KiB rounded up, 1 for
+/// anything else.
 fn kibibytes(root: &Path) -> Result<u64, String> {
     let mut sum = tree::directories(root)?.len() as u64;
     for file in tree::files(root)? {
-        let metadata = file.metadata().map_err(|e| told(&file, &e))?;
+        let metadata = file.metadata().map_err(|e| path_error(&file, &e))?;
         sum += metadata.size().div_ceil(1024);
     }
     Ok(sum)

@@ -1,51 +1,42 @@
-//! `dist`: what is shipped: a static program, a Debian package of it, the licences of what is linked, and their sums.
+//! `dist`: what is shipped: a static program, a Debian package of it, the licences of everything
+//! linked, and checksums.
 //!
-//! Enters the checkout, or with `--binary` a program that is built already. Leaves files in one directory.
-//! **Invariant:** the same checkout, toolchain and SOURCE_DATE_EPOCH make the same bytes, and what is in the directory has
-//! run without any library and been installed: `proof` fails before sums are written.
+//! Enters the checkout, or with `--binary` a program that is already built. Leaves files in one
+//! directory. **Invariant:** the same checkout, toolchain and SOURCE_DATE_EPOCH give the same
+//! bytes; the program ran in an empty root and the package was installed: `proof` fails before
+//! SHA256SUMS is written.
 
 mod binary;
 mod changelog;
 mod debian;
 mod licences;
 mod proof;
+mod release;
 mod tree;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::{self, Outcome};
+use release::{Release, path_error};
 
 const HELP: &str = "\
 usage: cargo xtask dist [OPTIONS]
 
-Builds the static program and its .deb into target/dist (or where CARGO_TARGET_DIR says), runs the program in an empty
-root, installs the package into another, has lintian look at it where that is at hand, and writes SHA256SUMS.
+Builds the static program and its .deb into target/dist (or below CARGO_TARGET_DIR), runs the
+program in an empty root, installs the package into another one, runs lintian if it is installed,
+and writes SHA256SUMS.
 
   --output DIR        write to another directory
-  --profile NAME      build by another profile than dist
-  --binary FILE       pack a program that is there; it need not be static
+  --profile NAME      build with another profile than dist
+  --binary FILE       package this program instead of building one; it need not be static
 ";
 
-/// What was asked for.
+/// The options of the command line.
 struct Options {
     output: PathBuf,
     profile: String,
     binary: Option<PathBuf>,
-}
-
-/// What is packed, and how it is called.
-pub struct Release {
-    /// The program.
-    pub binary: PathBuf,
-    /// Of the workspace.
-    pub version: String,
-    /// The time that all files get, in seconds since 1970.
-    pub epoch: u64,
-    /// The directory for results.
-    pub output: PathBuf,
-    /// Who answers for the package: name and address.
-    pub maintainer: String,
 }
 
 /// Builds, packs and proves what is shipped.
@@ -60,7 +51,7 @@ pub fn dist(args: &[String]) -> Outcome {
         Some(binary) => binary.clone(),
         None => binary::build(&options.profile)?,
     };
-    std::fs::create_dir_all(&options.output).map_err(|e| told(&options.output, &e))?;
+    std::fs::create_dir_all(&options.output).map_err(|e| path_error(&options.output, &e))?;
     let release = Release {
         binary: built,
         version: licences::version(&metadata)?,
@@ -77,7 +68,7 @@ pub fn dist(args: &[String]) -> Outcome {
             std::env::consts::ARCH
         );
         let copy = release.output.join(name);
-        std::fs::copy(&release.binary, &copy).map_err(|e| told(&copy, &e))?;
+        std::fs::copy(&release.binary, &copy).map_err(|e| path_error(&copy, &e))?;
         proof::is_static(&copy)?;
         proof::runs_alone(&copy, &release.output)?;
         made.push(copy);
@@ -88,7 +79,7 @@ pub fn dist(args: &[String]) -> Outcome {
         proof::lintian(&package)?;
     }
     made.push(package);
-    sums(&release.output, &made)
+    write_checksums(&release.output, &made)
 }
 
 fn options(args: &[String]) -> Result<Options, String> {
@@ -99,12 +90,12 @@ fn options(args: &[String]) -> Result<Options, String> {
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or(format!("{arg} wants a value\n{HELP}"));
+        let mut value = || args.next().ok_or(format!("{arg} needs a value\n{HELP}"));
         match arg.as_str() {
             "--output" => options.output = value()?.into(),
             "--profile" => options.profile = value()?.clone(),
             "--binary" => options.binary = Some(value()?.into()),
-            _ => return Err(format!("{arg} is not understood\n{HELP}")),
+            _ => return Err(format!("unknown option {arg}\n{HELP}")),
         }
     }
     // commands run in other directories
@@ -112,7 +103,7 @@ fn options(args: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Returns the time for all files: SOURCE_DATE_EPOCH, or that of the last commit.
+/// Returns the modification time of all files: SOURCE_DATE_EPOCH, or that of the last commit.
 fn epoch() -> Result<u64, String> {
     let text = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text,
@@ -122,37 +113,29 @@ fn epoch() -> Result<u64, String> {
                 .current_dir(run::root()),
         )?,
     };
-    let wrong = |_| {
-        format!(
-            "SOURCE_DATE_EPOCH has to be seconds since 1970: {}",
-            text.trim()
-        )
-    };
-    text.trim().parse().map_err(wrong)
+    let text = text.trim();
+    text.parse()
+        .map_err(|_| format!("SOURCE_DATE_EPOCH must be seconds since 1970: {text}"))
 }
 
-/// Returns who answers for the package, as Debian's tools are told.
+/// Returns the maintainer of the package, from the variables that Debian's tools use.
 fn maintainer() -> String {
-    let of = |variable: &str, default: &str| {
-        let told = std::env::var(variable).ok().filter(|text| !text.is_empty());
-        told.unwrap_or_else(|| default.to_owned())
+    let variable = |name: &str, default: &str| {
+        let value = std::env::var(name).ok().filter(|text| !text.is_empty());
+        value.unwrap_or_else(|| default.to_owned())
     };
-    let name = of("DEBFULLNAME", "The SinterFS developers");
-    format!("{name} <{}>", of("DEBEMAIL", "sinterfs@example.org"))
+    let name = variable("DEBFULLNAME", "The SinterFS developers");
+    format!("{name} <{}>", variable("DEBEMAIL", "sinterfs@example.org"))
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
     let path = dir.join(name);
-    std::fs::write(&path, text).map_err(|e| told(&path, &e))?;
+    std::fs::write(&path, text).map_err(|e| path_error(&path, &e))?;
     Ok(path)
 }
 
-fn told(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
-}
-
-/// Writes the sums of what was made, and shows them.
-fn sums(output: &Path, made: &[PathBuf]) -> Outcome {
+/// Writes the checksums of all results and prints them.
+fn write_checksums(output: &Path, made: &[PathBuf]) -> Outcome {
     let mut names: Vec<_> = made.iter().filter_map(|path| path.file_name()).collect();
     names.sort();
     let sums = run::output(

@@ -1,14 +1,14 @@
-//! CHANGELOG.md as Debian's tools read changelogs (deb-changelog(5)).
+//! CHANGELOG.md in the format of Debian's changelogs, deb-changelog(5).
 
 use std::process::Command;
 
-use super::Release;
+use super::release::Release;
 use crate::run;
 
 /// Columns of a line.
 const WIDTH: usize = 78;
 
-/// Makes the changelog of the package. What is not released yet is what the package has.
+/// Converts the changelog; the unreleased section becomes the version that is packaged.
 pub fn changelog(text: &str, release: &Release) -> Result<String, String> {
     let mut made = String::new();
     for section in text.split("\n## [").skip(1) {
@@ -26,13 +26,13 @@ pub fn changelog(text: &str, release: &Release) -> Result<String, String> {
             run::output(&mut date_of)?.trim_end(),
         );
     }
-    match made.is_empty() {
-        true => Err("CHANGELOG.md has no sections".to_owned()),
-        false => Ok(made),
+    if made.is_empty() {
+        return Err("CHANGELOG.md has no sections".to_owned());
     }
+    Ok(made)
 }
 
-/// Makes `* entry` of each item of a list, `[ Heading ]` of each heading.
+/// Converts list items to `* entry` and headings to `[ Heading ]`.
 fn entries(body: &str) -> String {
     let (mut made, mut entry) = (String::new(), String::new());
     for line in body.lines().map(str::trim) {
@@ -49,7 +49,7 @@ fn entries(body: &str) -> String {
     made + &wrapped(&entry)
 }
 
-/// Breaks an entry into lines: a star before the first, the others below its text.
+/// Wraps an entry: a star before the first line, the others indented to its text.
 fn wrapped(entry: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in entry.split_whitespace() {
@@ -78,7 +78,8 @@ mod tests {
             output: ".".into(),
             maintainer: "A B <a@b.org>".to_owned(),
         };
-        let text = "# Changelog\n\nWords.\n\n## [Unreleased]\n\n### Added\n\n- One\n  two.\n- Three.\n\n\
+        let text = "# Changelog\n\nWords.\n\n## [Unreleased]\n\n\
+                    ### Added\n\n- One\n  two.\n- Three.\n\n\
                     ## [0.1.0] - 2000-01-01\n\n- First.\n";
         let expected = "\
 sinterfs (0.2.0) unstable; urgency=medium

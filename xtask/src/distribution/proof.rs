@@ -1,53 +1,53 @@
-//! What was made, tried out: the program in a root that has nothing else, the package in another.
+//! Tries the results out: the program in an otherwise empty root, the package in another root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::told;
+use super::release::path_error;
 use crate::run::{self, Outcome};
 
-/// A directory that is gone when it is dropped.
-struct Root(PathBuf);
+/// A directory that is removed when it is dropped.
+struct TemporaryRoot(PathBuf);
 
-impl Root {
+impl TemporaryRoot {
     fn new(dir: &Path, name: &str) -> Result<Self, String> {
         let root = Self(dir.join(name));
         let _ = fs::remove_dir_all(&root.0);
-        fs::create_dir_all(&root.0).map_err(|e| told(&root.0, &e))?;
+        fs::create_dir_all(&root.0).map_err(|e| path_error(&root.0, &e))?;
         Ok(root)
     }
 }
 
-impl Drop for Root {
+impl Drop for TemporaryRoot {
     fn drop(&mut self) {
-        // what is left of it is overwritten by the next run
+        // the next run overwrites what cannot be removed
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Fails if a program asks for a loader or for libraries.
+/// Fails if a program needs a dynamic loader or shared libraries.
 pub fn is_static(program: &Path) -> Outcome {
     let headers = run::output(
         Command::new("readelf")
             .args(["--program-headers", "--dynamic", "--wide"])
             .arg(program),
     )?;
-    match headers.contains("INTERP") || headers.contains("(NEEDED)") {
-        true => Err(format!("{} is not static:\n{headers}", program.display())),
-        false => Ok(()),
+    if headers.contains("INTERP") || headers.contains("(NEEDED)") {
+        return Err(format!("{} is not static:\n{headers}", program.display()));
     }
+    Ok(())
 }
 
-/// Runs the program where there is nothing else: it makes an image of the documentation, checks and extracts it.
+/// Runs the program in an empty root: it builds, checks and extracts images of the documentation.
 pub fn runs_alone(program: &Path, dir: &Path) -> Outcome {
-    let root = Root::new(dir, "alone")?;
+    let root = TemporaryRoot::new(dir, "alone")?;
     let inside = root.0.join("sinter");
-    fs::copy(program, &inside).map_err(|e| told(&inside, &e))?;
+    fs::copy(program, &inside).map_err(|e| path_error(&inside, &e))?;
     let tree = run::root().join("docs");
     let version = in_root(&root.0, &["/sinter", "--version"])?;
     println!("== alone in an empty root: {}", version.trim());
-    // an archive: attributes of files cannot be read where there is no /proc, which is told
+    // an archive: without /proc extended attributes of files cannot be read
     let archive = root.0.join("docs.tar");
     let mut tar = Command::new("tar");
     run::output(tar.arg("-cf").arg(archive).arg("-C").arg(&tree).arg("."))?;
@@ -66,13 +66,13 @@ pub fn runs_alone(program: &Path, dir: &Path) -> Outcome {
     Ok(())
 }
 
-/// Runs a command in a root.
+/// Runs a command below another root directory.
 fn in_root(root: &Path, words: &[&str]) -> Result<String, String> {
     let mut command = as_root("chroot")?;
     run::output(command.arg(root).args(words)).map_err(|e| format!("{}: {e}", words.join(" ")))
 }
 
-/// Starts a command that only root may run; who is not root becomes it in a namespace of users.
+/// Prepares a command that only root may run; other users run it in a user namespace.
 fn as_root(program: &str) -> Result<Command, String> {
     if run::output(Command::new("id").arg("-u"))?.trim() == "0" {
         return Ok(Command::new(program));
@@ -82,15 +82,15 @@ fn as_root(program: &str) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Installs a package into a root of its own, compares the sums of its files and runs its program.
+/// Installs a package into a new root, verifies the checksums of its files and runs its program.
 pub fn installs(package: &Path, dir: &Path) -> Outcome {
-    let root = Root::new(dir, "installed")?;
+    let root = TemporaryRoot::new(dir, "installed")?;
     for path in ["info", "updates", "triggers"] {
         let path = root.0.join("var/lib/dpkg").join(path);
-        fs::create_dir_all(&path).map_err(|e| told(&path, &e))?;
+        fs::create_dir_all(&path).map_err(|e| path_error(&path, &e))?;
     }
     let status = root.0.join("var/lib/dpkg/status");
-    fs::write(&status, "").map_err(|e| told(&status, &e))?;
+    fs::write(&status, "").map_err(|e| path_error(&status, &e))?;
     let dpkg = || {
         let mut command = as_root("dpkg")?;
         command.arg(format!("--root={}", root.0.display()));
@@ -109,20 +109,20 @@ pub fn installs(package: &Path, dir: &Path) -> Outcome {
     let version = run::output(Command::new(program).arg("--version"))?;
     println!("== installed into an empty root: {}", version.trim());
     run::output(dpkg()?.args(["--log=/dev/null", "--purge", "sinterfs"]))?;
-    match root.0.join("usr").exists() {
-        true => Err("the package leaves files behind when it is removed".to_owned()),
-        false => Ok(()),
+    if root.0.join("usr").exists() {
+        return Err("the package leaves files behind when it is removed".to_owned());
     }
+    Ok(())
 }
 
-/// Lets lintian look at a package, where it is at hand.
+/// Runs lintian on a package, if it is installed.
 pub fn lintian(package: &Path) -> Outcome {
     if run::output(Command::new("lintian").arg("--version")).is_err() {
         println!("== lintian: not at hand");
         return Ok(());
     }
     let mut command = Command::new("lintian");
-    // it asks not to be root
+    // it refuses to run as root
     command.args(["--allow-root", "--fail-on", "error,warning"]);
     run::run("lintian", command.arg(package))
 }

@@ -1,21 +1,21 @@
-//! The static program, by musl: it needs no library and so no distribution.
+//! The static program, linked with musl: it needs no library and so no particular distribution.
 //!
-//! **Invariant:** where the checkout and cargo's own directories are leaves no trace in it.
+//! **Invariant:** the paths of the checkout and of cargo's own directories leave no trace in it.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::run;
 
-/// Builds the program by a profile and tells where it is.
+/// Builds the program with a profile and returns its path.
 pub fn build(profile: &str) -> Result<PathBuf, String> {
     let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    at_hand(&target)?;
+    check_toolchain(&target)?;
     let mut command = run::cargo();
     command
         .args(["build", "--locked", "--package", "sinterfs-cli"])
         .args(["--profile", profile, "--target", &target])
-        // the codecs in C
+        // for the codecs written in C
         .env(format!("CC_{}", target.replace('-', "_")), "musl-gcc")
         .env("RUSTFLAGS", remapped());
     run::run(&format!("build sinter for {target}"), &mut command)?;
@@ -26,8 +26,8 @@ pub fn build(profile: &str) -> Result<PathBuf, String> {
     Ok(run::target().join(target).join(dir).join("sinter"))
 }
 
-/// Fails with what to install if something is missing.
-fn at_hand(target: &str) -> Result<(), String> {
+/// Fails with what to install if the compiler or the standard library is missing.
+fn check_toolchain(target: &str) -> Result<(), String> {
     let missing = |what: &str| format!("{what}; or run ./x dist, which installs what is missing");
     let mut musl = Command::new("musl-gcc");
     run::output(musl.arg("--version"))
@@ -35,20 +35,21 @@ fn at_hand(target: &str) -> Result<(), String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let print = ["--print", "target-libdir", "--target", target];
     let libraries = run::output(Command::new(rustc).args(print))?;
-    match PathBuf::from(libraries.trim()).is_dir() {
-        true => Ok(()),
-        false => Err(missing(&format!(
+    if PathBuf::from(libraries.trim()).is_dir() {
+        Ok(())
+    } else {
+        Err(missing(&format!(
             "Rust's library for {target} is missing: rustup target add {target}"
-        ))),
+        )))
     }
 }
 
-/// Returns flags that take directories of this machine out of what panics tell.
+/// Returns compiler flags that replace directories of this machine in the messages of panics.
 fn remapped() -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo = cargo.or_else(|| home.map(|home| home.join(".cargo")));
-    // the last that matches counts: what is in the checkout may be the target directory
+    // the last match counts: the target directory may be inside the checkout
     let mut pairs = vec![(run::root(), "/sinterfs"), (run::target(), "/target")];
     pairs.extend(cargo.map(|cargo| (cargo, "/cargo")));
     let flags = pairs

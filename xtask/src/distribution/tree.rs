@@ -1,6 +1,6 @@
-//! The files of the package, as they lie below `/` where it is installed.
+//! The files of the package, as they are installed below `/`.
 //!
-//! **Invariant:** modes and times depend neither on the umask nor on when they were made.
+//! **Invariant:** modes and times depend neither on the umask nor on the time of the build.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,28 +9,28 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use super::changelog::changelog;
-use super::{Release, told};
+use super::release::{Release, path_error};
 use crate::run::{self, Outcome};
 
-/// For which shells there are completions, and where these look.
+/// Shells with completions, and where each looks for them.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions/sinter"),
     ("zsh", "usr/share/zsh/vendor-completions/_sinter"),
     ("fish", "usr/share/fish/vendor_completions.d/sinter.fish"),
 ];
 
-/// What lintian says of the program, and why that is so.
+/// Findings of lintian that are intended, with reasons.
 const OVERRIDES: &str = "\
 # static on purpose, and at any address: one program for every release of every distribution
 sinterfs: shared-library-lacks-prerequisites [usr/bin/sinter]
 ";
 
-/// Lays out the files below a directory.
+/// Writes all files below a directory.
 pub fn lay_out(release: &Release, licences: &str, root: &Path) -> Outcome {
     let program = root.join("usr/bin/sinter");
     make_parent(&program)?;
-    fs::copy(&release.binary, &program).map_err(|e| told(&program, &e))?;
-    // the pages and completions are those of this very program
+    fs::copy(&release.binary, &program).map_err(|e| path_error(&program, &e))?;
+    // pages and completions come from the program that is packaged
     let manual = root.join("usr/share/man/man1");
     run::output(Command::new(&program).args(["man", "-o"]).arg(&manual))?;
     for (shell, path) in SHELLS {
@@ -39,7 +39,7 @@ pub fn lay_out(release: &Release, licences: &str, root: &Path) -> Outcome {
     }
     let text = |name: &str| {
         let path = run::root().join(name);
-        fs::read_to_string(&path).map_err(|e| told(&path, &e))
+        fs::read_to_string(&path).map_err(|e| path_error(&path, &e))
     };
     let doc = "usr/share/doc/sinterfs";
     put(
@@ -57,31 +57,31 @@ pub fn lay_out(release: &Release, licences: &str, root: &Path) -> Outcome {
     run::output(Command::new("gzip").arg("-9n").args(compressed)).map(drop)
 }
 
-/// Returns all files below a directory their modes and times.
-pub fn settle(root: &Path, epoch: u64) -> Outcome {
+/// Sets modes and times of all files below a directory.
+pub fn normalize(root: &Path, epoch: u64) -> Outcome {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(epoch);
     let set = |path: &Path, mode: u32| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode))
             .and_then(|()| fs::File::open(path)?.set_modified(time))
-            .map_err(|e| told(path, &e))
+            .map_err(|e| path_error(path, &e))
     };
     for path in files(root)? {
         let executable = path.starts_with(root.join("usr/bin"));
         set(&path, if executable { 0o755 } else { 0o644 })?;
     }
-    // times of directories last, and of inner ones first
+    // directories last and inner ones first: writing into one changes its time
     for dir in directories(root)?.iter().rev() {
         set(dir, 0o755)?;
     }
     Ok(())
 }
 
-/// Lists the files below a directory, by path.
+/// Returns the files below a directory, ordered by path.
 pub fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(entries(root)?.0)
 }
 
-/// Lists a directory and those below it, each before what is in it.
+/// Returns a directory and those below it, each before its content.
 pub fn directories(root: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(entries(root)?.1)
 }
@@ -89,8 +89,8 @@ pub fn directories(root: &Path) -> Result<Vec<PathBuf>, String> {
 fn entries(root: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
     let (mut files, mut directories, mut at) = (Vec::new(), vec![root.to_owned()], 0);
     while let Some(dir) = directories.get(at).cloned() {
-        for entry in fs::read_dir(&dir).map_err(|e| told(&dir, &e))? {
-            let path = entry.map_err(|e| told(&dir, &e))?.path();
+        for entry in fs::read_dir(&dir).map_err(|e| path_error(&dir, &e))? {
+            let path = entry.map_err(|e| path_error(&dir, &e))?.path();
             if path.is_dir() {
                 directories.push(path);
             } else {
@@ -107,15 +107,15 @@ fn entries(root: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
 pub fn put(root: &Path, path: &str, text: &str) -> Outcome {
     let path = root.join(path);
     make_parent(&path)?;
-    fs::write(&path, text).map_err(|e| told(&path, &e))
+    fs::write(&path, text).map_err(|e| path_error(&path, &e))
 }
 
 fn make_parent(path: &Path) -> Outcome {
     let parent = path.parent().unwrap_or(path);
-    fs::create_dir_all(parent).map_err(|e| told(parent, &e))
+    fs::create_dir_all(parent).map_err(|e| path_error(parent, &e))
 }
 
-/// Makes the file about licences, in the words of Debian's copyright format 1.0.
+/// Returns the file about licences, in Debian's copyright format 1.0.
 fn copyright(mit: &str) -> String {
     let holder = mit
         .lines()
@@ -136,8 +136,9 @@ fn copyright(mit: &str) -> String {
          Copyright: {holder}\n\
          License: Expat or Apache-2.0\n\
          Comment:\n \
-         The program contains libraries of others, under the MIT, Apache-2.0, BSD, Zlib, BSL-1.0 and similar\n \
-         licences: /usr/share/doc/sinterfs/third-party-licences.txt.gz names them, with their texts.\n\n\
+         The program contains libraries of others, under the MIT, Apache-2.0, BSD,\n \
+         Zlib, BSL-1.0 and similar licences. They are listed with their texts in\n \
+         /usr/share/doc/sinterfs/third-party-licences.txt.gz\n\n\
          License: Expat\n{}\n\n\
          License: Apache-2.0\n \
          On Debian systems, the full text of the Apache License, version 2.0, is in the file\n \
