@@ -25,6 +25,7 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
 
   demo [DIR]          build an image of DIR (default: /usr/share/doc), mount it, read from it
   check               formatting, clippy, crate arrows, house rules, licences
+  tidy                the house rules alone (part of check)
   test [ARGS]         check that everything works: cargo test of the whole workspace
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   dist [OPTIONS]      the static program and the .deb, tried out (dist --help)
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let result = match verb.as_str() {
         "demo" => demo::demo(rest.first().map(String::as_str)),
         "check" => check::check(),
+        "tidy" => tidy::tidy(),
         "test" => run::cargo_with("test", &["test", "--workspace"], &rest),
         "bench" => bench::bench(&rest),
         "bench-child" => return bench::child(&rest),

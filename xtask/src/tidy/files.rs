@@ -1,0 +1,145 @@
+//! Rules of a file as a whole: how it opens, its length, its lines, its name, `unsafe`.
+
+use std::path::Path;
+
+use super::source::{SourceFile, is_test};
+
+/// Folder and file names that do not say what is inside.
+const EMPTY_NAMES: &[&str] = &[
+    "util", "utils", "common", "helper", "helpers", "manager", "misc",
+];
+
+/// Folder names that tools and global ignore files take for output.
+const OUTPUT_FOLDERS: &[&str] = &[
+    "build",
+    "target",
+    "dist",
+    "out",
+    "debug",
+    "release",
+    "obj",
+    "tmp",
+    "node_modules",
+];
+
+const MAX_LINES: usize = 500;
+
+const MAX_COLUMNS: usize = 100;
+
+/// Checks one file; `unsafe_files` may allow `unsafe_code`.
+pub fn file(file: &SourceFile, unsafe_files: &[&str]) -> Vec<String> {
+    let shown = file.path.display();
+    let mut broken = Vec::new();
+    if !file.text.starts_with("//!") {
+        broken.push(format!(
+            "{shown}: does not open with what the file is (//!)"
+        ));
+    }
+    let code = file.text.split("#[cfg(test)]\nmod tests {").next();
+    let lines = code.unwrap_or_default().lines().count();
+    if lines > MAX_LINES && !is_test(&file.path) {
+        broken.push(format!(
+            "{shown}: {lines} lines; a file with one job has at most {MAX_LINES}"
+        ));
+    }
+    let permission = concat!("allow(", "unsafe_code");
+    let without_spaces = file.text.split_whitespace().collect::<String>();
+    let is_listed = unsafe_files
+        .iter()
+        .any(|listed| file.path == Path::new(listed));
+    if without_spaces.contains(permission) && !is_listed {
+        broken.push(format!(
+            "{shown}: `unsafe` is not allowed here: UNSAFE_FILES lists where"
+        ));
+    }
+    for part in file.path.iter().filter_map(|part| part.to_str()) {
+        if EMPTY_NAMES.contains(&part.trim_end_matches(".rs")) {
+            broken.push(format!(
+                "{shown}: the name `{part}` does not say what is inside"
+            ));
+        }
+        if OUTPUT_FOLDERS.contains(&part) {
+            broken.push(format!("{shown}: tools take a folder `{part}` for output"));
+        }
+    }
+    broken
+}
+
+/// Checks the lengths of lines; `allowed` gives how many longer ones a crate's folder still has.
+pub fn columns(files: &[SourceFile], allowed: &[(&str, usize)]) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut packages: Vec<&str> = files.iter().map(|file| &*file.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    for package in packages {
+        let mut long = Vec::new();
+        for file in files.iter().filter(|file| file.package == package) {
+            let lines = file.text.lines().enumerate();
+            let too_long = lines
+                .filter(|(_, line)| line.chars().count() > MAX_COLUMNS && !line.contains("://"));
+            long.extend(
+                too_long.map(|(number, _)| format!("{}:{}", file.path.display(), number + 1)),
+            );
+        }
+        let listed = allowed.iter().find(|(of, _)| *of == package);
+        let most = listed.map_or(0, |(_, most)| *most);
+        if long.len() > most {
+            broken.push(format!(
+                "{package}: {} lines are longer than {MAX_COLUMNS} columns, {most} may be: {}",
+                long.len(),
+                long.join(", ")
+            ));
+        }
+        if long.is_empty() && listed.is_some() {
+            broken.push(format!("LONG_LINES: {package} needs no exception any more"));
+        }
+    }
+    broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::source::tests::files;
+
+    #[test]
+    fn each_rule_finds_its_sample() {
+        let permitted = format!("//! A.\n#![{}]", concat!("allow( ", "unsafe_code)"));
+        let long = format!("//! A.\n{}", "fn f() {}\n".repeat(501));
+        for (path, text, message) in [
+            ("crates/a/src/b.rs", "fn f() {}", "does not open"),
+            ("crates/a/src/b.rs", &long, "502 lines"),
+            ("crates/a/src/b.rs", &permitted, "`unsafe`"),
+            ("crates/a/src/utils.rs", "//! A.", "`utils.rs`"),
+            ("crates/build/src/b.rs", "//! A.", "`build`"),
+        ] {
+            let broken = file(&files(&[(path, text)])[0], &[]);
+            assert_eq!(broken.len(), 1, "{broken:?}");
+            assert!(broken[0].contains(message), "{broken:?}");
+        }
+        let clean = &files(&[("crates/a/src/b.rs", &permitted)])[0];
+        assert!(file(clean, &["crates/a/src/b.rs"]).is_empty());
+    }
+
+    #[test]
+    fn long_lines_are_counted_by_crate() {
+        let text = format!(
+            "//! A.\n// {}\n// https://{}\n",
+            "ä".repeat(98),
+            "a".repeat(98)
+        );
+        let sources = files(&[
+            ("crates/a/src/b.rs", &text),
+            ("crates/b/src/b.rs", "//! B."),
+        ]);
+        let broken = columns(&sources, &[]);
+        assert_eq!(broken.len(), 1);
+        assert!(
+            broken[0].starts_with("a: 1 lines") && broken[0].ends_with("b.rs:2"),
+            "{broken:?}"
+        );
+        assert!(columns(&sources, &[("a", 1)]).is_empty());
+        let broken = columns(&sources, &[("a", 1), ("b", 1)]);
+        assert!(broken[0].contains("b needs no exception"), "{broken:?}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Rules of language: how doc comments begin, and no flag of the command line in a library.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::source::SourceFile;
+
+/// Verbs that no comment begins with: "Returns ..." says what a function does.
+const VERBS: &[&str] = &["Tells", "Says", "Gives"];
+
+/// Finds comments that begin with one of the verbs that are not used. `pending` names folders of
+/// crates that still have some.
+pub fn verbs(files: &[SourceFile], pending: &[&str]) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut found = BTreeSet::new();
+    for file in files {
+        for (number, line) in file
+            .text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| begins(line))
+        {
+            found.insert(&*file.package);
+            if !pending.contains(&&*file.package) {
+                let place = format!("{}:{}", file.path.display(), number + 1);
+                broken.push(format!(
+                    "{place}: a comment begins with such a verb: {}",
+                    line.trim()
+                ));
+            }
+        }
+    }
+    for package in pending.iter().filter(|package| !found.contains(*package)) {
+        broken.push(format!(
+            "VERBS_PENDING: {package} needs no exception any more"
+        ));
+    }
+    broken
+}
+
+fn begins(line: &str) -> bool {
+    let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
+    let first = comment
+        .trim_start_matches(['/', '!'])
+        .split_whitespace()
+        .next();
+    first.is_some_and(|first| VERBS.contains(&first))
+}
+
+/// Finds string literals of a library that name a flag (`--word`); a program's user may never see
+/// one. `listed` files may: those are arguments or formats of other programs.
+pub fn flags(file: &SourceFile, listed: &[(&str, &str)]) -> Vec<String> {
+    let mut found = Vec::new();
+    literals(file.tokens.clone(), &mut found);
+    let is_listed = listed.iter().any(|(path, _)| file.path == Path::new(path));
+    if is_listed && found.is_empty() {
+        return vec![format!(
+            "FLAG_FILES: {} needs no exception any more",
+            file.path.display()
+        )];
+    }
+    if is_listed {
+        return Vec::new();
+    }
+    let message =
+        |literal: &String| format!("{}: a library names a flag: {literal}", file.path.display());
+    found.iter().map(message).collect()
+}
+
+fn literals(tokens: TokenStream, found: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => literals(group.stream(), found),
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                if text.contains('"') && names_flag(&text) {
+                    found.push(text);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn names_flag(text: &str) -> bool {
+    let after = text
+        .match_indices("--")
+        .map(|(at, _)| (&text[..at], &text[at + 2..]));
+    let mut flags = after.filter(|(before, rest)| {
+        !before.ends_with(|c: char| c == '-' || c.is_alphanumeric())
+            && rest.starts_with(|c: char| c.is_ascii_lowercase())
+    });
+    flags.next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::source::tests::files;
+
+    #[test]
+    fn verbs_at_the_beginning_alone() {
+        let text =
+            "//! Says a.\n/// Tells b.\n    // Gives c.\n/// Returns what he Tells.\nfn f() {}";
+        let sources = files(&[("crates/a/src/b.rs", text)]);
+        let broken = verbs(&sources, &[]);
+        assert_eq!(broken.len(), 3, "{broken:?}");
+        assert!(broken[1].starts_with("crates/a/src/b.rs:2"));
+        assert!(verbs(&sources, &["a"]).is_empty());
+        assert_eq!(verbs(&sources, &["a", "b"]).len(), 1);
+    }
+
+    #[test]
+    fn flags_in_literals_of_shipped_code() {
+        let text = "/// Not \"--this\".\n\
+                    fn f() { error(\"refused (--strict)\"); g(\"a--b\", \"--\") }\n\
+                    #[cfg(test)]\nmod tests { fn f() { g(\"--that\") } }";
+        let file = &files(&[("crates/a/src/b.rs", text)])[0];
+        let broken = flags(file, &[]);
+        assert_eq!(broken.len(), 1, "{broken:?}");
+        assert!(broken[0].contains("--strict"));
+        assert!(flags(file, &[("crates/a/src/b.rs", "why")]).is_empty());
+        let clean = &files(&[("crates/a/src/b.rs", "//! A.")])[0];
+        assert_eq!(flags(clean, &[("crates/a/src/b.rs", "why")]).len(), 1);
+    }
+}
