@@ -9,7 +9,6 @@
     reason = "a tool for the terminal"
 )]
 
-mod bench;
 mod check;
 mod demo;
 mod distribution;
@@ -42,8 +41,11 @@ fn main() -> ExitCode {
         "check" => check::check(),
         "tidy" => tidy::tidy(),
         "test" => run::cargo_with("test", &["test", "--workspace"], &rest),
-        "bench" => bench::bench(&rest),
-        "bench-child" => return bench::child(&rest),
+        "bench" => run::cargo_with(
+            "bench",
+            &["run", "--release", "--package", "sinterfs-bench", "--"],
+            &rest,
+        ),
         "dist" => distribution::dist(&rest),
         "golden" => golden::golden(rest.iter().any(|arg| arg == "--bless")),
         "fuzz" => fuzz(rest.first().map_or("60", String::as_str)),

@@ -32,6 +32,8 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("sinterfs-cli", &["sinterfs"]),
     ("xtask", &[]),
+    // runs the built program, links none of it
+    ("sinterfs-bench", &[]),
     // tests only: an in-memory image and tree comparison
     ("sinterfs-testkit", &["sinterfs-model"]),
 ];
@@ -48,6 +50,7 @@ pub const LINTED: &[&str] = &[];
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.
 pub const CIRCLES: &[(&str, &[&str])] = &[
     ("archive", &["mtree/read/words.rs", "mtree/read.rs"]),
+    ("bench", &["claims.rs", "scale.rs"]),
     ("block", &["cache/block.rs", "cache/spill.rs", "cache.rs"]),
     (
         "block",
@@ -280,7 +283,6 @@ pub const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("squashfs", &["write/directories.rs", "write/inodes.rs"]),
-    ("xtask", &["bench/claims.rs", "bench/scale.rs"]),
 ];
 
 /// Type names that more than two crates define, with the reason.
@@ -350,6 +352,7 @@ pub const SHARED_NAMES: &[(&str, &str)] = &[
 /// Lines of more than 100 columns that a crate still has.
 pub const LONG_LINES: &[(&str, usize)] = &[
     ("archive", 58),
+    ("bench", 37),
     ("block", 100),
     ("cli", 205),
     ("dwarfs", 33),
@@ -361,13 +364,13 @@ pub const LONG_LINES: &[(&str, usize)] = &[
     ("sinterfs", 99),
     ("squashfs", 70),
     ("testkit", 5),
-    ("xtask", 37),
+    ("xtask", 1),
 ];
 
 /// Folders of crates with comments that begin with verbs which are not used.
 pub const VERBS_PENDING: &[&str] = &[
-    "block", "cli", "dwarfs", "erofs", "model", "mount", "ops", "pipeline", "sinterfs", "squashfs",
-    "xtask",
+    "bench", "block", "cli", "dwarfs", "erofs", "model", "mount", "ops", "pipeline", "sinterfs",
+    "squashfs",
 ];
 
 /// Folders of crates that no flag of the command line is named in.

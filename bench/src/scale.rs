@@ -342,10 +342,10 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::records::cells;
-    use crate::bench::records::tests::record;
+    use crate::records::cells;
+    use crate::records::tests::record;
 
-    fn part(image: &str, megabytes: u64, cpu: f64) -> crate::bench::records::Record {
+    fn part(image: &str, megabytes: u64, cpu: f64) -> crate::records::Record {
         let mut record = record(
             &format!("a+b @{megabytes} MB"),
             PART,

@@ -136,8 +136,8 @@ fn signed(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::records::cells;
-    use crate::bench::records::tests::record;
+    use crate::records::cells;
+    use crate::records::tests::record;
 
     #[test]
     fn what_a_stage_saves_and_costs() {

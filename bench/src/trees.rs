@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 /// Fails with the first difference of the second tree from the first.
-pub fn trees(expected: &Path, found: &Path) -> Result<(), String> {
+pub fn equal(expected: &Path, found: &Path) -> Result<(), String> {
     let (a, b) = (status(expected)?, status(found)?);
     let differs = |what: &str| Err(format!("{}: {what} differs", found.display()));
     if kind(&a) != kind(&b) {
@@ -29,7 +29,7 @@ pub fn trees(expected: &Path, found: &Path) -> Result<(), String> {
             return differs("the list of names");
         }
         for name in names {
-            trees(&expected.join(&name), &found.join(&name))?;
+            equal(&expected.join(&name), &found.join(&name))?;
         }
     } else if a.is_file() {
         if a.len() != b.len() || !contents(expected, found)? {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_difference_is_found() {
-        let work = crate::run::target().join(format!("compare-{}", std::process::id()));
+        let work = crate::workspace::target().join(format!("compare-{}", std::process::id()));
         let make = |name: &str| {
             let dir = work.join(name);
             fs::create_dir_all(dir.join("sub")).unwrap();
@@ -129,9 +129,9 @@ mod tests {
         for (what, change) in changes {
             let b = make("b");
             fs::set_permissions(b.join("sub"), fs::Permissions::from_mode(0o755)).unwrap();
-            assert_eq!(trees(&a, &b), Ok(()));
+            assert_eq!(equal(&a, &b), Ok(()));
             change(&b);
-            let message = trees(&a, &b).unwrap_err();
+            let message = equal(&a, &b).unwrap_err();
             assert!(message.contains(what), "{message}");
             fs::remove_dir_all(&b).unwrap();
         }

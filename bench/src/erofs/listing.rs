@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use super::images::LISTED;
-use crate::bench::kernel::{Mount, Stack, forget, list};
-use crate::bench::peers::quoted;
-use crate::bench::recipe;
-use crate::bench::sets::Set;
-use crate::bench::setting::Setting;
-use crate::bench::statistics::median;
-use crate::bench::table::{figure, megabytes, ratio, table as lay_out};
+use crate::kernel::{Mount, Stack, forget, list};
+use crate::peers::quoted;
+use crate::recipe;
+use crate::sets::Set;
+use crate::setting::Setting;
+use crate::statistics::median;
+use crate::table::{figure, megabytes, ratio, table as lay_out};
 
 /// What is listed, and what that took.
 struct Listed {

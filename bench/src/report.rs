@@ -174,12 +174,12 @@ fn about(cells: &[Cell]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::records::cells;
-    use crate::bench::records::tests::record;
+    use crate::records::cells;
+    use crate::records::tests::record;
 
     #[test]
     fn the_head_of_the_document_stays() {
-        let docs = crate::run::target().join(format!("docs-{}", std::process::id()));
+        let docs = crate::workspace::target().join(format!("docs-{}", std::process::id()));
         std::fs::create_dir_all(&docs).unwrap();
         let cells = cells(&[
             record("s", "build", "sinter 7", &[("size", 1e6), ("cpu", 2.0)]),

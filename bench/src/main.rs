@@ -4,9 +4,14 @@
 //! tables on the terminal and, if asked, docs/benchmarks.md. **Invariant:** results are kept as
 //! soon as they are there, a peer that fails is told and skipped, and nothing fails on a clock.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for the terminal"
+)]
+
 mod ablate;
 mod claims;
-mod compare;
 mod comparison;
 mod erofs;
 mod interrupt;
@@ -31,19 +36,36 @@ mod statistics;
 mod svg;
 mod table;
 mod tools;
+mod trees;
+mod workspace;
 
+use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use measure::child;
-
-use crate::run::{self as commands, Outcome};
+use crate::workspace::{self as commands, Outcome};
 use options::Options;
 use parts::Bench;
 use records::Store;
 use tools::Tools;
 
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((first, words)) = words.split_first()
+        && first == "bench-child"
+    {
+        return measure::child(words);
+    }
+    match bench(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("bench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Measures what is asked for, then shows all results so far.
-pub fn bench(words: &[String]) -> Outcome {
+fn bench(words: &[String]) -> Outcome {
     match words.split_first() {
         Some((first, words)) if first == "erofs" => return erofs::bench(words),
         Some((first, words)) if first == "mounts" => return mounts::bench(words),
@@ -70,7 +92,7 @@ pub fn bench(words: &[String]) -> Outcome {
     let measured = if options.render {
         Ok(())
     } else {
-        measure(&options, &store, work)
+        compare(&options, &store, work)
     };
     let mut records = store.load()?;
     if options.render && !options.sets.is_empty() {
@@ -85,7 +107,7 @@ pub fn bench(words: &[String]) -> Outcome {
     measured
 }
 
-fn measure(options: &Options, store: &Store, work: std::path::PathBuf) -> Outcome {
+fn compare(options: &Options, store: &Store, work: std::path::PathBuf) -> Outcome {
     let sets = sets::find(options)?;
     let sinter = match &options.sinter {
         Some(sinter) => sinter

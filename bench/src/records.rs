@@ -228,7 +228,7 @@ pub mod tests {
 
     #[test]
     fn what_is_stored_comes_back() {
-        let path = crate::run::target().join(format!("records-{}.jsonl", std::process::id()));
+        let path = crate::workspace::target().join(format!("records-{}.jsonl", std::process::id()));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let store = Store::new(path.clone());
         assert!(store.load().unwrap().is_empty());

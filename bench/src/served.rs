@@ -169,11 +169,11 @@ mod tests {
 
     #[test]
     fn all_is_done_and_what_is_wrong_is_told() {
-        let dir = crate::run::target().join(format!("served-{}", std::process::id()));
+        let dir = crate::workspace::target().join(format!("served-{}", std::process::id()));
         fs::create_dir_all(dir.join("sub")).unwrap();
         fs::write(dir.join("sub/a"), vec![1; 3 << 20]).unwrap();
         fs::write(dir.join("b"), b"short").unwrap();
-        let mut files = super::super::sets::files(&dir).unwrap();
+        let mut files = crate::sets::files(&dir).unwrap();
         for (name, workload) in WORKLOADS {
             assert_eq!(workload.run(&dir, &files, 50), Ok(()), "{name}");
         }

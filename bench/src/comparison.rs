@@ -328,8 +328,8 @@ fn reader(cell: &Cell) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::records::cells;
-    use crate::bench::records::tests::record;
+    use crate::records::cells;
+    use crate::records::tests::record;
 
     #[test]
     fn theirs_stand_against_our_nearest() {

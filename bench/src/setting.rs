@@ -10,7 +10,7 @@ use super::options::{self, Options};
 use super::sets::{self, Set};
 use super::tools::Tools;
 use super::{interrupt, machine, parts, peers};
-use crate::run::{self as commands, Outcome};
+use crate::workspace::{self as commands, Outcome};
 
 /// Seconds that making an image may take, whatever the limit for what is measured of it.
 const MAKING: u64 = 7200;

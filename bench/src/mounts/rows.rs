@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::bench::interrupt;
-use crate::bench::mounted::places;
-use crate::bench::peers::quoted;
-use crate::bench::served::{by, same_length, shuffled};
-use crate::bench::sets::{self, File, Set};
-use crate::bench::setting::Setting;
+use crate::interrupt;
+use crate::mounted::places;
+use crate::peers::quoted;
+use crate::served::{by, same_length, shuffled};
+use crate::sets::{self, File, Set};
+use crate::setting::Setting;
 
 /// How many files are "some".
 const SOME: usize = 500;

@@ -1,9 +1,9 @@
 //! Sizes of images by codec and size of clusters.
 
-use crate::bench::recipe::{self, Recipe};
-use crate::bench::sets::Set;
-use crate::bench::setting::Setting;
-use crate::bench::table::{megabytes, ratio, table as lay_out};
+use crate::recipe::{self, Recipe};
+use crate::sets::Set;
+use crate::setting::Setting;
+use crate::table::{megabytes, ratio, table as lay_out};
 
 /// How one codec is asked for, of ours and of mkfs.erofs.
 const CODECS: [(&str, [&str; 2]); 2] = [

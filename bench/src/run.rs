@@ -108,12 +108,12 @@ fn line(figures: &Figures) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::records::tests::record;
+    use crate::records::tests::record;
     use std::cell::RefCell;
 
     #[test]
     fn cases_take_turns_and_failures_stop_only_themselves() {
-        let path = crate::run::target().join(format!("turns-{}.jsonl", std::process::id()));
+        let path = crate::workspace::target().join(format!("turns-{}.jsonl", std::process::id()));
         let store = Store::new(path.clone());
         let order = RefCell::new(String::new());
         let case = |name: &'static str, works: bool| Case {

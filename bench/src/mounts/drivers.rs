@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::bench::kernel::{Mount, drop_caches};
-use crate::bench::mounted::Mounted;
-use crate::bench::peers::{fill, quoted};
-use crate::bench::recipe::Recipe;
-use crate::bench::setting::Setting;
+use crate::kernel::{Mount, drop_caches};
+use crate::mounted::Mounted;
+use crate::peers::{fill, quoted};
+use crate::recipe::Recipe;
+use crate::setting::Setting;
 
 /// The images of a set; `driver` is the name of the file, too.
 pub const IMAGES: [Recipe<'static>; 3] = [

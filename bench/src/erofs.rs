@@ -10,7 +10,7 @@ mod reads;
 mod sizes;
 
 use super::setting::{Setting, understood};
-use crate::run::Outcome;
+use crate::workspace::Outcome;
 
 /// Says how `bench erofs` is called.
 const USAGE: &str = "\

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::interrupt;
-use crate::run::output;
+use crate::workspace::output;
 
 /// A loop device of an image.
 #[derive(Debug)]

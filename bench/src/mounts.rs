@@ -15,7 +15,7 @@ use super::sets::Set;
 use super::setting::{Setting, understood};
 use super::statistics::median;
 use super::table::{figure, table as lay_out};
-use crate::run::Outcome;
+use crate::workspace::Outcome;
 use drivers::{DRIVERS, Driver, FUSE, IMAGES, KERNEL, NATIVE, PEERS};
 use rows::{ROWS, Row, Tree};
 

@@ -203,8 +203,8 @@ pub fn words(figure: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::records::cells;
-    use crate::bench::records::tests::record;
+    use crate::records::cells;
+    use crate::records::tests::record;
 
     fn find<'a>(claims: &'a [Claim], what: &str) -> &'a Claim {
         let mut found = claims.iter().filter(|claim| claim.what.contains(what));

@@ -1,6 +1,6 @@
 //! `--micro`: our own micro-benchmarks, apart from any comparison.
 
-use crate::run::{self, Outcome};
+use crate::workspace::{self, Outcome};
 
 /// Runs the benches of the crates that have some; the arguments choose among them.
 pub fn micro(args: &[String]) -> Outcome {
@@ -8,8 +8,8 @@ pub fn micro(args: &[String]) -> Outcome {
         Some(first) if first == "--" => &args[1..],
         _ => args,
     };
-    let mut command = run::cargo();
+    let mut command = workspace::cargo();
     command.args(["bench", "-p", "sinterfs-block", "-p", "sinterfs-pipeline"]);
     command.args(["--bench", "codecs", "--bench", "stages", "--"]);
-    run::run("micro-benchmarks", command.args(own))
+    workspace::run("micro-benchmarks", command.args(own))
 }

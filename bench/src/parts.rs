@@ -15,7 +15,7 @@ use super::records::{Figures, Record, Store, Subject};
 use super::run::{Case, Once, Outcome, in_turn};
 use super::sets::{self, Set};
 use super::tools::Tools;
-use super::{compare, interrupt, served};
+use super::{interrupt, served, trees};
 
 /// All that a measurement needs.
 #[derive(Debug)]
@@ -186,7 +186,7 @@ impl Bench<'_> {
         let mut outcome =
             Outcome::of(&[("wall", cost.wall), ("cpu", cost.cpu), ("peak", cost.peak)]);
         if once == Once::Now {
-            outcome.wrong = compare::trees(&set.dir, out).err();
+            outcome.wrong = trees::equal(&set.dir, out).err();
         }
         remove(out);
         Ok(outcome)
