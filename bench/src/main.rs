@@ -10,50 +10,34 @@
     reason = "a tool for the terminal"
 )]
 
-mod ablate;
-mod claims;
-mod comparison;
-mod erofs;
-mod interrupt;
-mod kernel;
-mod machine;
-mod measure;
+mod cases;
+mod harness;
 mod micro;
-mod mounted;
-mod mounts;
 mod options;
-mod parts;
-mod peers;
-mod recipe;
-mod records;
 mod report;
-mod run;
-mod scale;
-mod served;
-mod sets;
-mod setting;
-mod statistics;
-mod svg;
-mod table;
+mod results;
+mod runner;
 mod tools;
-mod trees;
 mod workspace;
 
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::workspace::{self as commands, Outcome};
+use cases::parts::Bench;
+use cases::{ablate, erofs, mounts, scale};
+use harness::{interrupt, machine, sets, shell};
 use options::Options;
-use parts::Bench;
-use records::Store;
-use tools::Tools;
+use report::document;
+use results::Store;
+use tools::installed::Tools;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let Some((first, words)) = words.split_first()
         && first == "bench-child"
     {
-        return measure::child(words);
+        return shell::child(words);
     }
     match bench(&words) {
         Ok(()) => ExitCode::SUCCESS,
@@ -98,7 +82,7 @@ fn bench(words: &[String]) -> Outcome {
     if options.render && !options.sets.is_empty() {
         records.retain(|record| options.sets.contains(&record.subject.set));
     }
-    let report = report::report(&records::cells(&records));
+    let report = document::report(&results::cells(&records));
     println!("\n{}\nresults: {}", report.text, store.path().display());
     if options.write {
         report.write(&commands::root().join("docs"))?;

@@ -7,15 +7,15 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use super::claims::{Claim, words};
-use super::interrupt;
-use super::parts::{Bench, Builder, remove};
-use super::peers::{self, DEFAULT_LEVEL, OURS};
-use super::records::Cell;
-use super::run::{Case, in_turn};
-use super::sets::{self, Set};
-use super::svg::{Axis, Plot, Point, Series};
-use super::table::{figure, table};
+use crate::cases::parts::{Bench, Builder, remove};
+use crate::harness::interrupt;
+use crate::harness::sets::{self, Set};
+use crate::report::claims::{Claim, words};
+use crate::report::plot::{Axis, Plot, Point, Series};
+use crate::report::table::{figure, table};
+use crate::results::Cell;
+use crate::runner::{Case, in_turn};
+use crate::tools::peers::{self, DEFAULT_LEVEL, OURS};
 
 /// The part's name in results.
 pub const PART: &str = "scale";
@@ -342,10 +342,10 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::cells;
-    use crate::records::tests::record;
+    use crate::results::cells;
+    use crate::results::tests::record;
 
-    fn part(image: &str, megabytes: u64, cpu: f64) -> crate::records::Record {
+    fn part(image: &str, megabytes: u64, cpu: f64) -> crate::results::Record {
         let mut record = record(
             &format!("a+b @{megabytes} MB"),
             PART,

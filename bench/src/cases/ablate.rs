@@ -1,11 +1,11 @@
 //! `--ablate`: our pipeline with its stages switched off in turn, each by explicit options.
 
-use super::parts::{Bench, Builder, remove};
-use super::peers::{self, DEFAULT_LEVEL, OURS, Variant, fill, quoted};
-use super::records::Cell;
-use super::run::{Case, in_turn};
-use super::sets::Set;
-use super::table::{figure, megabytes, table};
+use crate::cases::parts::{Bench, Builder, remove};
+use crate::harness::sets::Set;
+use crate::report::table::{figure, megabytes, table};
+use crate::results::Cell;
+use crate::runner::{Case, in_turn};
+use crate::tools::peers::{self, DEFAULT_LEVEL, OURS, Variant, fill, quoted};
 
 /// The part's name in results.
 pub const PART: &str = "ablate";
@@ -136,8 +136,8 @@ fn signed(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::cells;
-    use crate::records::tests::record;
+    use crate::results::cells;
+    use crate::results::tests::record;
 
     #[test]
     fn what_a_stage_saves_and_costs() {

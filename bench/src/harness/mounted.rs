@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::measure::{Shell, stop, tail};
-use super::sets::File;
-use super::{interrupt, statistics};
+use crate::harness::interrupt;
+use crate::harness::sets::File;
+use crate::harness::shell::{Shell, stop, tail};
+use crate::harness::statistics;
 
 /// A mount with the driver that serves it.
 #[derive(Debug)]

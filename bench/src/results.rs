@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::statistics::median;
+use crate::harness::statistics::median;
 
 /// Named figures of one run: seconds and bytes, unless the name says otherwise.
 pub type Figures = BTreeMap<String, f64>;

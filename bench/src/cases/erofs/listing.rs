@@ -4,14 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::images::LISTED;
-use crate::kernel::{Mount, Stack, forget, list};
-use crate::peers::quoted;
-use crate::recipe;
-use crate::sets::Set;
-use crate::setting::Setting;
-use crate::statistics::median;
-use crate::table::{figure, megabytes, ratio, table as lay_out};
+use crate::cases::erofs::images::LISTED;
+use crate::cases::recipe;
+use crate::cases::setting::Setting;
+use crate::harness::kernel::{Mount, Stack, forget, list};
+use crate::harness::sets::Set;
+use crate::harness::statistics::median;
+use crate::report::table::{figure, megabytes, ratio, table as lay_out};
+use crate::tools::peers::quoted;
 
 /// What is listed, and what that took.
 struct Listed {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::options::Options;
+use crate::options::Options;
 
 /// Sets that are looked for below `--data` if none is named.
 const KNOWN: &[&str] = &[

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-use super::interrupt;
-use super::mounted::{Mounted, places, read_4k};
-use super::run::Outcome;
-use super::sets::File;
+use crate::harness::interrupt;
+use crate::harness::mounted::{Mounted, places, read_4k};
+use crate::harness::sets::File;
+use crate::runner::Outcome;
 
 /// What is done with a mount.
 #[derive(Debug, Clone, Copy)]
@@ -173,7 +173,7 @@ mod tests {
         fs::create_dir_all(dir.join("sub")).unwrap();
         fs::write(dir.join("sub/a"), vec![1; 3 << 20]).unwrap();
         fs::write(dir.join("b"), b"short").unwrap();
-        let mut files = crate::sets::files(&dir).unwrap();
+        let mut files = crate::harness::sets::files(&dir).unwrap();
         for (name, workload) in WORKLOADS {
             assert_eq!(workload.run(&dir, &files, 50), Ok(()), "{name}");
         }

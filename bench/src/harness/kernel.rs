@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use super::interrupt;
+use crate::harness::interrupt;
 use crate::workspace::output;
 
 /// A loop device of an image.

@@ -1,9 +1,9 @@
 //! Sizes of images by codec and size of clusters.
 
-use crate::recipe::{self, Recipe};
-use crate::sets::Set;
-use crate::setting::Setting;
-use crate::table::{megabytes, ratio, table as lay_out};
+use crate::cases::recipe::{self, Recipe};
+use crate::cases::setting::Setting;
+use crate::harness::sets::Set;
+use crate::report::table::{megabytes, ratio, table as lay_out};
 
 /// How one codec is asked for, of ours and of mkfs.erofs.
 const CODECS: [(&str, [&str; 2]); 2] = [

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::peers::quoted;
-use super::sets::Set;
-use super::setting::Setting;
+use crate::cases::setting::Setting;
+use crate::harness::sets::Set;
+use crate::tools::peers::quoted;
 
 /// One way to make an image that the kernel mounts.
 #[derive(Debug, Clone, Copy)]

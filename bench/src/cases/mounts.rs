@@ -5,19 +5,19 @@
 //! set before; a row that takes too long is shown as such, for whom it does. Needs root.
 
 mod drivers;
-mod rows;
+mod workloads;
 
 use std::path::PathBuf;
 
-use super::interrupt;
-use super::mounted::{places, same_bytes};
-use super::sets::Set;
-use super::setting::{Setting, understood};
-use super::statistics::median;
-use super::table::{figure, table as lay_out};
+use crate::cases::setting::{Setting, understood};
+use crate::harness::interrupt;
+use crate::harness::mounted::{places, same_bytes};
+use crate::harness::sets::Set;
+use crate::harness::statistics::median;
+use crate::report::table::{figure, table as lay_out};
 use crate::workspace::Outcome;
 use drivers::{DRIVERS, Driver, FUSE, IMAGES, KERNEL, NATIVE, PEERS};
-use rows::{ROWS, Row, Tree};
+use workloads::{ROWS, Row, Tree};
 
 /// Says how `bench mounts` is called.
 const USAGE: &str = "\

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
-use super::interrupt;
+use crate::harness::interrupt;
 
 /// What a command took.
 #[derive(Debug, Clone, Copy)]

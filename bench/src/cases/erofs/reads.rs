@@ -6,14 +6,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::images::{BESIDE, READ};
-use crate::kernel::{Mount, Took, forget, list};
-use crate::mounted::{places, read_4k};
-use crate::recipe::{self, Recipe};
-use crate::sets::{self, Set};
-use crate::setting::Setting;
-use crate::statistics::median;
-use crate::table::{figure, megabytes, ratio, table as lay_out};
+use crate::cases::erofs::images::{BESIDE, READ};
+use crate::cases::recipe::{self, Recipe};
+use crate::cases::setting::Setting;
+use crate::harness::kernel::{Mount, Took, forget, list};
+use crate::harness::mounted::{places, read_4k};
+use crate::harness::sets::{self, Set};
+use crate::harness::statistics::median;
+use crate::report::table::{figure, megabytes, ratio, table as lay_out};
 
 /// What is done with each image, in this order.
 const WAYS: usize = 3;
@@ -185,7 +185,7 @@ fn check(
 fn read_all(mounted: &Path, files: &[sets::File]) -> Result<(), String> {
     let mut buffer = vec![0; 1 << 20];
     for file in files {
-        crate::interrupt::check()?;
+        crate::harness::interrupt::check()?;
         let error = |e: std::io::Error| format!("{}: {e}", file.path.display());
         let mut open = File::open(mounted.join(&file.path)).map_err(error)?;
         while open.read(&mut buffer).map_err(error)? > 0 {}

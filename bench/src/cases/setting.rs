@@ -5,11 +5,14 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use super::measure::Shell;
-use super::options::{self, Options};
-use super::sets::{self, Set};
-use super::tools::Tools;
-use super::{interrupt, machine, parts, peers};
+use crate::cases::parts;
+use crate::harness::interrupt;
+use crate::harness::machine;
+use crate::harness::sets::{self, Set};
+use crate::harness::shell::Shell;
+use crate::options::{self, Options};
+use crate::tools::installed::Tools;
+use crate::tools::peers;
 use crate::workspace::{self as commands, Outcome};
 
 /// Seconds that making an image may take, whatever the limit for what is measured of it.

@@ -6,7 +6,7 @@
 //! there only if a number of threads was asked for. Mounts stay in the foreground.
 //! A tool is more here and nothing elsewhere: a row.
 
-use super::options::Options;
+use crate::options::Options;
 
 /// One tool, or several programs that make one.
 #[derive(Debug)]

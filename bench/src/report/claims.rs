@@ -3,10 +3,10 @@
 //! Each claim is a ratio, ours to theirs, with the most that it may be. A claim whose figures were
 //! not measured is not listed; one that does not hold is, with its figure.
 
-use super::peers::{DEFAULT_LEVEL, OURS, STRONGEST_LEVEL};
-use super::records::Cell;
-use super::scale;
-use super::table::table;
+use crate::cases::scale;
+use crate::report::table::table;
+use crate::results::Cell;
+use crate::tools::peers::{DEFAULT_LEVEL, OURS, STRONGEST_LEVEL};
 
 /// Sets that hold many versions of the same things.
 const REDUNDANT: &[&str] = &["perl-installs", "py-versions", "git-heads"];
@@ -203,8 +203,8 @@ pub fn words(figure: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::cells;
-    use crate::records::tests::record;
+    use crate::results::cells;
+    use crate::results::tests::record;
 
     fn find<'a>(claims: &'a [Claim], what: &str) -> &'a Claim {
         let mut found = claims.iter().filter(|claim| claim.what.contains(what));

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::interrupt;
-use crate::mounted::places;
-use crate::peers::quoted;
-use crate::served::{by, same_length, shuffled};
-use crate::sets::{self, File, Set};
-use crate::setting::Setting;
+use crate::cases::served::{by, same_length, shuffled};
+use crate::cases::setting::Setting;
+use crate::harness::interrupt;
+use crate::harness::mounted::places;
+use crate::harness::sets::{self, File, Set};
+use crate::tools::peers::quoted;
 
 /// How many files are "some".
 const SOME: usize = 500;

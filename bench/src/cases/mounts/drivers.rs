@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::kernel::{Mount, drop_caches};
-use crate::mounted::Mounted;
-use crate::peers::{fill, quoted};
-use crate::recipe::Recipe;
-use crate::setting::Setting;
+use crate::cases::recipe::Recipe;
+use crate::cases::setting::Setting;
+use crate::harness::kernel::{Mount, drop_caches};
+use crate::harness::mounted::Mounted;
+use crate::tools::peers::{fill, quoted};
 
 /// The images of a set; `driver` is the name of the file, too.
 pub const IMAGES: [Recipe<'static>; 3] = [

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::interrupt;
-use super::records::{Figures, Record, Store};
+use crate::harness::interrupt;
+use crate::results::{Figures, Record, Store};
 
 /// Something that is run and measured.
 pub struct Case<'a> {
@@ -108,7 +108,7 @@ fn line(figures: &Figures) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::tests::record;
+    use crate::results::tests::record;
     use std::cell::RefCell;
 
     #[test]

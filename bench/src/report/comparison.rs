@@ -3,11 +3,11 @@
 //! A ratio is ours divided by theirs: below 1, ours is better. A build is compared with our level
 //! of nearest size; a reader with ours on the same image, or else on our image of nearest size.
 
-use super::peers::{OURS, OURS_SQUASHFS, PEERS, rank};
-use super::records::Cell;
-use super::served::WORKLOADS;
-use super::svg::{Axis, Plot, Point, Series};
-use super::table::{figure, megabytes, ratio, table};
+use crate::cases::served::WORKLOADS;
+use crate::report::plot::{Axis, Plot, Point, Series};
+use crate::report::table::{figure, megabytes, ratio, table};
+use crate::results::Cell;
+use crate::tools::peers::{OURS, OURS_SQUASHFS, PEERS, rank};
 
 /// The cells of one set, in the order of tables.
 #[derive(Debug)]
@@ -315,7 +315,7 @@ fn ratios(ours: &Cell, theirs: &Cell, figures: &[&str]) -> Vec<String> {
 /// Names the program that reads, which may have another name than the one that builds.
 fn reader(cell: &Cell) -> String {
     let program = cell.last().and_then(|run| {
-        super::peers::programs(&run.command)
+        crate::tools::peers::programs(&run.command)
             .into_iter()
             .find(|p| *p != "mkdir")
     });
@@ -328,8 +328,8 @@ fn reader(cell: &Cell) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::cells;
-    use crate::records::tests::record;
+    use crate::results::cells;
+    use crate::results::tests::record;
 
     #[test]
     fn theirs_stand_against_our_nearest() {

@@ -7,15 +7,17 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use super::measure::Shell;
-use super::mounted::{self, Mounted};
-use super::options::{Options, Part};
-use super::peers::{Peer, Variant, fill, quoted};
-use super::records::{Figures, Record, Store, Subject};
-use super::run::{Case, Once, Outcome, in_turn};
-use super::sets::{self, Set};
-use super::tools::Tools;
-use super::{interrupt, served, trees};
+use crate::cases::served;
+use crate::harness::interrupt;
+use crate::harness::mounted::{self, Mounted};
+use crate::harness::sets::{self, Set};
+use crate::harness::shell::Shell;
+use crate::harness::trees;
+use crate::options::{Options, Part};
+use crate::results::{Figures, Record, Store, Subject};
+use crate::runner::{Case, Once, Outcome, in_turn};
+use crate::tools::installed::Tools;
+use crate::tools::peers::{Peer, Variant, fill, quoted};
 
 /// All that a measurement needs.
 #[derive(Debug)]

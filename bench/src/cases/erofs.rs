@@ -9,7 +9,7 @@ mod listing;
 mod reads;
 mod sizes;
 
-use super::setting::{Setting, understood};
+use crate::cases::setting::{Setting, understood};
 use crate::workspace::Outcome;
 
 /// Says how `bench erofs` is called.

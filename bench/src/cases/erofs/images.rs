@@ -1,6 +1,6 @@
 //! The images that are compared: who makes them, and how.
 
-use crate::recipe::Recipe;
+use crate::cases::recipe::Recipe;
 
 /// What reads are measured of: each format by us and by its own tool, with one codec of fast decoding and
 /// one of dense coding, in units as alike as the formats allow.

@@ -1,0 +1,10 @@
+//! What measurements need of the machine: commands, mounts, inputs, statistics.
+
+pub mod interrupt;
+pub mod kernel;
+pub mod machine;
+pub mod mounted;
+pub mod sets;
+pub mod shell;
+pub mod statistics;
+pub mod trees;
