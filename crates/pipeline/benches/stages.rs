@@ -4,7 +4,7 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use sinterfs_pipeline::stages;
+use sinterfs_pipeline::bench_hooks;
 
 fn main() {
     divan::main();
@@ -40,7 +40,7 @@ fn gear_pass(bencher: Bencher<'_, '_>) {
     let content = noise(8 << 20, 1);
     bencher
         .counter(BytesCount::of_slice(&content))
-        .bench(|| stages::anchors(divan::black_box(&content)));
+        .bench(|| bench_hooks::anchors(divan::black_box(&content)));
 }
 
 #[divan::bench]
@@ -48,7 +48,7 @@ fn sketch(bencher: Bencher<'_, '_>) {
     let content = noise(8 << 20, 1);
     bencher
         .counter(BytesCount::of_slice(&content))
-        .bench(|| stages::sketch(divan::black_box(&content)));
+        .bench(|| bench_hooks::sketch(divan::black_box(&content)));
 }
 
 /// Content without repeats: all anchors are looked up in vain.
@@ -57,7 +57,7 @@ fn segment_new(bencher: Bencher<'_, '_>) {
     let content = noise(16 << 20, 1);
     bencher
         .counter(BytesCount::of_slice(&content))
-        .bench(|| stages::segment(&[&content]).unwrap());
+        .bench(|| bench_hooks::segment(&[&content]).unwrap());
 }
 
 /// Versions of one content: nearly all of it is found.
@@ -66,8 +66,8 @@ fn segment_versions(bencher: Bencher<'_, '_>) {
     let contents = versions(4);
     let slices: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
     let total: usize = contents.iter().map(Vec::len).sum();
-    assert!(stages::segment(&slices).unwrap() > (total / 2) as u64);
+    assert!(bench_hooks::segment(&slices).unwrap() > (total / 2) as u64);
     bencher
         .counter(BytesCount::new(total))
-        .bench(|| stages::segment(&slices).unwrap());
+        .bench(|| bench_hooks::segment(&slices).unwrap());
 }

@@ -6,8 +6,8 @@
 //! as all of them. What is found by fingerprint is a hint: the segment stage compares every byte.
 //! Memory: two decoded blocks for each thread that decodes, 16 bytes a block, some 50 for each content.
 
-mod known;
-mod stock;
+mod blocks;
+mod contents;
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use sinterfs_model::{Base, Observer, Result, Tree};
 
 use crate::scratch::Scratch;
 
-pub(crate) use known::Known;
-pub(crate) use stock::{Stock, Stowed};
+pub(crate) use blocks::{Stock, Stowed};
+pub(crate) use contents::Known;
 
 /// What a build on a base knows before it reads any file.
 pub(crate) struct Ground {

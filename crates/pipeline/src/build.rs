@@ -11,15 +11,15 @@ use sinterfs_model::{
 use crate::base::Ground;
 use crate::classify::Categorizers;
 use crate::dedupe::{Contents, FirstRead, dedupe};
-use crate::flow::{self, Owner, Stored};
-use crate::hot::Hot;
+use crate::hot_list::Hot;
 use crate::order::{Order, order};
-use crate::prepare::{Amount, Shape};
-use crate::priorities::Priorities;
+use crate::plan::{Amount, Shape};
 use crate::read::{Reader, Trouble};
 use crate::readahead::{self, Plan};
 use crate::scratch::Scratch;
 use crate::sketches::Sketches;
+use crate::sort_file::Priorities;
+use crate::store::{self, Owner, Stored};
 use crate::transform::Transform;
 use crate::{Report, paths, threads};
 
@@ -146,7 +146,7 @@ pub fn build(
         compared,
     };
     let (cut, budget) = shape.prepare(&*encoder, amount, stock, threads, options)?;
-    let stored = flow::store(&plan, &mut *writer, &*encoder, &cut, &budget, observer)?;
+    let stored = store::store(&plan, &mut *writer, &*encoder, &cut, &budget, observer)?;
     let placed = place(&mut tree, &contents, stored)?;
     options.transform.apply(&mut tree)?;
     let image = finish(writer, &tree, &placed, observer)?;

@@ -8,22 +8,22 @@
 
 mod anchors;
 mod base;
+#[doc(hidden)]
+pub mod bench_hooks;
 mod budget;
 mod build;
 mod classify;
 mod commit;
 mod compress;
 mod dedupe;
-mod each;
 mod fingerprint;
-mod flow;
+mod for_each_file;
 mod gear;
-mod hot;
+mod hot_list;
+mod match_store;
 mod order;
-mod past;
 mod paths;
-mod prepare;
-mod priorities;
+mod plan;
 mod read;
 mod readahead;
 mod report;
@@ -31,18 +31,18 @@ mod scratch;
 mod segment;
 mod sketch;
 mod sketches;
+mod sort_file;
 pub mod source;
-#[doc(hidden)]
-pub mod stages;
+mod store;
 mod threads;
 mod transform;
 
 pub use build::{Counting, Options, build};
 pub use classify::Categorizers;
-pub use each::{EachFile, each_file};
-pub use hot::Hot;
+pub use for_each_file::{EachFile, each_file};
+pub use hot_list::Hot;
 pub use order::Order;
-pub use priorities::Priorities;
 pub use report::Report;
 pub use scratch::Scratch;
+pub use sort_file::Priorities;
 pub use transform::{Chmod, IdMap, RootTransform, Transform};

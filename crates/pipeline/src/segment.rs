@@ -5,17 +5,17 @@
 //! **Invariant:** segments are numbered when they are complete, from 0 without gaps; the result
 //! depends on the contents and their order alone.
 
-pub(crate) mod ends;
+pub(crate) mod base_follow;
 pub(crate) mod per_file;
 pub(crate) mod repeats;
-pub(crate) mod reuse;
 pub(crate) mod solid;
+pub(crate) mod tail_dedup;
 
 use sinterfs_model::{Category, Error, MapExtent, Observer, Result, Segment};
 
 use crate::anchors::Anchor;
+use base_follow::Used;
 use per_file::PerFile;
-use reuse::Used;
 use solid::Solid;
 
 /// The extents of one content.

@@ -20,8 +20,8 @@ use sinterfs_model::{
 };
 
 use crate::anchors::Anchor;
-use crate::segment::ends::{self, Ends, Found};
 use crate::segment::repeats::{Repeats, Search};
+use crate::segment::tail_dedup::{self, Ends, Found};
 use crate::segment::{List, Segmented};
 
 /// The most units that are held in memory: the open fragment of each category, and the unit that is
@@ -39,7 +39,7 @@ pub(crate) struct Cut {
     pub holes: bool,
     /// What is made of ends that fragments have already, and how these are looked for, if they are.
     pub ends: EndsAllowed,
-    pub found: Option<ends::Search>,
+    pub found: Option<tail_dedup::Search>,
     /// How repeats are looked for, if they are.
     pub repeats: Option<Search>,
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sinterfs_model::{BlockId, Repeat, Result};
 
 use crate::anchors::{Anchor, Anchors, Place};
-use crate::past::{Past, Retention};
+use crate::match_store::{Past, Retention};
 
 /// How repeats are looked for.
 #[derive(Debug, Clone)]

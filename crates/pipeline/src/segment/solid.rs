@@ -18,8 +18,8 @@ use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, Result, Segm
 
 use crate::anchors::{Anchor, Anchors, Place, Spacing};
 use crate::base::Stock;
-use crate::past::{Past, Retention};
-use crate::segment::reuse::{Reading, Used};
+use crate::match_store::{Past, Retention};
+use crate::segment::base_follow::{Reading, Used};
 use crate::segment::{List, Segmented};
 
 /// The shortest match that is taken where the codec cannot look: an extent more costs about 8

@@ -7,7 +7,7 @@
 //! out; what contradicts its format, or ends too soon, is an error.
 
 mod content;
-pub(in crate::source) mod names;
+pub(in crate::source) mod member_tree;
 mod unpack;
 
 use std::fs::File;
@@ -26,7 +26,7 @@ use super::Exclude;
 use crate::Scratch;
 use crate::threads::{self, lock};
 use content::{FileBytes, Place, Stored};
-use names::Names;
+use member_tree::Names;
 use unpack::Bytes;
 
 /// How many members are counted before progress is told.

@@ -6,11 +6,11 @@
 //! meanwhile, and paths may be longer than `PATH_MAX`.
 //! **Invariant:** the tree does not depend on the number of threads or on their timing.
 
-pub(super) mod alone;
 mod attributes;
 pub(super) mod beneath;
 pub(super) mod content;
 mod scan;
+pub(super) mod single_file;
 pub(super) mod status;
 
 use std::os::fd::{AsFd, OwnedFd};

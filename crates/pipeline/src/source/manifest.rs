@@ -25,10 +25,10 @@ use sinterfs_model::{
 };
 
 use super::Exclude;
-use super::archive::names::Names;
+use super::archive::member_tree::Names;
 use super::directory::content::OpenFile;
 use super::directory::status::{self, Status};
-use super::edited::retimed::Retimed;
+use super::edits::mtime_override::Retimed;
 use super::image::Damage;
 use crate::threads;
 use root::Root;

@@ -5,7 +5,7 @@
 //! **Invariant:** the tree depends on the sources and their order alone; hard links within a source
 //! stay hard links; what an upper layer hides is not in the tree and is counted.
 
-mod layers;
+mod union;
 mod whiteouts;
 
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use sinterfs_model::{
 };
 
 use super::Exclude;
-use layers::Union;
+use union::Union;
 
 pub use whiteouts::Marks;
 

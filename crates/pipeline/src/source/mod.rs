@@ -2,7 +2,7 @@
 
 pub mod archive;
 pub mod directory;
-pub mod edited;
+pub mod edits;
 mod exclude;
 pub mod image;
 pub mod manifest;
@@ -10,7 +10,7 @@ pub mod merge;
 
 pub use archive::Archive;
 pub use directory::Directory;
-pub use edited::{Definition, Edited, Edits, FileContexts, XattrFilter};
+pub use edits::{Definition, Edited, Edits, FileContexts, XattrFilter};
 pub use exclude::{Exclude, Rule};
 pub use image::ImageSource;
 pub use manifest::Manifest;

@@ -4,12 +4,12 @@
 //! **Invariant:** the tree depends on the source and on what is asked alone; hard links stay hard links, as
 //! far as their names are still there.
 
-mod contexts;
 mod definition;
+mod file_contexts;
 mod labels;
+pub(in crate::source) mod mtime_override;
 mod pseudo;
-pub(in crate::source) mod retimed;
-mod words;
+mod tokens;
 mod xattrs;
 
 use std::collections::{HashMap, HashSet};
@@ -21,12 +21,12 @@ use sinterfs_model::{
 };
 
 use super::Exclude;
-use super::directory::alone;
+use super::directory::single_file;
+use mtime_override::Retimed;
 use pseudo::{Found, Making};
-use retimed::Retimed;
 
-pub use contexts::FileContexts;
 pub use definition::Definition;
+pub use file_contexts::FileContexts;
 pub use xattrs::XattrFilter;
 
 /// Says what becomes of a source's tree.
@@ -170,7 +170,7 @@ impl Source for Edited<'_> {
                     false => Box::new(Retimed { inner, was, is }),
                 })
             }
-            Some(Origin::File(path)) => alone::open(&path),
+            Some(Origin::File(path)) => single_file::open(&path),
             Some(Origin::Nothing) | None => {
                 let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
                 let error = Error::invalid("a file that the scan of the source did not find");

@@ -12,7 +12,7 @@ use sinterfs_model::{BlockId, Result};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::anchors::{Anchors, Place};
-use crate::past::{Past, Retention, common_suffix};
+use crate::match_store::{Past, Retention, common_suffix};
 
 /// How many last bytes candidates have in common with an end at least.
 const LENGTHS: [usize; 4] = [64, 512, 4096, 32 << 10];

@@ -11,7 +11,7 @@ use sinterfs_model::{Content, Error, FileType, Meta, NodeId, Result, Times, Tree
 
 use super::definition::{Action, Definition, Looks, Special};
 use super::{Edits, XattrFilter};
-use crate::source::directory::alone::{self, Alone, Held};
+use crate::source::directory::single_file::{self, Alone, Held};
 
 type Names = Vec<Vec<u8>>;
 
@@ -119,7 +119,7 @@ impl<'a> Making<'a> {
         match &definition.action {
             Action::Make(looks, special) => self.make(definition, *looks, special, builder),
             Action::Take(file, follow) => {
-                let taken = alone::look_at(file, *follow, warn)?;
+                let taken = single_file::look_at(file, *follow, warn)?;
                 self.take(&definition.path, taken, builder)
             }
             Action::Link(target) => {
@@ -140,7 +140,7 @@ impl<'a> Making<'a> {
             }
             Action::Xattr(name, value) => {
                 let found = self.known(definition)?;
-                if name == super::contexts::NAME {
+                if name == super::file_contexts::NAME {
                     self.labelled.insert(found.node);
                 }
                 let xattrs = self.xattrs.entry(found.node).or_default();

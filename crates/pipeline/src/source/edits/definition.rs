@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::words::Words;
+use super::tokens::Words;
 
 /// One file that is made, or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use crate::anchors::{Anchors, Spacing};
 use crate::base::Stock;
 use crate::budget::{Budget, Needs};
 use crate::classify::Categorizers;
-use crate::past::Retention;
+use crate::match_store::Retention;
 use crate::scratch::Scratch;
-use crate::segment::{Cut, ends, per_file, repeats, solid};
+use crate::segment::{Cut, per_file, repeats, solid, tail_dedup};
 use crate::{Options, Order};
 
 /// Bytes of units that wait for each worker, so that it does not: many where they are small.
@@ -160,7 +160,7 @@ impl Shape {
                     retention: retention(usize::MAX, u64::from(unit) * budget.kept as u64),
                 };
                 let kept = u64::from(unit) * budget.kept as u64;
-                let found = ends::Search {
+                let found = tail_dedup::Search {
                     unit,
                     total: content,
                     retention: retention(usize::MAX, kept.min(ENDS_KEPT)),

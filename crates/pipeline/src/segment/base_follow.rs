@@ -8,7 +8,7 @@ use sinterfs_model::{MapExtent, Result};
 
 use crate::anchors::Place;
 use crate::base::Stock;
-use crate::past::Past;
+use crate::match_store::Past;
 
 /// A content of the base, and how far it was read.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +127,7 @@ mod tests {
     use sinterfs_model::BlockId;
 
     use super::*;
-    use crate::past::Retention;
+    use crate::match_store::Retention;
     use crate::scratch::Scratch;
 
     fn data(block: u32, offset: u32, len: u32) -> MapExtent {

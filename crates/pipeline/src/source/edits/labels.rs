@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use sinterfs_model::{NodeId, Result, Tree, XattrSet, Xattrs};
 
-use super::contexts::{FileContexts, NAME};
+use super::file_contexts::{FileContexts, NAME};
 
 /// Labels all nodes but those that are `kept` as they are.
 pub(super) fn label(

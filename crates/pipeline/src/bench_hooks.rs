@@ -5,7 +5,7 @@
 use sinterfs_model::{Category, Result};
 
 use crate::anchors::{Finder, Spacing};
-use crate::past::Retention;
+use crate::match_store::Retention;
 use crate::scratch::Scratch;
 use crate::segment::solid::{Cut, Solid};
 use crate::sketch::Sketcher;
