@@ -89,7 +89,7 @@ impl Finder {
 
 /// A place in stored content: a block by its number of opening, and an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BlockPosition {
     pub block: u32,
     pub offset: u32,
 }
@@ -138,14 +138,14 @@ impl Anchors {
 
     /// Looks an anchor up.
     #[inline]
-    pub fn get(&self, hash: u64) -> Option<Place> {
+    pub fn get(&self, hash: u64) -> Option<BlockPosition> {
         let (index, tag) = self.find(hash);
         let entry = self.entries[index];
         let place = entry & ((1 << PLACE_BITS) - 1);
         if place == 0 || entry >> PLACE_BITS != tag {
             return None;
         }
-        Some(Place {
+        Some(BlockPosition {
             block: (place >> self.block_bits) as u32,
             offset: (place & ((1 << self.block_bits) - 1)) as u32,
         })
@@ -153,7 +153,7 @@ impl Anchors {
 
     /// Notes where an anchor was stored; beyond 2^49 bytes of blocks nothing is noted.
     #[inline]
-    pub fn put(&mut self, hash: u64, place: Place) {
+    pub fn put(&mut self, hash: u64, place: BlockPosition) {
         let linear = u64::from(place.block) << self.block_bits | u64::from(place.offset);
         if linear >> PLACE_BITS == 0 {
             let (index, tag) = self.find(hash);
@@ -205,14 +205,14 @@ mod tests {
     #[test]
     fn the_table_forgets_but_does_not_mix_up() {
         let mut anchors = Anchors::new(0, 1 << 26);
-        let place = Place {
+        let place = BlockPosition {
             block: 70_000,
             offset: 12,
         };
         anchors.put(99, place);
         assert_eq!(anchors.get(99), Some(place));
         assert_eq!(anchors.get(98), None);
-        let newer = Place {
+        let newer = BlockPosition {
             block: 70_001,
             offset: 1 << 26,
         };

@@ -15,16 +15,16 @@ use sinterfs_model::{Base, Observer, Result, Tree};
 
 use crate::scratch::Scratch;
 
-pub(crate) use blocks::{Stock, Stowed};
-pub(crate) use contents::Known;
+pub(crate) use blocks::{BaseBlocks, ScratchSpan};
+pub(crate) use contents::BaseContents;
 
 /// What a build on a base knows before it reads any file.
-pub(crate) struct Ground {
-    pub stock: Arc<Stock>,
-    pub known: Known,
+pub(crate) struct BaseIndex {
+    pub stock: Arc<BaseBlocks>,
+    pub known: BaseContents,
 }
 
-impl Ground {
+impl BaseIndex {
     /// Decodes a base and finds out which of its contents a tree may have.
     pub fn new(
         base: Arc<dyn Base>,
@@ -34,8 +34,8 @@ impl Ground {
         scratch: &Scratch,
         observer: &dyn Observer,
     ) -> Result<Self> {
-        let stock = Stock::new(base, threads, memory, scratch, observer)?;
-        let known = Known::new(&stock, tree, threads, observer)?;
+        let stock = BaseBlocks::new(base, threads, memory, scratch, observer)?;
+        let known = BaseContents::new(&stock, tree, threads, observer)?;
         Ok(Self {
             stock: Arc::new(stock),
             known,

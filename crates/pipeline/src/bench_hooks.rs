@@ -7,16 +7,16 @@ use sinterfs_model::{Category, Result};
 use crate::anchors::{Finder, Spacing};
 use crate::match_store::Retention;
 use crate::scratch::Scratch;
-use crate::segment::solid::{Cut, Solid};
+use crate::segment::solid::{Solid, SolidOptions};
 use crate::sketch::Sketcher;
 
 /// Bytes of a piece, as the readers hand them on.
-const PIECE: usize = 1 << 20;
+const READ_SIZE: usize = 1 << 20;
 
 /// Runs the gear pass over content and counts its anchors.
 pub fn anchors(content: &[u8]) -> usize {
     let mut finder = Finder::new(Spacing::for_content(content.len() as u64));
-    let pieces = content.chunks(PIECE);
+    let pieces = content.chunks(READ_SIZE);
     pieces.map(|piece| finder.find(piece).len()).sum()
 }
 
@@ -31,7 +31,7 @@ pub fn sketch(content: &[u8]) -> [u32; 16] {
 /// pass is part of it.
 pub fn segment(contents: &[&[u8]]) -> Result<u64> {
     let total = contents.iter().map(|content| content.len() as u64).sum();
-    let cut = Cut {
+    let cut = SolidOptions {
         block_size: 4 << 20,
         codec_window: 4 << 20,
         total,
@@ -46,7 +46,7 @@ pub fn segment(contents: &[&[u8]]) -> Result<u64> {
     let mut segmenter = Solid::new(cut, |_| Ok(()))?;
     for content in contents {
         let mut finder = Finder::new(Spacing::for_content(total));
-        for piece in content.chunks(PIECE) {
+        for piece in content.chunks(READ_SIZE) {
             segmenter.data(piece, &finder.find(piece), Category::Default)?;
         }
         segmenter.end();

@@ -8,18 +8,18 @@ use sinterfs_model::{
     Summary, Tally, Tree,
 };
 
-use crate::base::Ground;
+use crate::base::BaseIndex;
 use crate::classify::Categorizers;
 use crate::dedupe::{Contents, FirstRead, dedupe};
-use crate::hot_list::Hot;
+use crate::hot_list::HotList;
 use crate::order::{Order, order};
-use crate::plan::{Amount, Shape};
-use crate::read::{Reader, Trouble};
-use crate::readahead::{self, Plan};
+use crate::plan::{InputSize, StagePlan};
+use crate::read::{ContentReader, ReadProblems};
+use crate::readahead::{self, ReadPlan};
 use crate::scratch::Scratch;
 use crate::sketches::Sketches;
 use crate::sort_file::Priorities;
-use crate::store::{self, Owner, Stored};
+use crate::store::{self, Owner, StoredContents};
 use crate::transform::Transform;
 use crate::{Report, paths, threads};
 
@@ -34,7 +34,7 @@ pub struct Options {
     /// Which files come before and after all others; among those of one priority `order` decides.
     pub priorities: Priorities,
     /// Which files come before even those, in small blocks where blocks hold many files.
-    pub hot: Hot,
+    pub hot: HotList,
     /// Whether equal files are stored once.
     pub duplicates: bool,
     /// How many full blocks back repeated parts are looked for; 0 leaves the open blocks, `None`
@@ -57,7 +57,7 @@ impl Default for Options {
             threads: 0,
             order: Order::default(),
             priorities: Priorities::default(),
-            hot: Hot::default(),
+            hot: HotList::default(),
             duplicates: true,
             lookback: None,
             memory: None,
@@ -82,9 +82,9 @@ pub fn build(
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Report> {
-    let shape = Shape::new(writer.geometry())?;
+    let shape = StagePlan::new(writer.geometry())?;
     let threads = threads::resolve(options.threads);
-    let scanning = Counting::new(observer);
+    let scanning = WarningCounter::new(observer);
     let mut tree = threads::guard("scan", || source.scan(&scanning))?;
     options.transform.check(&tree)?;
     let scratch = Scratch::new(options.scratch.clone());
@@ -93,7 +93,7 @@ pub fn build(
     let ground = match writer.base() {
         Some(base) => {
             let memory = options.memory;
-            Some(Ground::new(
+            Some(BaseIndex::new(
                 base, &tree, threads, memory, &scratch, observer,
             )?)
         }
@@ -117,18 +117,18 @@ pub fn build(
         .first(&tree, &mut contents, &mut order, observer);
     // tens of megabytes that nobody needs from here on
     contents.sketches = Sketches::Absent;
-    let trouble = Trouble::default();
+    let trouble = ReadProblems::default();
     let total = readahead::total(&tree, &contents, &order);
     let stock = ground.map(|ground| ground.stock);
     let compared = match &stock {
         Some(stock) => stock.bytes.saturating_add(contents.new_bytes(&tree)),
         None => total.bytes,
     };
-    let plan = Plan {
+    let plan = ReadPlan {
         contents: &contents,
         order: &order,
         grouped: by == Order::Similarity && ranked.is_none(),
-        reader: Reader {
+        reader: ContentReader {
             source,
             tree: &tree,
             observer,
@@ -140,7 +140,7 @@ pub fn build(
     observer.expect(Stage::Segment, total);
     let encoder = writer.encoder();
     let decoding = stock.as_ref().map_or(0, |stock| stock.memory);
-    let amount = Amount {
+    let amount = InputSize {
         nodes: tree.nodes().len() as u64,
         content: total.bytes,
         compared,
@@ -191,8 +191,8 @@ struct Placed {
 }
 
 /// Returns each file its list of extents, and its node the size that was stored.
-fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Result<Placed> {
-    let Stored { segmented, owners } = stored;
+fn place(tree: &mut Tree, contents: &Contents, stored: StoredContents) -> Result<Placed> {
+    let StoredContents { segmented, owners } = stored;
     let mut report = Report {
         matched_bytes: segmented.matched,
         reused_blocks: segmented.used.blocks.len() as u64,
@@ -249,20 +249,20 @@ fn place(tree: &mut Tree, contents: &Contents, stored: Stored) -> Result<Placed>
 }
 
 /// Counts the warnings that an observer gets.
-pub struct Counting<'a> {
+pub struct WarningCounter<'a> {
     inner: &'a dyn Observer,
     warnings: AtomicU64,
 }
 
-impl std::fmt::Debug for Counting<'_> {
+impl std::fmt::Debug for WarningCounter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Counting")
+        f.debug_struct("WarningCounter")
             .field("warnings", &self.warnings)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a> Counting<'a> {
+impl<'a> WarningCounter<'a> {
     /// Stands in front of another observer.
     pub fn new(inner: &'a dyn Observer) -> Self {
         Self {
@@ -277,7 +277,7 @@ impl<'a> Counting<'a> {
     }
 }
 
-impl Observer for Counting<'_> {
+impl Observer for WarningCounter<'_> {
     fn expect(&self, stage: Stage, total: Tally) {
         self.inner.expect(stage, total);
     }

@@ -5,7 +5,7 @@
 //! XXH3-128 of the data and the layout of holes; the second read (`read`) proves it byte by byte.
 //! A file whose size no other has is not read here unless its sketch is wanted, and then only to
 //! find that it is compressed already.
-//! **Invariant:** every file is read at most once, in pieces of `PIECE` bytes; holes are not read.
+//! **Invariant:** every file is read at most once, in pieces of `READ_SIZE` bytes; holes are not read.
 //! A file that cannot be read here is content of its own; the second read tells what is wrong.
 
 use std::sync::Mutex;
@@ -15,14 +15,14 @@ use sinterfs_model::{
     Category, ExtentSource, FileContent, NodeId, Observer, Result, Source, Stage, Tally, Tree,
 };
 
-use crate::base::Known;
+use crate::base::BaseContents;
 use crate::classify::{self, Categorizers};
 use crate::fingerprint::{Hasher, Run};
 use crate::scratch::Scratch;
 use crate::sketch::{Sketch, Sketcher};
 use crate::sketches::Sketches;
 use crate::threads::{self, lock};
-use crate::{paths, read::PIECE};
+use crate::{paths, read::READ_SIZE};
 
 /// Files from this size on are read first, the largest first, so that no thread is left alone
 /// with a large file at the end.
@@ -80,7 +80,7 @@ pub(crate) struct FirstRead<'a> {
     pub similar_below: u64,
     pub categorizers: Categorizers,
     /// What the image that is built on has.
-    pub known: Option<&'a Known>,
+    pub known: Option<&'a BaseContents>,
     pub threads: usize,
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn dedupe(
         },
     );
 
-    let table = Table {
+    let table = Findings {
         prints: Mutex::new(vec![None; files.len()]),
         sketches: match first.similar_below {
             0 => Sketches::Absent,
@@ -132,7 +132,7 @@ pub(crate) fn dedupe(
     };
     let next = AtomicUsize::new(0);
     threads::run("dedupe", first.threads, || {
-        let mut reader = Reader {
+        let mut reader = FirstReader {
             buffer: Vec::new(),
             first,
             observer,
@@ -182,7 +182,7 @@ pub(crate) fn by_turn(
 }
 
 /// Returns for each file whether no other has its size, be it in the base.
-fn alone(tree: &Tree, files: &[NodeId], known: Option<&Known>) -> Vec<bool> {
+fn alone(tree: &Tree, files: &[NodeId], known: Option<&BaseContents>) -> Vec<bool> {
     let size = |index: u32| paths::size(tree, files[index as usize]);
     let mut by_size: Vec<u32> = (0..files.len() as u32).collect();
     by_size.sort_unstable_by_key(|&index| size(index));
@@ -195,13 +195,13 @@ fn alone(tree: &Tree, files: &[NodeId], known: Option<&Known>) -> Vec<bool> {
 }
 
 /// Where threads put what they find.
-struct Table {
+struct Findings {
     prints: Mutex<Vec<Option<Fingerprint>>>,
     sketches: Sketches,
 }
 
 /// One thread's reading of files.
-struct Reader<'a> {
+struct FirstReader<'a> {
     buffer: Vec<u8>,
     first: &'a FirstRead<'a>,
     observer: &'a dyn Observer,
@@ -209,7 +209,7 @@ struct Reader<'a> {
     done: u64,
 }
 
-impl Reader<'_> {
+impl FirstReader<'_> {
     /// Reads a file; `None` if it cannot be read or is not as long as it was.
     fn read(
         &mut self,
@@ -266,7 +266,7 @@ impl Reader<'_> {
             let end = extent.offset + extent.len;
             let mut at = extent.offset;
             while at < end {
-                let len = (end - at).min(PIECE as u64) as usize;
+                let len = (end - at).min(READ_SIZE as u64) as usize;
                 if self.buffer.len() < len {
                     self.buffer.resize(len, 0);
                 }
@@ -291,8 +291,8 @@ impl Reader<'_> {
                     sketcher.update(piece);
                 }
                 at += len as u64;
-                if len == PIECE {
-                    self.advance(0, PIECE as u64);
+                if len == READ_SIZE {
+                    self.advance(0, READ_SIZE as u64);
                 }
                 threads::check_cancelled(self.observer)?;
             }
@@ -317,7 +317,7 @@ fn group(
     tree: &Tree,
     files: &[NodeId],
     empty: Vec<NodeId>,
-    table: Table,
+    table: Findings,
     first: &FirstRead<'_>,
 ) -> Contents {
     let prints = table

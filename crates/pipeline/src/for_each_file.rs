@@ -9,7 +9,7 @@ use sinterfs_model::{Error, FileContent, NodeId, Observer, Result, Source, Stage
 use crate::{dedupe, paths, threads};
 
 /// What is done with files. Many threads do it, each with a state of its own.
-pub trait EachFile: Sync {
+pub trait FileVisitor: Sync {
     /// What a thread keeps from one file to the next.
     type State;
     /// Starts a thread.
@@ -22,7 +22,7 @@ pub trait EachFile: Sync {
 
 /// Opens each regular file of a tree, large ones first. 0 threads mean as many as the machine runs at
 /// once.
-pub fn each_file<E: EachFile>(
+pub fn for_each_file<E: FileVisitor>(
     source: &dyn Source,
     tree: &Tree,
     threads: usize,

@@ -14,11 +14,11 @@ use crate::paths;
 
 /// The paths of a list, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hot {
+pub struct HotList {
     paths: Vec<Vec<u8>>,
 }
 
-impl Hot {
+impl HotList {
     /// Reads a list: a path in the image a line. A backslash makes the next byte part of the path, a line's
     /// end, too; blanks at the ends of a line, lines that are empty and those that begin with `#` say nothing.
     pub fn parse(text: &[u8]) -> Self {
@@ -133,10 +133,10 @@ mod tests {
             b"back\\slash",
             b"last",
         ];
-        assert_eq!(Hot::parse(text).paths, paths);
-        assert_eq!(Hot::parse(b"").paths, Vec::<Vec<u8>>::new());
-        assert_eq!(Hot::parse(b"#x").paths, Vec::<Vec<u8>>::new());
-        assert_eq!(Hot::parse(b"#x\ny").paths, [b"y"]);
+        assert_eq!(HotList::parse(text).paths, paths);
+        assert_eq!(HotList::parse(b"").paths, Vec::<Vec<u8>>::new());
+        assert_eq!(HotList::parse(b"#x").paths, Vec::<Vec<u8>>::new());
+        assert_eq!(HotList::parse(b"#x\ny").paths, [b"y"]);
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         };
         // b, a, d/x ...: any order there was
         let mut order: Vec<u32> = vec![1, 0, 2, 3, 4];
-        let list = Hot::parse(b"/z\nnone\n./d/\nd/x\np\nz");
+        let list = HotList::parse(b"/z\nnone\n./d/\nd/x\np\nz");
         list.first(&tree, &mut contents, &mut order, &Quiet);
         let found: Vec<_> = order.iter().map(|&index| path(&contents, index)).collect();
         assert_eq!(found, ["z", "d/x", "d/y", "b", "a"]);
@@ -173,7 +173,7 @@ mod tests {
         let hot = hot.filter(|content| content.category == Some(Category::Hot));
         assert_eq!(hot.count(), 3);
         let before = order.clone();
-        Hot::default().first(&tree, &mut contents, &mut order, &Quiet);
+        HotList::default().first(&tree, &mut contents, &mut order, &Quiet);
         assert_eq!(order, before);
     }
 }

@@ -37,10 +37,10 @@ mod store;
 mod threads;
 mod transform;
 
-pub use build::{Counting, Options, build};
+pub use build::{Options, WarningCounter, build};
 pub use classify::Categorizers;
-pub use for_each_file::{EachFile, each_file};
-pub use hot_list::Hot;
+pub use for_each_file::{FileVisitor, for_each_file};
+pub use hot_list::HotList;
 pub use order::Order;
 pub use report::Report;
 pub use scratch::Scratch;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use sinterfs_model::{Error, Result};
 
-use crate::anchors::Place;
-use crate::base::{Stock, Stowed};
+use crate::anchors::BlockPosition;
+use crate::base::{BaseBlocks, ScratchSpan};
 use crate::scratch::Scratch;
 
 /// What is done with full blocks.
@@ -32,7 +32,7 @@ pub(crate) struct Retention {
 }
 
 /// A block on its way from open to forgotten.
-enum Body {
+enum BlockState {
     Open(Vec<u8>),
     Full(Arc<Vec<u8>>),
     Scratch { at: u64, len: u32 },
@@ -40,21 +40,21 @@ enum Body {
 }
 
 /// All blocks by their number of opening.
-pub(crate) struct Past {
+pub(crate) struct MatchStore {
     retention: Retention,
-    blocks: Vec<Body>,
+    blocks: Vec<BlockState>,
     /// Full blocks in memory and in the scratch file, oldest first.
     full: VecDeque<u32>,
     full_bytes: u64,
     stowed: VecDeque<u32>,
     file: Option<Arc<File>>,
     file_end: u64,
-    window: Window,
+    window: ScratchWindow,
 }
 
 /// Bytes last read from the scratch file.
 #[derive(Default)]
-struct Window {
+struct ScratchWindow {
     block: u32,
     start: usize,
     bytes: Vec<u8>,
@@ -66,7 +66,7 @@ const FIRST_READ: usize = 8 << 10;
 /// Bytes read at once when a match goes on.
 const NEXT_READ: usize = 128 << 10;
 
-impl Past {
+impl MatchStore {
     pub fn new(retention: Retention) -> Self {
         Self {
             retention,
@@ -76,13 +76,13 @@ impl Past {
             stowed: VecDeque::new(),
             file: None,
             file_end: 0,
-            window: Window::default(),
+            window: ScratchWindow::default(),
         }
     }
 
     /// Starts with the blocks of a base, numbered as there.
-    pub fn on(retention: Retention, stock: &Stock) -> Self {
-        let body = |block: &Stowed| Body::Scratch {
+    pub fn over_base(retention: Retention, stock: &BaseBlocks) -> Self {
+        let body = |block: &ScratchSpan| BlockState::Scratch {
             at: block.at,
             len: block.len,
         };
@@ -96,14 +96,14 @@ impl Past {
 
     /// Opens a block with room for so many bytes and tells its number.
     pub fn open(&mut self, room: usize) -> u32 {
-        self.blocks.push(Body::Open(Vec::with_capacity(room)));
+        self.blocks.push(BlockState::Open(Vec::with_capacity(room)));
         (self.blocks.len() - 1) as u32
     }
 
     /// Returns how many bytes a block that is open has; 0 for others.
     pub fn open_len(&self, block: u32) -> usize {
         match self.blocks.get(block as usize) {
-            Some(Body::Open(bytes)) => bytes.len(),
+            Some(BlockState::Open(bytes)) => bytes.len(),
             _ => 0,
         }
     }
@@ -111,7 +111,7 @@ impl Past {
     /// Appends to an open block.
     pub fn append(&mut self, block: u32, bytes: &[u8]) -> Result<()> {
         match self.blocks.get_mut(block as usize) {
-            Some(Body::Open(body)) => body.extend_from_slice(bytes),
+            Some(BlockState::Open(body)) => body.extend_from_slice(bytes),
             _ => return Err(Error::invalid("a block that is not open was appended to")),
         }
         Ok(())
@@ -119,8 +119,8 @@ impl Past {
 
     /// Closes an open block and gives its bytes.
     pub fn close(&mut self, block: u32) -> Result<Arc<Vec<u8>>> {
-        let body = std::mem::replace(&mut self.blocks[block as usize], Body::Forgotten);
-        let Body::Open(bytes) = body else {
+        let body = std::mem::replace(&mut self.blocks[block as usize], BlockState::Forgotten);
+        let BlockState::Open(bytes) = body else {
             return Err(Error::invalid("a block was closed twice"));
         };
         let bytes = Arc::new(bytes);
@@ -131,13 +131,13 @@ impl Past {
     /// Takes a block that is full already and tells its number.
     pub fn keep(&mut self, bytes: &Arc<Vec<u8>>) -> Result<u32> {
         let block = self.blocks.len() as u32;
-        self.blocks.push(Body::Forgotten);
+        self.blocks.push(BlockState::Forgotten);
         self.fill(block, bytes)?;
         Ok(block)
     }
 
     fn fill(&mut self, block: u32, bytes: &Arc<Vec<u8>>) -> Result<()> {
-        self.blocks[block as usize] = Body::Full(Arc::clone(bytes));
+        self.blocks[block as usize] = BlockState::Full(Arc::clone(bytes));
         self.full.push_back(block);
         self.full_bytes += bytes.len() as u64;
         let Retention { kept, lookback, .. } = self.retention;
@@ -152,8 +152,8 @@ impl Past {
 
     /// Moves a full block from memory to the scratch file.
     fn stow(&mut self, block: u32) -> Result<()> {
-        let body = std::mem::replace(&mut self.blocks[block as usize], Body::Forgotten);
-        let Body::Full(bytes) = body else {
+        let body = std::mem::replace(&mut self.blocks[block as usize], BlockState::Forgotten);
+        let BlockState::Full(bytes) = body else {
             return Ok(());
         };
         self.full_bytes -= bytes.len() as u64;
@@ -166,7 +166,7 @@ impl Past {
         if let Some(file) = &self.file {
             let written = file.write_all_at(&bytes, self.file_end);
             written.map_err(|error| self.retention.scratch.failed(error))?;
-            self.blocks[block as usize] = Body::Scratch {
+            self.blocks[block as usize] = BlockState::Scratch {
                 at: self.file_end,
                 len: bytes.len() as u32,
             };
@@ -177,34 +177,48 @@ impl Past {
             let Some(oldest) = self.stowed.pop_front() else {
                 break;
             };
-            self.blocks[oldest as usize] = Body::Forgotten;
+            self.blocks[oldest as usize] = BlockState::Forgotten;
         }
         Ok(())
     }
 
     /// Counts how many of the given bytes stand in a block from a place on.
-    pub fn prefix(&mut self, place: Place, bytes: &[u8]) -> Result<usize> {
+    pub fn prefix(&mut self, place: BlockPosition, bytes: &[u8]) -> Result<usize> {
         let offset = place.offset as usize;
         match &self.blocks[place.block as usize] {
-            Body::Open(body) => Ok(common_prefix(body.get(offset..).unwrap_or_default(), bytes)),
-            Body::Full(body) => Ok(common_prefix(body.get(offset..).unwrap_or_default(), bytes)),
-            Body::Forgotten => Ok(0),
-            &Body::Scratch { at, len } => self.scratch_prefix(place, at, len as usize, bytes),
+            BlockState::Open(body) => {
+                Ok(common_prefix(body.get(offset..).unwrap_or_default(), bytes))
+            }
+            BlockState::Full(body) => {
+                Ok(common_prefix(body.get(offset..).unwrap_or_default(), bytes))
+            }
+            BlockState::Forgotten => Ok(0),
+            &BlockState::Scratch { at, len } => self.scratch_prefix(place, at, len as usize, bytes),
         }
     }
 
     /// Counts how many of the given bytes stand in a block right before a place, from the end.
-    pub fn suffix(&mut self, place: Place, bytes: &[u8]) -> Result<usize> {
+    pub fn suffix(&mut self, place: BlockPosition, bytes: &[u8]) -> Result<usize> {
         let offset = place.offset as usize;
         match &self.blocks[place.block as usize] {
-            Body::Open(body) => Ok(common_suffix(body.get(..offset).unwrap_or_default(), bytes)),
-            Body::Full(body) => Ok(common_suffix(body.get(..offset).unwrap_or_default(), bytes)),
-            Body::Forgotten => Ok(0),
-            &Body::Scratch { at, len } => self.scratch_suffix(place, at, len as usize, bytes),
+            BlockState::Open(body) => {
+                Ok(common_suffix(body.get(..offset).unwrap_or_default(), bytes))
+            }
+            BlockState::Full(body) => {
+                Ok(common_suffix(body.get(..offset).unwrap_or_default(), bytes))
+            }
+            BlockState::Forgotten => Ok(0),
+            &BlockState::Scratch { at, len } => self.scratch_suffix(place, at, len as usize, bytes),
         }
     }
 
-    fn scratch_prefix(&mut self, place: Place, at: u64, len: usize, bytes: &[u8]) -> Result<usize> {
+    fn scratch_prefix(
+        &mut self,
+        place: BlockPosition,
+        at: u64,
+        len: usize,
+        bytes: &[u8],
+    ) -> Result<usize> {
         let mut done = 0;
         loop {
             let from = place.offset as usize + done;
@@ -227,7 +241,13 @@ impl Past {
         }
     }
 
-    fn scratch_suffix(&mut self, place: Place, at: u64, len: usize, bytes: &[u8]) -> Result<usize> {
+    fn scratch_suffix(
+        &mut self,
+        place: BlockPosition,
+        at: u64,
+        len: usize,
+        bytes: &[u8],
+    ) -> Result<usize> {
         let mut done = 0;
         loop {
             let to = (place.offset as usize).min(len) - done.min(place.offset as usize);
@@ -264,7 +284,7 @@ impl Past {
     }
 }
 
-impl Window {
+impl ScratchWindow {
     fn holds(&self, block: u32, offset: usize) -> bool {
         self.block == block && (self.start..self.start + self.bytes.len()).contains(&offset)
     }
@@ -333,7 +353,7 @@ mod tests {
         let scratch = Scratch::new(std::env::temp_dir());
         let content = noise(700_000, 3);
         for kept in [0, 1] {
-            let mut past = Past::new(Retention {
+            let mut past = MatchStore::new(Retention {
                 kept,
                 room: u64::MAX,
                 lookback: 10,
@@ -345,7 +365,7 @@ mod tests {
                 past.close(block).unwrap();
             }
             for offset in [0, 1, 100, 9000, 350_000, 699_999, 700_000] {
-                let place = Place {
+                let place = BlockPosition {
                     block: 1,
                     offset: offset as u32,
                 };
@@ -372,7 +392,7 @@ mod tests {
 
     #[test]
     fn what_is_too_far_back_is_forgotten() {
-        let mut past = Past::new(Retention {
+        let mut past = MatchStore::new(Retention {
             kept: 1,
             room: u64::MAX,
             lookback: 2,
@@ -383,7 +403,8 @@ mod tests {
             past.append(block, b"same").unwrap();
             past.close(block).unwrap();
         }
-        let same = |past: &mut Past, block| past.prefix(Place { block, offset: 0 }, b"same");
+        let same =
+            |past: &mut MatchStore, block| past.prefix(BlockPosition { block, offset: 0 }, b"same");
         let found: Vec<_> = (0..4).map(|b| same(&mut past, b).unwrap()).collect();
         assert_eq!(found, [0, 0, 4, 4]);
     }

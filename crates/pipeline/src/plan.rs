@@ -9,12 +9,12 @@ use std::sync::Arc;
 use sinterfs_model::{Ends, Error, Geometry, Result, SegmentEncoder, Tails};
 
 use crate::anchors::{Anchors, Spacing};
-use crate::base::Stock;
+use crate::base::BaseBlocks;
 use crate::budget::{Budget, Needs};
 use crate::classify::Categorizers;
 use crate::match_store::Retention;
 use crate::scratch::Scratch;
-use crate::segment::{Cut, per_file, repeats, solid, tail_dedup};
+use crate::segment::{SegmentOptions, per_file, repeats, solid, tail_dedup};
 use crate::{Options, Order};
 
 /// Bytes of units that wait for each worker, so that it does not: many where they are small.
@@ -25,7 +25,7 @@ const ENDS_KEPT: u64 = 64 << 20;
 
 /// How much there is to pack.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Amount {
+pub(crate) struct InputSize {
     /// Names in the tree.
     pub nodes: u64,
     /// Bytes of content.
@@ -36,11 +36,11 @@ pub(crate) struct Amount {
 
 /// How the stages work for a geometry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct StagePlan {
     geometry: Geometry,
 }
 
-impl Shape {
+impl StagePlan {
     /// Takes the geometry of a writer.
     ///
     /// # Errors
@@ -103,12 +103,12 @@ impl Shape {
     pub fn prepare(
         self,
         encoder: &dyn SegmentEncoder,
-        amount: Amount,
-        base: Option<Arc<Stock>>,
+        amount: InputSize,
+        base: Option<Arc<BaseBlocks>>,
         threads: usize,
         options: &Options,
-    ) -> Result<(Cut, Budget)> {
-        let Amount {
+    ) -> Result<(SegmentOptions, Budget)> {
+        let InputSize {
             content, compared, ..
         } = amount;
         // no block gets larger than all content
@@ -152,7 +152,7 @@ impl Shape {
                     ..needs(unit)
                 };
                 let budget = Budget::new(needs, options.memory)?;
-                let search = |shortest| repeats::Search {
+                let search = |shortest| repeats::RepeatSearch {
                     shortest,
                     unit,
                     codec_window: encoder.window(),
@@ -160,12 +160,12 @@ impl Shape {
                     retention: retention(usize::MAX, u64::from(unit) * budget.kept as u64),
                 };
                 let kept = u64::from(unit) * budget.kept as u64;
-                let found = tail_dedup::Search {
+                let found = tail_dedup::TailSearch {
                     unit,
                     total: content,
                     retention: retention(usize::MAX, kept.min(ENDS_KEPT)),
                 };
-                let cut = per_file::Cut {
+                let cut = per_file::PerFileOptions {
                     unit,
                     tails,
                     holes,
@@ -173,7 +173,7 @@ impl Shape {
                     found: (ends != Ends::Own).then_some(found),
                     repeats: repeats.map(search),
                 };
-                Ok((Cut::PerFile(cut), budget))
+                Ok((SegmentOptions::PerFile(cut), budget))
             }
             Geometry::Solid { block_size } => {
                 let open = u64::from(most(block_size)) * solid::OPEN_BLOCKS as u64;
@@ -182,14 +182,14 @@ impl Shape {
                     ..needs(block_size)
                 };
                 let budget = Budget::new(needs, options.memory)?;
-                let cut = solid::Cut {
+                let cut = solid::SolidOptions {
                     block_size,
                     codec_window: encoder.window(),
                     total: compared,
                     retention: retention(budget.kept, u64::MAX),
                     base,
                 };
-                Ok((Cut::Solid(cut), budget))
+                Ok((SegmentOptions::Solid(cut), budget))
             }
             _ => Err(Error::unsupported("a geometry that is not known")),
         }

@@ -4,7 +4,7 @@
 //! how it ended. Each duplicate is read along in the same pieces and compared; one that differs,
 //! cannot be read or changed is rejected and becomes content of its own.
 //! **Invariant:** what the sink got is what is stored: at most the scanned size, less if the file
-//! ended or failed earlier. Trouble is told to the observer once for each file.
+//! ended or failed earlier. ReadProblems is told to the observer once for each file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ use crate::paths;
 
 /// The largest piece in bytes: large enough that a system call costs nothing by comparison, small
 /// enough for the processor's cache.
-pub(crate) const PIECE: usize = 1 << 20;
+pub(crate) const READ_SIZE: usize = 1 << 20;
 
 /// Duplicates that stay open while a content of several pieces is read; more are opened anew for
 /// each piece, so that the number of open files is bounded.
@@ -26,7 +26,7 @@ const KEPT_OPEN: usize = 32;
 
 /// What the second read gives for a content.
 #[derive(Debug)]
-pub(crate) enum Piece {
+pub(crate) enum ContentItem {
     /// Bytes of one category, in whole grains of it.
     Data {
         bytes: Vec<u8>,
@@ -42,7 +42,7 @@ pub(crate) enum Piece {
     },
 }
 
-impl Piece {
+impl ContentItem {
     /// Returns the bytes of memory a piece holds.
     pub fn held(&self) -> u64 {
         match self {
@@ -54,21 +54,21 @@ impl Piece {
 
 /// Says that nobody takes pieces any more.
 #[derive(Debug)]
-pub(crate) struct Closed;
+pub(crate) struct SinkClosed;
 
 /// Where pieces go.
-pub(crate) trait Sink {
+pub(crate) trait ContentSink {
     /// Waits until there is room for so many bytes.
-    fn reserve(&mut self, bytes: u64) -> std::result::Result<(), Closed>;
+    fn reserve(&mut self, bytes: u64) -> std::result::Result<(), SinkClosed>;
     /// Returns whether nobody takes pieces any more.
     fn is_closed(&self) -> bool;
     /// Takes a piece for which there is room.
-    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed>;
+    fn push(&mut self, piece: ContentItem) -> std::result::Result<(), SinkClosed>;
 }
 
 /// Counts files that gave trouble.
 #[derive(Debug, Default)]
-pub(crate) struct Trouble {
+pub(crate) struct ReadProblems {
     /// Files of which nothing or only a beginning could be read.
     pub unreadable: AtomicU64,
     /// Files that were not as the scan found them.
@@ -76,11 +76,11 @@ pub(crate) struct Trouble {
 }
 
 /// Reads contents of one source.
-pub(crate) struct Reader<'a> {
+pub(crate) struct ContentReader<'a> {
     pub source: &'a dyn Source,
     pub tree: &'a Tree,
     pub observer: &'a dyn Observer,
-    pub trouble: &'a Trouble,
+    pub trouble: &'a ReadProblems,
     /// How far the anchors are apart; `None` if nobody looks for repeats.
     pub spacing: Option<Spacing>,
     /// What is told apart.
@@ -89,7 +89,7 @@ pub(crate) struct Reader<'a> {
 
 /// A content to read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ReadRequest<'a> {
     /// The file that is read.
     pub file: NodeId,
     /// What it is, if that is known.
@@ -100,7 +100,7 @@ pub(crate) struct Wanted<'a> {
     pub duplicates: &'a [NodeId],
 }
 
-impl Default for Wanted<'_> {
+impl Default for ReadRequest<'_> {
     fn default() -> Self {
         Self {
             file: NodeId::ROOT,
@@ -112,45 +112,45 @@ impl Default for Wanted<'_> {
 }
 
 /// Why reading stopped early.
-enum Stop {
-    Closed,
+enum ReadStop {
+    SinkClosed,
     Failed(Error),
 }
 
-impl From<Closed> for Stop {
-    fn from(_: Closed) -> Self {
-        Self::Closed
+impl From<SinkClosed> for ReadStop {
+    fn from(_: SinkClosed) -> Self {
+        Self::SinkClosed
     }
 }
 
-impl From<Error> for Stop {
+impl From<Error> for ReadStop {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
 /// How a content was read to its end.
-struct Ended {
+struct ReadOutcome {
     /// It has as many bytes as the scan found.
     whole: bool,
     /// It is as the scan found it.
     unchanged: bool,
 }
 
-impl Reader<'_> {
+impl ContentReader<'_> {
     /// Reads a content once and gives its pieces to the sink.
     pub fn read(
         &self,
-        wanted: &Wanted<'_>,
-        sink: &mut dyn Sink,
-    ) -> std::result::Result<(), Closed> {
-        let &Wanted {
+        wanted: &ReadRequest<'_>,
+        sink: &mut dyn ContentSink,
+    ) -> std::result::Result<(), SinkClosed> {
+        let &ReadRequest {
             file, duplicates, ..
         } = wanted;
-        let mut twins = Twins::new(self, file, duplicates);
+        let mut twins = DuplicateCheck::new(self, file, duplicates);
         let ended = match self.source.open(self.tree, file) {
             Ok(content) => self.copy(wanted, &*content, &mut twins, sink),
-            Err(error) => Err(Stop::Failed(error)),
+            Err(error) => Err(ReadStop::Failed(error)),
         };
         let whole = match ended {
             Ok(ended) => {
@@ -162,35 +162,35 @@ impl Reader<'_> {
                 }
                 ended.whole
             }
-            Err(Stop::Failed(error)) => {
+            Err(ReadStop::Failed(error)) => {
                 self.observer.warn(&error.path(self.path(file)));
                 self.trouble.unreadable.fetch_add(1, Ordering::Relaxed);
                 false
             }
-            Err(Stop::Closed) => return Err(Closed),
+            Err(ReadStop::SinkClosed) => return Err(SinkClosed),
         };
         let rejected = if whole {
             twins.rejected
         } else {
             duplicates.to_vec()
         };
-        sink.push(Piece::End { rejected })
+        sink.push(ContentItem::End { rejected })
     }
 
     fn copy(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &ReadRequest<'_>,
         content: &dyn FileContent,
-        twins: &mut Twins<'_>,
-        sink: &mut dyn Sink,
-    ) -> std::result::Result<Ended, Stop> {
+        twins: &mut DuplicateCheck<'_>,
+        sink: &mut dyn ContentSink,
+    ) -> std::result::Result<ReadOutcome, ReadStop> {
         let file = wanted.file;
         let size = paths::size(self.tree, file);
         let extents = clip(content.extents()?, size);
         let mut rest: u64 = extents.iter().filter(|e| !is_hole(e)).map(|e| e.len).sum();
         if rest == 0 {
             let (first, last) = (true, true);
-            let step = Step {
+            let step = ReadRange {
                 extents: &extents,
                 at: 0,
                 bytes: &[],
@@ -210,12 +210,12 @@ impl Reader<'_> {
                 if let Some(finder) = &mut finder {
                     finder.restart();
                 }
-                sink.push(Piece::Hole(extent.len))?;
+                sink.push(ContentItem::Hole(extent.len))?;
                 continue;
             }
             let (mut at, end) = (extent.offset, extent.offset + extent.len);
             while at < end {
-                let most = end.min(at + PIECE as u64);
+                let most = end.min(at + READ_SIZE as u64);
                 let stop = spans
                     .as_ref()
                     .map_or(most, |spans| spans.piece_end(at, most));
@@ -237,7 +237,7 @@ impl Reader<'_> {
                 rest -= len;
                 if !short {
                     let last = rest == 0;
-                    let step = Step {
+                    let step = ReadRange {
                         extents: &extents,
                         at,
                         bytes: &bytes,
@@ -248,7 +248,7 @@ impl Reader<'_> {
                 }
                 push(bytes, at, spans, &mut finder, sink)?;
                 if short {
-                    return Ok(Ended {
+                    return Ok(ReadOutcome {
                         whole: false,
                         unchanged: false,
                     });
@@ -258,7 +258,7 @@ impl Reader<'_> {
         }
         let end = extents.last().map_or(0, |last| last.offset + last.len);
         let unchanged = self.is_unchanged(file, content).unwrap_or(false);
-        Ok(Ended {
+        Ok(ReadOutcome {
             whole: end == size,
             unchanged: unchanged && end == size,
         })
@@ -284,8 +284,8 @@ fn push(
     at: u64,
     spans: &Spans,
     finder: &mut Option<Finder>,
-    sink: &mut dyn Sink,
-) -> std::result::Result<(), Closed> {
+    sink: &mut dyn ContentSink,
+) -> std::result::Result<(), SinkClosed> {
     let mut find = |bytes: &[u8]| match finder {
         Some(finder) => finder.find(bytes),
         None => Vec::new(),
@@ -293,7 +293,7 @@ fn push(
     let runs = spans.cut(at, at + bytes.len() as u64);
     if let [(_, category)] = *runs {
         let anchors = find(&bytes);
-        return sink.push(Piece::Data {
+        return sink.push(ContentItem::Data {
             bytes,
             anchors,
             category,
@@ -304,7 +304,7 @@ fn push(
     for (end, category) in runs {
         let (run, after) = rest.split_at((end - start) as usize);
         (rest, start) = (after, end);
-        sink.push(Piece::Data {
+        sink.push(ContentItem::Data {
             bytes: run.to_vec(),
             anchors: find(run),
             category,
@@ -314,7 +314,7 @@ fn push(
 }
 
 /// A piece of a content that its duplicates are compared with.
-struct Step<'a> {
+struct ReadRange<'a> {
     /// All extents of the content.
     extents: &'a [Extent],
     at: u64,
@@ -324,16 +324,16 @@ struct Step<'a> {
 }
 
 /// The duplicates of a content while it is read.
-struct Twins<'a> {
-    reader: &'a Reader<'a>,
+struct DuplicateCheck<'a> {
+    reader: &'a ContentReader<'a>,
     original: NodeId,
     equal: Vec<(NodeId, Option<Box<dyn FileContent>>)>,
     rejected: Vec<NodeId>,
     buffer: Vec<u8>,
 }
 
-impl<'a> Twins<'a> {
-    fn new(reader: &'a Reader<'a>, original: NodeId, duplicates: &[NodeId]) -> Self {
+impl<'a> DuplicateCheck<'a> {
+    fn new(reader: &'a ContentReader<'a>, original: NodeId, duplicates: &[NodeId]) -> Self {
         let equal = duplicates.iter().map(|&file| (file, None)).collect();
         Self {
             reader,
@@ -345,11 +345,15 @@ impl<'a> Twins<'a> {
     }
 
     /// Compares a piece of the content with the same range of each duplicate.
-    fn compare(&mut self, step: &Step<'_>, sink: &dyn Sink) -> std::result::Result<(), Closed> {
+    fn compare(
+        &mut self,
+        step: &ReadRange<'_>,
+        sink: &dyn ContentSink,
+    ) -> std::result::Result<(), SinkClosed> {
         let keep = self.equal.len() <= KEPT_OPEN && !step.last;
         for (file, open) in std::mem::take(&mut self.equal) {
             if sink.is_closed() {
-                return Err(Closed);
+                return Err(SinkClosed);
             }
             match self.read_same(file, open, step) {
                 Ok(Some(content)) => self.equal.push((file, Some(content).filter(|_| keep))),
@@ -365,9 +369,9 @@ impl<'a> Twins<'a> {
         &mut self,
         file: NodeId,
         open: Option<Box<dyn FileContent>>,
-        step: &Step<'_>,
+        step: &ReadRange<'_>,
     ) -> Result<Option<Box<dyn FileContent>>> {
-        let Reader { source, tree, .. } = self.reader;
+        let ContentReader { source, tree, .. } = self.reader;
         let content = match open {
             Some(content) => content,
             None => source.open(tree, file)?,

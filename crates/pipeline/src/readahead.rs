@@ -1,7 +1,7 @@
 //! Reads contents ahead of the segment stage, in its order, within a budget of bytes.
 //!
 //! Enters the list of contents in their final order; leaves their pieces in exactly that order.
-//! Reader threads claim the next contents (several small ones at once) and put their pieces into
+//! ContentReader threads claim the next contents (several small ones at once) and put their pieces into
 //! slots; the consumer takes them from the first slot.
 //! **Invariant:** at most `BUDGET` bytes and two pieces wait in the slots. A reader of the content
 //! that the consumer waits for never waits for room, so that the two cannot block each other.
@@ -15,7 +15,7 @@ use sinterfs_model::{Category, Error, Kind, Observer, Result, Tally, Tree};
 
 use crate::dedupe::Contents;
 use crate::paths;
-use crate::read::{Closed, PIECE, Piece, Reader, Sink, Wanted};
+use crate::read::{ContentItem, ContentReader, ContentSink, READ_SIZE, ReadRequest, SinkClosed};
 use crate::threads::{self, lock};
 
 /// Bytes that may wait for the consumer.
@@ -31,15 +31,15 @@ const CLAIM_ITEMS: usize = 64;
 const SLOTS: usize = 1 << 14;
 
 /// The contents to read, in order.
-pub(crate) struct Plan<'a> {
+pub(crate) struct ReadPlan<'a> {
     pub contents: &'a Contents,
     pub order: &'a [u32],
     /// Whether contents of one category stand together.
     pub grouped: bool,
-    pub reader: Reader<'a>,
+    pub reader: ContentReader<'a>,
 }
 
-impl Plan<'_> {
+impl ReadPlan<'_> {
     /// Returns the category whose last content stands before a position, if there is one.
     pub fn category_done_before(&self, position: usize) -> Option<Category> {
         let category = |position: usize| {
@@ -70,9 +70,13 @@ impl Plan<'_> {
         (from..to, bytes)
     }
 
-    fn read(&self, position: usize, sink: &mut dyn Sink) -> std::result::Result<(), Closed> {
+    fn read(
+        &self,
+        position: usize,
+        sink: &mut dyn ContentSink,
+    ) -> std::result::Result<(), SinkClosed> {
         let item = &self.contents.items[self.order[position] as usize];
-        let wanted = Wanted {
+        let wanted = ReadRequest {
             file: item.original,
             category: item.category,
             known: item.known.is_some(),
@@ -106,7 +110,7 @@ struct State {
     head: usize,
     /// Bytes that wait or are being read.
     used: u64,
-    slots: VecDeque<VecDeque<Piece>>,
+    slots: VecDeque<VecDeque<ContentItem>>,
     /// Readers that wait for room.
     waiting: usize,
     closed: bool,
@@ -141,7 +145,7 @@ impl Readahead {
     }
 
     /// Reads contents until none is left or nobody wants them; the body of each reader thread.
-    pub fn fill(&self, plan: &Plan<'_>) {
+    pub fn fill(&self, plan: &ReadPlan<'_>) {
         let result = threads::guard("read", || {
             while let Some((range, bytes)) = self.claim(plan) {
                 let read = if bytes > CLAIM_BYTES {
@@ -162,7 +166,7 @@ impl Readahead {
     }
 
     /// Takes the next piece of the content at the head; `End` makes the next content the head.
-    pub fn take(&self, observer: &dyn Observer) -> Result<Piece> {
+    pub fn take(&self, observer: &dyn Observer) -> Result<ContentItem> {
         let mut state = lock(&self.state);
         loop {
             if let Some(error) = state.failure.take() {
@@ -170,7 +174,7 @@ impl Readahead {
             }
             if let Some(piece) = state.slots.front_mut().and_then(VecDeque::pop_front) {
                 state.used -= piece.held();
-                if matches!(piece, Piece::End { .. }) {
+                if matches!(piece, ContentItem::End { .. }) {
                     state.slots.pop_front();
                     state.head += 1;
                 }
@@ -208,7 +212,7 @@ impl Readahead {
     }
 
     /// Claims contents; small ones come with room for their bytes.
-    fn claim(&self, plan: &Plan<'_>) -> Option<(Range<usize>, u64)> {
+    fn claim(&self, plan: &ReadPlan<'_>) -> Option<(Range<usize>, u64)> {
         let mut state = lock(&self.state);
         loop {
             if state.closed || state.next >= plan.order.len() {
@@ -216,7 +220,8 @@ impl Readahead {
             }
             let (range, bytes) = plan.claim(state.next);
             let small = bytes <= CLAIM_BYTES;
-            let room = state.used + bytes.min(PIECE as u64) <= BUDGET && state.slots.len() < SLOTS;
+            let room =
+                state.used + bytes.min(READ_SIZE as u64) <= BUDGET && state.slots.len() < SLOTS;
             if room || state.next == state.head {
                 state.next = range.end;
                 state.slots.extend(range.clone().map(|_| VecDeque::new()));
@@ -232,11 +237,11 @@ impl Readahead {
     /// Reads small contents for which there is room and puts them into their slots together.
     fn fill_small(
         &self,
-        plan: &Plan<'_>,
+        plan: &ReadPlan<'_>,
         range: Range<usize>,
         reserved: u64,
-    ) -> std::result::Result<(), Closed> {
-        let mut batch: Vec<Vec<Piece>> = Vec::with_capacity(range.len());
+    ) -> std::result::Result<(), SinkClosed> {
+        let mut batch: Vec<Vec<ContentItem>> = Vec::with_capacity(range.len());
         for position in range.clone() {
             let pieces = Vec::with_capacity(2);
             let mut gathering = Gathering {
@@ -246,10 +251,10 @@ impl Readahead {
             plan.read(position, &mut gathering)?;
             batch.push(gathering.pieces);
         }
-        let held: u64 = batch.iter().flatten().map(Piece::held).sum();
+        let held: u64 = batch.iter().flatten().map(ContentItem::held).sum();
         let mut state = lock(&self.state);
         if state.closed {
-            return Err(Closed);
+            return Err(SinkClosed);
         }
         state.used = (state.used - reserved) + held;
         let first = range.start - state.head;
@@ -265,11 +270,11 @@ impl Readahead {
 /// Keeps the pieces of a small content, for which there is room already.
 struct Gathering<'a> {
     ahead: &'a Readahead,
-    pieces: Vec<Piece>,
+    pieces: Vec<ContentItem>,
 }
 
-impl Sink for Gathering<'_> {
-    fn reserve(&mut self, _: u64) -> std::result::Result<(), Closed> {
+impl ContentSink for Gathering<'_> {
+    fn reserve(&mut self, _: u64) -> std::result::Result<(), SinkClosed> {
         Ok(())
     }
 
@@ -277,7 +282,7 @@ impl Sink for Gathering<'_> {
         lock(&self.ahead.state).closed
     }
 
-    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
+    fn push(&mut self, piece: ContentItem) -> std::result::Result<(), SinkClosed> {
         self.pieces.push(piece);
         Ok(())
     }
@@ -301,12 +306,12 @@ impl<'a> Streaming<'a> {
     }
 }
 
-impl Sink for Streaming<'_> {
-    fn reserve(&mut self, bytes: u64) -> std::result::Result<(), Closed> {
+impl ContentSink for Streaming<'_> {
+    fn reserve(&mut self, bytes: u64) -> std::result::Result<(), SinkClosed> {
         let mut state = lock(&self.ahead.state);
         loop {
             if state.closed {
-                return Err(Closed);
+                return Err(SinkClosed);
             }
             let starving =
                 self.position == state.head && state.slots.front().is_some_and(VecDeque::is_empty);
@@ -323,10 +328,10 @@ impl Sink for Streaming<'_> {
         lock(&self.ahead.state).closed
     }
 
-    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
+    fn push(&mut self, piece: ContentItem) -> std::result::Result<(), SinkClosed> {
         let mut state = lock(&self.ahead.state);
         if state.closed {
-            return Err(Closed);
+            return Err(SinkClosed);
         }
         // a piece may be shorter than planned, or not come at all
         state.used = state.used - std::mem::take(&mut self.reserved) + piece.held();

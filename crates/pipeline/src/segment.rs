@@ -14,13 +14,13 @@ pub(crate) mod tail_dedup;
 use sinterfs_model::{Category, Error, MapExtent, Observer, Result, Segment};
 
 use crate::anchors::Anchor;
-use base_follow::Used;
+use base_follow::BaseUsage;
 use per_file::PerFile;
 use solid::Solid;
 
 /// The extents of one content.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct List {
+pub(crate) struct ExtentList {
     /// Where its extents end in `Segmented::extents`; they begin where the last list's end.
     pub end: u64,
     /// Bytes, holes included.
@@ -33,13 +33,13 @@ pub(crate) struct Segmented {
     /// The extents of all lists; each block by the number of its segment.
     pub extents: Vec<MapExtent>,
     /// One list for each content, in order.
-    pub lists: Vec<List>,
+    pub lists: Vec<ExtentList>,
     /// How many segments were made.
     pub segments: u32,
     /// Bytes that were found stored already and not stored again.
     pub matched: u64,
     /// What is used of the base.
-    pub used: Used,
+    pub used: BaseUsage,
 }
 
 impl Segmented {
@@ -56,11 +56,11 @@ impl Segmented {
 
 /// How content is cut.
 #[derive(Debug, Clone)]
-pub(crate) enum Cut {
+pub(crate) enum SegmentOptions {
     /// Into solid blocks.
-    Solid(solid::Cut),
+    Solid(solid::SolidOptions),
     /// Into units of each file.
-    PerFile(per_file::Cut),
+    PerFile(per_file::PerFileOptions),
 }
 
 /// Cuts content; `emit` takes each segment.
@@ -71,10 +71,10 @@ pub(crate) enum Segmenter<E> {
 
 impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     /// Starts with no content.
-    pub fn new(cut: Cut, emit: E) -> Result<Self> {
+    pub fn new(cut: SegmentOptions, emit: E) -> Result<Self> {
         Ok(match cut {
-            Cut::Solid(cut) => Self::Solid(Box::new(Solid::new(cut, emit)?)),
-            Cut::PerFile(cut) => Self::PerFile(Box::new(PerFile::new(cut, emit)?)),
+            SegmentOptions::Solid(cut) => Self::Solid(Box::new(Solid::new(cut, emit)?)),
+            SegmentOptions::PerFile(cut) => Self::PerFile(Box::new(PerFile::new(cut, emit)?)),
         })
     }
 

@@ -18,16 +18,16 @@ use sinterfs_model::{
 use crate::budget::Budget;
 use crate::commit::{POLL, commit};
 use crate::compress::encode;
-use crate::read::{Closed, Piece, Sink, Wanted};
-use crate::readahead::{Plan, Readahead};
-use crate::segment::{Cut, Segmented, Segmenter};
+use crate::read::{ContentItem, ContentSink, ReadRequest, SinkClosed};
+use crate::readahead::{ReadPlan, Readahead};
+use crate::segment::{SegmentOptions, Segmented, Segmenter};
 use crate::threads;
 
 /// Threads that read ahead: enough to keep a disk's queue filled.
 const READERS: usize = 4;
 
 /// Where all content went.
-pub(crate) struct Stored {
+pub(crate) struct StoredContents {
     /// The extents, by segment.
     pub segmented: Segmented,
     /// Files that were stored for themselves after the given content, with the list they got:
@@ -46,13 +46,13 @@ pub(crate) enum Owner {
 
 /// Reads, cuts, encodes and writes all contents.
 pub(crate) fn store(
-    plan: &Plan<'_>,
+    plan: &ReadPlan<'_>,
     writer: &mut dyn ImageWriter,
     encoder: &dyn SegmentEncoder,
-    cut: &Cut,
+    cut: &SegmentOptions,
     budget: &Budget,
     observer: &dyn Observer,
-) -> Result<Stored> {
+) -> Result<StoredContents> {
     let ahead = Readahead::new();
     let stop = AtomicBool::new(false);
     let (workers, in_flight) = (budget.workers, budget.in_flight);
@@ -78,7 +78,7 @@ pub(crate) fn store(
         spawn(scope, "compress", compress())?;
         let segmenting = spawn(scope, "segment", move || {
             threads::guard("segment", move || {
-                let out = Outlet {
+                let out = SegmentSender {
                     segments: segment_tx,
                     permits: permit_rx,
                     observer,
@@ -114,13 +114,16 @@ pub(crate) fn store(
 }
 
 /// Chooses the error that tells most: a stage whose neighbour is gone only says so.
-fn join(committed: Result<u32>, segmented: Result<(Segmented, Vec<Owner>)>) -> Result<Stored> {
+fn join(
+    committed: Result<u32>,
+    segmented: Result<(Segmented, Vec<Owner>)>,
+) -> Result<StoredContents> {
     match (committed, segmented) {
         (Ok(blocks), Ok((segmented, owners))) => {
             if blocks != segmented.segments {
                 return Err(Error::invalid("a worker ended without its block"));
             }
-            Ok(Stored { segmented, owners })
+            Ok(StoredContents { segmented, owners })
         }
         (Err(error), Ok(_)) => Err(error),
         (Ok(_), Err(error)) => Err(error),
@@ -144,37 +147,37 @@ fn spawn_up_to<'scope, W: FnOnce() + Send + 'scope>(
 }
 
 /// The way from the segment stage to the workers.
-struct Outlet<'a> {
+struct SegmentSender<'a> {
     segments: Sender<Segment>,
     permits: Receiver<()>,
     observer: &'a dyn Observer,
 }
 
-impl Outlet<'_> {
+impl SegmentSender<'_> {
     fn send(&self, segment: Segment) -> Result<()> {
         loop {
             threads::check_cancelled(self.observer)?;
             match self.permits.recv_timeout(POLL) {
                 Ok(()) => break,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+                Err(RecvTimeoutError::Disconnected) => return Err(channel_closed()),
             }
         }
-        self.segments.send(segment).map_err(|_| gone())
+        self.segments.send(segment).map_err(|_| channel_closed())
     }
 }
 
 #[cold]
-fn gone() -> Error {
+fn channel_closed() -> Error {
     Error::new(Kind::Cancelled, "the stage that takes segments has ended")
 }
 
 /// Cuts all contents in order; the body of the segment thread.
 fn segment(
-    plan: &Plan<'_>,
+    plan: &ReadPlan<'_>,
     ahead: &Readahead,
-    cut: Cut,
-    out: &Outlet<'_>,
+    cut: SegmentOptions,
+    out: &SegmentSender<'_>,
     observer: &dyn Observer,
 ) -> Result<(Segmented, Vec<Owner>)> {
     let mut segmenter = Segmenter::new(cut, |segment| out.send(segment))?;
@@ -202,7 +205,7 @@ fn segment(
         let mut rejected = Vec::new();
         loop {
             match ahead.take(observer)? {
-                Piece::Data {
+                ContentItem::Data {
                     bytes: data,
                     anchors,
                     category,
@@ -211,11 +214,11 @@ fn segment(
                     advance(0, data.len() as u64);
                     threads::check_cancelled(observer)?;
                 }
-                Piece::Hole(len) => {
+                ContentItem::Hole(len) => {
                     segmenter.hole(len)?;
                     advance(0, len);
                 }
-                Piece::End { rejected: files } => {
+                ContentItem::End { rejected: files } => {
                     rejected.extend(files);
                     break;
                 }
@@ -225,18 +228,18 @@ fn segment(
         owners.push(Owner::Content(content));
         advance(1, 0);
         for file in rejected {
-            let mut direct = Direct {
+            let mut direct = DirectSink {
                 segmenter: &mut segmenter,
                 failure: None,
             };
-            let alone = Wanted {
+            let alone = ReadRequest {
                 file,
-                ..Wanted::default()
+                ..ReadRequest::default()
             };
             let closed = plan.reader.read(&alone, &mut direct);
             match (closed, direct.failure) {
                 (Ok(()), None) => {}
-                (_, failure) => return Err(failure.unwrap_or_else(gone)),
+                (_, failure) => return Err(failure.unwrap_or_else(channel_closed)),
             }
             segmenter.end()?;
             owners.push(Owner::Rejected(file));
@@ -246,13 +249,13 @@ fn segment(
 }
 
 /// Feeds the segmenter from its own thread, for the rare file that was no duplicate after all.
-struct Direct<'a, E> {
+struct DirectSink<'a, E> {
     segmenter: &'a mut Segmenter<E>,
     failure: Option<Error>,
 }
 
-impl<E: FnMut(Segment) -> Result<()>> Sink for Direct<'_, E> {
-    fn reserve(&mut self, _: u64) -> std::result::Result<(), Closed> {
+impl<E: FnMut(Segment) -> Result<()>> ContentSink for DirectSink<'_, E> {
+    fn reserve(&mut self, _: u64) -> std::result::Result<(), SinkClosed> {
         Ok(())
     }
 
@@ -260,19 +263,19 @@ impl<E: FnMut(Segment) -> Result<()>> Sink for Direct<'_, E> {
         false
     }
 
-    fn push(&mut self, piece: Piece) -> std::result::Result<(), Closed> {
+    fn push(&mut self, piece: ContentItem) -> std::result::Result<(), SinkClosed> {
         let result = match piece {
-            Piece::Data {
+            ContentItem::Data {
                 bytes,
                 anchors,
                 category,
             } => self.segmenter.data(&bytes, &anchors, category),
-            Piece::Hole(len) => self.segmenter.hole(len),
-            Piece::End { .. } => Ok(()),
+            ContentItem::Hole(len) => self.segmenter.hole(len),
+            ContentItem::End { .. } => Ok(()),
         };
         result.map_err(|error| {
             self.failure = Some(error);
-            Closed
+            SinkClosed
         })
     }
 }

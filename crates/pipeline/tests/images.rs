@@ -11,7 +11,7 @@ use sinterfs_model::{
     Content, Cursor, ExtentSource, Image as _, Ino, Kind, Meta, NodeId, Quiet, Rdev, Source, Tree,
 };
 use sinterfs_pipeline::source::image::{Damage, content_map};
-use sinterfs_pipeline::source::merge::{How, Marks, Part};
+use sinterfs_pipeline::source::merge::{MergeInput, MergeOptions, WhiteoutMarks};
 use sinterfs_pipeline::source::{ImageSource, Merge};
 use sinterfs_pipeline::{Options, Order, build};
 use sinterfs_testkit::{Builder, Id, MemImage, Piece, meta, sample};
@@ -264,19 +264,19 @@ fn upper() -> Arc<MemImage> {
     Arc::new(b.finish(9))
 }
 
-fn part(image: &Arc<MemImage>, at: &str, name: &str) -> Part {
-    Part {
+fn part(image: &Arc<MemImage>, at: &str, name: &str) -> MergeInput {
+    MergeInput {
         source: Box::new(source(image)),
         at: at.as_bytes().to_vec(),
         name: name.to_owned(),
-        marks: Marks::default(),
+        marks: WhiteoutMarks::default(),
     }
 }
 
-fn how(strict: bool) -> How {
-    How {
+fn how(strict: bool) -> MergeOptions {
+    MergeOptions {
         strict,
-        ..How::default()
+        ..MergeOptions::default()
     }
 }
 

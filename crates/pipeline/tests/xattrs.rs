@@ -10,7 +10,7 @@ use rustix::fs::{XattrFlags, lsetxattr};
 use sinterfs_model::{NodeId, Quiet, Source, Tree, XattrSet, Xattrs};
 use sinterfs_pipeline::source::directory::Options;
 use sinterfs_pipeline::source::image::Damage;
-use sinterfs_pipeline::source::merge::{How, Marks, Part};
+use sinterfs_pipeline::source::merge::{MergeInput, MergeOptions, WhiteoutMarks};
 use sinterfs_pipeline::source::{Directory, ImageSource, Merge};
 use sinterfs_testkit::{Builder, meta};
 
@@ -219,14 +219,14 @@ fn images_and_layers_keep_theirs() {
     assert_eq!(shown(&tree), expected);
     assert_eq!(tree.with_xattrs(), 4);
 
-    let part = |image, at: &str| Part {
+    let part = |image, at: &str| MergeInput {
         source: Box::new(source(image)),
         at: at.into(),
         name: "part".to_owned(),
-        marks: Marks::default(),
+        marks: WhiteoutMarks::default(),
     };
     let merge = |parts| {
-        Merge::new(parts, How::default())
+        Merge::new(parts, MergeOptions::default())
             .unwrap()
             .scan(&Quiet)
             .unwrap()

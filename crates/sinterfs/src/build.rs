@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sinterfs_model::{Error, Kind, Loss, Observer, Rdev, Result};
 use sinterfs_pipeline::source::merge::Conflicts;
 use sinterfs_pipeline::source::{Edits, XattrFilter, directory};
-use sinterfs_pipeline::{Categorizers, Hot, Order, Priorities, Scratch};
+use sinterfs_pipeline::{Categorizers, HotList, Order, Priorities, Scratch};
 
 use crate::attributes::AttributeChanges;
 use crate::base::OpenBase;
@@ -443,12 +443,12 @@ fn priorities(file: Option<&Path>) -> Result<Priorities> {
     Priorities::parse(&text).map_err(|error| error.path(path))
 }
 
-fn hot(file: Option<&Path>) -> Result<Hot> {
+fn hot(file: Option<&Path>) -> Result<HotList> {
     let Some(path) = file else {
-        return Ok(Hot::default());
+        return Ok(HotList::default());
     };
     let text = std::fs::read(path).map_err(|e| Error::io("cannot read", e).path(path))?;
-    Ok(Hot::parse(&text))
+    Ok(HotList::parse(&text))
 }
 
 /// Chooses the directory for scratch files.
@@ -479,7 +479,7 @@ fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits
 fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     Ok(directory::Options {
         exclude: choices::exclude(&request.choices)?,
-        hollow: false,
+        keep_excluded_dirs: false,
         one_file_system: request.one_file_system,
         no_xattrs: request.per_file.no_xattrs,
         // an image must not hold the one that it replaces, nor its device

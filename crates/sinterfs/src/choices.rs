@@ -33,11 +33,11 @@ pub(crate) fn exclude(choices: &[Choice]) -> Result<Exclude> {
         match choice {
             Choice::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
             Choice::Include(pattern) => rules.push(Rule::include(pattern)),
-            Choice::ExcludeFrom(file) => rules.extend(Rule::lines_of(file, false)?),
-            Choice::IncludeFrom(file) => rules.extend(Rule::lines_of(file, true)?),
+            Choice::ExcludeFrom(file) => rules.extend(Rule::from_file(file, false)?),
+            Choice::IncludeFrom(file) => rules.extend(Rule::from_file(file, true)?),
         }
     }
-    Exclude::of_rules(rules)
+    Exclude::from_rules(rules)
 }
 
 /// Reads definitions of files, and files of such definitions.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use sinterfs_block::verity::VerityDigest;
 use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
 use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Summary, Time, Tree};
-use sinterfs_pipeline::Counting;
+use sinterfs_pipeline::WarningCounter;
 
 use crate::attributes::AttributeChanges;
 use crate::build::{BuildReport, BuildRequest, PipelineReport, demand_all, interrupted};
@@ -88,12 +88,12 @@ pub(crate) fn pack(
     let store = request.composefs.digest_store.as_deref();
     let store = store.map(ObjectStore::open).transpose()?;
     let output = request.destination.open(None)?;
-    let counting = Counting::new(observer);
+    let counting = WarningCounter::new(observer);
     let packed = input.read(&counting, |source, observer| {
         let mut tree = source.scan(observer)?;
         let left_out = counting.count();
         let reader = Reader::new(&tree, store.as_ref(), observer);
-        sinterfs_pipeline::each_file(source, &tree, request.threads, &reader, observer)?;
+        sinterfs_pipeline::for_each_file(source, &tree, request.threads, &reader, observer)?;
         let (mut bodies, changed) = reader.finish();
         let pipeline = pipeline(&tree, &bodies, left_out, changed);
         request.attributes.transform()?.apply(&mut tree)?;

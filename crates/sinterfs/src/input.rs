@@ -16,7 +16,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Error, Result};
-use sinterfs_pipeline::source::merge::Marks;
+use sinterfs_pipeline::source::merge::WhiteoutMarks;
 use sinterfs_pipeline::source::{archive, manifest};
 
 use crate::open::OpenOptions;
@@ -110,7 +110,7 @@ pub enum Whiteouts {
 
 impl Whiteouts {
     /// Returns the marks of a source.
-    fn marks(self, what: What) -> Marks {
+    fn marks(self, what: What) -> WhiteoutMarks {
         let (names, overlay) = match self {
             Self::Auto => (matches!(what, What::Archive | What::Layout), true),
             Self::Oci => (true, false),
@@ -118,7 +118,7 @@ impl Whiteouts {
             Self::All => (true, true),
             Self::None => (false, false),
         };
-        Marks { names, overlay }
+        WhiteoutMarks { names, overlay }
     }
 }
 

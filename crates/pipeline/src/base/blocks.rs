@@ -10,27 +10,27 @@ use std::sync::{Arc, Mutex};
 
 use sinterfs_model::{Base, Error, MapExtent, Observer, Result, Stage, Tally};
 
-use crate::anchors::{Anchor, Anchors, Finder, Place, Spacing};
+use crate::anchors::{Anchor, Anchors, BlockPosition, Finder, Spacing};
 use crate::scratch::Scratch;
 use crate::threads::{self, lock};
 
 /// Bytes read at once.
-const PIECE: usize = 1 << 20;
+const READ_SIZE: usize = 1 << 20;
 
 /// Where a decoded block is.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Stowed {
+pub(crate) struct ScratchSpan {
     pub at: u64,
     pub len: u32,
 }
 
 /// All decoded blocks of a base.
-pub(crate) struct Stock {
+pub(crate) struct BaseBlocks {
     pub base: Arc<dyn Base>,
     /// The file that has them.
     pub file: Arc<File>,
     /// Where each is in it.
-    pub blocks: Vec<Stowed>,
+    pub blocks: Vec<ScratchSpan>,
     /// Bytes of all.
     pub bytes: u64,
     /// Bytes of memory that decoding them took at most.
@@ -39,16 +39,16 @@ pub(crate) struct Stock {
     scratch: Scratch,
 }
 
-impl fmt::Debug for Stock {
+impl fmt::Debug for BaseBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stock")
+        f.debug_struct("BaseBlocks")
             .field("blocks", &self.blocks.len())
             .field("bytes", &self.bytes)
             .finish_non_exhaustive()
     }
 }
 
-impl Stock {
+impl BaseBlocks {
     /// Decodes all blocks that files are in, by as many threads as have room in `memory`, and one in any case.
     pub fn new(
         base: Arc<dyn Base>,
@@ -69,7 +69,7 @@ impl Stock {
         observer.expect(Stage::Base, tally(wanted as u32, most));
         let file = scratch.file()?;
         let (next, end) = (AtomicU32::new(0), AtomicU64::new(0));
-        let blocks = Mutex::new(vec![Stowed::default(); count as usize]);
+        let blocks = Mutex::new(vec![ScratchSpan::default(); count as usize]);
         threads::run("base", decoding as usize, || {
             let stow = |block: u32| {
                 threads::check_cancelled(observer)?;
@@ -79,7 +79,7 @@ impl Stock {
                 let at = end.fetch_add(u64::from(len), Ordering::Relaxed);
                 let written = file.write_all_at(&bytes, at);
                 written.map_err(|error| scratch.failed(error))?;
-                lock(&blocks)[block as usize] = Stowed { at, len };
+                lock(&blocks)[block as usize] = ScratchSpan { at, len };
                 observer.advance(Stage::Base, tally(1, u64::from(len)));
                 Ok(())
             };
@@ -165,7 +165,7 @@ impl Stock {
                 for anchor in anchors {
                     let offset = span.offset - span.before + anchor.end;
                     let block = span.block;
-                    table.put(anchor.hash, Place { block, offset });
+                    table.put(anchor.hash, BlockPosition { block, offset });
                 }
             }
         }
@@ -175,10 +175,10 @@ impl Stock {
     fn pieces(&self) -> impl Iterator<Item = Span> + '_ {
         (0..).zip(&self.blocks).flat_map(|(block, stowed)| {
             let len = stowed.len;
-            (0..len).step_by(PIECE).map(move |offset| Span {
+            (0..len).step_by(READ_SIZE).map(move |offset| Span {
                 block,
                 offset,
-                len: (len - offset).min(PIECE as u32),
+                len: (len - offset).min(READ_SIZE as u32),
                 before: offset.min(REACH),
             })
         })

@@ -10,26 +10,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sinterfs_model::{MapExtent, Observer, Result, Tree};
 
-use super::Stock;
+use super::BaseBlocks;
 use crate::fingerprint::{Hasher, Run};
 use crate::threads::{self, lock};
-use crate::{paths, read::PIECE};
+use crate::{paths, read::READ_SIZE};
 
 /// How many lists a thread takes at once.
 const CLAIM: u32 = 64;
 
 /// The contents of a base that a tree may have.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct BaseContents {
     lists: HashMap<(u64, u128), u32>,
     /// Sizes of the base's contents that the tree has, too, ascending.
     sizes: Vec<u64>,
 }
 
-impl Known {
+impl BaseContents {
     /// Finds out what the base's files hold that have a size of one in the tree.
     pub fn new(
-        stock: &Stock,
+        stock: &BaseBlocks,
         tree: &Tree,
         threads: usize,
         observer: &dyn Observer,
@@ -92,13 +92,18 @@ fn len(extent: &MapExtent) -> u64 {
     }
 }
 
-fn size(stock: &Stock, list: u32) -> u64 {
+fn size(stock: &BaseBlocks, list: u32) -> u64 {
     let extents = stock.base.content().list(list).iter();
     extents.map(len).fold(0, u64::saturating_add)
 }
 
 /// Makes the fingerprint that the first read makes of a file with the same content.
-fn hash(stock: &Stock, list: u32, buffer: &mut Vec<u8>, observer: &dyn Observer) -> Result<u128> {
+fn hash(
+    stock: &BaseBlocks,
+    list: u32,
+    buffer: &mut Vec<u8>,
+    observer: &dyn Observer,
+) -> Result<u128> {
     let mut hasher = Hasher::default();
     let mut runs: Vec<Run> = Vec::new();
     for extent in stock.base.content().list(list) {
@@ -113,9 +118,9 @@ fn hash(stock: &Stock, list: u32, buffer: &mut Vec<u8>, observer: &dyn Observer)
         let &MapExtent::Data { block, offset, len } = extent else {
             continue;
         };
-        for start in (0..len).step_by(PIECE) {
+        for start in (0..len).step_by(READ_SIZE) {
             threads::check_cancelled(observer)?;
-            buffer.resize((len - start).min(PIECE as u32) as usize, 0);
+            buffer.resize((len - start).min(READ_SIZE as u32) as usize, 0);
             stock.read(block.0, offset.saturating_add(start), buffer)?;
             hasher.update(buffer);
         }

@@ -6,13 +6,13 @@
 
 use sinterfs_model::{MapExtent, Result};
 
-use crate::anchors::Place;
-use crate::base::Stock;
-use crate::match_store::Past;
+use crate::anchors::BlockPosition;
+use crate::base::BaseBlocks;
+use crate::match_store::MatchStore;
 
 /// A content of the base, and how far it was read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading {
+pub(crate) struct BaseFollower {
     /// Its list.
     pub list: u32,
     /// The extent that comes next.
@@ -21,7 +21,7 @@ pub(crate) struct Reading {
     done: u64,
 }
 
-impl Reading {
+impl BaseFollower {
     /// Starts at the beginning of a list.
     pub fn new(list: u32) -> Self {
         Self {
@@ -37,8 +37,8 @@ impl Reading {
         &mut self,
         list: &[MapExtent],
         bytes: &[u8],
-        past: &mut Past,
-    ) -> Result<Option<Vec<(Place, usize)>>> {
+        past: &mut MatchStore,
+    ) -> Result<Option<Vec<(BlockPosition, usize)>>> {
         let mut found = Vec::new();
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -46,7 +46,7 @@ impl Reading {
                 return Ok(None);
             };
             let left = (u64::from(len) - self.done).min(rest.len() as u64) as usize;
-            let place = Place {
+            let place = BlockPosition {
                 block: block.0,
                 offset: offset + self.done as u32,
             };
@@ -84,7 +84,7 @@ impl Reading {
 
 /// What is used of a base.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Used {
+pub(crate) struct BaseUsage {
     /// Its blocks of which anything is, ascending.
     pub blocks: Vec<u32>,
     /// Bytes of those blocks.
@@ -93,10 +93,10 @@ pub(crate) struct Used {
     pub used: u64,
 }
 
-impl Used {
+impl BaseUsage {
     /// Finds out what extents use, whose blocks have the numbers of opening: those of the base come
     /// first.
-    pub fn of(base: &Stock, extents: &[MapExtent]) -> Self {
+    pub fn of(base: &BaseBlocks, extents: &[MapExtent]) -> Self {
         let mut ranges: Vec<(u32, u32, u32)> = extents
             .iter()
             .filter_map(|extent| match *extent {
@@ -136,8 +136,8 @@ mod tests {
     }
 
     /// Makes blocks that hold these bytes.
-    fn past(blocks: &[&[u8]]) -> Past {
-        let mut past = Past::new(Retention {
+    fn past(blocks: &[&[u8]]) -> MatchStore {
+        let mut past = MatchStore::new(Retention {
             kept: 9,
             room: u64::MAX,
             lookback: 9,
@@ -151,8 +151,8 @@ mod tests {
         past
     }
 
-    fn places(found: Option<Vec<(Place, usize)>>) -> Option<Vec<(u32, u32, usize)>> {
-        let place = |(place, len): &(Place, usize)| (place.block, place.offset, *len);
+    fn places(found: Option<Vec<(BlockPosition, usize)>>) -> Option<Vec<(u32, u32, usize)>> {
+        let place = |(place, len): &(BlockPosition, usize)| (place.block, place.offset, *len);
         found.map(|found| found.iter().map(place).collect())
     }
 
@@ -165,7 +165,7 @@ mod tests {
             data(0, 3, 1),
         ];
         let mut past = past(&[b"efgz", b"..abcd.."]);
-        let mut reading = Reading::new(0);
+        let mut reading = BaseFollower::new(0);
         let mut next = |bytes: &[u8]| places(reading.data(&list, bytes, &mut past).unwrap());
         assert_eq!(next(b"a"), Some(vec![(1, 2, 1)]));
         assert_eq!(next(b"bcdef"), Some(vec![(1, 3, 3), (0, 0, 2)]));
@@ -181,10 +181,13 @@ mod tests {
         let list = [data(0, 0, 4), MapExtent::Hole { len: 9 }];
         let mut past = past(&[b"abcd"]);
         for wrong in [&b"abce"[..], b"x", b"abcde"] {
-            assert_eq!(Reading::new(0).data(&list, wrong, &mut past).unwrap(), None);
+            assert_eq!(
+                BaseFollower::new(0).data(&list, wrong, &mut past).unwrap(),
+                None
+            );
         }
-        assert!(!Reading::new(0).hole(&list, 1));
-        let mut reading = Reading::new(0);
+        assert!(!BaseFollower::new(0).hole(&list, 1));
+        let mut reading = BaseFollower::new(0);
         assert!(reading.data(&list, b"abcd", &mut past).unwrap().is_some());
         assert!(!reading.hole(&list, 10));
     }

@@ -20,9 +20,9 @@ use sinterfs_model::{
 };
 
 use crate::anchors::Anchor;
-use crate::segment::repeats::{Repeats, Search};
-use crate::segment::tail_dedup::{self, Ends, Found};
-use crate::segment::{List, Segmented};
+use crate::segment::repeats::{RepeatFinder, RepeatSearch};
+use crate::segment::tail_dedup::{self, TailIndex, TailMatch};
+use crate::segment::{ExtentList, Segmented};
 
 /// The most units that are held in memory: the open fragment of each category, and the unit that is
 /// being filled.
@@ -30,7 +30,7 @@ pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
 
 /// How content is cut.
 #[derive(Debug, Clone)]
-pub(crate) struct Cut {
+pub(crate) struct PerFileOptions {
     /// Bytes of a unit.
     pub unit: u32,
     /// Where the ends of contents go.
@@ -39,9 +39,9 @@ pub(crate) struct Cut {
     pub holes: bool,
     /// What is made of ends that fragments have already, and how these are looked for, if they are.
     pub ends: EndsAllowed,
-    pub found: Option<tail_dedup::Search>,
+    pub found: Option<tail_dedup::TailSearch>,
     /// How repeats are looked for, if they are.
-    pub repeats: Option<Search>,
+    pub repeats: Option<RepeatSearch>,
 }
 
 /// Cuts content; `emit` takes each segment.
@@ -50,20 +50,20 @@ pub(crate) struct PerFile<E> {
     tails: Tails,
     holes: bool,
     emit: E,
-    repeats: Option<Repeats>,
-    ends: Option<Ends>,
+    repeats: Option<RepeatFinder>,
+    ends: Option<TailIndex>,
     allowed: EndsAllowed,
     /// A unit of zeros, for holes that are data, and its first segment.
     zeros: Option<(Arc<Vec<u8>>, BlockId)>,
     /// The open fragments, one of a category at most.
     open: Vec<Fragment>,
     result: Segmented,
-    content: Current,
+    content: OpenContent,
 }
 
 /// The content that is being cut.
 #[derive(Default)]
-struct Current {
+struct OpenContent {
     first_extent: usize,
     size: u64,
     /// Whether a whole unit stands before the bytes of `rest`.
@@ -78,7 +78,7 @@ struct Current {
     category: Option<Category>,
 }
 
-/// Ends of contents of one category.
+/// TailIndex of contents of one category.
 struct Fragment {
     category: Category,
     /// Its number of opening, where ends are looked for.
@@ -91,7 +91,7 @@ struct Fragment {
 
 impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     /// Starts with no content.
-    pub fn new(cut: Cut, emit: E) -> Result<Self> {
+    pub fn new(cut: PerFileOptions, emit: E) -> Result<Self> {
         if cut.unit == 0 {
             return Err(Error::invalid("a unit of 0 bytes holds nothing"));
         }
@@ -100,13 +100,13 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             tails: cut.tails,
             holes: cut.holes,
             emit,
-            repeats: cut.repeats.map(Repeats::new),
-            ends: cut.found.map(Ends::new),
+            repeats: cut.repeats.map(RepeatFinder::new),
+            ends: cut.found.map(TailIndex::new),
             allowed: cut.ends,
             zeros: None,
             open: Vec::new(),
             result: Segmented::default(),
-            content: Current::default(),
+            content: OpenContent::default(),
         })
     }
 
@@ -163,7 +163,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         Ok(())
     }
 
-    /// Ends the current content and starts the next.
+    /// TailIndex the current content and starts the next.
     pub fn end(&mut self) -> Result<()> {
         let mut rest = std::mem::take(&mut self.content.rest);
         let mut anchors = std::mem::take(&mut self.content.anchors);
@@ -180,17 +180,17 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
                 self.refer_or_share(category, &rest, &anchors)?;
             }
         }
-        self.result.lists.push(List {
+        self.result.lists.push(ExtentList {
             end: self.result.extents.len() as u64,
             size: self.content.size,
         });
         rest.clear();
         anchors.clear();
-        self.content = Current {
+        self.content = OpenContent {
             first_extent: self.result.extents.len(),
             rest,
             anchors,
-            ..Current::default()
+            ..OpenContent::default()
         };
         Ok(())
     }
@@ -358,7 +358,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     }
 
     /// Returns how much of what was found of an end of so many bytes may be referred to.
-    fn usable(&self, len: usize, found: Found) -> Option<Found> {
+    fn usable(&self, len: usize, found: TailMatch) -> Option<TailMatch> {
         if found.len == len {
             return Some(found);
         }
@@ -367,7 +367,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         };
         let front = (len - found.len).next_multiple_of(align.max(1) as usize);
         let rest = len.checked_sub(front)?;
-        (rest >= least as usize).then(|| Found {
+        (rest >= least as usize).then(|| TailMatch {
             offset: found.offset + (found.len - rest) as u32,
             len: rest,
             ..found
@@ -375,7 +375,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     }
 
     /// Adds an extent of bytes that a fragment has.
-    fn refer(&mut self, found: Found) {
+    fn refer(&mut self, found: TailMatch) {
         let known = self
             .ends
             .as_ref()
@@ -403,7 +403,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         let index = match self.open.iter().position(of_category) {
             Some(index) => index,
             None => {
-                let number = self.ends.as_mut().map_or(0, Ends::open);
+                let number = self.ends.as_mut().map_or(0, TailIndex::open);
                 self.open.push(Fragment {
                     category,
                     number,

@@ -5,18 +5,18 @@
 //! well: where the format can use a repeat is decided when both are encoded, and the newest place
 //! has most in common with what comes next.
 //! **Invariant:** every repeat was compared byte by byte; repeats of a segment are in order, and none
-//! lies over another. Memory: that of `Past` and the table of anchors.
+//! lies over another. Memory: that of `MatchStore` and the table of anchors.
 
 use std::sync::Arc;
 
 use sinterfs_model::{BlockId, Repeat, Result};
 
-use crate::anchors::{Anchor, Anchors, Place};
-use crate::match_store::{Past, Retention};
+use crate::anchors::{Anchor, Anchors, BlockPosition};
+use crate::match_store::{MatchStore, Retention};
 
 /// How repeats are looked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Search {
+pub(crate) struct RepeatSearch {
     /// The shortest one that is told.
     pub shortest: u32,
     /// The most bytes of a segment.
@@ -30,21 +30,21 @@ pub(crate) struct Search {
 }
 
 /// All segments so far.
-pub(crate) struct Repeats {
+pub(crate) struct RepeatFinder {
     shortest: usize,
     codec_window: u64,
     anchors: Anchors,
-    past: Past,
+    past: MatchStore,
 }
 
-impl Repeats {
+impl RepeatFinder {
     /// Starts with no segment.
-    pub fn new(search: Search) -> Self {
+    pub fn new(search: RepeatSearch) -> Self {
         Self {
             shortest: search.shortest as usize,
             codec_window: search.codec_window,
             anchors: Anchors::new(search.total, search.unit),
-            past: Past::new(search.retention),
+            past: MatchStore::new(search.retention),
         }
     }
 
@@ -72,7 +72,8 @@ impl Repeats {
                 }
             }
             let offset = anchor.end;
-            self.anchors.put(anchor.hash, Place { block: own, offset });
+            self.anchors
+                .put(anchor.hash, BlockPosition { block: own, offset });
         }
         Ok(found)
     }
@@ -82,7 +83,7 @@ impl Repeats {
     fn compare(
         &mut self,
         own: u32,
-        place: Place,
+        place: BlockPosition,
         data: &[u8],
         from: usize,
         end: usize,
@@ -131,8 +132,8 @@ mod tests {
         (0..len).map(|_| next()).collect()
     }
 
-    fn search(room: u64) -> Repeats {
-        Repeats::new(Search {
+    fn search(room: u64) -> RepeatFinder {
+        RepeatFinder::new(RepeatSearch {
             shortest: 4096,
             unit: 1 << 20,
             codec_window: 50_000,
@@ -146,7 +147,7 @@ mod tests {
         })
     }
 
-    fn find(repeats: &mut Repeats, data: Vec<u8>) -> Vec<Repeat> {
+    fn find(repeats: &mut RepeatFinder, data: Vec<u8>) -> Vec<Repeat> {
         let anchors = Finder::new(Spacing::for_content(8 << 20)).find(&data);
         repeats.find(&Arc::new(data), &anchors).unwrap()
     }

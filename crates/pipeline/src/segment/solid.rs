@@ -9,18 +9,18 @@
 //! is compared with that.
 //! **Invariant:** an extent names only bytes that were stored already and never change. Blocks
 //! are numbered in the order in which they become full, those of the base that are used after them;
-//! the result depends on the base, the contents and their order alone. Memory: that of `Past`, 16 bytes
+//! the result depends on the base, the contents and their order alone. Memory: that of `MatchStore`, 16 bytes
 //! an extent and the table of anchors.
 
 use std::sync::Arc;
 
 use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, Result, Segment, Standing};
 
-use crate::anchors::{Anchor, Anchors, Place, Spacing};
-use crate::base::Stock;
-use crate::match_store::{Past, Retention};
-use crate::segment::base_follow::{Reading, Used};
-use crate::segment::{List, Segmented};
+use crate::anchors::{Anchor, Anchors, BlockPosition, Spacing};
+use crate::base::BaseBlocks;
+use crate::match_store::{MatchStore, Retention};
+use crate::segment::base_follow::{BaseFollower, BaseUsage};
+use crate::segment::{ExtentList, Segmented};
 
 /// The shortest match that is taken where the codec cannot look: an extent more costs about 8
 /// bytes of metadata and a reader perhaps another block to decode.
@@ -48,7 +48,7 @@ const KEEP: usize = 4 << 10;
 
 /// How content is cut.
 #[derive(Debug, Clone)]
-pub(crate) struct Cut {
+pub(crate) struct SolidOptions {
     /// Bytes of a full block.
     pub block_size: u32,
     /// How far back the codec sees repeats in a block.
@@ -58,7 +58,7 @@ pub(crate) struct Cut {
     /// What is done with full blocks.
     pub retention: Retention,
     /// What is there before anything comes.
-    pub base: Option<Arc<Stock>>,
+    pub base: Option<Arc<BaseBlocks>>,
 }
 
 /// Cuts content; `emit` takes each full block.
@@ -68,36 +68,36 @@ pub(crate) struct Solid<E> {
     total: u64,
     emit: E,
     anchors: Anchors,
-    past: Past,
+    past: MatchStore,
     /// The number of the segment that each block became, by number of opening.
     numbers: Vec<u32>,
     /// The open block of each category.
     open: Vec<(Category, u32)>,
-    base: Option<Arc<Stock>>,
+    base: Option<Arc<BaseBlocks>>,
     result: Segmented,
-    content: Current,
+    content: OpenContent,
 }
 
 /// The content that is being cut.
 #[derive(Default)]
-struct Current {
+struct OpenContent {
     first_extent: usize,
     size: u64,
     /// Where the match goes on with which the last piece ended.
-    follow: Option<Place>,
+    follow: Option<BlockPosition>,
     /// The content of the base that this one has been so far.
-    known: Option<Reading>,
+    known: Option<BaseFollower>,
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     /// Starts with no content.
-    pub fn new(cut: Cut, emit: E) -> Result<Self> {
+    pub fn new(cut: SolidOptions, emit: E) -> Result<Self> {
         if cut.block_size == 0 {
             return Err(Error::invalid("a block size of 0 holds nothing"));
         }
         let (past, largest) = match &cut.base {
-            Some(base) => (Past::on(cut.retention, base), base.largest()),
-            None => (Past::new(cut.retention), 0),
+            Some(base) => (MatchStore::over_base(cut.retention, base), base.largest()),
+            None => (MatchStore::new(cut.retention), 0),
         };
         Ok(Self {
             block_size: cut.block_size as usize,
@@ -110,7 +110,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             open: Vec::new(),
             base: cut.base,
             result: Segmented::default(),
-            content: Current::default(),
+            content: OpenContent::default(),
         })
     }
 
@@ -125,7 +125,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
 
     /// Says that the current content probably is one of the base's.
     pub fn expect(&mut self, list: u32) {
-        self.content.known = Some(Reading::new(list));
+        self.content.known = Some(BaseFollower::new(list));
     }
 
     /// Takes bytes as the base's if they go on as its content does.
@@ -150,7 +150,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         if self.is_known(bytes)? {
             return Ok(());
         }
-        let mut scan = Scan {
+        let mut scan = DataScan {
             bytes,
             category,
             grain: category.granularity() as usize,
@@ -198,13 +198,13 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
 
     /// Ends the current content and starts the next.
     pub fn end(&mut self) {
-        self.result.lists.push(List {
+        self.result.lists.push(ExtentList {
             end: self.result.extents.len() as u64,
             size: self.content.size,
         });
-        self.content = Current {
+        self.content = OpenContent {
             first_extent: self.result.extents.len(),
-            ..Current::default()
+            ..OpenContent::default()
         };
     }
 
@@ -224,7 +224,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             self.seal(category, block)?;
         }
         if let Some(base) = &self.base {
-            let used = Used::of(base, &self.result.extents);
+            let used = BaseUsage::of(base, &self.result.extents);
             for (sequence, &block) in (self.result.segments..).zip(&used.blocks) {
                 self.numbers[block as usize] = sequence;
             }
@@ -239,7 +239,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     }
 
     /// Goes on with the match with which the last piece ended.
-    fn go_on(&mut self, scan: &mut Scan<'_>) -> Result<()> {
+    fn go_on(&mut self, scan: &mut DataScan<'_>) -> Result<()> {
         let Some(place) = self.content.follow else {
             return Ok(());
         };
@@ -255,7 +255,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     }
 
     /// Compares what was stored around the same anchor with what stands here.
-    fn probe(&mut self, scan: &mut Scan<'_>, anchor: Anchor) -> Result<Option<Match>> {
+    fn probe(&mut self, scan: &mut DataScan<'_>, anchor: Anchor) -> Result<Option<Match>> {
         let Some(place) = self.anchors.get(anchor.hash) else {
             return Ok(None);
         };
@@ -276,7 +276,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             scan.blind = end + ahead;
             return Ok(None);
         }
-        let place = Place {
+        let place = BlockPosition {
             block: place.block,
             offset: (place.offset as usize + start - end) as u32,
         };
@@ -284,7 +284,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     }
 
     /// Returns how long a match with a place must be.
-    fn least(&self, category: Category, place: Place) -> usize {
+    fn least(&self, category: Category, place: BlockPosition) -> usize {
         // codecs of samples see no repeats at all
         if category.granularity() > 1 || !self.open.contains(&(category, place.block)) {
             return FAR;
@@ -298,19 +298,19 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     }
 
     /// Takes bytes as stored before.
-    fn refer(&mut self, scan: &mut Scan<'_>, found: Match) {
+    fn refer(&mut self, scan: &mut DataScan<'_>, found: Match) {
         let Match { start, len, place } = found;
         self.add_extent(place, len);
         self.result.matched += len as u64;
         scan.stored = start + len;
-        self.content.follow = Some(Place {
+        self.content.follow = Some(BlockPosition {
             block: place.block,
             offset: place.offset + len as u32,
         });
     }
 
     /// Stores bytes up to `to` in the open block of their category, and in further ones.
-    fn store(&mut self, scan: &mut Scan<'_>, to: usize) -> Result<()> {
+    fn store(&mut self, scan: &mut DataScan<'_>, to: usize) -> Result<()> {
         while scan.stored < to {
             self.content.follow = None;
             let block = self.open_block(scan.category);
@@ -328,12 +328,13 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
                 && anchor.end as usize <= start + len
             {
                 let offset = (offset + anchor.end as usize - start) as u32;
-                self.anchors.put(anchor.hash, Place { block, offset });
+                self.anchors
+                    .put(anchor.hash, BlockPosition { block, offset });
                 scan.noted += 1;
             }
             scan.stored += len;
             let offset = offset as u32;
-            self.add_extent(Place { block, offset }, len);
+            self.add_extent(BlockPosition { block, offset }, len);
             if self.past.open_len(block) == most {
                 self.seal(scan.category, block)?;
             } else {
@@ -388,7 +389,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     }
 
     /// Adds bytes to the extents of the current content, to the last one if they follow it.
-    fn add_extent(&mut self, place: Place, len: usize) {
+    fn add_extent(&mut self, place: BlockPosition, len: usize) {
         self.content.size += len as u64;
         let first = self.content.first_extent;
         if let Some(MapExtent::Data {
@@ -412,7 +413,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
 }
 
 /// A piece while it is scanned.
-struct Scan<'a> {
+struct DataScan<'a> {
     bytes: &'a [u8],
     category: Category,
     /// Bytes that stay together.
@@ -426,7 +427,7 @@ struct Scan<'a> {
     noted: usize,
 }
 
-impl Scan<'_> {
+impl DataScan<'_> {
     /// Rounds down to whole grains.
     fn whole(&self, len: usize) -> usize {
         len / self.grain * self.grain
@@ -438,7 +439,7 @@ impl Scan<'_> {
 struct Match {
     start: usize,
     len: usize,
-    place: Place,
+    place: BlockPosition,
 }
 
 #[cfg(test)]
@@ -465,7 +466,7 @@ mod tests {
     fn open_blocks_are_bounded() {
         const SIZE: usize = 1 << 10;
         let total = 1 << 20;
-        let cut = Cut {
+        let cut = SolidOptions {
             block_size: SIZE as u32,
             codec_window: u64::MAX,
             total,
@@ -514,7 +515,7 @@ mod tests {
         let whole = |len: usize| len / 6 * 6;
         let mut segments = Vec::new();
         let total = 1 << 20;
-        let cut = Cut {
+        let cut = SolidOptions {
             block_size: 16 << 10,
             codec_window: u64::MAX,
             total,

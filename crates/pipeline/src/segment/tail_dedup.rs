@@ -11,8 +11,8 @@ use std::sync::Arc;
 use sinterfs_model::{BlockId, Result};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::anchors::{Anchors, Place};
-use crate::match_store::{Past, Retention, common_suffix};
+use crate::anchors::{Anchors, BlockPosition};
+use crate::match_store::{MatchStore, Retention, common_suffix};
 
 /// How many last bytes candidates have in common with an end at least.
 const LENGTHS: [usize; 4] = [64, 512, 4096, 32 << 10];
@@ -22,7 +22,7 @@ const SCARCITY: u64 = 8;
 
 /// How ends are looked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Search {
+pub(crate) struct TailSearch {
     /// The most bytes of a fragment.
     pub unit: u32,
     /// The bytes that will come at most.
@@ -33,7 +33,7 @@ pub(crate) struct Search {
 
 /// Where the last bytes of an end stand.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct TailMatch {
     /// The fragment, by number of opening.
     pub fragment: u32,
     /// Where they begin in it.
@@ -44,26 +44,26 @@ pub(crate) struct Found {
 
 /// A fragment that is complete.
 #[derive(Debug, Clone, Copy)]
-struct Closed {
+struct ClosedFragment {
     /// Its number in `past`.
     past: u32,
     block: BlockId,
 }
 
 /// The ends in all fragments.
-pub(crate) struct Ends {
+pub(crate) struct TailIndex {
     table: Anchors,
-    past: Past,
+    past: MatchStore,
     /// The fragments by number of opening; `None` for those that are open.
-    fragments: Vec<Option<Closed>>,
+    fragments: Vec<Option<ClosedFragment>>,
 }
 
-impl Ends {
+impl TailIndex {
     /// Starts with no fragment.
-    pub fn new(search: Search) -> Self {
+    pub fn new(search: TailSearch) -> Self {
         Self {
             table: Anchors::new(search.total / SCARCITY, search.unit),
-            past: Past::new(search.retention),
+            past: MatchStore::new(search.retention),
             fragments: Vec::new(),
         }
     }
@@ -77,7 +77,7 @@ impl Ends {
     /// Says that a fragment is complete.
     pub fn close(&mut self, fragment: u32, block: BlockId, bytes: &Arc<Vec<u8>>) -> Result<()> {
         let past = self.past.keep(bytes)?;
-        self.fragments[fragment as usize] = Some(Closed { past, block });
+        self.fragments[fragment as usize] = Some(ClosedFragment { past, block });
         Ok(())
     }
 
@@ -91,8 +91,8 @@ impl Ends {
         &mut self,
         end: &[u8],
         open: impl Fn(u32) -> Option<&'a [u8]>,
-    ) -> Result<Option<Found>> {
-        let mut best: Option<Found> = None;
+    ) -> Result<Option<TailMatch>> {
+        let mut best: Option<TailMatch> = None;
         for key in keys(end) {
             let Some(place) = self.table.get(key) else {
                 continue;
@@ -102,8 +102,8 @@ impl Ends {
                 continue;
             };
             let len = match fragment {
-                Some(Closed { past, .. }) => {
-                    let place = Place {
+                Some(ClosedFragment { past, .. }) => {
+                    let place = BlockPosition {
                         block: past,
                         ..place
                     };
@@ -114,7 +114,7 @@ impl Ends {
                     .map_or(0, |bytes| common_suffix(bytes, end)),
             };
             if len > best.map_or(0, |best| best.len) {
-                best = Some(Found {
+                best = Some(TailMatch {
                     fragment: place.block,
                     offset: place.offset - len as u32,
                     len,
@@ -128,7 +128,7 @@ impl Ends {
     pub fn note(&mut self, end: &[u8], fragment: u32, offset: u32) {
         for key in keys(end) {
             let block = fragment;
-            self.table.put(key, Place { block, offset });
+            self.table.put(key, BlockPosition { block, offset });
         }
     }
 }
@@ -156,7 +156,7 @@ mod tests {
             .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
             .collect();
         for room in [u64::MAX, 0] {
-            let mut ends = Ends::new(Search {
+            let mut ends = TailIndex::new(TailSearch {
                 unit: 1 << 20,
                 total: 1 << 20,
                 retention: Retention {

@@ -25,9 +25,9 @@ use sinterfs_model::{
 use super::Exclude;
 use crate::Scratch;
 use crate::threads::{self, lock};
-use content::{FileBytes, Place, Stored};
-use member_tree::Names;
-use unpack::Bytes;
+use content::{ArchiveFile, ContentLocation, HeaderStream};
+use member_tree::MemberTree;
+use unpack::ArchiveBytes;
 
 /// How many members are counted before progress is told.
 const BATCH: u64 = 1024;
@@ -51,7 +51,7 @@ pub struct Options {
 
 /// An archive, opened.
 pub struct Archive {
-    bytes: Mutex<Option<Bytes>>,
+    bytes: Mutex<Option<ArchiveBytes>>,
     /// For messages.
     path: PathBuf,
     options: Options,
@@ -61,11 +61,11 @@ pub struct Archive {
 /// What a scan found besides the tree.
 struct Scanned {
     file: Arc<File>,
-    places: Vec<Place>,
+    places: Vec<ContentLocation>,
     /// For each node the index of its place among those of all files, which are in the archive's order.
     of_nodes: Vec<u32>,
     /// Directories that no member tells of, in order.
-    made_up: Vec<NodeId>,
+    implied: Vec<NodeId>,
     notes: Notes,
 }
 
@@ -97,7 +97,7 @@ impl Archive {
 
     /// Takes an open file, or a pipe; the path is for messages.
     pub fn of_file(file: File, path: PathBuf, options: Options) -> Result<Self> {
-        Self::of_bytes(Bytes::of_file(file), path, options)
+        Self::of_bytes(ArchiveBytes::of_file(file), path, options)
     }
 
     /// Takes what is read once; the path is for messages.
@@ -106,10 +106,10 @@ impl Archive {
         path: PathBuf,
         options: Options,
     ) -> Result<Self> {
-        Self::of_bytes(Bytes::of_stream(stream), path, options)
+        Self::of_bytes(ArchiveBytes::of_stream(stream), path, options)
     }
 
-    fn of_bytes(bytes: Result<Bytes>, path: PathBuf, options: Options) -> Result<Self> {
+    fn of_bytes(bytes: Result<ArchiveBytes>, path: PathBuf, options: Options) -> Result<Self> {
         let bytes = bytes.map_err(|error| error.path(&path))?;
         Ok(Self {
             bytes: Mutex::new(Some(bytes)),
@@ -120,7 +120,7 @@ impl Archive {
     }
 
     /// Returns what the archive holds that no tree has; nothing before the scan.
-    pub fn untold(&self) -> Vec<Loss> {
+    pub fn losses(&self) -> Vec<Loss> {
         let notes = self.scanned.get().map(|scanned| &scanned.notes);
         let losses = notes.into_iter().flatten();
         losses.map(|(&what, &count)| Loss { what, count }).collect()
@@ -131,14 +131,14 @@ impl Archive {
     }
 
     /// Puts all members into a tree.
-    fn read(&self, file: &Arc<File>, observer: &dyn Observer) -> Result<(Names, Notes)> {
-        let bytes = FileBytes::new(Arc::clone(file)).map_err(|error| self.located(error))?;
+    fn read(&self, file: &Arc<File>, observer: &dyn Observer) -> Result<(MemberTree, Notes)> {
+        let bytes = HeaderStream::new(Arc::clone(file)).map_err(|error| self.located(error))?;
         if bytes.is_empty() {
             let error = Error::invalid("an empty file is no archive");
             return Err(self.located(error));
         }
         let mut members = Members::of(file, bytes).map_err(|error| self.located(error))?;
-        let mut names = Names::default();
+        let mut names = MemberTree::default();
         let mut tally = Tally::default();
         loop {
             let member = members.next_member().map_err(|error| self.located(error))?;
@@ -156,7 +156,7 @@ impl Archive {
     }
 
     /// Adds a member; what can't be in a tree is told.
-    fn add(&self, names: &mut Names, member: Member, observer: &dyn Observer) -> Result<()> {
+    fn add(&self, names: &mut MemberTree, member: Member, observer: &dyn Observer) -> Result<()> {
         let at = member.at;
         let path = member.path.clone();
         match names.add(member)? {
@@ -195,7 +195,7 @@ impl Source for Archive {
             file,
             places: grown.places,
             of_nodes: grown.of_nodes,
-            made_up: grown.made_up,
+            implied: grown.implied,
             notes,
         });
         Ok(grown.tree)
@@ -210,12 +210,16 @@ impl Source for Archive {
         use std::os::unix::ffi::OsStringExt;
         let path = std::ffi::OsString::from_vec(tree.path(file));
         let file = Arc::clone(&scanned.file);
-        Ok(Box::new(Stored::new(file, place, self.path.join(path))))
+        Ok(Box::new(ArchiveFile::new(
+            file,
+            place,
+            self.path.join(path),
+        )))
     }
 
     fn tells(&self, directory: NodeId) -> bool {
         let scanned = self.scanned.get();
-        scanned.is_none_or(|scanned| scanned.made_up.binary_search(&directory).is_err())
+        scanned.is_none_or(|scanned| scanned.implied.binary_search(&directory).is_err())
     }
 
     fn rank(&self, _: &Tree, file: NodeId) -> u64 {
@@ -227,13 +231,13 @@ impl Source for Archive {
 
 /// Members of an archive of either kind.
 enum Members {
-    Tar(Box<tar::read::Reader<FileBytes>>),
-    Cpio(Box<cpio::read::Reader<FileBytes>>),
+    Tar(Box<tar::read::Reader<HeaderStream>>),
+    Cpio(Box<cpio::read::Reader<HeaderStream>>),
 }
 
 impl Members {
     /// Looks what it is; `bytes` are the file's.
-    fn of(file: &File, bytes: FileBytes) -> Result<Self> {
+    fn of(file: &File, bytes: HeaderStream) -> Result<Self> {
         let mut start = [0; START];
         let found = file.read_at(&mut start, 0);
         found.map_err(|error| Error::io("cannot read the archive", error))?;

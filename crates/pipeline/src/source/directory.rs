@@ -31,7 +31,7 @@ pub struct Options {
     pub exclude: Exclude,
     /// Whether directories that are left out for being directories stay, empty: in a layer they hide what is
     /// below them, until the rules are applied to all layers together.
-    pub hollow: bool,
+    pub keep_excluded_dirs: bool,
     /// Whether other file systems are left out; their mount points stay as empty directories.
     pub one_file_system: bool,
     /// Whether extended attributes are left out, without a look at them.

@@ -22,8 +22,8 @@ use sinterfs_model::{
 
 use super::Exclude;
 use super::directory::single_file;
-use mtime_override::Retimed;
-use pseudo::{Found, Making};
+use mtime_override::MtimeOverride;
+use pseudo::{ExistingNode, PseudoNodes};
 
 pub use definition::Definition;
 pub use file_contexts::FileContexts;
@@ -55,22 +55,22 @@ impl Edits {
 }
 
 /// A source with another tree.
-pub struct Edited<'a> {
+pub struct EditedSource<'a> {
     inner: &'a dyn Source,
     edits: &'a Edits,
     /// Nothing where all nodes are the source's own.
-    scanned: OnceLock<Option<Scanned>>,
+    scanned: OnceLock<Option<EditedScan>>,
 }
 
-impl std::fmt::Debug for Edited<'_> {
+impl std::fmt::Debug for EditedSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Edited")
+        f.debug_struct("EditedSource")
             .field("edits", self.edits)
             .finish_non_exhaustive()
     }
 }
 
-struct Scanned {
+struct EditedScan {
     /// The source's own tree.
     tree: Tree,
     /// What each node was made of.
@@ -88,7 +88,7 @@ enum Origin {
     Nothing,
 }
 
-impl<'a> Edited<'a> {
+impl<'a> EditedSource<'a> {
     /// Stands in front of a source.
     pub fn new(inner: &'a dyn Source, edits: &'a Edits) -> Self {
         Self {
@@ -116,11 +116,11 @@ impl<'a> Edited<'a> {
 
     /// Makes another tree of the source's.
     fn reshape(&self, tree: Tree, observer: &dyn Observer) -> Result<(Tree, HashSet<NodeId>)> {
-        let mut copy = Copy::new(&tree, self.edits)?;
+        let mut copy = TreeCopy::new(&tree, self.edits)?;
         copy.run()?;
         copy.make(observer)?;
         let (edited, before) = copy.builder.finish_numbered()?;
-        let Making {
+        let PseudoNodes {
             mut files,
             labelled,
             ..
@@ -134,12 +134,12 @@ impl<'a> Edited<'a> {
         let labelled = numbered.filter(|(id, _)| labelled.contains(id));
         let labelled = labelled.map(|(_, node)| node).collect();
         let origins = before.iter().map(origin).collect();
-        let _ = self.scanned.set(Some(Scanned { tree, origins }));
+        let _ = self.scanned.set(Some(EditedScan { tree, origins }));
         Ok((edited, labelled))
     }
 }
 
-impl Source for Edited<'_> {
+impl Source for EditedSource<'_> {
     fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
         let mut tree = self.inner.scan(observer)?;
         if !self.edits.xattrs.is_empty() {
@@ -167,7 +167,7 @@ impl Source for Edited<'_> {
                 let (was, is) = (time(own, origin), time(tree, file));
                 Ok(match was == is {
                     true => inner,
-                    false => Box::new(Retimed { inner, was, is }),
+                    false => Box::new(MtimeOverride { inner, was, is }),
                 })
             }
             Some(Origin::File(path)) => single_file::open(&path),
@@ -196,10 +196,10 @@ impl Source for Edited<'_> {
 }
 
 /// A tree on its way into another.
-struct Copy<'a> {
+struct TreeCopy<'a> {
     tree: &'a Tree,
     exclude: &'a Exclude,
-    making: Making<'a>,
+    making: PseudoNodes<'a>,
     builder: TreeBuilder,
     /// The node that each was made of, by the builder's ids.
     origins: Vec<NodeId>,
@@ -209,12 +209,12 @@ struct Copy<'a> {
     open: Vec<(NodeId, NodeId, Vec<u8>)>,
 }
 
-impl<'a> Copy<'a> {
+impl<'a> TreeCopy<'a> {
     fn new(tree: &'a Tree, edits: &'a Edits) -> Result<Self> {
         let mut copy = Self {
             tree,
             exclude: &edits.exclude,
-            making: Making::new(edits, tree.node(NodeId::ROOT).meta),
+            making: PseudoNodes::new(edits, tree.node(NodeId::ROOT).meta),
             builder: TreeBuilder::new(tree.node(NodeId::ROOT).meta),
             origins: vec![NodeId::ROOT],
             linked: HashMap::new(),
@@ -259,7 +259,7 @@ impl<'a> Copy<'a> {
         let node = self.tree.node(origin);
         let kind = node.content.kind();
         if let Some(&node) = self.linked.get(&origin) {
-            self.making.note(&path, Found { node, kind });
+            self.making.note(&path, ExistingNode { node, kind });
             return self.builder.link(parent, name, node);
         }
         let content = match node.content {
@@ -271,7 +271,7 @@ impl<'a> Copy<'a> {
         };
         let id = self.builder.add(parent, name, node.meta, content)?;
         self.origins.push(origin);
-        self.making.note(&path, Found { node: id, kind });
+        self.making.note(&path, ExistingNode { node: id, kind });
         if matches!(content, Content::Directory { .. }) {
             self.open.push((origin, id, path));
         } else if node.links > 1 {

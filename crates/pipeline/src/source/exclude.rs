@@ -1,8 +1,8 @@
 //! Rules about names and paths that a source leaves out.
 //!
 //! Enters a list of shell patterns (`*`, `?`, `[...]`, `{a,b}`, `**`), each for what is left out or for what
-//! stays; leaves a yes or no per entry. As in rsync: the first pattern that matches decides, and what none
-//! matches stays; a pattern without a slash matches a name anywhere, one with a slash matches a path from the
+//! keeps; leaves a yes or no per entry. As in rsync: the first pattern that matches decides, and what none
+//! matches keeps; a pattern without a slash matches a name anywhere, one with a slash matches a path from the
 //! root of the tree, a slash at the end asks for a directory.
 //! **Invariant:** `*` and `?` never match a slash.
 
@@ -18,8 +18,8 @@ use sinterfs_model::{Error, Result};
 pub struct Rule {
     /// The pattern.
     pub pattern: String,
-    /// Whether what matches stays; else it is left out.
-    pub stays: bool,
+    /// Whether what matches keeps; else it is left out.
+    pub keeps: bool,
 }
 
 impl Rule {
@@ -27,7 +27,7 @@ impl Rule {
     pub fn exclude(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
-            stays: false,
+            keeps: false,
         }
     }
 
@@ -35,13 +35,13 @@ impl Rule {
     pub fn include(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
-            stays: true,
+            keeps: true,
         }
     }
 
-    /// Reads the rules of a file: a pattern a line, for what stays if `stays`; empty lines and lines that
+    /// Reads the rules of a file: a pattern a line, for what keeps if `keeps`; empty lines and lines that
     /// begin with `#` or `;` mean nothing, `+ ` and `- ` before a pattern say what becomes of its matches.
-    pub fn lines_of(file: &Path, stays: bool) -> Result<Vec<Self>> {
+    pub fn from_file(file: &Path, keeps: bool) -> Result<Vec<Self>> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Error::io("cannot read patterns", error).path(file))?;
         let lines = text.lines().map(|line| line.trim_end_matches('\r'));
@@ -50,13 +50,13 @@ impl Rule {
             if let Some(pattern) = line.strip_prefix("+ ") {
                 return Self::include(pattern);
             }
-            let (pattern, stays) = match line.strip_prefix("- ") {
+            let (pattern, keeps) = match line.strip_prefix("- ") {
                 Some(pattern) => (pattern, false),
-                None => (line, stays),
+                None => (line, keeps),
             };
             Self {
                 pattern: pattern.to_owned(),
-                stays,
+                keeps,
             }
         };
         Ok(lines.map(rule).collect())
@@ -68,13 +68,13 @@ impl Rule {
 pub struct Exclude {
     names: Patterns,
     paths: Patterns,
-    rules: Vec<Judgement>,
+    rules: Vec<Effect>,
 }
 
 /// What a rule says besides its pattern.
 #[derive(Debug, Clone, Copy)]
-struct Judgement {
-    stays: bool,
+struct Effect {
+    keeps: bool,
     for_directories: bool,
 }
 
@@ -94,7 +94,7 @@ impl Patterns {
     }
 
     /// Returns the first rule that matches and holds for the type of the entry.
-    fn first(&self, bytes: &[u8], is_dir: bool, rules: &[Judgement]) -> Option<usize> {
+    fn first(&self, bytes: &[u8], is_dir: bool, rules: &[Effect]) -> Option<usize> {
         if self.globs.is_empty() {
             return None;
         }
@@ -102,8 +102,8 @@ impl Patterns {
         let matching = self.globs.matches_candidate(&candidate);
         let matching = matching.iter().filter_map(|&glob| self.rules.get(glob));
         let holds = |rule: &usize| {
-            let judgement = rules.get(*rule);
-            judgement.is_some_and(|judgement| is_dir || !judgement.for_directories)
+            let effect = rules.get(*rule);
+            effect.is_some_and(|effect| is_dir || !effect.for_directories)
         };
         matching.copied().filter(holds).min()
     }
@@ -112,15 +112,15 @@ impl Patterns {
 impl Exclude {
     /// Compiles patterns of what is left out. `Invalid` for a pattern that makes no sense.
     pub fn new<P: Into<String>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
-        Self::of_rules(patterns.into_iter().map(Rule::exclude))
+        Self::from_rules(patterns.into_iter().map(Rule::exclude))
     }
 
     /// Compiles rules, the first of them first. `Invalid` for a pattern that makes no sense.
-    pub fn of_rules(given: impl IntoIterator<Item = Rule>) -> Result<Self> {
+    pub fn from_rules(given: impl IntoIterator<Item = Rule>) -> Result<Self> {
         let mut globs = [GlobSetBuilder::new(), GlobSetBuilder::new()];
         let mut numbers = [Vec::new(), Vec::new()];
         let mut rules = Vec::new();
-        for Rule { pattern, stays } in given {
+        for Rule { pattern, keeps } in given {
             let body = pattern.trim_end_matches('/');
             let for_directories = body.len() != pattern.len();
             let for_paths = usize::from(body.contains('/'));
@@ -138,8 +138,8 @@ impl Exclude {
             })?;
             globs[for_paths].add(glob);
             numbers[for_paths].push(rules.len());
-            rules.push(Judgement {
-                stays,
+            rules.push(Effect {
+                keeps,
                 for_directories,
             });
         }
@@ -153,7 +153,7 @@ impl Exclude {
 
     /// Returns whether nothing is left out, whatever it is called.
     pub fn is_empty(&self) -> bool {
-        self.rules.iter().all(|rule| rule.stays)
+        self.rules.iter().all(|rule| rule.keeps)
     }
 
     /// Returns whether an entry is left out; `path` is relative to the root, without a leading slash.
@@ -165,8 +165,8 @@ impl Exclude {
         let of_name = self.names.first(name, is_dir, &self.rules);
         let of_path = self.paths.first(path, is_dir, &self.rules);
         let first = of_name.into_iter().chain(of_path).min();
-        let judgement = first.and_then(|first| self.rules.get(first));
-        judgement.is_some_and(|judgement| !judgement.stays)
+        let effect = first.and_then(|first| self.rules.get(first));
+        effect.is_some_and(|effect| !effect.keeps)
     }
 
     /// Returns whether an entry is left out whatever its type is.
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_first_rule_that_matches_decides() {
         let left_out = |rules: &[Rule], path: &str, is_dir| {
-            let exclude = Exclude::of_rules(rules.iter().cloned()).unwrap();
+            let exclude = Exclude::from_rules(rules.iter().cloned()).unwrap();
             exclude.matches(path.as_bytes(), is_dir)
         };
         let rules = [
@@ -236,10 +236,12 @@ mod tests {
         assert!(!left_out(&rules, "b/x.c", false));
         let other = [Rule::exclude("*.o"), Rule::include("/keep/*.o")];
         assert!(left_out(&other, "keep/a.o", false));
-        let exclude = Exclude::of_rules(rules).unwrap();
+        let exclude = Exclude::from_rules(rules).unwrap();
         assert!(exclude.matches_any(b"x.o") && !exclude.matches_any(b"b"));
         assert!(
-            Exclude::of_rules([Rule::include("a")]).unwrap().is_empty(),
+            Exclude::from_rules([Rule::include("a")])
+                .unwrap()
+                .is_empty(),
             "nothing is left out"
         );
     }
@@ -265,10 +267,10 @@ mod tests {
         let file = dir.path().join("exclude");
         std::fs::write(&file, "# comment\n\n*.o\r\nx/y\n").unwrap();
         let rules = [Rule::exclude("*.o"), Rule::exclude("x/y")];
-        assert_eq!(Rule::lines_of(&file, false).unwrap(), rules);
+        assert_eq!(Rule::from_file(&file, false).unwrap(), rules);
         std::fs::write(&file, "a\n+ b\n- c\n").unwrap();
         let rules = [Rule::include("a"), Rule::include("b"), Rule::exclude("c")];
-        assert_eq!(Rule::lines_of(&file, true).unwrap(), rules);
-        assert!(Rule::lines_of(&dir.path().join("none"), false).is_err());
+        assert_eq!(Rule::from_file(&file, true).unwrap(), rules);
+        assert!(Rule::from_file(&dir.path().join("none"), false).is_err());
     }
 }

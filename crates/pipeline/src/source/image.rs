@@ -147,14 +147,14 @@ impl<'a> Walk<'a> {
             })?;
             result?;
         }
-        self.tell();
+        self.report_progress();
         Ok(())
     }
 
     fn add(&mut self, parent: NodeId, name: &[u8], ino: Ino) -> Result<()> {
         self.tally.items += 1;
         if self.tally.items >= BATCH {
-            self.tell();
+            self.report_progress();
         }
         let inode = self.image.inode(ino).map_err(Error::of_entry)?;
         if let Some(&node) = self.nodes.get(&ino) {
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
         self.builder.set_xattrs(node, &mut self.image.xattrs(ino)?)
     }
 
-    fn tell(&mut self) {
+    fn report_progress(&mut self) {
         let tally = std::mem::take(&mut self.tally);
         self.observer.advance(Stage::Scan, tally);
     }

@@ -25,10 +25,10 @@ use sinterfs_model::{
 };
 
 use super::Exclude;
-use super::archive::member_tree::Names;
+use super::archive::member_tree::MemberTree;
 use super::directory::content::OpenFile;
 use super::directory::status::{self, Status};
-use super::edits::mtime_override::Retimed;
+use super::edits::mtime_override::MtimeOverride;
 use super::image::Damage;
 use crate::threads;
 use root::Root;
@@ -46,7 +46,7 @@ pub struct Options {
     /// The directory that paths are in; `None` means that of the list.
     pub root: Option<PathBuf>,
     /// Whether paths may lead out of it.
-    pub anywhere: bool,
+    pub allow_outside: bool,
 }
 
 /// A list of files, opened.
@@ -65,7 +65,7 @@ struct Scanned {
     /// For each node the index of its origin; more than there are for what is no file.
     of_nodes: Vec<usize>,
     /// Directories that no line tells of, in order.
-    made_up: Vec<NodeId>,
+    implied: Vec<NodeId>,
     notes: Notes,
 }
 
@@ -98,7 +98,7 @@ impl Manifest {
         let dir = options.root.as_deref().or(beside).unwrap_or(Path::new("."));
         Ok(Self {
             path: path.to_owned(),
-            root: Root::open(dir, options.anywhere)?,
+            root: Root::open(dir, options.allow_outside)?,
             exclude: options.exclude.clone(),
             damage,
             scanned: OnceLock::new(),
@@ -106,7 +106,7 @@ impl Manifest {
     }
 
     /// Returns what the list says that no tree has, or nobody compares; nothing before the scan.
-    pub fn untold(&self) -> Vec<Loss> {
+    pub fn losses(&self) -> Vec<Loss> {
         let notes = self.scanned.get().map(|scanned| &scanned.notes);
         let losses = notes.into_iter().flatten();
         losses.map(|(&what, &count)| Loss { what, count }).collect()
@@ -189,16 +189,19 @@ impl Manifest {
 
     /// Makes sure that a file is what its entry says, as far as a look at it tells.
     fn origin(&self, entry: &Entry, place: &[u8], status: Option<&Status>) -> Result<Origin> {
-        let shown = || self.root.shown(place);
+        let display_path = || self.root.display_path(place);
         let status = status.ok_or_else(|| {
-            let what = format!("there is no {}: its content is needed", shown());
+            let what = format!("there is no {}: its content is needed", display_path());
             Error::not_found(what)
         })?;
         if status.kind != Some(FileType::File) {
-            return Err(Error::invalid(format!("{} is no regular file", shown())));
+            return Err(Error::invalid(format!(
+                "{} is no regular file",
+                display_path()
+            )));
         }
         if let Some(size) = entry.size.filter(|&size| size != status.size) {
-            let what = format!("{} has {} bytes, not {size}", shown(), status.size);
+            let what = format!("{} has {} bytes, not {size}", display_path(), status.size);
             return Err(Error::corrupt(what));
         }
         Ok(Origin {
@@ -215,7 +218,7 @@ impl Manifest {
     fn content(&self, origin: &Origin) -> Result<OpenFile> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = self.root.open_at(&origin.path, flags)?;
-        let path = self.root.shown(&origin.path);
+        let path = self.root.display_path(&origin.path);
         let status =
             || status::of_fd(&fd).map_err(|errno| Error::io(format!("cannot stat {path}"), errno));
         let before = status()?;
@@ -277,7 +280,7 @@ fn meta(entry: &Entry, kind: &Kind, status: Option<&Status>) -> Meta {
 impl Source for Manifest {
     fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
         let list = self.list().map_err(|error| error.path(&self.path))?;
-        let (mut names, mut origins) = (Names::default(), Vec::new());
+        let (mut names, mut origins) = (MemberTree::default(), Vec::new());
         let mut linked: HashMap<(u64, Vec<u8>), Vec<u8>> = HashMap::new();
         let mut tally = Tally::default();
         for entry in list.entries {
@@ -319,7 +322,7 @@ impl Source for Manifest {
         let _ = self.scanned.set(Scanned {
             of_nodes: grown.of_nodes.iter().map(of_place).collect(),
             origins,
-            made_up: grown.made_up,
+            implied: grown.implied,
             notes: list.notes,
         });
         Ok(grown.tree)
@@ -338,7 +341,7 @@ impl Source for Manifest {
             self.damage.note(self.located(origin.line, &error));
             Error::corrupt("not what the list says")
         })?;
-        Ok(Box::new(Retimed {
+        Ok(Box::new(MtimeOverride {
             inner: Box::new(inner),
             was: origin.modified,
             is: tree.node(file).meta.times.modified,
@@ -347,7 +350,7 @@ impl Source for Manifest {
 
     fn tells(&self, directory: NodeId) -> bool {
         let scanned = self.scanned.get();
-        scanned.is_none_or(|scanned| scanned.made_up.binary_search(&directory).is_err())
+        scanned.is_none_or(|scanned| scanned.implied.binary_search(&directory).is_err())
     }
 }
 

@@ -17,13 +17,13 @@ use sinterfs_model::{
 use super::Exclude;
 use union::Union;
 
-pub use whiteouts::Marks;
+pub use whiteouts::WhiteoutMarks;
 
-/// How many names that were hidden are kept for messages.
+/// MergeOptions many names that were hidden are kept for messages.
 const KEPT: usize = 100;
 
 /// A source and where its tree goes.
-pub struct Part {
+pub struct MergeInput {
     /// The source.
     pub source: Box<dyn Source>,
     /// Where its root goes, as a path without slashes at its ends; empty for the common root.
@@ -31,12 +31,12 @@ pub struct Part {
     /// What messages call it.
     pub name: String,
     /// What hides names of the parts before it.
-    pub marks: Marks,
+    pub marks: WhiteoutMarks,
 }
 
-impl std::fmt::Debug for Part {
+impl std::fmt::Debug for MergeInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Part")
+        f.debug_struct("MergeInput")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
@@ -56,7 +56,7 @@ pub struct Conflict {
 /// What was hidden.
 #[derive(Debug, Clone, Default)]
 pub struct Conflicts {
-    /// How many names; what is below a hidden directory is not counted.
+    /// MergeOptions many names; what is below a hidden directory is not counted.
     pub count: u64,
     /// The first hundred, in the order of a walk.
     pub first: Vec<Conflict>,
@@ -65,14 +65,14 @@ pub struct Conflicts {
 /// Several sources as one.
 #[derive(Debug)]
 pub struct Merge {
-    parts: Vec<Part>,
-    how: How,
+    parts: Vec<MergeInput>,
+    how: MergeOptions,
     scanned: OnceLock<Scanned>,
 }
 
-/// How trees meet.
+/// MergeOptions trees meet.
 #[derive(Debug, Clone, Default)]
-pub struct How {
+pub struct MergeOptions {
     /// Whether hiding anything is an error.
     pub strict: bool,
     /// Whether the parts are layers, which are there to hide something.
@@ -101,7 +101,7 @@ impl Merge {
     ///
     /// # Errors
     /// `Invalid` for a place that is no path of plain names.
-    pub fn new(parts: Vec<Part>, how: How) -> Result<Self> {
+    pub fn new(parts: Vec<MergeInput>, how: MergeOptions) -> Result<Self> {
         for part in &parts {
             let plain = |name: &[u8]| {
                 !matches!(name, b"" | b"." | b"..") && name.len() <= 255 && !name.contains(&0)
@@ -127,7 +127,7 @@ impl Merge {
         scanned.map_or_else(Conflicts::default, |scanned| scanned.conflicts.clone())
     }
 
-    fn origin(&self, node: NodeId) -> Option<(&Part, &Tree, Origin)> {
+    fn origin(&self, node: NodeId) -> Option<(&MergeInput, &Tree, Origin)> {
         let scanned = self.scanned.get()?;
         let origin = (*scanned.origins.get(node.index())?)?;
         let part = origin.part as usize;
@@ -142,14 +142,14 @@ impl Source for Merge {
             .iter()
             .map(|part| part.source.scan(observer))
             .collect::<Result<Vec<Tree>>>()?;
-        let mut union = Union::new(&self.parts, &trees, &self.how, made_up(&trees))?;
+        let mut union = Union::new(&self.parts, &trees, &self.how, implied(&trees))?;
         union.run()?;
         if let (true, Some(first)) = (self.how.strict, union.conflicts.first.first()) {
             return Err(Error::invalid(format!(
                 "{} names are in several of the sources, the first in {} and {} (--strict)",
                 union.conflicts.count, first.hidden, first.kept
             ))
-            .path(shown(&first.path)));
+            .path(display_path(&first.path)));
         }
         let (tree, origins, conflicts) = union.finish()?;
         let _ = self.scanned.set(Scanned {
@@ -163,7 +163,7 @@ impl Source for Merge {
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         let Some((part, own, origin)) = self.origin(file) else {
             let error = Error::invalid("a file that the scan of the sources did not find");
-            return Err(error.path(shown(&tree.path(file))));
+            return Err(error.path(display_path(&tree.path(file))));
         };
         part.source.open(own, origin.node)
     }
@@ -177,14 +177,14 @@ impl Source for Merge {
     }
 }
 
-fn shown(path: &[u8]) -> std::path::PathBuf {
+fn display_path(path: &[u8]) -> std::path::PathBuf {
     use std::os::unix::ffi::OsStringExt;
     std::ffi::OsString::from_vec(path.to_vec()).into()
 }
 
 /// Makes what directories have that no source has: all may read them, root owns them, and their
 /// time is the latest of the sources' roots, which depends on the sources alone.
-fn made_up(trees: &[Tree]) -> Meta {
+fn implied(trees: &[Tree]) -> Meta {
     let time = |tree: &Tree| tree.node(NodeId::ROOT).meta.times.modified;
     let latest = trees
         .iter()

@@ -10,7 +10,7 @@ pub mod merge;
 
 pub use archive::Archive;
 pub use directory::Directory;
-pub use edits::{Definition, Edited, Edits, FileContexts, XattrFilter};
+pub use edits::{Definition, EditedSource, Edits, FileContexts, XattrFilter};
 pub use exclude::{Exclude, Rule};
 pub use image::ImageSource;
 pub use manifest::Manifest;

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use sinterfs_block::verity::{Verity, VerityDigest, verity};
 use sinterfs_erofs::composefs::{Body, INLINE_MAX, ObjectPath};
 use sinterfs_model::{Error, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Tree};
-use sinterfs_pipeline::EachFile;
+use sinterfs_pipeline::FileVisitor;
 
 use crate::objects::{ObjectStore, Waiting};
 
@@ -67,7 +67,7 @@ pub(super) struct State {
     waiting: Waiting,
 }
 
-impl EachFile for Reader<'_> {
+impl FileVisitor for Reader<'_> {
     type State = State;
 
     fn start(&self) -> State {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{Error, Kind, Loss, Observer, Result, Source};
 use sinterfs_pipeline::Scratch;
-use sinterfs_pipeline::source::merge::{Conflicts, How};
+use sinterfs_pipeline::source::merge::{Conflicts, MergeOptions};
 use sinterfs_pipeline::source::{
-    Archive, Directory, Edited, Edits, Exclude, ImageSource, Manifest, Merge, archive, directory,
-    manifest,
+    Archive, Directory, EditedSource, Edits, Exclude, ImageSource, Manifest, Merge, archive,
+    directory, manifest,
 };
 
 use super::images::{Images, Watching, open_cached, shared_cache};
@@ -86,7 +86,7 @@ impl Request<'_> {
         let options = manifest::Options {
             exclude: exclude.clone(),
             root: self.manifest.root.clone(),
-            anywhere: self.manifest.anywhere,
+            allow_outside: self.manifest.anywhere,
         };
         Manifest::open(path, &options, Arc::clone(&images.damage)).map(Arc::new)
     }
@@ -191,7 +191,7 @@ impl OpenInput {
         }
         stack.check()?;
         stack.images.make_room(request.threads);
-        let how = How {
+        let how = MergeOptions {
             strict: request.strict,
             layers: layers.is_some(),
             exclude: request.directory.exclude.clone(),
@@ -261,8 +261,8 @@ impl OpenInput {
 
     /// Adds what images and archives hold and nobody is shown to what a writer lost.
     pub(crate) fn add_untold(&self, losses: &mut Vec<Loss>) {
-        let of_archives = self.archives.iter().flat_map(|archive| archive.untold());
-        let of_manifests = self.manifests.iter().flat_map(|manifest| manifest.untold());
+        let of_archives = self.archives.iter().flat_map(|archive| archive.losses());
+        let of_manifests = self.manifests.iter().flat_map(|manifest| manifest.losses());
         let of_images = self.images.untold.iter().cloned();
         for loss in of_images.chain(of_archives).chain(of_manifests) {
             match losses.iter_mut().find(|known| known.what == loss.what) {
@@ -292,7 +292,7 @@ impl OpenInput {
         };
         let done = match self.edits.is_empty() {
             true => work(self.source(), &watching),
-            false => work(&Edited::new(self.source(), &self.edits), &watching),
+            false => work(&EditedSource::new(self.source(), &self.edits), &watching),
         };
         match self.images.damage.take() {
             Some(error) => Err(error),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_model::{Error, Quiet, Result, Source};
-use sinterfs_pipeline::source::merge::{Marks, Part};
+use sinterfs_pipeline::source::merge::{MergeInput, WhiteoutMarks};
 use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
 
 use super::images::{Images, open_cached, shared_cache};
@@ -21,7 +21,7 @@ pub(super) struct Stack<'a> {
     request: &'a Request<'a>,
     layers: Option<&'a Layering>,
     pub(super) images: Images,
-    pub(super) sources: Vec<Part>,
+    pub(super) sources: Vec<MergeInput>,
     pub(super) archives: Vec<Arc<Archive>>,
     pub(super) manifests: Vec<Arc<Manifest>>,
     /// Whether one is an OCI layout.
@@ -84,8 +84,14 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    fn push(&mut self, part: &MergePart, source: Box<dyn Source>, path: &Path, marks: Marks) {
-        self.sources.push(Part {
+    fn push(
+        &mut self,
+        part: &MergePart,
+        source: Box<dyn Source>,
+        path: &Path,
+        marks: WhiteoutMarks,
+    ) {
+        self.sources.push(MergeInput {
             source,
             at: part.at.clone(),
             name: path.display().to_string(),
@@ -93,7 +99,7 @@ impl<'a> Stack<'a> {
         });
     }
 
-    fn marks(&self, what: What) -> Marks {
+    fn marks(&self, what: What) -> WhiteoutMarks {
         let whiteouts = self
             .layers
             .map_or(Whiteouts::None, |layers| layers.whiteouts);
@@ -109,7 +115,7 @@ impl<'a> Stack<'a> {
         };
         let options = directory::Options {
             exclude,
-            hollow: true,
+            keep_excluded_dirs: true,
             // marks of layers are attributes
             no_xattrs: false,
             ..self.request.directory.clone()

@@ -20,7 +20,7 @@ const BUFFER: usize = 64 << 10;
 
 /// Where the content of a file is in an archive.
 #[derive(Debug)]
-pub(in crate::source) struct Place {
+pub(in crate::source) struct ContentLocation {
     pub(in crate::source) start: u64,
     pub(super) size: u64,
     /// Where there is data, if there are holes.
@@ -28,7 +28,7 @@ pub(in crate::source) struct Place {
 }
 
 /// A regular file of an archive.
-pub(super) struct Stored {
+pub(super) struct ArchiveFile {
     file: Arc<File>,
     start: u64,
     size: u64,
@@ -38,8 +38,8 @@ pub(super) struct Stored {
     path: PathBuf,
 }
 
-impl Stored {
-    pub(super) fn new(file: Arc<File>, place: &Place, path: PathBuf) -> Self {
+impl ArchiveFile {
+    pub(super) fn new(file: Arc<File>, place: &ContentLocation, path: PathBuf) -> Self {
         let positions = |map: &Arc<[Run]>| {
             let mut at = place.start;
             let mut runs = Vec::with_capacity(map.len());
@@ -65,7 +65,7 @@ impl Stored {
     }
 }
 
-impl FileContent for Stored {
+impl FileContent for ArchiveFile {
     fn len(&self) -> Result<u64> {
         Ok(self.size)
     }
@@ -136,7 +136,7 @@ impl FileContent for Stored {
 }
 
 /// A file from front to back, of which only headers are read.
-pub(super) struct FileBytes {
+pub(super) struct HeaderStream {
     file: Arc<File>,
     len: u64,
     position: u64,
@@ -145,7 +145,7 @@ pub(super) struct FileBytes {
     from: u64,
 }
 
-impl FileBytes {
+impl HeaderStream {
     pub(super) fn new(file: Arc<File>) -> Result<Self> {
         let len = (&*file).seek(SeekFrom::End(0));
         let len = len.map_err(|error| Error::io("cannot tell the length", error))?;
@@ -172,7 +172,7 @@ impl FileBytes {
     }
 }
 
-impl Read for FileBytes {
+impl Read for HeaderStream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.buffered().is_empty() && self.position < self.len {
             self.buffer.resize(BUFFER, 0);
@@ -191,7 +191,7 @@ impl Read for FileBytes {
     }
 }
 
-impl Stream for FileBytes {
+impl Stream for HeaderStream {
     fn skip(&mut self, len: u64) -> io::Result<u64> {
         let len = len.min(self.len.saturating_sub(self.position));
         self.position += len;

@@ -14,20 +14,20 @@ use sinterfs_model::{
     Xattrs,
 };
 
-use super::content::Place;
+use super::content::ContentLocation;
 use crate::source::Exclude;
 
 /// The longest name that file systems have.
 const LONGEST_NAME: usize = 255;
 
 /// A tree with what the archive knows of its files.
-pub(in crate::source) struct Grown {
+pub(in crate::source) struct BuiltTree {
     pub(in crate::source) tree: Tree,
-    pub(in crate::source) places: Vec<Place>,
+    pub(in crate::source) places: Vec<ContentLocation>,
     /// For each node the index of its place; more than there are for what is no file.
     pub(in crate::source) of_nodes: Vec<u32>,
     /// Directories that no member tells of, in order.
-    pub(in crate::source) made_up: Vec<NodeId>,
+    pub(in crate::source) implied: Vec<NodeId>,
 }
 
 /// Why a member can't be in a tree, in words.
@@ -35,24 +35,24 @@ pub(in crate::source) type Refusal = &'static str;
 
 /// Members so far, in a tree that still changes.
 #[derive(Default)]
-pub(in crate::source) struct Names {
+pub(in crate::source) struct MemberTree {
     /// The first is the root, once there is anything.
-    files: Vec<File>,
-    places: Vec<Place>,
+    files: Vec<MemberFile>,
+    places: Vec<ContentLocation>,
     xattrs: XattrSets,
 }
 
 /// A file of any type.
-struct File {
+struct MemberFile {
     meta: Meta,
-    held: Held,
+    kind: FileKind,
     xattrs: XattrSet,
     /// Whether no member tells of it.
-    made_up: bool,
+    implied: bool,
 }
 
 /// What a file holds.
-enum Held {
+enum FileKind {
     Directory(BTreeMap<Box<[u8]>, u32>),
     /// Size and index of the place.
     File(u64, u32),
@@ -63,14 +63,14 @@ enum Held {
     Socket,
 }
 
-impl Names {
+impl MemberTree {
     /// Adds a member, or says why it can't be.
     pub(in crate::source) fn add(
         &mut self,
         mut member: Member,
     ) -> Result<std::result::Result<(), Refusal>> {
         if self.files.is_empty() {
-            self.files.push(made_up(&member.meta));
+            self.files.push(implied(&member.meta));
         }
         let path = std::mem::take(&mut member.path);
         let names = match plain(&path) {
@@ -112,7 +112,7 @@ impl Names {
         }
         let xattrs = self.keep(member.xattrs)?;
         if let Some(root) = self.files.first_mut() {
-            (root.meta, root.xattrs, root.made_up) = (member.meta, xattrs, false);
+            (root.meta, root.xattrs, root.implied) = (member.meta, xattrs, false);
         }
         Ok(Ok(()))
     }
@@ -125,7 +125,7 @@ impl Names {
                 Some(child) => child,
                 None => {
                     let made = self.number()?;
-                    self.files.push(made_up(meta));
+                    self.files.push(implied(meta));
                     self.set(at, name, made);
                     made
                 }
@@ -156,12 +156,12 @@ impl Names {
             return Ok(());
         }
         let place = self.place(member)?;
-        if let Some(File {
-            held: held @ Held::File(0, _),
+        if let Some(MemberFile {
+            kind: kind @ FileKind::File(0, _),
             ..
         }) = self.files.get_mut(file as usize)
         {
-            *held = Held::File(member.size, place);
+            *kind = FileKind::File(member.size, place);
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Names {
     fn place(&mut self, member: &mut Member) -> Result<u32> {
         let place = u32::try_from(self.places.len());
         let place = place.map_err(|_| Error::limit("more than 4294967295 files"))?;
-        self.places.push(Place {
+        self.places.push(ContentLocation {
             start: member.content,
             size: member.size,
             map: member.map.take().map(Arc::from),
@@ -182,30 +182,30 @@ impl Names {
     fn put(&mut self, parent: u32, name: &[u8], mut member: Member) -> Result<()> {
         let xattrs = self.keep(std::mem::take(&mut member.xattrs))?;
         let known = self.child(parent, name);
-        let held = match member.kind {
+        let kind = match member.kind {
             Kind::Directory => {
                 let known = known.filter(|&known| self.names(known).is_some());
                 let known = known.and_then(|known| self.files.get_mut(known as usize));
                 if let Some(directory) = known {
                     (directory.meta, directory.xattrs) = (member.meta, xattrs);
-                    directory.made_up = false;
+                    directory.implied = false;
                     return Ok(());
                 }
-                Held::Directory(BTreeMap::new())
+                FileKind::Directory(BTreeMap::new())
             }
-            Kind::File | Kind::HardLink(_) => Held::File(member.size, self.place(&mut member)?),
-            Kind::Symlink(target) => Held::Symlink(target.into()),
-            Kind::CharDevice(rdev) => Held::CharDevice(rdev),
-            Kind::BlockDevice(rdev) => Held::BlockDevice(rdev),
-            Kind::Fifo => Held::Fifo,
-            Kind::Socket => Held::Socket,
+            Kind::File | Kind::HardLink(_) => FileKind::File(member.size, self.place(&mut member)?),
+            Kind::Symlink(target) => FileKind::Symlink(target.into()),
+            Kind::CharDevice(rdev) => FileKind::CharDevice(rdev),
+            Kind::BlockDevice(rdev) => FileKind::BlockDevice(rdev),
+            Kind::Fifo => FileKind::Fifo,
+            Kind::Socket => FileKind::Socket,
         };
         let number = self.number()?;
-        self.files.push(File {
+        self.files.push(MemberFile {
             meta: member.meta,
-            held,
+            kind,
             xattrs,
-            made_up: false,
+            implied: false,
         });
         self.set(parent, name, number);
         Ok(())
@@ -222,8 +222,8 @@ impl Names {
 
     /// Returns the names in a directory; `None` for anything else.
     fn names(&self, at: u32) -> Option<&BTreeMap<Box<[u8]>, u32>> {
-        match &self.files.get(at as usize)?.held {
-            Held::Directory(names) => Some(names),
+        match &self.files.get(at as usize)?.kind {
+            FileKind::Directory(names) => Some(names),
             _ => None,
         }
     }
@@ -233,8 +233,8 @@ impl Names {
     }
 
     fn set(&mut self, at: u32, name: &[u8], file: u32) {
-        if let Some(File {
-            held: Held::Directory(names),
+        if let Some(MemberFile {
+            kind: FileKind::Directory(names),
             ..
         }) = self.files.get_mut(at as usize)
         {
@@ -243,13 +243,13 @@ impl Names {
     }
 
     /// Makes the tree, without what is excluded.
-    pub(in crate::source) fn finish(mut self, exclude: &Exclude) -> Result<Grown> {
+    pub(in crate::source) fn finish(mut self, exclude: &Exclude) -> Result<BuiltTree> {
         if self.files.is_empty() {
-            self.files.push(made_up(&Meta::default()));
+            self.files.push(implied(&Meta::default()));
         }
         let meta = self.files.first().map(|root| root.meta);
         let mut builder = TreeBuilder::new(meta.unwrap_or_default());
-        let mut growth = Growth {
+        let mut growth = TreeWalk {
             nodes: vec![None; self.files.len()],
             of_nodes: vec![u32::MAX],
             of_files: vec![0],
@@ -274,17 +274,17 @@ impl Names {
         }
         let (tree, before) = builder.finish_numbered()?;
         let of_node = |id: &NodeId| growth.of_nodes.get(id.index()).copied();
-        let is_made_up = |id: &NodeId| {
+        let is_implied = |id: &NodeId| {
             let file = growth.of_files.get(id.index());
             let file = file.and_then(|&file| self.files.get(file as usize));
-            file.is_some_and(|file| file.made_up)
+            file.is_some_and(|file| file.implied)
         };
-        let made_up = (0..).map(NodeId).zip(&before);
-        let made_up = made_up
-            .filter(|(_, id)| is_made_up(id))
+        let implied = (0..).map(NodeId).zip(&before);
+        let implied = implied
+            .filter(|(_, id)| is_implied(id))
             .map(|(node, _)| node);
-        Ok(Grown {
-            made_up: made_up.collect(),
+        Ok(BuiltTree {
+            implied: implied.collect(),
             of_nodes: before
                 .iter()
                 .map(|id| of_node(id).unwrap_or(u32::MAX))
@@ -298,7 +298,7 @@ impl Names {
     fn grow(
         &self,
         builder: &mut TreeBuilder,
-        growth: &mut Growth,
+        growth: &mut TreeWalk,
         (parent, name): (NodeId, &[u8]),
         file: u32,
         path: Vec<u8>,
@@ -313,23 +313,23 @@ impl Names {
             return builder.link(parent, name, known);
         }
         let mut place = u32::MAX;
-        let content = match &found.held {
-            Held::Directory(_) => Content::Directory { first: 0, count: 0 },
-            &Held::File(size, at) => {
+        let content = match &found.kind {
+            FileKind::Directory(_) => Content::Directory { first: 0, count: 0 },
+            &FileKind::File(size, at) => {
                 place = at;
                 Content::File { size }
             }
-            Held::Symlink(target) => Content::Symlink(builder.intern(target)?),
-            &Held::CharDevice(rdev) => Content::CharDevice(rdev),
-            &Held::BlockDevice(rdev) => Content::BlockDevice(rdev),
-            Held::Fifo => Content::Fifo,
-            Held::Socket => Content::Socket,
+            FileKind::Symlink(target) => Content::Symlink(builder.intern(target)?),
+            &FileKind::CharDevice(rdev) => Content::CharDevice(rdev),
+            &FileKind::BlockDevice(rdev) => Content::BlockDevice(rdev),
+            FileKind::Fifo => Content::Fifo,
+            FileKind::Socket => Content::Socket,
         };
         let id = builder.add(parent, name, found.meta, content)?;
         *known = Some(id);
         growth.of_nodes.push(place);
         growth.of_files.push(file);
-        if matches!(found.held, Held::Directory(_)) {
+        if matches!(found.kind, FileKind::Directory(_)) {
             growth.open.push((file, id, path));
         }
         self.take_xattrs(builder, file, id)
@@ -348,8 +348,8 @@ impl Names {
     }
 }
 
-/// Names on their way into a `TreeBuilder`.
-struct Growth {
+/// MemberTree on their way into a `TreeBuilder`.
+struct TreeWalk {
     /// The node of each file that has one.
     nodes: Vec<Option<NodeId>>,
     /// The place of each node, by the builder's ids.
@@ -362,17 +362,17 @@ struct Growth {
 
 /// Makes a directory that no member tells of: all may read it, root owns it, and its time is that of the
 /// first member that needs it.
-fn made_up(member: &Meta) -> File {
-    File {
+fn implied(member: &Meta) -> MemberFile {
+    MemberFile {
         meta: Meta {
             mode: 0o755,
             uid: 0,
             gid: 0,
             times: Times::all(member.times.modified),
         },
-        held: Held::Directory(BTreeMap::new()),
+        kind: FileKind::Directory(BTreeMap::new()),
         xattrs: XattrSet::NONE,
-        made_up: true,
+        implied: true,
     }
 }
 

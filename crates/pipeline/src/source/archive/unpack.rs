@@ -14,14 +14,14 @@ use sinterfs_model::{Error, Observer, Result};
 use crate::Scratch;
 use crate::threads;
 
-/// Bytes that are decoded at once.
+/// ArchiveBytes that are decoded at once.
 const STEP: usize = 256 << 10;
 
 /// The unit of holes.
 const PAGE: usize = 4096;
 
 /// Where an archive's bytes come from.
-pub(super) struct Bytes {
+pub(super) struct ArchiveBytes {
     origin: Origin,
     /// The first ones of what can't be read twice.
     start: Vec<u8>,
@@ -36,7 +36,7 @@ enum Origin {
     Stream(Box<dyn Read + Send>),
 }
 
-impl Bytes {
+impl ArchiveBytes {
     /// Looks at the first bytes of a file, or of what a pipe gives.
     pub(super) fn of_file(file: File) -> Result<Self> {
         let failed = |error| Error::io("cannot read the archive", error);

@@ -34,7 +34,7 @@ const BATCH: usize = 1024;
 pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> Result<Tree> {
     let root = status::of_fd(&dir.root)
         .map_err(|errno| Error::io("cannot stat the input directory", errno).path(&dir.path))?;
-    let growth = Growth {
+    let growth = GrowingTree {
         builder: TreeBuilder::new(root.meta),
         inodes: HashMap::new(),
     };
@@ -87,7 +87,7 @@ struct Queue {
 }
 
 /// The tree so far, and where inodes with several names are in it.
-struct Growth {
+struct GrowingTree {
     builder: TreeBuilder,
     inodes: HashMap<Identity, NodeId>,
 }
@@ -100,7 +100,7 @@ struct Entry {
     target: Vec<u8>,
     xattrs: Xattrs,
     /// Whether nothing below it is looked at.
-    is_hollow: bool,
+    is_excluded_dir: bool,
 }
 
 struct Walk<'a> {
@@ -109,7 +109,7 @@ struct Walk<'a> {
     device: Rdev,
     queue: Mutex<Queue>,
     wake: Condvar,
-    growth: Mutex<Growth>,
+    growth: Mutex<GrowingTree>,
     /// Whether extended attributes are wanted and can be read.
     xattrs: bool,
 }
@@ -118,7 +118,7 @@ impl Walk<'_> {
     /// Lists directories until none is left or a thread fails.
     fn work(&self) -> Result<()> {
         while let Some(task) = self.next() {
-            let mut turn = Turn {
+            let mut turn = BusyGuard {
                 walk: self,
                 failed: true,
             };
@@ -177,7 +177,7 @@ impl Walk<'_> {
                 }
             };
             if seen.insert(name.clone()) {
-                batch.extend(self.look_at(&fd, task, name));
+                batch.extend(self.inspect(&fd, task, name));
             }
             if batch.len() >= BATCH {
                 self.add(task, &mut batch)?;
@@ -187,7 +187,7 @@ impl Walk<'_> {
     }
 
     /// Finds out about a name; `None` if it is left out.
-    fn look_at(&self, dir: &OwnedFd, task: &Task, name: CString) -> Option<Entry> {
+    fn inspect(&self, dir: &OwnedFd, task: &Task, name: CString) -> Option<Entry> {
         if matches!(name.as_bytes(), b"." | b"..") {
             return None;
         }
@@ -210,7 +210,7 @@ impl Walk<'_> {
         };
         let is_dir = kind == FileType::Directory;
         let is_excluded = exclude.matches(&path, is_dir);
-        if is_excluded && !(is_dir && self.dir.options.hollow) {
+        if is_excluded && !(is_dir && self.dir.options.keep_excluded_dirs) {
             return None;
         }
         let identity = (status.identity.device, status.identity.ino);
@@ -233,7 +233,7 @@ impl Walk<'_> {
             status,
             kind,
             target,
-            is_hollow: is_excluded,
+            is_excluded_dir: is_excluded,
         })
     }
 
@@ -259,7 +259,8 @@ impl Walk<'_> {
                 tally.bytes = tally.bytes.saturating_add(entry.status.size);
             }
             let foreign = entry.status.identity.device != self.device;
-            let stays_empty = entry.is_hollow || (self.dir.options.one_file_system && foreign);
+            let stays_empty =
+                entry.is_excluded_dir || (self.dir.options.one_file_system && foreign);
             if entry.kind == FileType::Directory && !stays_empty {
                 found.push(Task {
                     node,
@@ -283,12 +284,12 @@ impl Walk<'_> {
 }
 
 /// Ends a thread's turn at a directory, also by a panic.
-struct Turn<'a, 'b> {
+struct BusyGuard<'a, 'b> {
     walk: &'a Walk<'b>,
     failed: bool,
 }
 
-impl Drop for Turn<'_, '_> {
+impl Drop for BusyGuard<'_, '_> {
     fn drop(&mut self) {
         let mut queue = lock(&self.walk.queue);
         queue.busy -= 1;
@@ -299,7 +300,7 @@ impl Drop for Turn<'_, '_> {
     }
 }
 
-impl Growth {
+impl GrowingTree {
     fn add(&mut self, parent: NodeId, entry: &mut Entry) -> Result<NodeId> {
         let Status {
             identity,

@@ -14,26 +14,26 @@ use super::content::OpenFile;
 use super::{attributes, status};
 
 /// What a path leads to.
-pub(in crate::source) struct Alone {
+pub(in crate::source) struct SingleFile {
     /// The path, without symlinks at its end if they were followed.
     pub(in crate::source) path: PathBuf,
     pub(in crate::source) meta: Meta,
-    pub(in crate::source) held: Held,
+    pub(in crate::source) held: SingleFileKind,
     pub(in crate::source) xattrs: Xattrs,
 }
 
 /// What a file holds.
-pub(in crate::source) enum Held {
+pub(in crate::source) enum SingleFileKind {
     Symlink(Vec<u8>),
     Other(Content),
 }
 
 /// Looks at anything but a directory.
-pub(in crate::source) fn look_at(
+pub(in crate::source) fn inspect(
     path: &Path,
     follow: bool,
     warn: &mut dyn FnMut(Error),
-) -> Result<Alone> {
+) -> Result<SingleFile> {
     let failed = |errno: rustix::io::Errno| Error::io("cannot look at the file", errno).path(path);
     let path = match follow {
         true => path
@@ -53,14 +53,14 @@ pub(in crate::source) fn look_at(
     let dir = dir.map_err(failed)?;
     let status = status::of_name(&dir, &name).map_err(failed)?;
     let held = match status.kind {
-        Some(FileType::File) => Held::Other(Content::File { size: status.size }),
-        Some(FileType::CharDevice) => Held::Other(Content::CharDevice(status.rdev)),
-        Some(FileType::BlockDevice) => Held::Other(Content::BlockDevice(status.rdev)),
-        Some(FileType::Fifo) => Held::Other(Content::Fifo),
-        Some(FileType::Socket) => Held::Other(Content::Socket),
+        Some(FileType::File) => SingleFileKind::Other(Content::File { size: status.size }),
+        Some(FileType::CharDevice) => SingleFileKind::Other(Content::CharDevice(status.rdev)),
+        Some(FileType::BlockDevice) => SingleFileKind::Other(Content::BlockDevice(status.rdev)),
+        Some(FileType::Fifo) => SingleFileKind::Other(Content::Fifo),
+        Some(FileType::Socket) => SingleFileKind::Other(Content::Socket),
         Some(FileType::Symlink) => {
             let text = rustix::fs::readlinkat(&dir, &name, Vec::new()).map_err(failed)?;
-            Held::Symlink(text.into_bytes())
+            SingleFileKind::Symlink(text.into_bytes())
         }
         Some(FileType::Directory) | None => {
             let what = "a directory is not taken: `sinter merge --at` puts one anywhere";
@@ -70,7 +70,7 @@ pub(in crate::source) fn look_at(
     let xattrs = attributes::read(&dir, &name, &mut |what, errno| {
         warn(Error::io(what, errno).path(&path));
     });
-    Ok(Alone {
+    Ok(SingleFile {
         meta: status.meta,
         held,
         xattrs,

@@ -3,7 +3,7 @@
 //! Enters a line or a file of lines; leaves what is to be made where. Known are d, m, b, c, i, s, l, h, L and x,
 //! and D, M, B, C, I, S, which have a time in front of the mode. f, F (the output of a command) and R (of an
 //! unpacked image) are refused.
-//! **Invariant:** a path is a list of plain names; a mode has twelve bits; nothing here looks at the system.
+//! **Invariant:** a path is a list of plain names; a mode has twelve bits; nothing here attributes at the system.
 
 use ct_codecs::{Base64, Decoder as _};
 use sinterfs_model::{Error, FileType, Rdev, Result, Time};
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::tokens::Words;
+use super::tokens::Tokens;
 
 /// One file that is made, or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub struct Definition {
 /// What becomes of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
-    Make(Looks, Special),
-    Modify(Looks),
+    Make(Attributes, NewNode),
+    Modify(Attributes),
     /// A file of the system becomes one of the image; symlinks are followed or not.
-    Take(PathBuf, bool),
+    CopyFile(PathBuf, bool),
     /// One more name of another file of the image.
     Link(Vec<Vec<u8>>),
     Xattr(Vec<u8>, Vec<u8>),
@@ -37,7 +37,7 @@ pub(super) enum Action {
 
 /// Permissions, owner, and time if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Looks {
+pub(super) struct Attributes {
     pub(super) mode: u16,
     pub(super) uid: u32,
     pub(super) gid: u32,
@@ -46,7 +46,7 @@ pub(super) struct Looks {
 
 /// What a definition makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Special {
+pub(super) enum NewNode {
     Directory,
     Device(FileType, Rdev),
     Fifo,
@@ -65,7 +65,7 @@ impl Definition {
             let what = format!("pseudo definition `{shown}`: {error}");
             Error::new(error.kind(), what)
         };
-        let mut words = Words::new(text);
+        let mut words = Tokens::new(text);
         let (path, action) = read(&mut words).map_err(located)?;
         Ok(Self {
             path,
@@ -102,7 +102,7 @@ impl Definition {
     }
 }
 
-fn read(words: &mut Words<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
+fn read(words: &mut Tokens<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
     let path = path(&words.name()?)?;
     let kind = words.word("a type")?;
     let [letter] = *kind else {
@@ -112,7 +112,7 @@ fn read(words: &mut Words<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
     let action = match letter {
         b'l' | b'h' => {
             let file = OsString::from_vec(words.name()?);
-            Action::Take(file.into(), letter == b'h')
+            Action::CopyFile(file.into(), letter == b'h')
         }
         b'L' => Action::Link(self::path(&words.name()?)?),
         b'x' => xattr(words.rest())?,
@@ -124,15 +124,15 @@ fn read(words: &mut Words<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
             let what = "content within definitions is not read; take a file with `l`";
             return Err(Error::unsupported(what));
         }
-        b'd' | b'D' => Action::Make(looks(words, timed)?, Special::Directory),
-        b'm' | b'M' => Action::Modify(looks(words, timed)?),
+        b'd' | b'D' => Action::Make(attributes(words, timed)?, NewNode::Directory),
+        b'm' | b'M' => Action::Modify(attributes(words, timed)?),
         b'b' | b'B' => device(words, timed, FileType::BlockDevice)?,
         b'c' | b'C' => device(words, timed, FileType::CharDevice)?,
         b'i' | b'I' => {
-            let looks = looks(words, timed)?;
+            let attributes = attributes(words, timed)?;
             match words.word("s or f")? {
-                b"s" => Action::Make(looks, Special::Socket),
-                b"f" => Action::Make(looks, Special::Fifo),
+                b"s" => Action::Make(attributes, NewNode::Socket),
+                b"f" => Action::Make(attributes, NewNode::Fifo),
                 _ => {
                     return Err(Error::invalid(
                         "s is a socket and f a FIFO, others are not known",
@@ -141,10 +141,10 @@ fn read(words: &mut Words<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
             }
         }
         b's' | b'S' => {
-            let looks = looks(words, timed)?;
+            let attributes = attributes(words, timed)?;
             match words.rest() {
                 b"" => return Err(Error::invalid("a symlink needs a target")),
-                target => Action::Make(looks, Special::Symlink(target.to_vec())),
+                target => Action::Make(attributes, NewNode::Symlink(target.to_vec())),
             }
         }
         _ => return Err(Error::invalid("the type is one of dDmMbBcCiIsSlhLx")),
@@ -164,7 +164,7 @@ fn path(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
     names.map(plain).collect()
 }
 
-fn looks(words: &mut Words<'_>, timed: bool) -> Result<Looks> {
+fn attributes(words: &mut Tokens<'_>, timed: bool) -> Result<Attributes> {
     let time = match timed {
         true => Some(time(words.word("a time")?)?),
         false => None,
@@ -173,7 +173,7 @@ fn looks(words: &mut Words<'_>, timed: bool) -> Result<Looks> {
     let mode = u16::from_str_radix(mode, 8).ok();
     let mode = mode.filter(|mode| *mode <= 0o7777);
     let mode = mode.ok_or_else(|| Error::invalid("a mode is an octal number up to 7777"))?;
-    Ok(Looks {
+    Ok(Attributes {
         mode,
         uid: words.number("an owner, as a number")?,
         gid: words.number("a group, as a number")?,
@@ -191,8 +191,8 @@ fn time(word: &[u8]) -> Result<Time> {
     Ok(Time { secs, nanos: 0 })
 }
 
-fn device(words: &mut Words<'_>, timed: bool, kind: FileType) -> Result<Action> {
-    let looks = looks(words, timed)?;
+fn device(words: &mut Tokens<'_>, timed: bool, kind: FileType) -> Result<Action> {
+    let attributes = attributes(words, timed)?;
     let rdev = Rdev {
         major: words.number("a major number")?,
         minor: words.number("a minor number")?,
@@ -203,7 +203,7 @@ fn device(words: &mut Words<'_>, timed: bool, kind: FileType) -> Result<Action> 
             "a major number is below 4096, a minor one below 1048576",
         ));
     }
-    Ok(Action::Make(looks, Special::Device(kind, rdev)))
+    Ok(Action::Make(attributes, NewNode::Device(kind, rdev)))
 }
 
 /// Reads a name and a value: text, text with octal numbers (0t), hexadecimal digits (0x) or base64 (0s).
@@ -326,18 +326,18 @@ mod tests {
             panic!("{all:?}")
         };
         assert_eq!(symlink.path, [b"a b".to_vec(), b"c d".to_vec()]);
-        let Action::Make(looks, Special::Symlink(target)) = &symlink.action else {
+        let Action::Make(attributes, NewNode::Symlink(target)) = &symlink.action else {
             panic!("{symlink:?}")
         };
         assert_eq!(
-            (target.as_slice(), looks.uid, looks.gid),
+            (target.as_slice(), attributes.uid, attributes.gid),
             (&b"t u"[..], 1, 2)
         );
-        let Action::Modify(looks) = changed.action else {
+        let Action::Modify(attributes) = changed.action else {
             panic!("{changed:?}")
         };
         assert_eq!(
-            (looks.mode, looks.time.map(|time| time.secs)),
+            (attributes.mode, attributes.time.map(|time| time.secs)),
             (0o4755, Some(-7))
         );
     }

@@ -6,7 +6,7 @@
 use sinterfs_model::{Extent, FileContent, Result, Time};
 
 /// Content that says it is of another time than it is.
-pub(in crate::source) struct Retimed {
+pub(in crate::source) struct MtimeOverride {
     pub(in crate::source) inner: Box<dyn FileContent>,
     /// The time at the scan.
     pub(in crate::source) was: Time,
@@ -14,7 +14,7 @@ pub(in crate::source) struct Retimed {
     pub(in crate::source) is: Time,
 }
 
-impl FileContent for Retimed {
+impl FileContent for MtimeOverride {
     fn len(&self) -> Result<u64> {
         self.inner.len()
     }

@@ -9,27 +9,27 @@ use std::path::PathBuf;
 
 use sinterfs_model::{Content, Error, FileType, Meta, NodeId, Result, Times, TreeBuilder, Xattrs};
 
-use super::definition::{Action, Definition, Looks, Special};
+use super::definition::{Action, Attributes, Definition, NewNode};
 use super::{Edits, XattrFilter};
-use crate::source::directory::single_file::{self, Alone, Held};
+use crate::source::directory::single_file::{self, SingleFile, SingleFileKind};
 
 type Names = Vec<Vec<u8>>;
 
 /// A node that a path leads to.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct ExistingNode {
     pub(super) node: NodeId,
     pub(super) kind: FileType,
 }
 
 /// What definitions need of a tree, and add to it.
-pub(super) struct Making<'a> {
+pub(super) struct PseudoNodes<'a> {
     definitions: &'a [Definition],
     /// Which attributes stay of files that are taken.
     filter: &'a XattrFilter,
     /// The paths that somebody asks for.
     wanted: HashSet<Vec<u8>>,
-    found: HashMap<Vec<u8>, Found>,
+    found: HashMap<Vec<u8>, ExistingNode>,
     /// Attributes of nodes, by name.
     xattrs: HashMap<NodeId, Xattrs>,
     /// Where the content of nodes comes from.
@@ -40,7 +40,7 @@ pub(super) struct Making<'a> {
     times: Times,
 }
 
-impl<'a> Making<'a> {
+impl<'a> PseudoNodes<'a> {
     /// Begins with the root; what has no time gets that of the root.
     pub(super) fn new(edits: &'a Edits, root: Meta) -> Self {
         let definitions = &*edits.pseudo;
@@ -53,7 +53,7 @@ impl<'a> Making<'a> {
                 wanted.insert(target.join(&b'/'));
             }
         }
-        let root_found = Found {
+        let root_found = ExistingNode {
             node: NodeId::ROOT,
             kind: FileType::Directory,
         };
@@ -70,7 +70,7 @@ impl<'a> Making<'a> {
     }
 
     /// Notes a node if its path is asked for.
-    pub(super) fn note(&mut self, path: &[u8], found: Found) {
+    pub(super) fn note(&mut self, path: &[u8], found: ExistingNode) {
         if self.wanted.contains(path) {
             self.found.insert(path.to_vec(), found);
         }
@@ -91,7 +91,7 @@ impl<'a> Making<'a> {
         let mut order: Vec<&Definition> = definitions.iter().collect();
         // what is made comes before what is below it, then links, then changes
         order.sort_by_key(|definition| match definition.action {
-            Action::Make(..) | Action::Take(..) => (0, definition.path.len()),
+            Action::Make(..) | Action::CopyFile(..) => (0, definition.path.len()),
             Action::Link(_) => (1, 0),
             Action::Modify(_) | Action::Xattr(..) => (2, 0),
         });
@@ -117,9 +117,11 @@ impl<'a> Making<'a> {
         warn: &mut dyn FnMut(Error),
     ) -> Result<()> {
         match &definition.action {
-            Action::Make(looks, special) => self.make(definition, *looks, special, builder),
-            Action::Take(file, follow) => {
-                let taken = single_file::look_at(file, *follow, warn)?;
+            Action::Make(attributes, new_node) => {
+                self.make(definition, *attributes, new_node, builder)
+            }
+            Action::CopyFile(file, follow) => {
+                let taken = single_file::inspect(file, *follow, warn)?;
                 self.take(&definition.path, taken, builder)
             }
             Action::Link(target) => {
@@ -133,9 +135,9 @@ impl<'a> Making<'a> {
                 self.found.insert(definition.path.join(&b'/'), target);
                 Ok(())
             }
-            Action::Modify(looks) => {
+            Action::Modify(attributes) => {
                 let found = self.known(definition)?;
-                self.change(found, *looks, builder);
+                self.change(found, *attributes, builder);
                 Ok(())
             }
             Action::Xattr(name, value) => {
@@ -150,11 +152,11 @@ impl<'a> Making<'a> {
         }
     }
 
-    fn at(&self, path: &Names) -> Option<Found> {
+    fn at(&self, path: &Names) -> Option<ExistingNode> {
         self.found.get(&path.join(&b'/')).copied()
     }
 
-    fn known(&self, definition: &Definition) -> Result<Found> {
+    fn known(&self, definition: &Definition) -> Result<ExistingNode> {
         let missing = || Error::invalid("there is no such file to change");
         self.at(&definition.path).ok_or_else(missing)
     }
@@ -167,7 +169,7 @@ impl<'a> Making<'a> {
         }
         let (name, parents) = path.split_last().ok_or_else(|| Error::invalid(there))?;
         match self.at(&parents.to_vec()) {
-            Some(Found {
+            Some(ExistingNode {
                 node,
                 kind: FileType::Directory,
             }) => Ok((node, name)),
@@ -181,42 +183,42 @@ impl<'a> Making<'a> {
     fn make(
         &mut self,
         definition: &Definition,
-        looks: Looks,
-        special: &Special,
+        attributes: Attributes,
+        new_node: &NewNode,
         builder: &mut TreeBuilder,
     ) -> Result<()> {
-        if let (Special::Directory, [], Some(root)) =
-            (special, &definition.path[..], self.at(&definition.path))
+        if let (NewNode::Directory, [], Some(root)) =
+            (new_node, &definition.path[..], self.at(&definition.path))
         {
-            self.change(root, looks, builder);
+            self.change(root, attributes, builder);
             return Ok(());
         }
-        let content = match special {
-            Special::Directory => Content::Directory { first: 0, count: 0 },
-            Special::Device(FileType::CharDevice, rdev) => Content::CharDevice(*rdev),
-            Special::Device(_, rdev) => Content::BlockDevice(*rdev),
-            Special::Fifo => Content::Fifo,
-            Special::Socket => Content::Socket,
-            Special::Symlink(target) => Content::Symlink(builder.intern(target)?),
+        let content = match new_node {
+            NewNode::Directory => Content::Directory { first: 0, count: 0 },
+            NewNode::Device(FileType::CharDevice, rdev) => Content::CharDevice(*rdev),
+            NewNode::Device(_, rdev) => Content::BlockDevice(*rdev),
+            NewNode::Fifo => Content::Fifo,
+            NewNode::Socket => Content::Socket,
+            NewNode::Symlink(target) => Content::Symlink(builder.intern(target)?),
         };
-        let mode = match special {
-            Special::Symlink(_) => 0o777,
-            _ => looks.mode,
+        let mode = match new_node {
+            NewNode::Symlink(_) => 0o777,
+            _ => attributes.mode,
         };
         let meta = Meta {
             mode,
-            uid: looks.uid,
-            gid: looks.gid,
-            times: looks.time.map_or(self.times, Times::all),
+            uid: attributes.uid,
+            gid: attributes.gid,
+            times: attributes.time.map_or(self.times, Times::all),
         };
         self.add(&definition.path, meta, content, builder)?;
         Ok(())
     }
 
-    fn take(&mut self, path: &Names, taken: Alone, builder: &mut TreeBuilder) -> Result<()> {
+    fn take(&mut self, path: &Names, taken: SingleFile, builder: &mut TreeBuilder) -> Result<()> {
         let content = match taken.held {
-            Held::Symlink(target) => Content::Symlink(builder.intern(&target)?),
-            Held::Other(content) => content,
+            SingleFileKind::Symlink(target) => Content::Symlink(builder.intern(&target)?),
+            SingleFileKind::Other(content) => content,
         };
         let mut xattrs = taken.xattrs;
         xattrs.retain(|(name, _)| self.filter.keeps(name));
@@ -240,17 +242,18 @@ impl<'a> Making<'a> {
         let (parent, name) = self.place(path)?;
         let node = builder.add(parent, name, meta, content)?;
         let kind = content.kind();
-        self.found.insert(path.join(&b'/'), Found { node, kind });
+        self.found
+            .insert(path.join(&b'/'), ExistingNode { node, kind });
         Ok(node)
     }
 
-    fn change(&self, found: Found, looks: Looks, builder: &mut TreeBuilder) {
+    fn change(&self, found: ExistingNode, attributes: Attributes, builder: &mut TreeBuilder) {
         let meta = builder.meta_mut(found.node);
         if found.kind != FileType::Symlink {
-            meta.mode = looks.mode;
+            meta.mode = attributes.mode;
         }
-        (meta.uid, meta.gid) = (looks.uid, looks.gid);
-        if let Some(time) = looks.time {
+        (meta.uid, meta.gid) = (attributes.uid, attributes.gid);
+        if let Some(time) = attributes.time {
             meta.times = Times::all(time);
         }
     }

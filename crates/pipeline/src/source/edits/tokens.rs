@@ -6,11 +6,11 @@
 use sinterfs_model::{Error, Result};
 
 /// What is left of a line.
-pub(super) struct Words<'a> {
+pub(super) struct Tokens<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Words<'a> {
+impl<'a> Tokens<'a> {
     /// Begins at the start of a line.
     pub(super) fn new(line: &'a [u8]) -> Self {
         Self {

@@ -18,23 +18,23 @@ use crate::source::directory::status::{self, Status};
 pub(super) struct Root {
     dir: OwnedFd,
     path: PathBuf,
-    anywhere: bool,
+    allow_outside: bool,
 }
 
 impl Root {
-    pub(super) fn open(path: &Path, anywhere: bool) -> Result<Self> {
+    pub(super) fn open(path: &Path, allow_outside: bool) -> Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(CWD, path, flags, Mode::empty());
         let failed = |errno| Error::io("cannot open the directory of a list's files", errno);
         Ok(Self {
             dir: dir.map_err(|errno| failed(errno).path(path))?,
             path: path.to_owned(),
-            anywhere,
+            allow_outside,
         })
     }
 
     /// Returns a path for messages.
-    pub(super) fn shown(&self, path: &[u8]) -> String {
+    pub(super) fn display_path(&self, path: &[u8]) -> String {
         self.path.join(path_of(path)).display().to_string()
     }
 
@@ -60,16 +60,16 @@ impl Root {
     }
 
     fn failed(&self, path: &[u8], errno: Errno) -> Error {
-        Error::io(format!("cannot open {}", self.shown(path)), errno)
+        Error::io(format!("cannot open {}", self.display_path(path)), errno)
     }
 
     /// Looks a path up; what the system says of it is for the caller to judge, but not that it leads out.
     fn lookup(&self, path: &[u8], flags: OFlags) -> Result<rustix::io::Result<OwnedFd>> {
         let flags = flags | OFlags::CLOEXEC;
         let outside = || {
-            let shown = String::from_utf8_lossy(path);
+            let display_path = String::from_utf8_lossy(path);
             let what = format!(
-                "`{shown}` leads out of {}: --manifest-anywhere allows that",
+                "`{display_path}` leads out of {}: --manifest-allow_outside allows that",
                 self.path.display()
             );
             Error::invalid(what)
@@ -78,7 +78,7 @@ impl Root {
             b"" => b".",
             path => path,
         };
-        if self.anywhere {
+        if self.allow_outside {
             return Ok(openat(&self.dir, name, flags, Mode::empty()));
         }
         if path.starts_with(b"/") {

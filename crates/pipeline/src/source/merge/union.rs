@@ -8,33 +8,33 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder, Xattrs};
 
-use super::whiteouts::{Mark, Marks};
-use super::{Conflict, Conflicts, DIRECTORY, How, KEPT, Origin, Part};
+use super::whiteouts::{Mark, WhiteoutMarks};
+use super::{Conflict, Conflicts, DIRECTORY, KEPT, MergeInput, MergeOptions, Origin};
 
 /// What one part has at a place.
 #[derive(Debug, Clone, Copy)]
 struct Layer<'a> {
     part: u32,
     /// The names that lead from here to where the part's root goes; nothing from there on.
-    way: &'a [u8],
-    /// The part's own node; its root as long as there is a way to go.
+    mount_path: &'a [u8],
+    /// The part's own node; its root as long as there is a mount_path to go.
     node: NodeId,
 }
 
 /// A directory whose names are still to be looked at.
-struct Open<'a> {
+struct OpenDirectory<'a> {
     id: NodeId,
     path: Vec<u8>,
     layers: Vec<Layer<'a>>,
 }
 
-/// Trees on their way into one.
+/// Trees on their mount_path into one.
 pub(super) struct Union<'a> {
-    parts: &'a [Part],
+    parts: &'a [MergeInput],
     trees: &'a [Tree],
-    how: &'a How,
+    how: &'a MergeOptions,
     builder: TreeBuilder,
-    made_up: Meta,
+    implied: Meta,
     /// Where each node comes from, by the builder's ids.
     origins: Vec<Option<Origin>>,
     /// The builder's id of each part's nodes that have several names.
@@ -44,23 +44,23 @@ pub(super) struct Union<'a> {
 
 impl<'a> Union<'a> {
     pub(super) fn new(
-        parts: &'a [Part],
+        parts: &'a [MergeInput],
         trees: &'a [Tree],
-        how: &'a How,
-        made_up: Meta,
+        how: &'a MergeOptions,
+        implied: Meta,
     ) -> Result<Self> {
         let mut union = Self {
             parts,
             trees,
             how,
-            builder: TreeBuilder::new(made_up),
-            made_up,
+            builder: TreeBuilder::new(implied),
+            implied,
             origins: vec![None],
             linked: vec![BTreeMap::new(); trees.len()],
             conflicts: Conflicts::default(),
         };
         let roots = roots(parts);
-        if let Some(root) = union.telling(&roots) {
+        if let Some(root) = union.attributes_layer(&roots) {
             union.builder = TreeBuilder::new(union.tree(root).node(NodeId::ROOT).meta);
             union.take_xattrs(NodeId::ROOT, root)?;
         }
@@ -68,19 +68,19 @@ impl<'a> Union<'a> {
     }
 
     /// Finds the layer that says what a directory looks like: the last one that has it, and did not make it
-    /// up for what is below it. A way to a root is there for what is at its end: it changes nothing.
-    fn telling<'l>(&self, layers: &'l [Layer<'a>]) -> Option<&'l Layer<'a>> {
+    /// up for what is below it. A mount_path to a root is there for what is at its end: it changes nothing.
+    fn attributes_layer<'l>(&self, layers: &'l [Layer<'a>]) -> Option<&'l Layer<'a>> {
         let tells = |layer: &&Layer<'_>| {
             let source = &self.parts[layer.part as usize].source;
-            layer.way.is_empty() && source.tells(layer.node)
+            layer.mount_path.is_empty() && source.tells(layer.node)
         };
         let told = layers.iter().rfind(tells);
-        told.or_else(|| layers.iter().rfind(|layer| layer.way.is_empty()))
+        told.or_else(|| layers.iter().rfind(|layer| layer.mount_path.is_empty()))
     }
 
     /// Goes over all directories.
     pub(super) fn run(&mut self) -> Result<()> {
-        let mut open = vec![Open {
+        let mut open = vec![OpenDirectory {
             id: NodeId::ROOT,
             path: Vec::new(),
             layers: roots(self.parts),
@@ -111,13 +111,13 @@ impl<'a> Union<'a> {
         &self.trees[layer.part as usize]
     }
 
-    fn marks(&self, layer: &Layer<'_>) -> Marks {
+    fn marks(&self, layer: &Layer<'_>) -> WhiteoutMarks {
         self.parts[layer.part as usize].marks
     }
 
     /// Takes out the names of lower layers that a layer says are gone from its directory.
     fn hide(&self, layer: &Layer<'a>, names: &mut BTreeMap<&'a [u8], Vec<Layer<'a>>>) {
-        if !layer.way.is_empty() {
+        if !layer.mount_path.is_empty() {
             return;
         }
         let (tree, marks) = (self.tree(layer), self.marks(layer));
@@ -127,22 +127,28 @@ impl<'a> Union<'a> {
         for link in tree.children(layer.node) {
             match marks.of_name(tree.bytes(link.name)) {
                 Some(Mark::Opaque) => names.clear(),
-                Some(Mark::Gone(name)) => {
+                Some(Mark::Whiteout(name)) => {
                     names.remove(name);
                 }
-                Some(Mark::Nothing) | None => {}
+                Some(Mark::Ignored) | None => {}
             }
         }
     }
 
     /// Shows the names that a layer has in its directory.
     fn each_name(&self, layer: &Layer<'a>, mut show: impl FnMut(&'a [u8], Layer<'a>)) {
-        if !layer.way.is_empty() {
-            let (name, way) = match layer.way.iter().position(|&byte| byte == b'/') {
-                Some(slash) => (&layer.way[..slash], &layer.way[slash + 1..]),
-                None => (layer.way, &[][..]),
+        if !layer.mount_path.is_empty() {
+            let (name, mount_path) = match layer.mount_path.iter().position(|&byte| byte == b'/') {
+                Some(slash) => (&layer.mount_path[..slash], &layer.mount_path[slash + 1..]),
+                None => (layer.mount_path, &[][..]),
             };
-            return show(name, Layer { way, ..*layer });
+            return show(
+                name,
+                Layer {
+                    mount_path,
+                    ..*layer
+                },
+            );
         }
         let tree = self.tree(layer);
         let marks = self.marks(layer);
@@ -161,10 +167,10 @@ impl<'a> Union<'a> {
     /// Adds what a name stands for; a directory is given back to be looked at.
     fn add(
         &mut self,
-        dir: &Open<'a>,
+        dir: &OpenDirectory<'a>,
         name: &'a [u8],
         layers: &[Layer<'a>],
-    ) -> Result<Option<Open<'a>>> {
+    ) -> Result<Option<OpenDirectory<'a>>> {
         let others = layers.iter().rposition(|layer| !self.is_directory(layer));
         let (hidden, kept) = match others {
             // the last one stays if it is no directory, else the directories above the last that
@@ -189,7 +195,7 @@ impl<'a> Union<'a> {
         if !exclude.is_empty() && exclude.matches(&path, is_directory) {
             return Ok(None);
         }
-        for layer in kept.iter().filter(|layer| layer.way.is_empty()) {
+        for layer in kept.iter().filter(|layer| layer.mount_path.is_empty()) {
             let (tree, marks) = (self.tree(layer), self.marks(layer));
             marks.refuse_foreign(tree, layer.node)?;
         }
@@ -200,15 +206,16 @@ impl<'a> Union<'a> {
             self.add_leaf(dir.id, name, top)?;
             return Ok(None);
         }
-        let telling = self.telling(kept);
-        let meta = telling.map_or(self.made_up, |layer| self.tree(layer).node(layer.node).meta);
+        let attributes_layer = self.attributes_layer(kept);
+        let meta =
+            attributes_layer.map_or(self.implied, |layer| self.tree(layer).node(layer.node).meta);
         let id = self.builder.add(dir.id, name, meta, DIRECTORY)?;
-        if let Some(layer) = telling {
+        if let Some(layer) = attributes_layer {
             self.take_xattrs(id, layer)?;
         }
         self.origins.push(None);
         let layers = kept.to_vec();
-        Ok(Some(Open { id, path, layers }))
+        Ok(Some(OpenDirectory { id, path, layers }))
     }
 
     fn add_leaf(&mut self, parent: NodeId, name: &[u8], layer: &Layer<'a>) -> Result<()> {
@@ -265,12 +272,12 @@ impl<'a> Union<'a> {
 }
 
 /// Returns the layers of the common root.
-fn roots(parts: &[Part]) -> Vec<Layer<'_>> {
+fn roots(parts: &[MergeInput]) -> Vec<Layer<'_>> {
     let mut layers = Vec::with_capacity(parts.len());
     for (number, part) in (0..).zip(parts) {
         layers.push(Layer {
             part: number,
-            way: &part.at,
+            mount_path: &part.at,
             node: NodeId::ROOT,
         });
     }

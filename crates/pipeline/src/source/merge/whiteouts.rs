@@ -1,4 +1,4 @@
-//! Marks in a layer that names of the layers below are gone.
+//! WhiteoutMarks in a layer that names of the layers below are gone.
 //!
 //! Spec: OCI image-spec, "Image Layer Filesystem Changeset", "Whiteouts" (which are those of aufs); Linux'
 //! Documentation/filesystems/overlayfs.rst, "whiteouts and opaque directories".
@@ -15,7 +15,7 @@ const OVERLAY: [&[u8]; 2] = [b"trusted.overlay.", b"user.overlay."];
 
 /// Which marks a layer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Marks {
+pub struct WhiteoutMarks {
     /// Names that begin with `.wh.`.
     pub names: bool,
     /// Character devices 0/0 and attributes, as in upper directories of overlayfs.
@@ -27,12 +27,12 @@ pub(super) enum Mark<'a> {
     /// All names of the lower layers are gone.
     Opaque,
     /// This name of the lower layers is gone.
-    Gone(&'a [u8]),
+    Whiteout(&'a [u8]),
     /// Nothing that a tree has.
-    Nothing,
+    Ignored,
 }
 
-impl Marks {
+impl WhiteoutMarks {
     /// Returns what a name says; `None` if it is a name.
     pub(super) fn of_name<'a>(self, name: &'a [u8]) -> Option<Mark<'a>> {
         if !self.names {
@@ -42,9 +42,9 @@ impl Marks {
         Some(match hidden {
             _ if name == OPAQUE => Mark::Opaque,
             // what aufs keeps for itself
-            b"" => Mark::Nothing,
-            hidden if hidden.starts_with(PREFIX) => Mark::Nothing,
-            hidden => Mark::Gone(hidden),
+            b"" => Mark::Ignored,
+            hidden if hidden.starts_with(PREFIX) => Mark::Ignored,
+            hidden => Mark::Whiteout(hidden),
         })
     }
 
@@ -79,7 +79,7 @@ impl Marks {
         ] {
             if self.overlay && attribute(tree, node, name).is_some() {
                 let what = format!("{what}: mount the layers and pack what is there");
-                return Err(Error::unsupported(what).path(super::shown(&tree.path(node))));
+                return Err(Error::unsupported(what).path(super::display_path(&tree.path(node))));
             }
         }
         Ok(())
