@@ -184,10 +184,7 @@ impl BlockCache {
         let (block, opened) = self.block(key, open)?;
         let read = block.read(offset, buf);
         let decoded = matches!(read, Ok(Effort::Decoded));
-        let count = match opened || decoded {
-            true => &self.misses,
-            false => &self.hits,
-        };
+        let count = if opened || decoded { &self.misses } else { &self.hits };
         count.fetch_add(1, Ordering::Relaxed);
         if decoded {
             self.blocks.weigh(key, &block);
@@ -211,10 +208,7 @@ impl BlockCache {
     /// `open` must not ask this cache for the same key.
     pub fn hold(&self, key: u128, open: impl FnOnce() -> Result<Opened>) -> Result<Held> {
         let (block, opened) = self.block(key, open)?;
-        let count = match opened {
-            true => &self.misses,
-            false => &self.hits,
-        };
+        let count = if opened { &self.misses } else { &self.hits };
         count.fetch_add(1, Ordering::Relaxed);
         Ok(Held(block))
     }

@@ -5,29 +5,19 @@
 use divan::Bencher;
 use divan::counter::BytesCount;
 use sinterfs_pipeline::bench_hooks;
+use sinterfs_testkit::noise;
 
 fn main() {
     divan::main();
 }
 
-/// Makes bytes that look like nothing else.
-fn noise(len: usize, mut state: u64) -> Vec<u8> {
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8
-    };
-    (0..len).map(|_| next()).collect()
-}
-
 /// Makes versions of one content: each has a kilobyte changed in each 64.
 fn versions(count: u64) -> Vec<Vec<u8>> {
-    let first = noise(4 << 20, 1);
+    let first = noise(1, 4 << 20);
     let version = |number: u64| {
         let mut content = first.clone();
         for (index, part) in content.chunks_mut(64 << 10).enumerate() {
-            let changed = noise(1 << 10, (number << 32) | (index as u64 + 1));
+            let changed = noise((number << 32) | (index as u64 + 1), 1 << 10);
             part[..changed.len()].copy_from_slice(&changed);
         }
         content
@@ -37,7 +27,7 @@ fn versions(count: u64) -> Vec<Vec<u8>> {
 
 #[divan::bench]
 fn gear_pass(bencher: Bencher<'_, '_>) {
-    let content = noise(8 << 20, 1);
+    let content = noise(1, 8 << 20);
     bencher
         .counter(BytesCount::of_slice(&content))
         .bench(|| bench_hooks::anchors(divan::black_box(&content)));
@@ -45,7 +35,7 @@ fn gear_pass(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn sketch(bencher: Bencher<'_, '_>) {
-    let content = noise(8 << 20, 1);
+    let content = noise(1, 8 << 20);
     bencher
         .counter(BytesCount::of_slice(&content))
         .bench(|| bench_hooks::sketch(divan::black_box(&content)));
@@ -54,7 +44,7 @@ fn sketch(bencher: Bencher<'_, '_>) {
 /// Content without repeats: all anchors are looked up in vain.
 #[divan::bench]
 fn segment_new(bencher: Bencher<'_, '_>) {
-    let content = noise(16 << 20, 1);
+    let content = noise(1, 16 << 20);
     bencher
         .counter(BytesCount::of_slice(&content))
         .bench(|| bench_hooks::segment(&[&content]).unwrap());

@@ -98,9 +98,10 @@ impl Budget {
         let rooms = 1 + more_rooms;
         let rest = rest - more_rooms * room;
         let waiting = (rest / (block * 2)).min(needs.waiting).min(blocks);
-        let kept = match needs.compared {
-            true => ((rest - waiting * block * 2) / block).min(blocks),
-            false => 0,
+        let kept = if needs.compared {
+            ((rest - waiting * block * 2) / block).min(blocks)
+        } else {
+            0
         };
         Ok(Self {
             threads,

@@ -185,30 +185,21 @@ fn entropy(head: &[u8]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use sinterfs_testkit::noise;
+
     use super::*;
 
     fn category(head: &[u8]) -> Category {
         super::category(head, Categorizers::ALL)
     }
 
-    fn noise(len: usize) -> Vec<u8> {
-        let mut state = 1u64;
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        };
-        (0..len).map(|_| next()).collect()
-    }
-
     #[test]
     fn noise_is_incompressible_at_every_size_that_is_measured() {
         for len in [ENOUGH, 20_000, SAMPLE, 1 << 20] {
-            assert_eq!(category(&noise(len)), Category::Incompressible, "{len}");
+            assert_eq!(category(&noise(1, len)), Category::Incompressible, "{len}");
         }
         assert_eq!(
-            category(&[b"\0", &noise(100)[..]].concat()),
+            category(&[b"\0", &noise(1, 100)[..]].concat()),
             Category::Default
         );
     }
@@ -246,7 +237,7 @@ mod tests {
         let mut elf = [0; 64];
         elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
         elf[18] = 0x3e;
-        let noise = noise(10_000);
+        let noise = noise(1, 10_000);
         for head in [&b"text"[..], &elf, &noise] {
             assert_ne!(category(head), Category::Default);
             assert_eq!(super::category(head, Categorizers::NONE), Category::Default);

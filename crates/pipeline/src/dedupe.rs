@@ -102,9 +102,10 @@ pub(crate) fn dedupe(
     let (files, empty): (Vec<_>, Vec<_>) = paths::files(tree)
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
-    let alone = match first.duplicates {
-        true => alone(tree, &files, first.known),
-        false => vec![true; files.len()],
+    let alone = if first.duplicates {
+        alone(tree, &files, first.known)
+    } else {
+        vec![true; files.len()]
     };
     let sketched = |index: u32| paths::size(tree, files[index as usize]) < first.similar_below;
     let skip = |index: &u32| alone[*index as usize] && !sketched(*index);

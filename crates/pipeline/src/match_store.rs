@@ -320,6 +320,8 @@ pub(crate) fn common_suffix(a: &[u8], b: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use sinterfs_testkit::noise;
+
     use super::*;
 
     #[test]
@@ -338,20 +340,10 @@ mod tests {
         }
     }
 
-    fn noise(len: usize, mut state: u64) -> Vec<u8> {
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        };
-        (0..len).map(|_| next()).collect()
-    }
-
     #[test]
     fn a_block_compares_the_same_in_memory_and_in_the_scratch_file() {
         let scratch = Scratch::new(std::env::temp_dir());
-        let content = noise(700_000, 3);
+        let content = noise(3, 700_000);
         for kept in [0, 1] {
             let mut past = MatchStore::new(Retention {
                 kept,
@@ -359,7 +351,7 @@ mod tests {
                 lookback: 10,
                 scratch: scratch.clone(),
             });
-            for fill in [&noise(5000, 1), &content, &noise(5000, 2)] {
+            for fill in [&noise(1, 5000), &content, &noise(2, 5000)] {
                 let block = past.open(fill.len());
                 past.append(block, fill).unwrap();
                 past.close(block).unwrap();

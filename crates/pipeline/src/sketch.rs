@@ -68,18 +68,9 @@ impl Sketcher {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use sinterfs_testkit::noise;
 
-    fn noise(len: usize, seed: u64) -> Vec<u8> {
-        let mut state = seed;
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        };
-        (0..len).map(|_| next()).collect()
-    }
+    use super::*;
 
     fn sketch(pieces: &[&[u8]]) -> Sketch {
         let mut sketcher = Sketcher::new();
@@ -93,7 +84,7 @@ mod tests {
 
     #[test]
     fn cuts_do_not_matter_and_likeness_shows() {
-        let (a, other) = (noise(100_000, 1), noise(100_000, 2));
+        let (a, other) = (noise(1, 100_000), noise(2, 100_000));
         let whole = sketch(&[&a]);
         assert_eq!(whole, sketch(&[&a[..7], &a[7..50_001], &a[50_001..]]));
         assert!(equal(&whole, &sketch(&[&other])) == 0);

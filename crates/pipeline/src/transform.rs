@@ -99,9 +99,10 @@ impl Transform {
 
     /// Returns the owner and group that a node gets.
     fn ids(&self, meta: &Meta, is_root: bool) -> Result<(u32, u32)> {
-        let root = match is_root {
-            true => (self.root.owner, self.root.group),
-            false => (None, None),
+        let root = if is_root {
+            (self.root.owner, self.root.group)
+        } else {
+            (None, None)
         };
         let moved = |id: u32| {
             id.checked_add(self.id_offset).ok_or_else(|| {

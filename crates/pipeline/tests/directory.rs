@@ -15,7 +15,8 @@ use sinterfs_model::{Content, ExtentSource, FileType, Kind, NodeId, Quiet, Sourc
 use sinterfs_pipeline::source::directory::Options;
 use sinterfs_pipeline::source::{Directory, Exclude};
 use sinterfs_pipeline::{Options as BuildOptions, build};
-use support::{Image, Memory, MemoryWriter, noise, text};
+use sinterfs_testkit::noise;
+use support::{Image, Memory, MemoryWriter, text};
 
 fn scan(path: &Path, options: Options) -> Tree {
     let observer = Memory::default();
@@ -402,7 +403,7 @@ fn holes_of_files_stay_holes() {
     let path = dir.path().join("sparse");
     let file = fs::File::create(&path).unwrap();
     file.set_len(10 << 20).unwrap();
-    file.write_all_at(&noise(1 << 20, 1), 3 << 20).unwrap();
+    file.write_all_at(&noise(1, 1 << 20), 3 << 20).unwrap();
     let (image, report, warned) = pack(dir.path(), Options::default());
     assert_eq!(warned, [""; 0]);
     assert!(image.contents()["sparse"] == fs::read(&path).unwrap());
@@ -439,7 +440,7 @@ fn a_real_tree_comes_back() {
     let mut expected = BTreeMap::new();
     for index in 0..500u64 {
         let bytes = if index % 3 == 0 {
-            noise((index * 37) as usize, index % 50)
+            noise(index % 50, (index * 37) as usize)
         } else {
             text((index * 91) as usize, index % 60)
         };
@@ -447,7 +448,7 @@ fn a_real_tree_comes_back() {
         write(dir.path().join(&path), &bytes);
         expected.insert(path, bytes);
     }
-    let large = [noise(3_000_000, 1), text(2_000_000, 2), noise(3_000_000, 1)].concat();
+    let large = [noise(1, 3_000_000), text(2_000_000, 2), noise(1, 3_000_000)].concat();
     write(dir.path().join("large"), &large);
     expected.insert("large".to_owned(), large);
     let (image, _, warned) = pack(dir.path(), Options::default());

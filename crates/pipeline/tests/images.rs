@@ -14,8 +14,8 @@ use sinterfs_pipeline::source::image::{Damage, content_map};
 use sinterfs_pipeline::source::merge::{MergeInput, MergeOptions, WhiteoutMarks};
 use sinterfs_pipeline::source::{ImageSource, Merge};
 use sinterfs_pipeline::{Options, Order, build};
-use sinterfs_testkit::{Builder, Id, MemImage, Piece, meta, sample};
-use support::{Image, Memory, MemoryWriter, noise};
+use sinterfs_testkit::{Builder, Id, MemImage, Piece, meta, noise, sample};
+use support::{Image, Memory, MemoryWriter};
 
 fn source(image: &Arc<MemImage>) -> ImageSource {
     ImageSource::new(Arc::clone(image) as _, "", Arc::default())
@@ -192,7 +192,7 @@ fn the_first_pass_reads_blocks_in_their_order() {
     // names run against the order of the blocks
     for number in (0..200_u32).rev() {
         let name = format!("file{number:03}");
-        let content = [Piece::Data(noise(4096, u64::from(number) + 1))];
+        let content = [Piece::Data(noise(u64::from(number) + 1, 4096))];
         builder.file(Builder::ROOT, name.as_bytes(), Meta::default(), &content);
     }
     let image = Arc::new(builder.finish(0));

@@ -9,7 +9,8 @@ use sinterfs_model::{Category, Content, Geometry, MapExtent, NodeId, Quiet, Tail
 use sinterfs_pipeline::source::Directory;
 use sinterfs_pipeline::source::directory::Options as Scan;
 use sinterfs_pipeline::{Options, Order, Priorities, Report, build};
-use support::{Faults, File, Image, Memory, MemoryWriter, Mock, Part, data, noise, text};
+use sinterfs_testkit::noise;
+use support::{Faults, File, Image, Memory, MemoryWriter, Mock, Part, data, text};
 
 const UNIT: usize = 4 << 10;
 const TAILS: [Tails; 5] = [
@@ -153,14 +154,14 @@ fn mixed() -> Mock {
         300 * UNIT + 5,
     ] {
         files.push((format!("text/{len}"), data(text(len, len as u64))));
-        files.push((format!("noise/{len}"), data(noise(len, len as u64))));
+        files.push((format!("noise/{len}"), data(noise(len as u64, len))));
         files.push((format!("zeros/{len}"), data(vec![0; len])));
         files.push((format!("twin/{len}"), data(text(len, len as u64))));
     }
     for index in 0..300 {
         let len = 1 + (index * 97) % 2500;
         files.push((format!("small/{index}.c"), data(text(len, index as u64))));
-        let gzip = [&b"\x1f\x8b\x08"[..], &noise(len, index as u64)].concat();
+        let gzip = [&b"\x1f\x8b\x08"[..], &noise(index as u64, len)].concat();
         files.push((format!("small/{index}.gz"), data(gzip)));
     }
     let part = |len, seed| Part::Data(text(len, seed));
@@ -400,7 +401,7 @@ fn files_that_change_while_they_are_read_are_stored_as_read() {
         (
             "twin-that-changes",
             File {
-                later: later(1, &noise(short.len(), 3)),
+                later: later(1, &noise(3, short.len())),
                 ..file(&short)
             },
         ),
@@ -419,7 +420,7 @@ fn files_that_change_while_they_are_read_are_stored_as_read() {
         assert!(contents["vanishes"].is_empty() && contents["breaks"].is_empty());
         assert_eq!(contents["stays"], short);
         let changed = &contents["twin-that-changes"];
-        assert!(*changed == noise(short.len(), 3) || *changed == short);
+        assert!(*changed == noise(3, short.len()) || *changed == short);
         assert_eq!(report.unreadable, 2);
         assert!(report.changed >= 2);
     }
@@ -518,7 +519,7 @@ mod random {
         };
         prop_oneof![
             3 => data(text),
-            2 => data(noise),
+            2 => data(|len, seed| noise(seed, len)),
             2 => data(|len, _| vec![0; len]),
             1 => data(|len, _| vec![0; len / 1000 * 1000]),
             2 => (1..6000u64).prop_map(Part::Hole),

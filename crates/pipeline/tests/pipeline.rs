@@ -5,8 +5,9 @@ mod support;
 
 use sinterfs_model::{Category, Kind, Quiet};
 use sinterfs_pipeline::{Categorizers, Options, Order, build};
+use sinterfs_testkit::noise;
 use support::packing::{BLOCK, mixed, options, pack};
-use support::{File, MemoryWriter, Mock, Part, data, noise, text};
+use support::{File, MemoryWriter, Mock, Part, data, text};
 #[test]
 fn every_file_comes_back_with_every_order_and_lookback() {
     let source = mixed();
@@ -192,7 +193,7 @@ fn a_repeated_middle_is_stored_once() {
 
 #[test]
 fn a_part_repeated_within_one_file_is_stored_once() {
-    let part = noise(100_000, 5);
+    let part = noise(5, 100_000);
     let bytes = [part.clone(), text(10, 1), part.clone(), text(11, 2), part].concat();
     let source = Mock::new([("file", data(bytes))]);
     let (image, _) = pack(&source, &options(1));
@@ -202,7 +203,7 @@ fn a_part_repeated_within_one_file_is_stored_once() {
 
 #[test]
 fn matches_go_on_over_pieces() {
-    let long = noise(5 << 20, 5);
+    let long = noise(5, 5 << 20);
     let source = Mock::new([
         ("a", data(long.clone())),
         ("b", data([b"x".to_vec(), long].concat())),
@@ -217,8 +218,8 @@ fn constant_and_periodic_content_is_no_trap() {
     let source = Mock::new([
         ("zeros", data(vec![0; 20 << 20])),
         ("ones", data(vec![1; 20 << 20])),
-        ("period", data(noise(3000, 1).repeat(5000))),
-        ("short", data(noise(100, 1).repeat(100_000))),
+        ("period", data(noise(1, 3000).repeat(5000))),
+        ("short", data(noise(1, 100).repeat(100_000))),
     ]);
     let start = std::time::Instant::now();
     let (image, _) = pack(&source, &options(2));
@@ -246,17 +247,17 @@ fn wav(channels: u16, samples: &[u8]) -> Vec<u8> {
 
 #[test]
 fn waveforms_are_cut_out_of_their_files_in_whole_frames() {
-    let long = noise(3 << 20, 9);
+    let long = noise(9, 3 << 20);
     let files = [
         // 5 bytes are no frame
         ("a.wav", wav(2, &[&long[..], b"12345"].concat())),
-        ("b.wav", wav(1, &noise(30_000, 2))),
-        ("c.wav", wav(2, &noise(60_000, 3))),
+        ("b.wav", wav(1, &noise(2, 30_000))),
+        ("c.wav", wav(2, &noise(3, 60_000))),
         (
             "d.wav",
-            wav(2, &[&noise(12, 4)[..], &long[6000..2 << 20]].concat()),
+            wav(2, &[&noise(4, 12)[..], &long[6000..2 << 20]].concat()),
         ),
-        ("short.wav", wav(2, &noise(600, 5))),
+        ("short.wav", wav(2, &noise(5, 600))),
         ("text.wav", text(5000, 6)),
     ];
     let mut sparse = data(Vec::new());
@@ -309,7 +310,7 @@ fn waveforms_are_cut_out_of_their_files_in_whole_frames() {
 
 #[test]
 fn a_waveform_that_shrinks_ends_in_whole_frames() {
-    let long = noise(1_500_000, 9);
+    let long = noise(9, 1_500_000);
     let mut file = data(wav(2, &long));
     let shorter = wav(2, &long)[..1_200_001].to_vec();
     file.later = Some((1, vec![Part::Data(shorter)]));
@@ -327,7 +328,7 @@ fn a_waveform_that_shrinks_ends_in_whole_frames() {
 fn compressed_content_has_its_own_stream() {
     let source = Mock::new([
         ("a", data(text(100_000, 1))),
-        ("b.gz", data(noise(100_000, 2))),
+        ("b.gz", data(noise(2, 100_000))),
         ("c", data(text(100_000, 3))),
     ]);
     for order in [Order::Similarity, Order::Path] {
@@ -365,7 +366,7 @@ mod random {
     fn part() -> impl Strategy<Value = Part> {
         prop_oneof![
             3 => (0..40_000usize, 0..6u64).prop_map(|(len, seed)| Part::Data(text(len, seed))),
-            2 => (0..40_000usize, 0..6u64).prop_map(|(len, seed)| Part::Data(noise(len, seed))),
+            2 => (0..40_000usize, 0..6u64).prop_map(|(len, seed)| Part::Data(noise(seed, len))),
             1 => (0..5000usize).prop_map(|len| Part::Data(vec![0; len])),
             1 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(Part::Data),
             1 => (1..100_000u64).prop_map(Part::Hole),

@@ -136,15 +136,12 @@ impl<S: Stream> Reader<S> {
             found = bytes.fold(found, u32::wrapping_add);
             left -= len as u64;
         }
-        match found == sum.expected {
-            true => Ok(()),
-            false => {
-                let what = format!(
-                    "the content sums up to {found:#010x}, its header says {:#010x}",
-                    sum.expected
-                );
-                Err(Error::corrupt(what).at("cpio header", sum.at))
-            }
+        if found == sum.expected { Ok(()) } else {
+            let what = format!(
+                "the content sums up to {found:#010x}, its header says {:#010x}",
+                sum.expected
+            );
+            Err(Error::corrupt(what).at("cpio header", sum.at))
         }
     }
 

@@ -118,19 +118,11 @@ impl RepeatFinder {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+    use sinterfs_testkit::noise;
+
     use super::*;
     use crate::anchors::{Finder, Spacing};
     use crate::scratch::Scratch;
-
-    fn noise(len: usize, mut state: u64) -> Vec<u8> {
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        };
-        (0..len).map(|_| next()).collect()
-    }
 
     fn search(room: u64) -> RepeatFinder {
         RepeatFinder::new(RepeatSearch {
@@ -154,7 +146,7 @@ mod tests {
 
     #[test]
     fn repeats_are_found_to_the_byte_wherever_they_were() {
-        let (a, b) = (noise(300_000, 1), noise(200_000, 2));
+        let (a, b) = (noise(1, 300_000), noise(2, 200_000));
         // in memory, and in the scratch file
         for room in [u64::MAX, 0] {
             let mut repeats = search(room);
@@ -186,9 +178,9 @@ mod tests {
     #[test]
     fn what_the_codec_finds_is_no_repeat() {
         let mut repeats = search(u64::MAX);
-        let near = noise(20_000, 3);
+        let near = noise(3, 20_000);
         assert_eq!(find(&mut repeats, [&near[..], &near].concat()), []);
-        let far = noise(60_000, 4);
+        let far = noise(4, 60_000);
         let found = find(&mut repeats, [&far[..], &far, &far].concat());
         let parts: u32 = found.iter().map(|repeat| repeat.len).sum();
         assert_eq!(parts, 120_000, "{found:?}");

@@ -448,19 +448,11 @@ mod tests {
 
     use sinterfs_model::{ByteOrder, Padding, Waveform};
 
+    use sinterfs_testkit::noise;
+
     use super::*;
     use crate::anchors::{Finder, Spacing};
     use crate::scratch::Scratch;
-
-    fn noise(len: usize, mut state: u64) -> Vec<u8> {
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 56) as u8
-        };
-        (0..len).map(|_| next()).collect()
-    }
 
     #[test]
     fn open_blocks_are_bounded() {
@@ -488,7 +480,7 @@ mod tests {
                 signed: true,
                 padding: Padding::Low,
             });
-            segmenter.data(&noise(100, round), &[], category).unwrap();
+            segmenter.data(&noise(round, 100), &[], category).unwrap();
             segmenter.end();
             let open = segmenter.open.iter();
             let bytes: usize = open.map(|open| segmenter.past.open_len(open.1)).sum();
@@ -508,10 +500,10 @@ mod tests {
             signed: true,
             padding: Padding::Low,
         });
-        let first = noise(60_000, 1);
+        let first = noise(1, 60_000);
         // the same bytes again, but two bytes off a frame, and once more within other noise
-        let second = [&noise(8, 2)[..], &first[100..50_002], &noise(2, 3)[..]].concat();
-        let third = [&noise(12_000, 4)[..], &second, &noise(40_000 * 6, 5)[..]].concat();
+        let second = [&noise(2, 8)[..], &first[100..50_002], &noise(3, 2)[..]].concat();
+        let third = [&noise(4, 12_000)[..], &second, &noise(5, 40_000 * 6)[..]].concat();
         let whole = |len: usize| len / 6 * 6;
         let mut segments = Vec::new();
         let total = 1 << 20;

@@ -145,12 +145,11 @@ impl Source for EditedSource<'_> {
         if !self.edits.xattrs.is_empty() {
             self.edits.xattrs.apply(&mut tree)?;
         }
-        let (mut edited, labelled) = match self.edits.names_stay() {
-            true => {
-                let _ = self.scanned.set(None);
-                (tree, HashSet::new())
-            }
-            false => self.reshape(tree, observer)?,
+        let (mut edited, labelled) = if self.edits.names_stay() {
+            let _ = self.scanned.set(None);
+            (tree, HashSet::new())
+        } else {
+            self.reshape(tree, observer)?
         };
         if let Some(contexts) = &self.edits.contexts {
             labels::label(&mut edited, contexts, &labelled)?;
@@ -165,9 +164,10 @@ impl Source for EditedSource<'_> {
                 let inner = self.inner.open(own, origin)?;
                 let time = |tree: &Tree, node| tree.node(node).meta.times.modified;
                 let (was, is) = (time(own, origin), time(tree, file));
-                Ok(match was == is {
-                    true => inner,
-                    false => Box::new(MtimeOverride { inner, was, is }),
+                Ok(if was == is {
+                    inner
+                } else {
+                    Box::new(MtimeOverride { inner, was, is })
                 })
             }
             Some(Origin::File(path)) => single_file::open(&path),
@@ -281,9 +281,10 @@ impl<'a> TreeCopy<'a> {
     }
 
     fn take_xattrs(&mut self, to: NodeId, origin: NodeId) -> Result<()> {
-        match self.tree.node(origin).xattrs.is_none() {
-            true => Ok(()),
-            false => self.builder.set_xattrs(to, &mut xattrs(self.tree, origin)),
+        if self.tree.node(origin).xattrs.is_none() {
+            Ok(())
+        } else {
+            self.builder.set_xattrs(to, &mut xattrs(self.tree, origin))
         }
     }
 }

@@ -113,13 +113,12 @@ impl Manifest {
     }
 
     fn list(&self) -> Result<mtree::List> {
-        let text: Box<dyn BufRead> = match self.path.as_os_str() == "-" {
-            true => Box::new(std::io::stdin().lock()),
-            false => {
-                let file = File::open(&self.path);
-                let file = file.map_err(|error| Error::io("cannot open the list", error))?;
-                Box::new(BufReader::with_capacity(1 << 20, file))
-            }
+        let text: Box<dyn BufRead> = if self.path.as_os_str() == "-" {
+            Box::new(std::io::stdin().lock())
+        } else {
+            let file = File::open(&self.path);
+            let file = file.map_err(|error| Error::io("cannot open the list", error))?;
+            Box::new(BufReader::with_capacity(1 << 20, file))
         };
         mtree::list(text)
     }
@@ -135,9 +134,10 @@ impl Manifest {
     fn member(&self, entry: Entry, origins: &mut Vec<Origin>) -> Result<Option<Member>> {
         let place = entry.content.as_deref().unwrap_or(&entry.path);
         let follows = entry.content.is_some() || entry.kind == Some(FileType::File);
-        let found = match entry.is_complete() {
-            true => None,
-            false => self.root.status(place, follows)?,
+        let found = if entry.is_complete() {
+            None
+        } else {
+            self.root.status(place, follows)?
         };
         if found.is_none() && entry.optional {
             return Ok(None);

@@ -64,9 +64,10 @@ fn range(text: &str) -> Result<Range> {
         _ => return Err(wrong()),
     };
     let fits = |first: u32| first.checked_add(count).is_some();
-    match fits(from) && fits(to) {
-        true => Ok(Range { from, to, count }),
-        false => Err(wrong()),
+    if fits(from) && fits(to) {
+        Ok(Range { from, to, count })
+    } else {
+        Err(wrong())
     }
 }
 

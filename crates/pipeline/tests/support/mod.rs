@@ -13,6 +13,7 @@ use sinterfs_model::{
     ImageWriter, MapExtent, Meta, NodeId, Observer, Result, Segment, SegmentEncoder, Source, Spare,
     Stage, Summary, Tally, Time, Tree, TreeBuilder,
 };
+use sinterfs_testkit::noise;
 
 /// What a build gave to its writer.
 #[derive(Debug, Default)]
@@ -442,25 +443,13 @@ impl Observer for Memory {
     }
 }
 
-/// Bytes that no compressor shortens, the same for the same seed.
-pub fn noise(len: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8
-    };
-    (0..len).map(|_| next()).collect()
-}
-
 /// Lines of words, the same for the same seed.
 pub fn text(len: usize, seed: u64) -> Vec<u8> {
     const WORDS: [&str; 8] = [
         "block", "extent", "inode", "fragment", "chunk", "section", "link", "hole",
     ];
     let mut out = Vec::with_capacity(len + 16);
-    for byte in noise(len, seed) {
+    for byte in noise(seed, len) {
         out.extend_from_slice(WORDS[usize::from(byte % 8)].as_bytes());
         out.push(if byte > 240 { b'\n' } else { b' ' });
         if out.len() >= len {

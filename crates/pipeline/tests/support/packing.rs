@@ -45,14 +45,14 @@ pub fn mixed() -> Mock {
         ));
         files.push((
             format!("noise/{index}.gz"),
-            data(noise(index * 1311, index as u64)),
+            data(noise(index as u64, index * 1311)),
         ));
         files.push((format!("middle/{index}"), data(around(index as u64))));
     }
     for index in 0..3 {
         let large = [
             text(1_500_000, 7),
-            noise(1 << 20, 8 + index),
+            noise(8 + index, 1 << 20),
             text(700_000, 7),
         ]
         .concat();

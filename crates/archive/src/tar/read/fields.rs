@@ -77,10 +77,7 @@ impl Maker<'_> {
                         .or_default() += 1;
                 }
                 // tar had no directories at first, only names that end so
-                match path.ends_with(b"/") {
-                    true => Kind::Directory,
-                    false => Kind::File,
-                }
+                if path.ends_with(b"/") { Kind::Directory } else { Kind::File }
             }
         })
     }

@@ -77,12 +77,13 @@ impl FileContent for ArchiveFile {
                 list.push(Extent {
                     offset: from,
                     len: to - from,
-                    source: match is_hole {
-                        true => ExtentSource::Hole,
-                        false => ExtentSource::Block {
+                    source: if is_hole {
+                        ExtentSource::Hole
+                    } else {
+                        ExtentSource::Block {
                             block: 0,
                             offset: from,
-                        },
+                        }
                     },
                 });
             }

@@ -35,11 +35,11 @@ pub(in crate::source) fn inspect(
     warn: &mut dyn FnMut(Error),
 ) -> Result<SingleFile> {
     let failed = |errno: rustix::io::Errno| Error::io("cannot look at the file", errno).path(path);
-    let path = match follow {
-        true => path
-            .canonicalize()
-            .map_err(|error| Error::io("cannot look at the file", error).path(path))?,
-        false => path.to_owned(),
+    let path = if follow {
+        path.canonicalize()
+            .map_err(|error| Error::io("cannot look at the file", error).path(path))?
+    } else {
+        path.to_owned()
     };
     let name = path.file_name().map(|name| CString::new(name.as_bytes()));
     let Some(Ok(name)) = name else {

@@ -93,11 +93,12 @@ impl Definition {
                 all.push(Self::parse(whole.trim_ascii_start())?);
             }
         }
-        match joined.is_empty() {
-            true => Ok(all),
-            false => Err(Error::invalid(
+        if joined.is_empty() {
+            Ok(all)
+        } else {
+            Err(Error::invalid(
                 "pseudo definitions end in the middle of one",
-            )),
+            ))
         }
     }
 }
@@ -157,17 +158,21 @@ fn read(words: &mut Tokens<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
 fn path(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
     let names = bytes.split(|&byte| byte == b'/');
     let names = names.filter(|name| !matches!(*name, b"" | b"."));
-    let plain = |name: &[u8]| match name != b".." && name.len() <= 255 && !name.contains(&0) {
-        true => Ok(name.to_vec()),
-        false => Err(Error::invalid("no path of plain names")),
+    let plain = |name: &[u8]| {
+        if name != b".." && name.len() <= 255 && !name.contains(&0) {
+            Ok(name.to_vec())
+        } else {
+            Err(Error::invalid("no path of plain names"))
+        }
     };
     names.map(plain).collect()
 }
 
 fn attributes(words: &mut Tokens<'_>, timed: bool) -> Result<Attributes> {
-    let time = match timed {
-        true => Some(time(words.word("a time")?)?),
-        false => None,
+    let time = if timed {
+        Some(time(words.word("a time")?)?)
+    } else {
+        None
     };
     let mode = std::str::from_utf8(words.word("a mode")?).unwrap_or_default();
     let mode = u16::from_str_radix(mode, 8).ok();

@@ -21,10 +21,7 @@ impl FileContent for MtimeOverride {
 
     fn modified(&self) -> Result<Option<Time>> {
         let modified = self.inner.modified()?;
-        Ok(modified.map(|time| match time == self.was {
-            true => self.is,
-            false => time,
-        }))
+        Ok(modified.map(|time| if time == self.was { self.is } else { time }))
     }
 
     fn extents(&self) -> Result<Vec<Extent>> {

@@ -40,9 +40,10 @@ impl Root {
 
     /// Looks at a file without opening it for reading; `None` if it is not there.
     pub(super) fn status(&self, path: &[u8], follows: bool) -> Result<Option<(OwnedFd, Status)>> {
-        let follow = match follows {
-            true => OFlags::empty(),
-            false => OFlags::NOFOLLOW,
+        let follow = if follows {
+            OFlags::empty()
+        } else {
+            OFlags::NOFOLLOW
         };
         let fd = match self.lookup(path, OFlags::PATH | follow)? {
             Ok(fd) => fd,

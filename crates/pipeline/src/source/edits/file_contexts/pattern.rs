@@ -41,9 +41,10 @@ impl Pattern {
             is_literal,
             ..
         } = reading;
-        let regex = match is_literal {
-            true => None,
-            false => Some(compile(&out)?),
+        let regex = if is_literal {
+            None
+        } else {
+            Some(compile(&out)?)
         };
         Ok(Self {
             prefix,
@@ -174,9 +175,10 @@ impl<'a> Reading<'a> {
                 let wrong = || Error::unsupported("`\\x` without two digits");
                 let number = number.ok_or_else(wrong)?;
                 self.rest = self.rest.get(2..).unwrap_or_default();
-                match in_class {
-                    true => push_literal(&mut self.out, number),
-                    false => self.literal(number),
+                if in_class {
+                    push_literal(&mut self.out, number)
+                } else {
+                    self.literal(number)
                 }
             }
             byte if is_shared => {
