@@ -1,15 +1,16 @@
-//! Anchors: positions that content itself chooses, and the table of where they were stored.
+//! Anchors: positions that the content itself selects, and the table of where they were stored.
 //!
-//! An anchor is a position where the top bits of the 64-byte gear hash are zero, about one in
-//! `SPACING`. Readers find the anchors of each piece (`Finder`), many at once; the segment stage
-//! alone looks them up. The table keeps for each hash the newest place; older ones fall out.
-//! **Invariant:** where anchors are depends on the content alone, from 64 bytes after its start or
-//! a hole on; a place found is a hint only: the caller compares bytes.
+//! An anchor is a position where the top bits of the 64-byte gear hash are zero, on average one in
+//! `2^SPACING_BITS`. Readers find the anchors of each buffer (`Finder`), many at once; only the
+//! segment stage looks them up. The table keeps the newest position for each hash and overwrites
+//! older ones.
+//! **Invariant:** anchors depend on the content alone, from 64 bytes after its start or a hole on;
+//! a position that was found is a hint: the caller compares bytes.
 
 use crate::gear::roll;
 
-/// About one position in so many is an anchor. Half of the shortest match that is taken (512)
-/// would find most; a quarter of it finds nearly all and still costs only one look in 128 bytes.
+/// One position in `2^SPACING_BITS` is an anchor. Half of the shortest far match (512 bytes) would
+/// find most matches; a quarter finds nearly all and costs one lookup in 128 bytes.
 const SPACING_BITS: u32 = 7;
 
 /// The most entries of a table, of 8 bytes each: above 4 GiB of content anchors get scarcer.
@@ -18,23 +19,23 @@ const ENTRIES: u64 = 1 << 25;
 /// The least entries of a table.
 const FEW_ENTRIES: u64 = 1 << 10;
 
-/// A position of a piece where content may be recognised.
+/// A position in a buffer at which content may be recognised.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Anchor {
-    /// Bytes of the piece up to it.
+    /// The number of bytes of the buffer before it.
     pub end: u32,
     /// The gear hash of the 64 bytes before it.
     pub hash: u64,
 }
 
-/// How far anchors are apart.
+/// The mean distance of anchors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spacing {
     bits: u32,
 }
 
 impl Spacing {
-    /// Chooses the spacing for so many bytes of content, so that the table stays within bounds.
+    /// Returns the spacing for content of `bytes` bytes, so that the table stays within bounds.
     pub fn for_content(bytes: u64) -> Self {
         let wanted = (bytes >> SPACING_BITS).div_ceil(ENTRIES).max(1);
         Self {
@@ -42,13 +43,13 @@ impl Spacing {
         }
     }
 
-    /// Returns how many anchors so many bytes have, about.
+    /// Returns the expected number of anchors in `bytes` bytes.
     fn anchors(self, bytes: u64) -> u64 {
         bytes >> self.bits
     }
 }
 
-/// Finds the anchors of one content, piece by piece.
+/// Finds the anchors of one content, buffer by buffer.
 #[derive(Debug)]
 pub(crate) struct Finder {
     state: u64,
@@ -64,7 +65,7 @@ impl Finder {
         }
     }
 
-    /// Lists the anchors of the next piece, which is shorter than 4 GiB.
+    /// Returns the anchors of the next buffer, which is shorter than 4 GiB.
     pub fn find(&mut self, bytes: &[u8]) -> Vec<Anchor> {
         let mut found = Vec::new();
         let (mut state, mask) = (self.state, self.mask);
@@ -81,13 +82,13 @@ impl Finder {
         found
     }
 
-    /// Forgets what came before, at a hole.
+    /// Resets the hash, at a hole.
     pub fn restart(&mut self) {
         self.state = 0;
     }
 }
 
-/// A place in stored content: a block by its number of opening, and an offset.
+/// A position in stored content: a block, by order of opening, and an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockPosition {
     pub block: u32,
@@ -97,9 +98,9 @@ pub(crate) struct BlockPosition {
 /// The table: 8 bytes an entry, one to two entries for each anchor of the content, so an eighth of
 /// it at most and never above 256 MiB.
 ///
-/// An entry is the place after the anchor, as if all blocks stood one after the other (never 0, so
-/// 0 is no entry), and a tag of hash bits that the index does not use, which spares most useless
-/// comparisons. An empty table is untouched memory.
+/// An entry is the position after the anchor, as if all blocks were concatenated (never 0, so 0
+/// marks an empty entry), and a tag of hash bits that the index does not use, which avoids most
+/// useless comparisons. An empty table is untouched memory.
 #[derive(Debug)]
 pub(crate) struct Anchors {
     entries: Vec<u64>,
@@ -107,11 +108,11 @@ pub(crate) struct Anchors {
     block_bits: u32,
 }
 
-/// Bits of an entry that hold the place.
-const PLACE_BITS: u32 = 50;
+/// Bits of an entry that hold the position.
+const POSITION_BITS: u32 = 50;
 
 impl Anchors {
-    /// Makes a table for so many bytes of content in blocks of `block_size`.
+    /// Creates a table for `content` bytes in blocks of `block_size` bytes.
     pub fn new(content: u64, block_size: u32) -> Self {
         let anchors = Spacing::for_content(content).anchors(content);
         let count = anchors.clamp(FEW_ENTRIES, ENTRIES).next_power_of_two();
@@ -122,7 +123,7 @@ impl Anchors {
         }
     }
 
-    /// Returns the bytes of memory that the table for so much content takes.
+    /// Returns the memory in bytes of the table for `content` bytes.
     pub fn memory(content: u64) -> u64 {
         let anchors = Spacing::for_content(content).anchors(content);
         anchors.clamp(FEW_ENTRIES, ENTRIES).next_power_of_two() * 8
@@ -132,17 +133,17 @@ impl Anchors {
     fn find(&self, hash: u64) -> (usize, u64) {
         let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // the index takes the top bits, the tag some right below any index
-        let tag = (mixed >> (64 - 25 - (64 - PLACE_BITS))) & ((1 << (64 - PLACE_BITS)) - 1);
+        let tag = (mixed >> (64 - 25 - (64 - POSITION_BITS))) & ((1 << (64 - POSITION_BITS)) - 1);
         ((mixed >> self.shift) as usize, tag)
     }
 
-    /// Looks an anchor up.
+    /// Returns the newest position of an anchor.
     #[inline]
     pub fn get(&self, hash: u64) -> Option<BlockPosition> {
         let (index, tag) = self.find(hash);
         let entry = self.entries[index];
-        let place = entry & ((1 << PLACE_BITS) - 1);
-        if place == 0 || entry >> PLACE_BITS != tag {
+        let place = entry & ((1 << POSITION_BITS) - 1);
+        if place == 0 || entry >> POSITION_BITS != tag {
             return None;
         }
         Some(BlockPosition {
@@ -151,13 +152,13 @@ impl Anchors {
         })
     }
 
-    /// Notes where an anchor was stored; beyond 2^49 bytes of blocks nothing is noted.
+    /// Records where an anchor was stored; nothing is recorded beyond 2^49 bytes of blocks.
     #[inline]
     pub fn put(&mut self, hash: u64, place: BlockPosition) {
         let linear = u64::from(place.block) << self.block_bits | u64::from(place.offset);
-        if linear >> PLACE_BITS == 0 {
+        if linear >> POSITION_BITS == 0 {
             let (index, tag) = self.find(hash);
-            self.entries[index] = tag << PLACE_BITS | linear;
+            self.entries[index] = tag << POSITION_BITS | linear;
         }
     }
 }
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_do_not_matter_and_the_number_is_as_planned() {
+    fn anchors_do_not_depend_on_buffers_and_have_the_expected_density() {
         let mut state = 1u64;
         let bytes: Vec<u8> = (0..1 << 20)
             .map(|_| {
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn more_content_has_scarcer_anchors_and_a_bounded_table() {
+    fn anchors_get_scarcer_with_more_content_and_the_table_is_bounded() {
         assert_eq!(Spacing::for_content(0).bits, 7);
         assert_eq!(Spacing::for_content(4 << 30).bits, 7);
         assert_eq!(Spacing::for_content((4 << 30) + (1 << 20)).bits, 8);
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_forgets_but_does_not_mix_up() {
+    fn the_newest_position_replaces_older_ones() {
         let mut anchors = Anchors::new(0, 1 << 26);
         let place = BlockPosition {
             block: 70_000,

@@ -1,4 +1,4 @@
-//! Single stages of the pipeline over bytes in memory, for micro-benchmarks alone.
+//! Single stages of the pipeline over bytes in memory, for micro-benchmarks only.
 //!
 //! Not part of the library's interface: it changes with the pipeline.
 
@@ -10,25 +10,25 @@ use crate::scratch::Scratch;
 use crate::segment::solid::{Solid, SolidOptions};
 use crate::sketch::Sketcher;
 
-/// Bytes of a piece, as the readers hand them on.
+/// Bytes of a buffer, as the readers pass them on.
 const READ_SIZE: usize = 1 << 20;
 
-/// Runs the gear pass over content and counts its anchors.
+/// Runs the gear pass over content and returns the number of its anchors.
 pub fn anchors(content: &[u8]) -> usize {
     let mut finder = Finder::new(Spacing::for_content(content.len() as u64));
     let pieces = content.chunks(READ_SIZE);
     pieces.map(|piece| finder.find(piece).len()).sum()
 }
 
-/// Makes the similarity sketch of content.
+/// Returns the similarity sketch of content.
 pub fn sketch(content: &[u8]) -> [u32; 16] {
     let mut sketcher = Sketcher::new();
     sketcher.update(content);
     sketcher.finish()
 }
 
-/// Cuts contents into blocks of 4 MiB and tells how many bytes were found stored before; the gear
-/// pass is part of it.
+/// Cuts contents into blocks of 4 MiB, gear pass included, and returns how many bytes matched
+/// earlier content.
 pub fn segment(contents: &[&[u8]]) -> Result<u64> {
     let total = contents.iter().map(|content| content.len() as u64).sum();
     let cut = SolidOptions {

@@ -1,8 +1,9 @@
-//! Divides the memory that a build may take among its stages.
+//! Divides the memory that a build may use among its stages.
 //!
-//! Enters the bound and what the stages need; leaves how many workers encode, with how much space for rooms, how
-//! many segments wait for them, and how many full blocks stay in memory to be compared with.
-//! **Invariant:** the image does not depend on any of it.
+//! Enters the limit and what the stages need; leaves the number of workers, the memory for
+//! encoders that need much of it, the number of segments in flight, and the number of full blocks
+//! that stay in memory to be compared with.
+//! **Invariant:** the image depends on none of these numbers.
 
 use sinterfs_model::{Error, Result, RoomNeeds};
 
@@ -14,22 +15,22 @@ const BASE: u64 = 512 << 20;
 /// Bytes for each thread, by default.
 const PER_THREAD: u64 = 512 << 20;
 
-/// Bytes that a file takes while a build runs, its name aside: the tree 120, its content 100, the
-/// rest while files are ordered.
+/// Bytes of memory for each file while a build runs, without its name: 120 in the tree, 100 for its
+/// content, the rest while files are ordered.
 const PER_NODE: u64 = 250;
 
 /// What the stages need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
-    /// Threads that were asked for.
+    /// The requested number of threads.
     pub threads: usize,
     /// Bytes of a full block.
     pub block_size: u32,
-    /// Bytes of what the segment stage holds besides full blocks.
+    /// Bytes that the segment stage holds besides full blocks.
     pub cutting: u64,
-    /// Segments that should wait for the workers, so that these do not.
+    /// Segments that should be queued, so that workers never wait.
     pub waiting: u64,
-    /// Whether full blocks are compared with.
+    /// Whether new content is compared with full blocks.
     pub compared: bool,
     /// Bytes that encoding a block takes besides it, and what is done in a room.
     pub encoder: u64,
@@ -44,9 +45,9 @@ pub(crate) struct Needs {
 /// What the stages get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// Threads for everything but encoding.
+    /// Threads for all stages but encoding.
     pub threads: usize,
-    /// Threads that encode blocks of their own.
+    /// Threads that each encode a block.
     pub workers: usize,
     /// Bytes of content that there are rooms for, where encoding takes much memory
     /// ([`sinterfs_model::Spare::room`]).
@@ -55,7 +56,7 @@ pub(crate) struct Budget {
     pub in_flight: usize,
     /// Full blocks that stay in memory.
     pub kept: usize,
-    /// The bytes that all this takes at most.
+    /// The most bytes that all of this takes.
     pub memory: u64,
 }
 

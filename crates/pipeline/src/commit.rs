@@ -1,8 +1,8 @@
-//! Returns encoded blocks to the writer in sequence.
+//! Passes encoded blocks to the writer in sequence.
 //!
-//! Enters blocks in the order in which workers finish; the writer gets them by number.
-//! **Invariant:** the writer is called from one thread; each block it took frees a permit for a
-//! segment, so that the blocks that wait here are bounded by the permits.
+//! Enters blocks in the order in which workers finish; the writer receives them by number.
+//! **Invariant:** one thread calls the writer. Each block that it took frees a permit for a
+//! segment, so the permits bound the blocks that wait here.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use sinterfs_model::{Block, Error, ImageWriter, Observer, Result, Stage, Tally};
 
 use crate::threads;
 
-/// How often a stage that waits asks whether it should stop.
+/// The interval at which a waiting stage checks whether to stop.
 pub(crate) const POLL: Duration = Duration::from_millis(100);
 
-/// Writes blocks until no worker is left; tells how many.
+/// Writes blocks until no worker is left and returns their number.
 pub(crate) fn commit(
     writer: &mut dyn ImageWriter,
     blocks: &Receiver<Result<Block>>,

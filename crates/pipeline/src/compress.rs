@@ -1,8 +1,8 @@
-//! Encodes segments on worker threads, which share what takes long.
+//! Encodes segments on worker threads, which share the work on expensive blocks.
 //!
 //! Enters segments in any order; leaves encoded blocks, or the first error, for `commit`.
-//! **Invariant:** a worker ends when there are no more segments, when nobody takes blocks any
-//! more, or after an error; a panic of the encoder is an error.
+//! **Invariant:** a worker ends when there are no more segments, when the receiver of blocks is
+//! gone, or after an error; a panic of the encoder becomes an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +13,7 @@ use sinterfs_model::{
 
 use crate::threads;
 
-/// Encodes segments until there are none; the body of each worker thread.
+/// Encodes segments until there are none. The body of each worker thread.
 pub(crate) fn encode(
     encoder: &dyn SegmentEncoder,
     segments: &Receiver<Segment>,

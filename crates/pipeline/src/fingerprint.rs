@@ -1,29 +1,29 @@
-//! What equal contents have in common: a hash of the data and of the layout of holes.
+//! The fingerprint of a content: a hash of its data and of the layout of its holes.
 //!
-//! **Invariant:** depends on data and runs alone, not on the pieces in which they come.
+//! **Invariant:** depends on data and runs alone, not on the buffers in which the data arrives.
 
 use xxhash_rust::xxh3::Xxh3;
 
-/// A range of data or of zeros that are not stored; neighbours are of different kinds.
+/// A range of data, or a hole; neighbouring runs are of different kinds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub hole: bool,
     pub len: u64,
 }
 
-/// Hashes a content.
+/// Computes the fingerprint of a content.
 #[derive(Default)]
 pub(crate) struct Hasher {
     hash: Xxh3,
 }
 
 impl Hasher {
-    /// Takes the next data.
+    /// Adds the next data.
     pub fn update(&mut self, data: &[u8]) {
         self.hash.update(data);
     }
 
-    /// Ends with all runs of the content; one of data alone says nothing that its data does not.
+    /// Returns the fingerprint, given all runs of the content. A single run of data adds nothing.
     pub fn finish(mut self, runs: impl ExactSizeIterator<Item = Run>) -> u128 {
         let several = runs.len() > 1;
         for run in runs {

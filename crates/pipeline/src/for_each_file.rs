@@ -1,6 +1,7 @@
-//! Reading every file once, for images that keep content elsewhere.
+//! Reads every file once, for images whose content is stored elsewhere.
 //!
-//! **Invariant:** every regular file is read once, whatever its names; the first error ends the work.
+//! **Invariant:** every regular file is visited once, whatever the number of its names; the first
+//! error ends the work.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -8,20 +9,19 @@ use sinterfs_model::{Error, FileContent, NodeId, Observer, Result, Source, Stage
 
 use crate::{dedupe, paths, threads};
 
-/// What is done with files. Many threads do it, each with a state of its own.
+/// What to do with each file. Called by many threads, each with a state of its own.
 pub trait FileVisitor: Sync {
-    /// What a thread keeps from one file to the next.
+    /// The state of a thread.
     type State;
-    /// Starts a thread.
+    /// Creates the state of a thread.
     fn start(&self) -> Self::State;
-    /// Takes a file.
+    /// Visits a file.
     fn read(&self, state: &mut Self::State, file: NodeId, content: &dyn FileContent) -> Result<()>;
-    /// Ends a thread.
+    /// Consumes the state of a thread after its last file.
     fn end(&self, state: Self::State) -> Result<()>;
 }
 
-/// Opens each regular file of a tree, large ones first. 0 threads mean as many as the machine runs at
-/// once.
+/// Visits each regular file of a tree, large ones first. 0 threads means one for each CPU.
 pub fn for_each_file<E: FileVisitor>(
     source: &dyn Source,
     tree: &Tree,

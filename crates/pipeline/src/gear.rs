@@ -1,8 +1,8 @@
 //! The gear hash: a rolling hash of one shift and one addition a byte.
 //!
 //! Bit `k` of the state depends on the last `k + 1` bytes, so a test of the top bits of a 64-bit
-//! state looks at 64 bytes, of a 32-bit state at 32. **Invariant:** the table is a constant; what
-//! is derived from it is the same in every run and on every machine.
+//! state covers 64 bytes, of a 32-bit state 32. **Invariant:** the table is a constant; results are
+//! the same in every run and on every machine.
 
 /// A random number for each byte value.
 pub(crate) const GEAR: [u64; 256] = table();

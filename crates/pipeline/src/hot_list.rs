@@ -118,7 +118,7 @@ impl HotList {
 mod tests {
     use super::*;
     use crate::dedupe::dedupe_for_tests;
-    use crate::sketch::NOTHING;
+    use crate::sketch::NO_SKETCH;
     use sinterfs_model::{Meta, Quiet, TreeBuilder};
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
         }
         add(NodeId::ROOT, "p", Content::Fifo);
         let tree = builder.finish().unwrap();
-        let mut contents = dedupe_for_tests(&tree, vec![NOTHING; 5]);
+        let mut contents = dedupe_for_tests(&tree, vec![NO_SKETCH; 5]);
         let path = |contents: &Contents, index: u32| {
             let file = contents.items[index as usize].original;
             String::from_utf8(tree.path(file)).unwrap()

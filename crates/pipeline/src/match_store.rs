@@ -1,11 +1,12 @@
-//! The blocks made so far, to compare new content with: the open and the last full ones in memory,
-//! older ones in an unnamed scratch file.
+//! The blocks cut so far, which new content is compared with.
 //!
-//! Enters bytes for open blocks; leaves full blocks, and how far given bytes agree with any place.
-//! **Invariant:** bytes of a block never change once appended. In memory: the open blocks and
-//! `kept` full ones; the scratch file grows by each block that leaves memory and is gone when the
-//! build ends, however that is. Blocks of a base come first, are in its scratch file from the start
-//! and never forgotten.
+//! Enters bytes appended to open blocks; leaves full blocks, and the length of the match between
+//! given bytes and any position. Open blocks and the last full ones are in memory, older ones in an
+//! unnamed scratch file.
+//! **Invariant:** bytes of a block never change once appended. Memory: the open blocks and as many
+//! full ones as `Retention` allows. The scratch file grows by each block that leaves memory and is
+//! removed by the system when the build ends. Blocks of a base image come first, are in the base's
+//! scratch file from the start and stay comparable.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,41 +19,41 @@ use crate::anchors::BlockPosition;
 use crate::base::{BaseBlocks, ScratchSpan};
 use crate::scratch::Scratch;
 
-/// What is done with full blocks.
+/// Limits on the full blocks that stay comparable.
 #[derive(Debug, Clone)]
 pub(crate) struct Retention {
-    /// How many stay in memory.
+    /// The most full blocks in memory.
     pub kept: usize,
-    /// How many bytes they have together there.
+    /// The most bytes of full blocks in memory.
     pub room: u64,
-    /// How many can be compared with at all; the rest is forgotten.
+    /// The most full blocks that can be compared with; older ones are dropped.
     pub lookback: usize,
-    /// Where those go that are neither.
+    /// The scratch file for blocks that are comparable but not in memory.
     pub scratch: Scratch,
 }
 
-/// A block on its way from open to forgotten.
+/// The state of a block.
 enum BlockState {
     Open(Vec<u8>),
     Full(Arc<Vec<u8>>),
     Scratch { at: u64, len: u32 },
-    Forgotten,
+    Dropped,
 }
 
-/// All blocks by their number of opening.
+/// All blocks by order of opening.
 pub(crate) struct MatchStore {
     retention: Retention,
     blocks: Vec<BlockState>,
     /// Full blocks in memory and in the scratch file, oldest first.
     full: VecDeque<u32>,
     full_bytes: u64,
-    stowed: VecDeque<u32>,
+    spilled: VecDeque<u32>,
     file: Option<Arc<File>>,
     file_end: u64,
     window: ScratchWindow,
 }
 
-/// Bytes last read from the scratch file.
+/// The bytes last read from the scratch file.
 #[derive(Default)]
 struct ScratchWindow {
     block: u32,
@@ -60,10 +61,10 @@ struct ScratchWindow {
     bytes: Vec<u8>,
 }
 
-/// Bytes read around a place at first: most comparisons end early.
+/// The first read around a position in bytes: most comparisons end early.
 const FIRST_READ: usize = 8 << 10;
 
-/// Bytes read at once when a match goes on.
+/// Bytes of each further read of a long match.
 const NEXT_READ: usize = 128 << 10;
 
 impl MatchStore {
@@ -73,14 +74,14 @@ impl MatchStore {
             blocks: Vec::new(),
             full: VecDeque::new(),
             full_bytes: 0,
-            stowed: VecDeque::new(),
+            spilled: VecDeque::new(),
             file: None,
             file_end: 0,
             window: ScratchWindow::default(),
         }
     }
 
-    /// Starts with the blocks of a base, numbered as there.
+    /// Creates a store that begins with the blocks of a base, numbered as in the base.
     pub fn over_base(retention: Retention, stock: &BaseBlocks) -> Self {
         let body = |block: &ScratchSpan| BlockState::Scratch {
             at: block.at,
@@ -94,13 +95,13 @@ impl MatchStore {
         }
     }
 
-    /// Opens a block with room for so many bytes and tells its number.
+    /// Opens a block with a capacity in bytes and returns its number.
     pub fn open(&mut self, room: usize) -> u32 {
         self.blocks.push(BlockState::Open(Vec::with_capacity(room)));
         (self.blocks.len() - 1) as u32
     }
 
-    /// Returns how many bytes a block that is open has; 0 for others.
+    /// Returns the length in bytes of an open block; 0 for other blocks.
     pub fn open_len(&self, block: u32) -> usize {
         match self.blocks.get(block as usize) {
             Some(BlockState::Open(bytes)) => bytes.len(),
@@ -117,9 +118,9 @@ impl MatchStore {
         Ok(())
     }
 
-    /// Closes an open block and gives its bytes.
+    /// Closes an open block and returns its bytes.
     pub fn close(&mut self, block: u32) -> Result<Arc<Vec<u8>>> {
-        let body = std::mem::replace(&mut self.blocks[block as usize], BlockState::Forgotten);
+        let body = std::mem::replace(&mut self.blocks[block as usize], BlockState::Dropped);
         let BlockState::Open(bytes) = body else {
             return Err(Error::invalid("a block was closed twice"));
         };
@@ -128,10 +129,10 @@ impl MatchStore {
         Ok(bytes)
     }
 
-    /// Takes a block that is full already and tells its number.
+    /// Adds a block that is already full and returns its number.
     pub fn keep(&mut self, bytes: &Arc<Vec<u8>>) -> Result<u32> {
         let block = self.blocks.len() as u32;
-        self.blocks.push(BlockState::Forgotten);
+        self.blocks.push(BlockState::Dropped);
         self.fill(block, bytes)?;
         Ok(block)
     }
@@ -145,14 +146,14 @@ impl MatchStore {
             let Some(oldest) = self.full.pop_front() else {
                 break;
             };
-            self.stow(oldest)?;
+            self.spill(oldest)?;
         }
         Ok(())
     }
 
     /// Moves a full block from memory to the scratch file.
-    fn stow(&mut self, block: u32) -> Result<()> {
-        let body = std::mem::replace(&mut self.blocks[block as usize], BlockState::Forgotten);
+    fn spill(&mut self, block: u32) -> Result<()> {
+        let body = std::mem::replace(&mut self.blocks[block as usize], BlockState::Dropped);
         let BlockState::Full(bytes) = body else {
             return Ok(());
         };
@@ -172,65 +173,69 @@ impl MatchStore {
             };
             self.file_end += bytes.len() as u64;
         }
-        self.stowed.push_back(block);
-        while self.full.len() + self.stowed.len() > self.retention.lookback {
-            let Some(oldest) = self.stowed.pop_front() else {
+        self.spilled.push_back(block);
+        while self.full.len() + self.spilled.len() > self.retention.lookback {
+            let Some(oldest) = self.spilled.pop_front() else {
                 break;
             };
-            self.blocks[oldest as usize] = BlockState::Forgotten;
+            self.blocks[oldest as usize] = BlockState::Dropped;
         }
         Ok(())
     }
 
-    /// Counts how many of the given bytes stand in a block from a place on.
-    pub fn prefix(&mut self, place: BlockPosition, bytes: &[u8]) -> Result<usize> {
-        let offset = place.offset as usize;
-        match &self.blocks[place.block as usize] {
+    /// Returns the length of the longest prefix of `bytes` that is stored from a position on.
+    pub fn prefix(&mut self, position: BlockPosition, bytes: &[u8]) -> Result<usize> {
+        let offset = position.offset as usize;
+        match &self.blocks[position.block as usize] {
             BlockState::Open(body) => {
                 Ok(common_prefix(body.get(offset..).unwrap_or_default(), bytes))
             }
             BlockState::Full(body) => {
                 Ok(common_prefix(body.get(offset..).unwrap_or_default(), bytes))
             }
-            BlockState::Forgotten => Ok(0),
-            &BlockState::Scratch { at, len } => self.scratch_prefix(place, at, len as usize, bytes),
+            BlockState::Dropped => Ok(0),
+            &BlockState::Scratch { at, len } => {
+                self.scratch_prefix(position, at, len as usize, bytes)
+            }
         }
     }
 
-    /// Counts how many of the given bytes stand in a block right before a place, from the end.
-    pub fn suffix(&mut self, place: BlockPosition, bytes: &[u8]) -> Result<usize> {
-        let offset = place.offset as usize;
-        match &self.blocks[place.block as usize] {
+    /// Returns the length of the longest suffix of `bytes` that is stored right before a position.
+    pub fn suffix(&mut self, position: BlockPosition, bytes: &[u8]) -> Result<usize> {
+        let offset = position.offset as usize;
+        match &self.blocks[position.block as usize] {
             BlockState::Open(body) => {
                 Ok(common_suffix(body.get(..offset).unwrap_or_default(), bytes))
             }
             BlockState::Full(body) => {
                 Ok(common_suffix(body.get(..offset).unwrap_or_default(), bytes))
             }
-            BlockState::Forgotten => Ok(0),
-            &BlockState::Scratch { at, len } => self.scratch_suffix(place, at, len as usize, bytes),
+            BlockState::Dropped => Ok(0),
+            &BlockState::Scratch { at, len } => {
+                self.scratch_suffix(position, at, len as usize, bytes)
+            }
         }
     }
 
     fn scratch_prefix(
         &mut self,
-        place: BlockPosition,
+        position: BlockPosition,
         at: u64,
         len: usize,
         bytes: &[u8],
     ) -> Result<usize> {
         let mut done = 0;
         loop {
-            let from = place.offset as usize + done;
+            let from = position.offset as usize + done;
             if done == bytes.len() || from >= len {
                 return Ok(done);
             }
-            if !self.window.holds(place.block, from) {
+            if !self.window.holds(position.block, from) {
                 let (start, room) = match done {
                     0 => (from.saturating_sub(FIRST_READ / 4), FIRST_READ),
                     _ => (from, NEXT_READ),
                 };
-                self.read(place.block, at, start, room.min(len - start))?;
+                self.read(position.block, at, start, room.min(len - start))?;
             }
             let known = &self.window.bytes[from - self.window.start..];
             let same = common_prefix(known, &bytes[done..]);
@@ -243,24 +248,24 @@ impl MatchStore {
 
     fn scratch_suffix(
         &mut self,
-        place: BlockPosition,
+        position: BlockPosition,
         at: u64,
         len: usize,
         bytes: &[u8],
     ) -> Result<usize> {
         let mut done = 0;
         loop {
-            let to = (place.offset as usize).min(len) - done.min(place.offset as usize);
+            let to = (position.offset as usize).min(len) - done.min(position.offset as usize);
             if done == bytes.len() || to == 0 {
                 return Ok(done);
             }
-            if !self.window.holds(place.block, to - 1) {
+            if !self.window.holds(position.block, to - 1) {
                 let room = if done == 0 { FIRST_READ } else { NEXT_READ };
                 let (start, end) = match done {
                     0 => (to.saturating_sub(room / 4), (to + room).min(len)),
                     _ => (to.saturating_sub(room), to),
                 };
-                self.read(place.block, at, start, end - start)?;
+                self.read(position.block, at, start, end - start)?;
             }
             let known = &self.window.bytes[..to - self.window.start];
             let same = common_suffix(known, &bytes[..bytes.len() - done]);
@@ -271,13 +276,15 @@ impl MatchStore {
         }
     }
 
-    /// Fills the window with part of a block that begins at `at` in the scratch file.
+    /// Reads part of a block that begins at `at` in the scratch file into the window.
     fn read(&mut self, block: u32, at: u64, start: usize, len: usize) -> Result<()> {
         let window = &mut self.window;
         window.bytes.resize(len, 0);
         (window.block, window.start) = (block, start);
         let Some(file) = &self.file else {
-            return Err(Error::invalid("content was stowed nowhere"));
+            return Err(Error::invalid(
+                "a block in the scratch file has no scratch file",
+            ));
         };
         let read = file.read_exact_at(&mut window.bytes, at + start as u64);
         read.map_err(|error| self.retention.scratch.failed(error))
@@ -290,7 +297,7 @@ impl ScratchWindow {
     }
 }
 
-/// Counts the bytes that two slices have in common at their beginnings.
+/// Returns the length of the common prefix of two slices.
 #[inline]
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
@@ -304,7 +311,7 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
         .count()
 }
 
-/// Counts the bytes that two slices have in common at their ends.
+/// Returns the length of the common suffix of two slices.
 #[inline]
 pub(crate) fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
@@ -325,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_parts_are_counted_to_the_byte() {
+    fn common_prefixes_and_suffixes_are_exact() {
         for len in [0, 1, 31, 32, 33, 64, 100] {
             let a: Vec<u8> = (0..100).collect();
             let mut b = a.clone();
@@ -345,37 +352,37 @@ mod tests {
         let scratch = Scratch::new(std::env::temp_dir());
         let content = noise(3, 700_000);
         for kept in [0, 1] {
-            let mut past = MatchStore::new(Retention {
+            let mut store = MatchStore::new(Retention {
                 kept,
                 room: u64::MAX,
                 lookback: 10,
                 scratch: scratch.clone(),
             });
             for fill in [&noise(1, 5000), &content, &noise(2, 5000)] {
-                let block = past.open(fill.len());
-                past.append(block, fill).unwrap();
-                past.close(block).unwrap();
+                let block = store.open(fill.len());
+                store.append(block, fill).unwrap();
+                store.close(block).unwrap();
             }
             for offset in [0, 1, 100, 9000, 350_000, 699_999, 700_000] {
-                let place = BlockPosition {
+                let position = BlockPosition {
                     block: 1,
                     offset: offset as u32,
                 };
                 let (before, after) = content.split_at(offset);
                 for len in [0, 1, 5000, 20_000, 400_000] {
                     let after = &after[..len.min(after.len())];
-                    assert_eq!(past.prefix(place, after).unwrap(), after.len());
+                    assert_eq!(store.prefix(position, after).unwrap(), after.len());
                     let mut differs = after.to_vec();
                     if let Some(last) = differs.last_mut() {
                         *last ^= 1;
-                        assert_eq!(past.prefix(place, &differs).unwrap(), after.len() - 1);
+                        assert_eq!(store.prefix(position, &differs).unwrap(), after.len() - 1);
                     }
                     let before = &before[before.len().saturating_sub(len)..];
-                    assert_eq!(past.suffix(place, before).unwrap(), before.len());
+                    assert_eq!(store.suffix(position, before).unwrap(), before.len());
                     let mut differs = before.to_vec();
                     if let Some(first) = differs.first_mut() {
                         *first ^= 1;
-                        assert_eq!(past.suffix(place, &differs).unwrap(), before.len() - 1);
+                        assert_eq!(store.suffix(position, &differs).unwrap(), before.len() - 1);
                     }
                 }
             }
@@ -383,21 +390,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_far_back_is_forgotten() {
-        let mut past = MatchStore::new(Retention {
+    fn blocks_beyond_the_look_back_are_dropped() {
+        let mut store = MatchStore::new(Retention {
             kept: 1,
             room: u64::MAX,
             lookback: 2,
             scratch: Scratch::new(std::env::temp_dir()),
         });
         for _ in 0..4 {
-            let block = past.open(4);
-            past.append(block, b"same").unwrap();
-            past.close(block).unwrap();
+            let block = store.open(4);
+            store.append(block, b"same").unwrap();
+            store.close(block).unwrap();
         }
-        let same =
-            |past: &mut MatchStore, block| past.prefix(BlockPosition { block, offset: 0 }, b"same");
-        let found: Vec<_> = (0..4).map(|b| same(&mut past, b).unwrap()).collect();
+        let same = |store: &mut MatchStore, block| {
+            store.prefix(BlockPosition { block, offset: 0 }, b"same")
+        };
+        let found: Vec<_> = (0..4).map(|b| same(&mut store, b).unwrap()).collect();
         assert_eq!(found, [0, 0, 4, 4]);
     }
 }

@@ -16,7 +16,7 @@ use sinterfs_model::{Category, Error, Result, Tree};
 
 use crate::dedupe::Contents;
 use crate::paths;
-use crate::sketch::{EMPTY, PLACES, Sketch};
+use crate::sketch::{EMPTY, Sketch, VALUES};
 use crate::sketches::IN_MEMORY;
 
 /// Says in which order contents are stored.
@@ -177,7 +177,7 @@ impl Lists {
         let mut members: Vec<u32> = Vec::new();
         let mut spans = Vec::new();
         let mut ranks: Vec<u32> = Vec::with_capacity(sketches.len());
-        for place in 0..PLACES {
+        for place in 0..VALUES {
             let value = |sketches: &[Sketch], rank: u32| sketches[rank as usize][place];
             ranks.clear();
             ranks.extend((0..sketches.len() as u32).filter(|&rank| value(sketches, rank) != EMPTY));
@@ -263,7 +263,7 @@ fn agreement(a: &Sketch, b: &Sketch) -> usize {
 mod tests {
     use super::*;
     use crate::dedupe::dedupe_for_tests;
-    use crate::sketch::NOTHING;
+    use crate::sketch::NO_SKETCH;
     use sinterfs_model::{Content, Meta, NodeId, TreeBuilder};
 
     /// Makes contents with these paths (in path order) and sketches.
@@ -305,10 +305,10 @@ mod tests {
     #[test]
     fn the_simple_orders() {
         let files = [
-            ("a/z", NOTHING),
-            ("b/a", NOTHING),
-            ("b/z", NOTHING),
-            ("c", NOTHING),
+            ("a/z", NO_SKETCH),
+            ("b/a", NO_SKETCH),
+            ("b/z", NO_SKETCH),
+            ("c", NO_SKETCH),
         ];
         assert_eq!(paths(&files, Order::Path), ["a/z", "b/a", "b/z", "c"]);
         assert_eq!(
@@ -349,11 +349,11 @@ mod tests {
     #[test]
     fn without_sketches_extensions_stay_together() {
         let files = [
-            ("a.c", NOTHING),
-            ("b.h", NOTHING),
-            ("c.c", NOTHING),
-            ("d/a.h", NOTHING),
-            ("e", NOTHING),
+            ("a.c", NO_SKETCH),
+            ("b.h", NO_SKETCH),
+            ("c.c", NO_SKETCH),
+            ("d/a.h", NO_SKETCH),
+            ("e", NO_SKETCH),
         ];
         assert_eq!(
             paths(&files, Order::Similarity),
@@ -365,7 +365,7 @@ mod tests {
     fn many_contents_of_one_kind_are_no_trap() {
         // 100,000 contents that all share four values: without a bound on looks, 10^10 comparisons
         let sketches = (0..100_000u32).map(|index| {
-            let mut sketch = NOTHING;
+            let mut sketch = NO_SKETCH;
             sketch[..4].fill(7);
             sketch[4] = index / 10;
             sketch

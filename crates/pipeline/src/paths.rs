@@ -1,11 +1,10 @@
-//! The order of a tree's regular files by path, and keys that orders compare.
+//! The regular files of a tree in path order, and the keys that orders compare.
 //!
-//! **Invariant:** every regular file comes once, at its first link.
+//! **Invariant:** every regular file occurs once, at its first link.
 
 use sinterfs_model::{Content, FileType, NodeId, Tree};
 
-/// Lists the regular files as a walk finds them that takes each directory's names in bytewise
-/// order.
+/// Returns the regular files in the order of a depth-first walk with names in bytewise order.
 pub(crate) fn files(tree: &Tree) -> Vec<NodeId> {
     let mut files = Vec::new();
     let mut open = vec![children(tree, NodeId::ROOT)];
@@ -40,7 +39,7 @@ pub(crate) fn name(tree: &Tree, node: NodeId) -> &[u8] {
     tree.bytes(tree.links()[tree.node(node).first_link as usize].name)
 }
 
-/// Returns what follows the last dot of a name; empty if there is none or it comes first.
+/// Returns what follows the last dot of a name; empty if there is no dot or it comes first.
 pub(crate) fn extension(name: &[u8]) -> &[u8] {
     match name.iter().rposition(|&byte| byte == b'.') {
         Some(dot) if dot > 0 => &name[dot + 1..],
@@ -48,7 +47,7 @@ pub(crate) fn extension(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the directory that holds a node's first name; the root holds itself.
+/// Returns the directory of a node's first name; the root is its own parent.
 pub(crate) fn parent(tree: &Tree, node: NodeId) -> NodeId {
     if node == NodeId::ROOT {
         return node;
@@ -64,7 +63,7 @@ pub(crate) fn size(tree: &Tree, node: NodeId) -> u64 {
     }
 }
 
-/// Finds the link that a path names; `Some(None)` is the root.
+/// Returns the index of the link that a path names; `Some(None)` is the root.
 pub(crate) fn find(tree: &Tree, path: &[u8]) -> Option<Option<usize>> {
     let (mut dir, mut found) = (NodeId::ROOT, None);
     let names = path.split(|&byte| byte == b'/');
@@ -88,7 +87,7 @@ mod tests {
     use sinterfs_model::{Meta, TreeBuilder};
 
     #[test]
-    fn a_walk_goes_down_before_it_goes_on() {
+    fn files_are_in_depth_first_order() {
         let mut builder = TreeBuilder::new(Meta::default());
         let dir = Content::Directory { first: 0, count: 0 };
         let file = Content::File { size: 1 };

@@ -2,14 +2,14 @@
 
 use sinterfs_model::{Summary, TreeStats};
 
-/// Returns what a build did.
+/// The result of a build, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// What was packed; sizes as stored.
+    /// What was packed, with sizes as stored.
     pub tree: TreeStats,
     /// Entries that the scan could not read and left out, or left empty (directories).
     pub left_out: u64,
-    /// Files of which nothing or only a beginning could be read; stored as far as they were.
+    /// Files that could not be read to their end; what was read is stored.
     pub unreadable: u64,
     /// Files that changed between the scan and the end of their reading; stored as they were
     /// read, up to the size that the scan found.
@@ -20,16 +20,16 @@ pub struct Report {
     pub duplicate_bytes: u64,
     /// Bytes of the other files that are in holes.
     pub hole_bytes: u64,
-    /// Bytes of the other files that were found in what was already stored.
+    /// Bytes of the other files that matched content stored before.
     pub matched_bytes: u64,
-    /// Blocks that were taken over from the image that was built on.
+    /// Blocks copied from the base image.
     pub reused_blocks: u64,
     /// Bytes of those blocks before encoding.
     pub reused_bytes: u64,
-    /// Bytes of those blocks that are in no file any more.
+    /// Bytes of those blocks that no file uses any more.
     pub unused_bytes: u64,
-    /// The bytes of memory that the pipeline allowed itself at most.
+    /// The memory limit of the pipeline in bytes.
     pub memory: u64,
-    /// What the writer tells of the image.
+    /// The writer's summary of the image.
     pub image: Summary,
 }

@@ -1,8 +1,8 @@
-//! Scratch files: where what does not fit the memory bound is put while a build runs.
+//! Scratch files, for data that exceeds the memory limit while a build runs.
 //!
-//! Enters the directory to use; leaves unnamed files, which the system removes when they are
-//! closed, however the process ends. **Invariant:** nothing with a name is left behind; a file
-//! system without unnamed files gets one that is removed as soon as it is open.
+//! Enters the directory to use; leaves unnamed files, which the system removes when they are closed,
+//! however the process ends. **Invariant:** no name is left behind; on a file system without unnamed
+//! files, the file is removed as soon as it is open.
 
 use std::fs::File;
 use std::io;
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags};
 use sinterfs_model::{Error, Result};
 
-/// Makes scratch files in one directory.
+/// Creates scratch files in one directory.
 #[derive(Debug, Clone)]
 pub struct Scratch {
     dir: Arc<Path>,
 }
 
 impl Scratch {
-    /// Makes them in a directory.
+    /// Selects the directory.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir: dir.into() }
     }
@@ -34,7 +34,7 @@ impl Scratch {
         }
     }
 
-    /// Opens a file with a name that nobody else has and removes the name.
+    /// Creates a file with a unique name and removes the name.
     fn removed_file(&self) -> Result<File> {
         for attempt in 0..1000 {
             let name = format!(".sinter-scratch-{}-{attempt}", std::process::id());
@@ -52,7 +52,7 @@ impl Scratch {
         Err(self.failed(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Makes the error for a scratch file that cannot be used.
+    /// Returns the error for a scratch file that cannot be used.
     #[cold]
     pub(crate) fn failed(&self, error: io::Error) -> Error {
         let what = "scratch file (TMPDIR or --scratch name another place for it, \

@@ -1,28 +1,29 @@
-//! A similarity sketch: 16 minimum hashes of a sample of a file's 32-byte windows.
+//! Similarity sketches: 16 minimum hashes of a sample of the 32-byte windows of a file.
 //!
-//! Two files agree in about as many of the 16 places as they share windows. The sample is taken
-//! where the gear hash says (1 of 16 windows), so it moves along with inserted bytes.
+//! The expected share of equal values in the sketches of two files is the share of windows that
+//! they have in common. The gear hash selects the sample (1 of 16 windows), so the sample moves
+//! along with inserted bytes.
 //! **Invariant:** the sketch depends on the bytes alone, not on how they were cut into reads.
 
 use crate::gear::GEAR;
 
-/// How many minimum hashes a sketch has.
-pub(crate) const PLACES: usize = 16;
+/// The number of minimum hashes in a sketch.
+pub(crate) const VALUES: usize = 16;
 
-/// The value of a place that no window fell in.
+/// The value of a slot without any window.
 pub(crate) const EMPTY: u32 = u32::MAX;
 
-/// Minimum hashes; `EMPTY` where no window fell in.
-pub(crate) type Sketch = [u32; PLACES];
+/// Minimum hashes by slot; `EMPTY` for slots without any window.
+pub(crate) type Sketch = [u32; VALUES];
 
-/// The sketch of no bytes.
-pub(crate) const NOTHING: Sketch = [EMPTY; PLACES];
+/// The sketch of an empty file.
+pub(crate) const NO_SKETCH: Sketch = [EMPTY; VALUES];
 
-/// The bits that choose a window: 4 for 1 of 16, the top ones for a window of 32 bytes. 1 of 32
-/// costs as much and orders a little worse.
+/// The hash bits that select a window: 4 bits select 1 of 16, the top ones of a window of 32
+/// bytes. 1 of 32 costs as much and orders slightly worse.
 const SAMPLE: u32 = 0xf000_0000;
 
-/// Collects a sketch from the bytes of a file in order.
+/// Computes a sketch from the bytes of a file, in order.
 #[derive(Debug)]
 pub(crate) struct Sketcher {
     state: u32,
@@ -33,11 +34,11 @@ impl Sketcher {
     pub(crate) fn new() -> Self {
         Self {
             state: 0,
-            sketch: NOTHING,
+            sketch: NO_SKETCH,
         }
     }
 
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         let mut state = self.state;
         for &byte in bytes {
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_do_not_matter_and_likeness_shows() {
+    fn sketches_do_not_depend_on_buffers_and_reflect_similarity() {
         let (a, other) = (noise(1, 100_000), noise(2, 100_000));
         let whole = sketch(&[&a]);
         assert_eq!(whole, sketch(&[&a[..7], &a[7..50_001], &a[50_001..]]));

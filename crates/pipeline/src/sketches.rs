@@ -1,7 +1,7 @@
-//! The sketches of all files: in memory while they are few, else in a scratch file.
+//! The sketches of all files: in memory, or in a scratch file if there are many.
 //!
-//! Enters sketches from many threads, by number of file; leaves those of a run of files.
-//! **Invariant:** at most `IN_MEMORY` sketches are held, however many files there are.
+//! Enters sketches from many threads, by file number; leaves those of a run of files.
+//! **Invariant:** at most `IN_MEMORY` sketches are in memory at a time.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,19 +10,19 @@ use std::sync::Mutex;
 use sinterfs_model::Result;
 
 use crate::scratch::Scratch;
-use crate::sketch::{NOTHING, PLACES, Sketch};
+use crate::sketch::{NO_SKETCH, Sketch, VALUES};
 use crate::threads::lock;
 
-/// How many sketches are held in memory: 64 MiB.
+/// The most sketches in memory: 64 MiB.
 pub(crate) const IN_MEMORY: usize = 1 << 20;
 
-/// Bytes of a sketch in a file.
-const BYTES: usize = PLACES * 4;
+/// Bytes of a sketch in the scratch file.
+const BYTES: usize = VALUES * 4;
 
-/// Keeps a sketch for each file.
+/// A sketch for each file.
 #[derive(Debug, Default)]
 pub(crate) enum Sketches {
-    /// None are wanted.
+    /// Sketches are not needed.
     #[default]
     Absent,
     Memory(Mutex<Vec<Sketch>>),
@@ -30,19 +30,19 @@ pub(crate) enum Sketches {
 }
 
 impl Sketches {
-    /// Makes room for the sketches of so many files.
+    /// Creates storage for the sketches of `files` files.
     pub fn new(files: usize, scratch: &Scratch) -> Result<Self> {
         Self::with_limit(files, scratch, IN_MEMORY)
     }
 
     fn with_limit(files: usize, scratch: &Scratch, limit: usize) -> Result<Self> {
         if files <= limit {
-            return Ok(Self::Memory(Mutex::new(vec![NOTHING; files])));
+            return Ok(Self::Memory(Mutex::new(vec![NO_SKETCH; files])));
         }
         Ok(Self::Scratch(scratch.file()?, scratch.clone()))
     }
 
-    /// Keeps the sketch of a file.
+    /// Stores the sketch of a file.
     pub fn set(&self, file: usize, sketch: &Sketch) -> Result<()> {
         match self {
             Self::Absent => Ok(()),
@@ -55,7 +55,7 @@ impl Sketches {
             Self::Scratch(all, scratch) => {
                 let mut bytes = [0; BYTES];
                 for (place, value) in bytes.chunks_exact_mut(4).zip(sketch) {
-                    // inverted, so that a file nobody wrote of has the sketch of no bytes
+                    // inverted, so that a record that was never written reads as the sketch of an empty file
                     place.copy_from_slice(&(!value).to_le_bytes());
                 }
                 all.write_all_at(&bytes, (file * BYTES) as u64)
@@ -64,10 +64,10 @@ impl Sketches {
         }
     }
 
-    /// Returns the sketches of some files, in the order in which they are named.
+    /// Returns the sketches of the given files, in order.
     pub fn load(&self, files: impl Iterator<Item = u32>) -> Result<Vec<Sketch>> {
         match self {
-            Self::Absent => Ok(files.map(|_| NOTHING).collect()),
+            Self::Absent => Ok(files.map(|_| NO_SKETCH).collect()),
             Self::Memory(all) => {
                 let all = lock(all);
                 Ok(files.map(|file| all[file as usize]).collect())
@@ -80,7 +80,7 @@ impl Sketches {
     }
 }
 
-/// Reads one sketch; what lies beyond the end of the file was never written.
+/// Reads one sketch; records beyond the end of the file were never written.
 fn read(all: &File, file: u32) -> std::io::Result<Sketch> {
     let mut bytes = [0; BYTES];
     let mut got = 0;
@@ -93,7 +93,7 @@ fn read(all: &File, file: u32) -> std::io::Result<Sketch> {
             more => got += more,
         }
     }
-    let mut sketch = NOTHING;
+    let mut sketch = NO_SKETCH;
     for (value, place) in sketch.iter_mut().zip(bytes.as_chunks::<4>().0) {
         *value = !u32::from_le_bytes(*place);
     }
@@ -119,7 +119,10 @@ mod tests {
                 sketches.set(file as usize, &sketch(file)).unwrap();
             }
             let loaded = sketches.load([8, 0, 9, 3, 1].into_iter()).unwrap();
-            assert_eq!(loaded, [sketch(8), NOTHING, NOTHING, sketch(3), sketch(1)]);
+            assert_eq!(
+                loaded,
+                [sketch(8), NO_SKETCH, NO_SKETCH, sketch(3), sketch(1)]
+            );
         }
     }
 }

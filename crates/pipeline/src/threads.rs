@@ -1,6 +1,6 @@
 //! Runs a stage on several threads and turns whatever ends a thread into an error.
 //!
-//! **Invariant:** `run` returns when all its threads have ended; a panic in one of them is an
+//! **Invariant:** `run` returns when all its threads have ended; a panic in one of them becomes an
 //! error of the stage, never a hang and never a panic of the caller.
 
 use std::any::Any;
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sinterfs_model::{Error, Kind, Observer, Result};
 
-/// Returns how many threads `0` stands for: as many as the machine runs at once.
+/// Returns the number of threads to use; 0 means one for each CPU.
 pub(crate) fn resolve(threads: usize) -> usize {
     match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -16,10 +16,10 @@ pub(crate) fn resolve(threads: usize) -> usize {
     }
 }
 
-/// Calls `work` on so many threads and returns the first error by thread number.
+/// Calls `work` on `threads` threads and returns the first error by thread number.
 ///
-/// `work` shares what there is to do among its calls and must come to an end in all threads
-/// when one of them fails.
+/// The calls of `work` share the work among themselves, and all of them must return when one
+/// fails.
 pub(crate) fn run(name: &str, threads: usize, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     std::thread::scope(|scope| {
         let (name, work) = (name, &work);
@@ -48,7 +48,7 @@ pub(crate) fn guard<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(name, &*panic)))
 }
 
-/// Makes the error of a thread that panicked.
+/// Returns the error of a thread that panicked.
 #[cold]
 fn panicked(name: &str, panic: &(dyn Any + Send)) -> Error {
     let text = panic
@@ -62,7 +62,7 @@ fn panicked(name: &str, panic: &(dyn Any + Send)) -> Error {
     )
 }
 
-/// Fails when the observer wants the work to stop.
+/// Fails with `Cancelled` if the observer asks to stop.
 pub(crate) fn check_cancelled(observer: &dyn Observer) -> Result<()> {
     if observer.cancelled() {
         Err(cancelled())
@@ -71,13 +71,13 @@ pub(crate) fn check_cancelled(observer: &dyn Observer) -> Result<()> {
     }
 }
 
-/// Makes the error of work that was told to stop.
+/// Returns the error of cancelled work.
 #[cold]
 pub(crate) fn cancelled() -> Error {
     Error::new(Kind::Cancelled, "stopped on request")
 }
 
-/// Locks, going on with the data of a thread that panicked: its panic is reported elsewhere.
+/// Locks a mutex, ignoring poison: the panic of the other thread is reported elsewhere.
 pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
