@@ -20,8 +20,8 @@ pub(crate) use contents::BaseContents;
 
 /// What a build on a base knows before it reads any file.
 pub(crate) struct BaseIndex {
-    pub stock: Arc<BaseBlocks>,
-    pub known: BaseContents,
+    pub blocks: Arc<BaseBlocks>,
+    pub contents: BaseContents,
 }
 
 impl BaseIndex {
@@ -34,11 +34,11 @@ impl BaseIndex {
         scratch: &Scratch,
         observer: &dyn Observer,
     ) -> Result<Self> {
-        let stock = BaseBlocks::new(base, threads, memory, scratch, observer)?;
-        let known = BaseContents::new(&stock, tree, threads, observer)?;
+        let blocks = BaseBlocks::new(base, threads, memory, scratch, observer)?;
+        let contents = BaseContents::new(&blocks, tree, threads, observer)?;
         Ok(Self {
-            stock: Arc::new(stock),
-            known,
+            blocks: Arc::new(blocks),
+            contents,
         })
     }
 }

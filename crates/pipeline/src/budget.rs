@@ -60,6 +60,13 @@ pub(crate) struct Budget {
     pub memory: u64,
 }
 
+impl Needs {
+    /// Returns the bytes of the largest block: no block gets larger than all content.
+    pub fn largest_block(&self) -> u64 {
+        u64::from(self.block_size).min(self.content.max(1))
+    }
+}
+
 impl Budget {
     /// Divides `memory` bytes; by default so many as a worker for each thread is likely to need,
     /// and as many as one worker needs in any case. A room is as good as a worker: as many threads as
@@ -68,7 +75,7 @@ impl Budget {
     /// # Errors
     /// `Invalid` if an explicit bound is below what one worker needs.
     pub fn new(needs: Needs, memory: Option<u64>) -> Result<Self> {
-        let block = u64::from(needs.block_size).min(needs.content.max(1));
+        let block = needs.largest_block();
         let blocks = needs.content.div_ceil(block).max(1);
         let threads = needs.threads.max(1);
         let fixed = readahead::BUDGET + needs.cutting + needs.nodes * PER_NODE;

@@ -79,8 +79,8 @@ pub(crate) struct FirstRead<'a> {
     /// Files below this size are sketched.
     pub similar_below: u64,
     pub categorizers: Categorizers,
-    /// What the image that is built on has.
-    pub known: Option<&'a BaseContents>,
+    /// The contents of the base image.
+    pub base: Option<&'a BaseContents>,
     pub threads: usize,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn dedupe(
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
     let alone = if first.duplicates {
-        alone(tree, &files, first.known)
+        alone(tree, &files, first.base)
     } else {
         vec![true; files.len()]
     };
@@ -361,7 +361,7 @@ fn group(
             file: index,
             category: prints[index as usize].map(|print| print.category),
             known: first
-                .known
+                .base
                 .and_then(|known| key(index).and_then(|(size, hash)| known.list(size, hash))),
             first_duplicate: (duplicates.len() - rest.len()) as u32,
             duplicate_count: count as u32,

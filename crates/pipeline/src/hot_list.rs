@@ -60,7 +60,7 @@ impl HotList {
 
     /// Moves the contents of the files on the list to the front of an order, and puts them into
     /// [`Category::Hot`]. A path that is not in the tree is told to the observer.
-    pub(crate) fn first(
+    pub(crate) fn move_to_front(
         &self,
         tree: &Tree,
         contents: &mut Contents,
@@ -166,14 +166,14 @@ mod tests {
         // b, a, d/x ...: any order there was
         let mut order: Vec<u32> = vec![1, 0, 2, 3, 4];
         let list = HotList::parse(b"/z\nnone\n./d/\nd/x\np\nz");
-        list.first(&tree, &mut contents, &mut order, &Quiet);
+        list.move_to_front(&tree, &mut contents, &mut order, &Quiet);
         let found: Vec<_> = order.iter().map(|&index| path(&contents, index)).collect();
         assert_eq!(found, ["z", "d/x", "d/y", "b", "a"]);
         let hot = contents.items.iter();
         let hot = hot.filter(|content| content.category == Some(Category::Hot));
         assert_eq!(hot.count(), 3);
         let before = order.clone();
-        HotList::default().first(&tree, &mut contents, &mut order, &Quiet);
+        HotList::default().move_to_front(&tree, &mut contents, &mut order, &Quiet);
         assert_eq!(order, before);
     }
 }

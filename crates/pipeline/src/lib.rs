@@ -1,10 +1,10 @@
-//! The content pipeline: a `Source` becomes an image through any `ImageWriter`.
+//! The content pipeline: packs a `Source` into an image through any `ImageWriter`.
 //!
 //! `build` reads as the pipeline: scan -> dedupe -> order -> segment -> compress -> commit ->
-//! finish; each stage is a file. Files are read twice at most: by `dedupe` to find equal and
-//! similar ones, by `read` in their final order.
-//! **Invariant:** what is written depends on the source and the options alone, not on the number
-//! of threads or their timing; memory is bounded (see `build`).
+//! finish; each stage is a file. Files are read at most twice: by `dedupe` to find equal and similar
+//! ones, by `read` in their final order.
+//! **Invariant:** the image depends on the source and the options alone, not on the number of
+//! threads or their timing; memory is bounded (see `build`).
 
 mod anchors;
 mod base;
@@ -21,8 +21,10 @@ mod for_each_file;
 mod gear;
 mod hot_list;
 mod match_store;
+mod options;
 mod order;
 mod paths;
+mod place;
 mod plan;
 mod read;
 mod readahead;
@@ -36,13 +38,16 @@ pub mod source;
 mod store;
 mod threads;
 mod transform;
+mod warning_counter;
 
-pub use build::{Options, WarningCounter, build};
+pub use build::build;
 pub use classify::Categorizers;
 pub use for_each_file::{FileVisitor, for_each_file};
 pub use hot_list::HotList;
+pub use options::Options;
 pub use order::Order;
 pub use report::Report;
 pub use scratch::Scratch;
 pub use sort_file::Priorities;
 pub use transform::{Chmod, IdMap, RootTransform, Transform};
+pub use warning_counter::WarningCounter;

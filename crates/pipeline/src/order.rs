@@ -61,6 +61,14 @@ impl FromStr for Order {
     }
 }
 
+/// Contents in the order of storage.
+pub(crate) struct StorageOrder {
+    /// The indices of the contents.
+    pub contents: Vec<u32>,
+    /// Whether contents of one category are adjacent.
+    pub is_grouped: bool,
+}
+
 /// Lists the indices of the contents in the order in which they are stored; sketches are read.
 ///
 /// With priorities by node, contents of higher ones come first; a content has the highest one of

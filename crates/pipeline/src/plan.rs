@@ -1,197 +1,320 @@
-//! Decides what each stage does for the geometry of the writer.
+//! Decides what each stage does, for the geometry of the writer and the options.
 //!
-//! Enters a geometry and the options; leaves what is worth finding out in the first read, how
-//! content is cut, and how much memory each stage gets.
-//! **Invariant:** nothing here depends on threads or memory but the budget.
+//! Enters a geometry, options and the base image; leaves the settings of the first read, the order
+//! of contents, the settings of the segment stage and the memory of each stage.
+//! **Invariant:** nothing here but the budget depends on threads or memory.
 
 use std::sync::Arc;
 
-use sinterfs_model::{Ends, Error, Geometry, Result, SegmentEncoder, Tails};
+use sinterfs_model::{
+    Base, Ends, Error, Geometry, Observer, Result, SegmentEncoder, Source, Stage, Tails, Tree,
+};
 
 use crate::anchors::{Anchors, Spacing};
-use crate::base::BaseBlocks;
+use crate::base::BaseIndex;
 use crate::budget::{Budget, Needs};
 use crate::classify::Categorizers;
+use crate::dedupe::{Contents, FirstRead};
 use crate::match_store::Retention;
+use crate::options::Options;
+use crate::order::{Order, StorageOrder, order};
+use crate::read::{ContentReader, ReadProblems};
+use crate::readahead::ReadPlan;
 use crate::scratch::Scratch;
 use crate::segment::{SegmentOptions, per_file, repeats, solid, tail_dedup};
-use crate::{Options, Order};
+use crate::sketches::Sketches;
+use crate::threads;
 
-/// Bytes of units that wait for each worker, so that it does not: many where they are small.
-const WAITING: u32 = 2 << 20;
+/// Bytes of units that are queued for each worker: many units where they are small.
+const QUEUED: u32 = 2 << 20;
 
-/// Bytes of fragments that stay in memory to find ends in.
-const ENDS_KEPT: u64 = 64 << 20;
+/// Bytes of fragments that stay in memory to be searched for equal tails.
+const FRAGMENTS_KEPT: u64 = 64 << 20;
 
-/// How much there is to pack.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct InputSize {
-    /// Names in the tree.
-    pub nodes: u64,
-    /// Bytes of content.
-    pub content: u64,
-    /// Bytes in which repeats are looked for.
-    pub compared: u64,
-}
-
-/// How the stages work for a geometry.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StagePlan {
+/// The settings of all stages of one build.
+pub(crate) struct StagePlan<'a> {
     geometry: Geometry,
+    options: &'a Options,
+    threads: usize,
+    scratch: Scratch,
+    order: Order,
+    categorizers: Categorizers,
+    base: Option<BaseIndex>,
 }
 
-impl StagePlan {
-    /// Takes the geometry of a writer.
+impl<'a> StagePlan<'a> {
+    /// Creates the plan for the geometry of a writer.
     ///
     /// # Errors
-    /// `Unsupported` for one that the segment stage cannot cut.
-    pub fn new(geometry: Geometry) -> Result<Self> {
-        match geometry {
-            Geometry::Solid { .. } | Geometry::PerFile { .. } => Ok(Self { geometry }),
-            _ => Err(Error::unsupported(
-                "a format that cuts content in another way than solid blocks or units of files",
-            )),
+    /// `Unsupported` for a geometry that the segment stage cannot cut.
+    pub fn new(geometry: Geometry, options: &'a Options) -> Result<Self> {
+        if !matches!(geometry, Geometry::Solid { .. } | Geometry::PerFile { .. }) {
+            return Err(unsupported_geometry());
         }
-    }
-
-    /// Returns the size from which on similarity of files is of no use: nothing of theirs shares a
-    /// block with others.
-    pub fn similar_below(self) -> u64 {
-        match self.geometry {
-            Geometry::PerFile { tails, unit, .. } => match tails {
-                Tails::Alone => 0,
-                Tails::Small => u64::from(unit),
-                Tails::SmallBelow(most) => u64::from(most),
-                Tails::Shared | Tails::Below(_) => u64::MAX,
-            },
-            _ => u64::MAX,
-        }
-    }
-
-    /// Returns the order that does what the one that was asked for would.
-    pub fn order(self, asked: Order) -> Order {
-        match asked {
-            Order::Similarity if self.similar_below() == 0 => Order::Path,
-            asked => asked,
-        }
-    }
-
-    /// Returns what is told apart of what was asked for: units of a file are cut without regard to
-    /// samples and pixels.
-    pub fn categorizers(self, asked: Categorizers) -> Categorizers {
-        match self.geometry {
+        let categorizers = match geometry {
+            // units of a file are cut without regard to samples and pixels
             Geometry::PerFile { .. } => Categorizers {
                 audio: false,
                 images: false,
-                ..asked
+                ..options.categorizers
             },
-            _ => asked,
+            _ => options.categorizers,
+        };
+        let order = if options.order == Order::Similarity && similar_below(&geometry) == 0 {
+            Order::Path
+        } else {
+            options.order
+        };
+        Ok(Self {
+            geometry,
+            options,
+            threads: threads::resolve(options.threads),
+            scratch: Scratch::new(options.scratch.clone()),
+            order,
+            categorizers,
+            base: None,
+        })
+    }
+
+    /// Returns where scratch files are created.
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// Decodes the blocks of the base, if there is one, and fingerprints its contents.
+    pub fn decode_base(
+        &mut self,
+        base: Option<Arc<dyn Base>>,
+        tree: &Tree,
+        observer: &dyn Observer,
+    ) -> Result<()> {
+        if let Some(base) = base {
+            let memory = self.options.memory;
+            let index = BaseIndex::new(base, tree, self.threads, memory, &self.scratch, observer)?;
+            self.base = Some(index);
+        }
+        Ok(())
+    }
+
+    /// Returns the memory in bytes that decoding the base took at most.
+    pub fn decoding_memory(&self) -> u64 {
+        self.base.as_ref().map_or(0, |base| base.blocks.memory)
+    }
+
+    /// Returns what the first read has to find out.
+    pub fn first_read(&self) -> FirstRead<'_> {
+        FirstRead {
+            duplicates: self.options.duplicates,
+            similar_below: match self.order {
+                Order::Similarity => similar_below(&self.geometry),
+                _ => 0,
+            },
+            categorizers: self.categorizers,
+            base: self.base.as_ref().map(|base| &base.contents),
+            threads: self.threads,
         }
     }
 
-    /// Returns how far anchors are apart, for so many bytes of content; `None` if nobody looks for
-    /// repeats.
-    pub fn spacing(self, content: u64) -> Option<Spacing> {
-        let is_wanted = match self.geometry {
+    /// Orders contents for storage; frees the sketches.
+    pub fn order(
+        &self,
+        tree: &Tree,
+        contents: &mut Contents,
+        observer: &dyn Observer,
+    ) -> Result<StorageOrder> {
+        let priorities = self.options.priorities.by_node(tree, observer);
+        let mut contents_in_order = order(tree, contents, self.order, priorities.as_deref())?;
+        let hot = &self.options.hot;
+        hot.move_to_front(tree, contents, &mut contents_in_order, observer);
+        // tens of megabytes that no later stage needs
+        contents.sketches = Sketches::Absent;
+        Ok(StorageOrder {
+            contents: contents_in_order,
+            is_grouped: self.order == Order::Similarity && priorities.is_none(),
+        })
+    }
+
+    /// Returns the plan of the second read and announces its size to the observer.
+    pub fn reads<'r>(
+        &self,
+        source: &'r dyn Source,
+        tree: &'r Tree,
+        contents: &'r Contents,
+        order: &'r StorageOrder,
+        problems: &'r ReadProblems,
+        observer: &'r dyn Observer,
+    ) -> ReadPlan<'r> {
+        let mut reads = ReadPlan {
+            contents,
+            order: &order.contents,
+            grouped: order.is_grouped,
+            reader: ContentReader {
+                source,
+                tree,
+                observer,
+                problems,
+                spacing: None,
+                categorizers: self.categorizers,
+            },
+        };
+        let wants_anchors = match self.geometry {
             Geometry::PerFile { repeats, .. } => repeats.is_some(),
             _ => true,
         };
-        is_wanted.then(|| Spacing::for_content(content))
+        if wants_anchors {
+            reads.reader.spacing = Some(Spacing::for_content(self.compared_bytes(&reads)));
+        }
+        observer.expect(Stage::Segment, reads.total());
+        reads
+    }
+
+    /// Returns the number of bytes in which matches are searched, those of the base included.
+    fn compared_bytes(&self, reads: &ReadPlan<'_>) -> u64 {
+        match &self.base {
+            Some(base) => {
+                let new = reads.contents.new_bytes(reads.reader.tree);
+                base.blocks.bytes.saturating_add(new)
+            }
+            None => reads.total().bytes,
+        }
     }
 
     /// Decides how content is cut and how much memory each stage gets.
-    pub fn prepare(
-        self,
+    pub fn segmentation(
+        &self,
         encoder: &dyn SegmentEncoder,
-        amount: InputSize,
-        base: Option<Arc<BaseBlocks>>,
-        threads: usize,
-        options: &Options,
+        reads: &ReadPlan<'_>,
     ) -> Result<(SegmentOptions, Budget)> {
-        let InputSize {
-            content, compared, ..
-        } = amount;
+        match self.geometry {
+            Geometry::Solid { block_size } => self.solid(block_size, encoder, reads),
+            Geometry::PerFile { .. } => self.per_file(encoder, reads),
+            _ => Err(unsupported_geometry()),
+        }
+    }
+
+    fn solid(
+        &self,
+        block_size: u32,
+        encoder: &dyn SegmentEncoder,
+        reads: &ReadPlan<'_>,
+    ) -> Result<(SegmentOptions, Budget)> {
+        let compared = self.compared_bytes(reads);
+        let needs = self.needs(block_size, encoder, reads);
+        let open = needs.largest_block() * solid::OPEN_BLOCKS as u64;
+        let needs = Needs {
+            cutting: open + Anchors::memory(compared),
+            ..needs
+        };
+        let budget = Budget::new(needs, self.options.memory)?;
+        let options = solid::SolidOptions {
+            block_size,
+            codec_window: encoder.window(),
+            total: compared,
+            retention: self.retention(budget.kept, u64::MAX),
+            base: self.base.as_ref().map(|base| Arc::clone(&base.blocks)),
+        };
+        Ok((SegmentOptions::Solid(options), budget))
+    }
+
+    fn per_file(
+        &self,
+        encoder: &dyn SegmentEncoder,
+        reads: &ReadPlan<'_>,
+    ) -> Result<(SegmentOptions, Budget)> {
+        let Geometry::PerFile {
+            unit,
+            tails,
+            holes,
+            repeats,
+            ends,
+        } = self.geometry
+        else {
+            return Err(unsupported_geometry());
+        };
+        if self.base.is_some() {
+            return Err(Error::unsupported(
+                "a base for a format that cuts each file separately",
+            ));
+        }
+        let total = reads.total().bytes;
+        let queued = u64::from((QUEUED / unit.max(1)).clamp(4, 256));
+        let table = repeats.map_or(0, |_| Anchors::memory(total));
+        let needs = Needs {
+            cutting: u64::from(unit) * per_file::OPEN_UNITS as u64 + table,
+            waiting: queued * self.threads as u64,
+            compared: repeats.is_some() || ends != Ends::Own,
+            ..self.needs(unit, encoder, reads)
+        };
+        let budget = Budget::new(needs, self.options.memory)?;
+        let kept = u64::from(unit) * budget.kept as u64;
+        let repeats = repeats.map(|shortest| repeats::RepeatSearch {
+            shortest,
+            unit,
+            codec_window: encoder.window(),
+            total,
+            retention: self.retention(usize::MAX, kept),
+        });
+        let tail_search = tail_dedup::TailSearch {
+            unit,
+            total,
+            retention: self.retention(usize::MAX, kept.min(FRAGMENTS_KEPT)),
+        };
+        let options = per_file::PerFileOptions {
+            unit,
+            tails,
+            holes,
+            sharing: ends,
+            tail_search: (ends != Ends::Own).then_some(tail_search),
+            repeats,
+        };
+        Ok((SegmentOptions::PerFile(options), budget))
+    }
+
+    /// Returns what the stages need for blocks of `size` bytes.
+    fn needs(&self, size: u32, encoder: &dyn SegmentEncoder, reads: &ReadPlan<'_>) -> Needs {
+        let content = reads.total().bytes;
         // no block gets larger than all content
-        let most = |size: u32| size.min(u32::try_from(content.max(1)).unwrap_or(u32::MAX));
-        let needs = |size: u32| Needs {
-            threads,
+        let largest = size.min(u32::try_from(content.max(1)).unwrap_or(u32::MAX));
+        Needs {
+            threads: self.threads,
             block_size: size,
             cutting: 0,
             waiting: 1,
             compared: true,
-            encoder: encoder.memory(most(size)),
-            room: encoder.room(most(size)),
+            encoder: encoder.memory(largest),
+            room: encoder.room(largest),
             content,
-            nodes: amount.nodes,
-        };
-        let retention = |kept, room| Retention {
-            kept,
-            room,
-            lookback: options
-                .lookback
-                .map_or(usize::MAX, |blocks| blocks as usize),
-            scratch: Scratch::new(options.scratch.clone()),
-        };
-        match self.geometry {
-            Geometry::PerFile { .. } if base.is_some() => Err(Error::unsupported(
-                "a base for a format that cuts each file for itself",
-            )),
-            Geometry::PerFile {
-                unit,
-                tails,
-                holes,
-                repeats,
-                ends,
-            } => {
-                let per_worker = u64::from((WAITING / unit.max(1)).clamp(4, 256));
-                let table = repeats.map_or(0, |_| Anchors::memory(content));
-                let needs = Needs {
-                    cutting: u64::from(unit) * per_file::OPEN_UNITS as u64 + table,
-                    waiting: per_worker * threads as u64,
-                    compared: repeats.is_some() || ends != Ends::Own,
-                    ..needs(unit)
-                };
-                let budget = Budget::new(needs, options.memory)?;
-                let search = |shortest| repeats::RepeatSearch {
-                    shortest,
-                    unit,
-                    codec_window: encoder.window(),
-                    total: content,
-                    retention: retention(usize::MAX, u64::from(unit) * budget.kept as u64),
-                };
-                let kept = u64::from(unit) * budget.kept as u64;
-                let found = tail_dedup::TailSearch {
-                    unit,
-                    total: content,
-                    retention: retention(usize::MAX, kept.min(ENDS_KEPT)),
-                };
-                let cut = per_file::PerFileOptions {
-                    unit,
-                    tails,
-                    holes,
-                    ends,
-                    found: (ends != Ends::Own).then_some(found),
-                    repeats: repeats.map(search),
-                };
-                Ok((SegmentOptions::PerFile(cut), budget))
-            }
-            Geometry::Solid { block_size } => {
-                let open = u64::from(most(block_size)) * solid::OPEN_BLOCKS as u64;
-                let needs = Needs {
-                    cutting: open + Anchors::memory(compared),
-                    ..needs(block_size)
-                };
-                let budget = Budget::new(needs, options.memory)?;
-                let cut = solid::SolidOptions {
-                    block_size,
-                    codec_window: encoder.window(),
-                    total: compared,
-                    retention: retention(budget.kept, u64::MAX),
-                    base,
-                };
-                Ok((SegmentOptions::Solid(cut), budget))
-            }
-            _ => Err(Error::unsupported("a geometry that is not known")),
+            nodes: reads.reader.tree.nodes().len() as u64,
         }
     }
+
+    fn retention(&self, kept: usize, room: u64) -> Retention {
+        let lookback = self.options.lookback;
+        Retention {
+            kept,
+            room,
+            lookback: lookback.map_or(usize::MAX, |blocks| blocks as usize),
+            scratch: self.scratch.clone(),
+        }
+    }
+}
+
+/// Returns the size from which on similar files gain nothing from each other: they share no block.
+fn similar_below(geometry: &Geometry) -> u64 {
+    match geometry {
+        Geometry::PerFile { tails, unit, .. } => match tails {
+            Tails::Alone => 0,
+            Tails::Small => u64::from(*unit),
+            Tails::SmallBelow(most) => u64::from(*most),
+            Tails::Shared | Tails::Below(_) => u64::MAX,
+        },
+        _ => u64::MAX,
+    }
+}
+
+#[cold]
+fn unsupported_geometry() -> Error {
+    Error::unsupported(
+        "a format that cuts content neither into solid blocks nor into units of files",
+    )
 }

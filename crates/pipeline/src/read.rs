@@ -66,7 +66,7 @@ pub(crate) trait ContentSink {
     fn push(&mut self, piece: ContentItem) -> std::result::Result<(), SinkClosed>;
 }
 
-/// Counts files that gave trouble.
+/// Counts files that gave problems.
 #[derive(Debug, Default)]
 pub(crate) struct ReadProblems {
     /// Files of which nothing or only a beginning could be read.
@@ -80,7 +80,7 @@ pub(crate) struct ContentReader<'a> {
     pub source: &'a dyn Source,
     pub tree: &'a Tree,
     pub observer: &'a dyn Observer,
-    pub trouble: &'a ReadProblems,
+    pub problems: &'a ReadProblems,
     /// How far the anchors are apart; `None` if nobody looks for repeats.
     pub spacing: Option<Spacing>,
     /// What is told apart.
@@ -158,13 +158,13 @@ impl ContentReader<'_> {
                     let what = "changed while it was packed, stored as it was read then";
                     self.observer
                         .warn(&Error::invalid(what).path(self.path(file)));
-                    self.trouble.changed.fetch_add(1, Ordering::Relaxed);
+                    self.problems.changed.fetch_add(1, Ordering::Relaxed);
                 }
                 ended.whole
             }
             Err(ReadStop::Failed(error)) => {
                 self.observer.warn(&error.path(self.path(file)));
-                self.trouble.unreadable.fetch_add(1, Ordering::Relaxed);
+                self.problems.unreadable.fetch_add(1, Ordering::Relaxed);
                 false
             }
             Err(ReadStop::SinkClosed) => return Err(SinkClosed),

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sinterfs_model::{Category, Error, Kind, Observer, Result, Tally, Tree};
+use sinterfs_model::{Category, Error, Kind, Observer, Result, Tally};
 
 use crate::dedupe::Contents;
 use crate::paths;
@@ -51,6 +51,16 @@ impl ReadPlan<'_> {
         (together && category(position) != Some(before)).then_some(before)
     }
 
+    /// Returns the number of contents and of their bytes, holes included.
+    pub fn total(&self) -> Tally {
+        let sizes = (0..self.order.len()).map(|position| self.size(position));
+        Tally {
+            items: self.order.len() as u64,
+            bytes: sizes.fold(0, u64::saturating_add),
+            stored: 0,
+        }
+    }
+
     fn size(&self, position: usize) -> u64 {
         let item = &self.contents.items[self.order[position] as usize];
         paths::size(self.reader.tree, item.original)
@@ -83,16 +93,6 @@ impl ReadPlan<'_> {
             duplicates: self.contents.duplicates(item),
         };
         self.reader.read(&wanted, sink)
-    }
-}
-
-/// Counts what there is to read, holes included.
-pub(crate) fn total(tree: &Tree, contents: &Contents, order: &[u32]) -> Tally {
-    let size = |&index: &u32| paths::size(tree, contents.items[index as usize].original);
-    Tally {
-        items: order.len() as u64,
-        bytes: order.iter().map(size).fold(0, u64::saturating_add),
-        stored: 0,
     }
 }
 

@@ -42,7 +42,7 @@ impl Priorities {
 
     /// Returns the priority of each node; `None` if there are none. A path that is not in the tree is
     /// told to the observer.
-    pub(crate) fn rank(&self, tree: &Tree, observer: &dyn Observer) -> Option<Vec<i32>> {
+    pub(crate) fn by_node(&self, tree: &Tree, observer: &dyn Observer) -> Option<Vec<i32>> {
         if self.lines.is_empty() {
             return None;
         }
@@ -140,7 +140,7 @@ mod tests {
         let text = b"/a 5\na/deep/x -3\n./shared 9\nnone/such 1\n. 1\na/deep/x/no 2";
         let ranks = Priorities::parse(text)
             .unwrap()
-            .rank(&tree, &Quiet)
+            .by_node(&tree, &Quiet)
             .unwrap();
         let rank = |path: &str| {
             let mut nodes = (0..tree.nodes().len() as u32).map(NodeId);
@@ -154,6 +154,6 @@ mod tests {
             [1, 5, 5, -3, 5, 1]
         );
         assert_eq!(rank("shared"), 9);
-        assert!(Priorities::default().rank(&tree, &Quiet).is_none());
+        assert!(Priorities::default().by_node(&tree, &Quiet).is_none());
     }
 }

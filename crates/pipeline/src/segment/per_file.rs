@@ -28,7 +28,7 @@ use crate::segment::{ExtentList, Segmented};
 /// being filled.
 pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
 
-/// How content is cut.
+/// How content is options.
 #[derive(Debug, Clone)]
 pub(crate) struct PerFileOptions {
     /// Bytes of a unit.
@@ -38,8 +38,8 @@ pub(crate) struct PerFileOptions {
     /// Whether units of zeros are holes.
     pub holes: bool,
     /// What is made of ends that fragments have already, and how these are looked for, if they are.
-    pub ends: EndsAllowed,
-    pub found: Option<tail_dedup::TailSearch>,
+    pub sharing: EndsAllowed,
+    pub tail_search: Option<tail_dedup::TailSearch>,
     /// How repeats are looked for, if they are.
     pub repeats: Option<RepeatSearch>,
 }
@@ -51,8 +51,8 @@ pub(crate) struct PerFile<E> {
     holes: bool,
     emit: E,
     repeats: Option<RepeatFinder>,
-    ends: Option<TailIndex>,
-    allowed: EndsAllowed,
+    tails_stored: Option<TailIndex>,
+    sharing: EndsAllowed,
     /// A unit of zeros, for holes that are data, and its first segment.
     zeros: Option<(Arc<Vec<u8>>, BlockId)>,
     /// The open fragments, one of a category at most.
@@ -61,7 +61,7 @@ pub(crate) struct PerFile<E> {
     content: OpenContent,
 }
 
-/// The content that is being cut.
+/// The content that is being options.
 #[derive(Default)]
 struct OpenContent {
     first_extent: usize,
@@ -91,18 +91,18 @@ struct Fragment {
 
 impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     /// Starts with no content.
-    pub fn new(cut: PerFileOptions, emit: E) -> Result<Self> {
-        if cut.unit == 0 {
+    pub fn new(options: PerFileOptions, emit: E) -> Result<Self> {
+        if options.unit == 0 {
             return Err(Error::invalid("a unit of 0 bytes holds nothing"));
         }
         Ok(Self {
-            unit: cut.unit as usize,
-            tails: cut.tails,
-            holes: cut.holes,
+            unit: options.unit as usize,
+            tails: options.tails,
+            holes: options.holes,
             emit,
-            repeats: cut.repeats.map(RepeatFinder::new),
-            ends: cut.found.map(TailIndex::new),
-            allowed: cut.ends,
+            repeats: options.repeats.map(RepeatFinder::new),
+            tails_stored: options.tail_search.map(TailIndex::new),
+            sharing: options.sharing,
             zeros: None,
             open: Vec::new(),
             result: Segmented::default(),
@@ -333,7 +333,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         bytes: &[u8],
         anchors: &[Anchor],
     ) -> Result<()> {
-        let Some(ends) = &mut self.ends else {
+        let Some(ends) = &mut self.tails_stored else {
             return self.share(category, bytes, anchors);
         };
         let open = &self.open;
@@ -362,7 +362,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         if found.len == len {
             return Some(found);
         }
-        let EndsAllowed::Parts { align, least } = self.allowed else {
+        let EndsAllowed::Parts { align, least } = self.sharing else {
             return None;
         };
         let front = (len - found.len).next_multiple_of(align.max(1) as usize);
@@ -377,7 +377,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     /// Adds an extent of bytes that a fragment has.
     fn refer(&mut self, found: TailMatch) {
         let known = self
-            .ends
+            .tails_stored
             .as_ref()
             .and_then(|ends| ends.block(found.fragment));
         let of_number = |open: &&mut Fragment| open.number == found.fragment;
@@ -403,7 +403,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         let index = match self.open.iter().position(of_category) {
             Some(index) => index,
             None => {
-                let number = self.ends.as_mut().map_or(0, TailIndex::open);
+                let number = self.tails_stored.as_mut().map_or(0, TailIndex::open);
                 self.open.push(Fragment {
                     category,
                     number,
@@ -422,7 +422,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             ..*anchor
         };
         fragment.anchors.extend(anchors.iter().map(moved));
-        if let Some(ends) = &mut self.ends {
+        if let Some(ends) = &mut self.tails_stored {
             ends.note(bytes, fragment.number, offset + bytes.len() as u32);
         }
         fragment.extents.push(self.result.extents.len());
@@ -446,7 +446,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             }
         }
         let data = Arc::new(fragment.bytes);
-        if let Some(ends) = &mut self.ends {
+        if let Some(ends) = &mut self.tails_stored {
             ends.close(fragment.number, BlockId(sequence), &data)?;
         }
         let repeats = self.repeats(&data, &fragment.anchors)?;

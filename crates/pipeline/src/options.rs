@@ -1,0 +1,53 @@
+//! How a tree is packed, as far as it does not depend on the format.
+
+use std::path::PathBuf;
+
+use crate::classify::Categorizers;
+use crate::hot_list::HotList;
+use crate::order::Order;
+use crate::sort_file::Priorities;
+use crate::transform::Transform;
+
+/// How a tree is packed.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Threads of each parallel stage; 0 means one for each CPU. The image does not depend on it.
+    pub threads: usize,
+    /// The order in which contents are stored.
+    pub order: Order,
+    /// Files that come before or after all others; `order` applies within one priority.
+    pub priorities: Priorities,
+    /// Files that come before even those; in small blocks, where blocks hold many files.
+    pub hot: HotList,
+    /// Whether equal files are stored once.
+    pub duplicates: bool,
+    /// How many full blocks back matches are searched; 0 means the open blocks only, `None` all
+    /// blocks.
+    pub lookback: Option<u32>,
+    /// The memory limit in bytes; `None` means 512 MiB and as much again for each thread, or what one
+    /// worker needs if that is more. The image does not depend on it.
+    pub memory: Option<u64>,
+    /// The directory for scratch files, which hold what exceeds that memory.
+    pub scratch: PathBuf,
+    /// The kinds of content that are recognised and stored in separate streams.
+    pub categorizers: Categorizers,
+    /// Changes of owners, times and modes.
+    pub transform: Transform,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 0,
+            order: Order::default(),
+            priorities: Priorities::default(),
+            hot: HotList::default(),
+            duplicates: true,
+            lookback: None,
+            memory: None,
+            scratch: std::env::temp_dir(),
+            categorizers: Categorizers::ALL,
+            transform: Transform::default(),
+        }
+    }
+}
