@@ -66,7 +66,11 @@ impl<S: Stream> Input<S> {
     pub(crate) fn bytes(&mut self, len: usize, what: &'static str) -> Result<Vec<u8>> {
         let at = self.position;
         let mut bytes = vec![0; len];
-        if self.fill(&mut bytes)? == len { Ok(bytes) } else { Err(cut(what, at)) }
+        if self.fill(&mut bytes)? == len {
+            Ok(bytes)
+        } else {
+            Err(cut(what, at))
+        }
     }
 
     /// Returns whether anything but zeros comes next; not all of it is read.

@@ -184,7 +184,11 @@ impl BlockCache {
         let (block, opened) = self.block(key, open)?;
         let read = block.read(offset, buf);
         let decoded = matches!(read, Ok(Effort::Decoded));
-        let count = if opened || decoded { &self.misses } else { &self.hits };
+        let count = if opened || decoded {
+            &self.misses
+        } else {
+            &self.hits
+        };
         count.fetch_add(1, Ordering::Relaxed);
         if decoded {
             self.blocks.weigh(key, &block);

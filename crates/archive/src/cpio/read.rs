@@ -136,7 +136,9 @@ impl<S: Stream> Reader<S> {
             found = bytes.fold(found, u32::wrapping_add);
             left -= len as u64;
         }
-        if found == sum.expected { Ok(()) } else {
+        if found == sum.expected {
+            Ok(())
+        } else {
             let what = format!(
                 "the content sums up to {found:#010x}, its header says {:#010x}",
                 sum.expected

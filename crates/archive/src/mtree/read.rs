@@ -227,7 +227,11 @@ impl Reading {
     /// Takes the line of a path.
     fn entry(&mut self, name: &[u8], words: &[&[u8]], number: u64) -> Result<()> {
         let is_whole = name.contains(&b'/');
-        let mut path = if is_whole { Vec::new() } else { self.dir.clone() };
+        let mut path = if is_whole {
+            Vec::new()
+        } else {
+            self.dir.clone()
+        };
         for name in name.split(|&byte| byte == b'/') {
             match name {
                 b"" | b"." => {}

@@ -91,7 +91,11 @@ impl<S: Stream> Reader<S> {
         loop {
             let Some((header, at)) = self.header()? else {
                 self.at_end = true;
-                return if before.is_empty() { Ok(None) } else { Err(cut("headers before a member", self.input.position())) };
+                return if before.is_empty() {
+                    Ok(None)
+                } else {
+                    Err(cut("headers before a member", self.input.position()))
+                };
             };
             match header.typeflag {
                 typeflag::PAX | typeflag::SOLARIS => {

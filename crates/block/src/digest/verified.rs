@@ -123,7 +123,11 @@ impl Verified {
         let Range { start, end } = self.range(leaf);
         let at = self.start.saturating_add(start);
         let bytes = self.source.read(at, end.saturating_sub(start))?;
-        if self.digests.fits(leaf, &bytes) { Ok(bytes) } else { Err(self.wrong(leaf)) }
+        if self.digests.fits(leaf, &bytes) {
+            Ok(bytes)
+        } else {
+            Err(self.wrong(leaf))
+        }
     }
 
     /// Reads a leaf, or gives it out again.
@@ -186,7 +190,11 @@ impl Verified {
             return 0;
         }
         let (wanted, left) = (wanted as u64, self.digests.covered().saturating_sub(at));
-        let bytes = if wanted == left { wanted } else { wanted - wanted % size };
+        let bytes = if wanted == left {
+            wanted
+        } else {
+            wanted - wanted % size
+        };
         usize::try_from(bytes).unwrap_or(0)
     }
 

@@ -77,7 +77,11 @@ impl Maker<'_> {
                         .or_default() += 1;
                 }
                 // tar had no directories at first, only names that end so
-                if path.ends_with(b"/") { Kind::Directory } else { Kind::File }
+                if path.ends_with(b"/") {
+                    Kind::Directory
+                } else {
+                    Kind::File
+                }
             }
         })
     }

@@ -60,7 +60,11 @@ pub(super) fn best(
 /// Returns how long a block is after a converter and encoded quickly; nothing if it stays as it is.
 fn converted_trial(block: &[u8], bcj: Bcj) -> Result<Option<u64>> {
     let converted = converted(block, bcj);
-    if converted == block { Ok(None) } else { trial(&converted).map(Some) }
+    if converted == block {
+        Ok(None)
+    } else {
+        trial(&converted).map(Some)
+    }
 }
 
 fn converted(block: &[u8], bcj: Bcj) -> Vec<u8> {
