@@ -5,6 +5,7 @@ use sinterfs::{AttributeChanges, BuildRequest, Error, Result, RootChanges};
 
 /// What files look like in the image, and how their tables are stored.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Owners, times and permissions")]
 pub struct Attributes {
     /// Make every file owned by a user (a number).
     #[arg(long, visible_alias = "force-uid", value_name = "UID")]
@@ -69,6 +70,7 @@ pub struct Attributes {
 
 /// What the root directory looks like, whatever is asked of all files.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Owners, times and permissions")]
 struct Root {
     /// Give the root directory these permissions: an octal number, or as for --chmod.
     #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
@@ -89,6 +91,7 @@ struct Root {
 
 /// What the image tells of itself.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Metadata of the image")]
 pub struct Telling {
     /// Leave out of the image how it was made (version and settings).
     #[arg(long)]
@@ -110,6 +113,7 @@ pub struct Telling {
 
 /// When the image is said to have been made.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Metadata of the image")]
 pub struct Creation {
     /// Record when the image was made (then the same input gives other bytes every second), or this time,
     /// in seconds since 1970.

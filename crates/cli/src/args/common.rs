@@ -2,6 +2,7 @@
 
 /// How many threads work.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = crate::args::GENERAL)]
 pub struct Jobs {
     /// How many threads work (default: one a processor).
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -18,6 +19,7 @@ impl Jobs {
 
 /// How much is said, and how.
 #[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = crate::args::GENERAL)]
 pub struct Words {
     /// Show warnings and errors only; what is not kept is a warning.
     #[arg(short, long)]
@@ -30,6 +32,7 @@ pub struct Words {
 
 /// Whether it is told how long each stage took.
 #[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = crate::args::GENERAL)]
 pub struct Stages {
     /// Tell when each stage began and ended; --json always does.
     #[arg(short, long)]

@@ -19,6 +19,7 @@ pub struct Choosing {
 
 /// The flags; their order is not kept here.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Files and extended attributes")]
 struct Flags {
     /// Leave out what matches: a name anywhere, or, with a slash, a path from the source's root on. Of several
     /// --exclude and --include the first that matches decides, in the order given.

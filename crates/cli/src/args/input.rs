@@ -8,6 +8,9 @@ use sinterfs::{OpenOptions, Opened, Proof, Result, Root, Word};
 
 use crate::{size, text};
 
+/// The heading of the flags here; the image itself is an argument without heading.
+const OPENING: &str = "Opening the image";
+
 /// Names the image and how to open it.
 #[derive(Debug, clap::Args)]
 pub struct ImageArgs {
@@ -16,22 +19,22 @@ pub struct ImageArgs {
     pub image: PathBuf,
 
     /// Where the image begins in its file, in bytes; `auto` finds it behind any header.
-    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = offset)]
+    #[arg(long, help_heading = OPENING, value_name = "BYTES", default_value = "auto", value_parser = offset)]
     pub offset: Offset,
 
     /// How much memory decoded blocks may take (as in 512M, which is the default; for a mount a sixteenth of
     /// the machine's memory if that is more); at least three blocks of a DwarFS image.
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, help_heading = OPENING, value_name = "SIZE", value_parser = size::parse)]
     pub cache_size: Option<u64>,
 
     /// A file that holds content of the image (a device or blob of EROFS); several in the image's
     /// order. Files beside the image that it names are found without.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = OPENING, value_name = "FILE")]
     pub device: Vec<PathBuf>,
 
     /// The directory of the objects that hold the content of a composefs image. What is read of
     /// them is compared with the digests in the image (of a mount with --verify only).
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help_heading = OPENING, value_name = "DIR")]
     pub objects: Option<PathBuf>,
 
     #[command(flatten)]
@@ -43,21 +46,21 @@ pub struct ImageArgs {
 struct ProofArgs {
     /// Read only bytes that this root digest is of, as `build --with-digest`, `info` and `digest`
     /// print it; anything else is an error. Images without digests are read once to be compared.
-    #[arg(long, value_name = "HEX", group = "word")]
+    #[arg(long, help_heading = OPENING, value_name = "HEX", group = "word")]
     digest: Option<Root>,
 
     /// Read only bytes of which somebody with this key has signed the root digest: a public key of
     /// minisign, or the file that holds it.
-    #[arg(long, value_name = "KEY", group = "word")]
+    #[arg(long, help_heading = OPENING, value_name = "KEY", group = "word")]
     signed_by: Option<OsString>,
 
     /// The signature, as `sinter sign` writes it (default: the one in the image, or else
     /// IMAGE.root.minisig).
-    #[arg(long, value_name = "FILE", requires = "signed_by")]
+    #[arg(long, help_heading = OPENING, value_name = "FILE", requires = "signed_by")]
     signature: Option<PathBuf>,
 
     /// The digests of the image, as `sinter digest -o` writes them, if they are not in it.
-    #[arg(long, value_name = "FILE", requires = "word")]
+    #[arg(long, help_heading = OPENING, value_name = "FILE", requires = "word")]
     digest_file: Option<PathBuf>,
 }
 

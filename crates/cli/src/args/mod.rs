@@ -1,4 +1,7 @@
 //! Flags that several commands share: one file a group, with what the group asks of a request.
+//!
+//! **Invariant:** each group that a command flattens sets the heading of its flags in the help: clap
+//! keeps a heading until the next one (checked by a test over all commands).
 
 pub mod attributes;
 pub mod common;
@@ -7,3 +10,9 @@ pub mod input;
 pub mod pack;
 pub mod report;
 pub mod stats;
+
+/// The heading of flags without a group: `Options:`, before all others.
+pub const GENERAL: Option<&str> = None;
+
+#[cfg(test)]
+mod tests;

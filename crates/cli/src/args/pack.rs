@@ -13,6 +13,7 @@ use crate::size::parse as size;
 
 /// Where an image goes.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = crate::args::GENERAL)]
 pub struct Target {
     /// The image to write; `-` is standard output.
     #[arg(short, long, value_name = "IMAGE")]
@@ -45,6 +46,7 @@ impl Target {
 
 /// How files are packed.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = crate::args::GENERAL)]
 pub struct Packing {
     /// The format of the image: dwarfs, squashfs, erofs or composefs (default: by the extension:
     /// dwarfs, dff, dwfs; squashfs, sqfs, sfs, snap; erofs; composefs, cfs; else dwarfs).
@@ -217,6 +219,7 @@ struct Raw {
 
 /// How content is ordered and cut.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Order and deduplication")]
 pub struct Cutting {
     /// Look for repeats only so many blocks back, not in everything before.
     #[arg(short = 'B', long, value_name = "BLOCKS")]

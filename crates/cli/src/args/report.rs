@@ -13,6 +13,7 @@ use crate::timings::Timings;
 
 /// Where the page goes.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = crate::args::GENERAL)]
 pub struct Reporting {
     /// Write a page for a browser about what takes the room in the image, as `sinter info --report`, and how long
     /// each stage took. --force replaces it, too.

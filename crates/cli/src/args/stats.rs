@@ -19,6 +19,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Where what is learnt of a mount goes.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Statistics")]
 pub struct WatchArgs {
     /// Write what is counted to a file, as JSON: reads and how long they took, questions about names, hits
     /// and misses of the cache. It is written anew each second while something happens, and at the end.

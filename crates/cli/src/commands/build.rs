@@ -7,6 +7,9 @@ use sinterfs::{Error, Input, Layering, ManifestOptions, OpenOptions, Result, Whi
 
 use super::make_image::Making;
 
+/// The heading of the flags about what is packed.
+const SOURCE: &str = "Source";
+
 /// Pack a directory or an archive into an image.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -95,22 +98,23 @@ pub struct Args {
     /// overlayfs (character devices 0/0, and attributes of opaque directories), all of these, or none;
     /// auto: in archives all, in directories and images those of overlayfs. A single source keeps such
     /// names and devices unless this asks for something.
-    #[arg(long, value_enum, value_name = "KIND")]
+    #[arg(long, help_heading = SOURCE, value_enum, value_name = "KIND")]
     whiteouts: Option<WhiteoutsArg>,
 
     /// Take archives of container images, as docker save, podman save and skopeo write them, for the layers in
     /// them, and not for the files that they are.
-    #[arg(long)]
+    #[arg(long, help_heading = SOURCE)]
     layers: bool,
 
     /// Which image of an OCI layout is packed, where there are several.
-    #[arg(long, value_name = "OS/ARCH")]
+    #[arg(long, help_heading = SOURCE, value_name = "OS/ARCH")]
     platform: Option<String>,
 
     /// Make an image of a dump, in the words of composefs-dump(5), and not of a directory; `-` is standard
     /// input. Of other formats than composefs --digest-store says where content is.
     #[arg(
         long,
+        help_heading = SOURCE,
         visible_alias = "from-file",
         value_name = "FILE",
         conflicts_with_all = ["sources", "whiteouts", "platform", "layers"]
@@ -120,19 +124,19 @@ pub struct Args {
     /// Take over the blocks of this image as they are stored, wherever they hold what is packed, and make
     /// new ones only of the rest. All content is compared byte by byte. The new image is whole without
     /// this one, which may be the output, too (with --force). Of DwarFS only.
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, help_heading = SOURCE, value_name = "IMAGE")]
     base: Option<PathBuf>,
 
     /// The directory that the paths of a list of files (mtree) are in (default: that of the list).
-    #[arg(long, value_name = "DIR", conflicts_with = "from_dump")]
+    #[arg(long, help_heading = SOURCE, value_name = "DIR", conflicts_with = "from_dump")]
     manifest_root: Option<PathBuf>,
 
     /// Let a list of files name content anywhere in the system, by absolute paths, `..` and symlinks.
-    #[arg(long, conflicts_with = "from_dump")]
+    #[arg(long, help_heading = SOURCE, conflicts_with = "from_dump")]
     manifest_anywhere: bool,
 
     /// Leave out what lies on other file systems (of directories).
-    #[arg(short = 'x', long)]
+    #[arg(short = 'x', long, help_heading = SOURCE)]
     one_file_system: bool,
 
     #[command(flatten)]

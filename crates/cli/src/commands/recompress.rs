@@ -84,9 +84,6 @@ pub struct Args {
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
-    #[command(flatten)]
-    cutting: Cutting,
-
     /// Put the content of a file before the new image in place of what stands before the old one.
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
@@ -97,6 +94,9 @@ pub struct Args {
 
     #[command(flatten)]
     jobs: Jobs,
+
+    #[command(flatten)]
+    cutting: Cutting,
 
     #[command(flatten)]
     attributes: Attributes,

@@ -1,0 +1,72 @@
+//! The help of all commands.
+
+use std::collections::BTreeMap;
+
+use clap::CommandFactory;
+
+/// Returns the long flags of a command by heading; the general ones are under `Options`.
+fn headings(command: &str) -> BTreeMap<String, Vec<String>> {
+    let mut all = crate::Cli::command();
+    let command = all.find_subcommand_mut(command).expect("a command");
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
+        let heading = flag.get_help_heading().unwrap_or("Options").to_owned();
+        let name = flag.get_long().unwrap_or(flag.get_id().as_str());
+        found.entry(heading).or_default().push(name.to_owned());
+    }
+    found
+}
+
+#[test]
+fn flags_are_under_their_headings() {
+    for command in ["build", "merge", "convert"] {
+        let headings = headings(command);
+        let of = |heading: &str| headings[heading].join(" ");
+        assert_eq!(
+            of("composefs"),
+            "digest-store print-digest min-version max-version skip-devices user-xattrs"
+        );
+        assert_eq!(
+            of("EROFS"),
+            "target-kernel chunk-size blob-device xattr-prefix extended uuid label"
+        );
+        assert_eq!(
+            of("SquashFS"),
+            "tailends no-fragments no-compress no-sparse no-xattrs no-exports no-pad"
+        );
+        assert!(of("Owners, times and permissions").starts_with("set-owner set-group all-root"));
+        assert!(of("Files and extended attributes").starts_with("exclude include"));
+    }
+}
+
+#[test]
+fn general_flags_are_under_no_heading() {
+    let general = [
+        "output",
+        "force",
+        "format",
+        "level",
+        "compression",
+        "jobs",
+        "quiet",
+        "json",
+        "verbose",
+        "report",
+        "IMAGE",
+        "sources",
+        "paths",
+        "long",
+        "recursive",
+        "deep",
+    ];
+    for command in crate::Cli::command().get_subcommands() {
+        for (heading, flags) in headings(command.get_name()) {
+            let misplaced = flags.iter().find(|flag| general.contains(&flag.as_str()));
+            let name = command.get_name();
+            assert!(
+                heading == "Options" || misplaced.is_none(),
+                "{name}: {heading}: {flags:?}"
+            );
+        }
+    }
+}
