@@ -19,8 +19,9 @@ use std::io::Write;
 use sinterfs_block::Bytes;
 use sinterfs_block::codec::Encoding;
 use sinterfs_model::{
-    ContentMap, Error, ImageWriter, Observer, Result, Spare, Stage, Summary, Tally, Tree,
+    ContentMap, Error, ImageWriter, Observer, Result, Stage, Summary, Tally, Tree,
 };
+use sinterfs_workers::WorkerPermits;
 
 use crate::check::needed_of_blocks;
 use crate::layout::{Compression, MINOR_WRITTEN, SectionType};
@@ -193,19 +194,19 @@ fn put_blocks(
         bytes: u64::from(done.raw_len),
         stored: done.bytes.len() as u64,
     };
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    };
-    let spare = Spare::new(threads.saturating_sub(needed.len()), recoder.space(threads));
+    let threads = sinterfs_workers::thread_count(threads);
+    let permits = WorkerPermits::new(
+        threads.saturating_sub(needed.len()),
+        recoder.memory_capacity(threads),
+    );
     let mut recoded = 0;
     let work = |number| {
         let needed = needed.get(number as usize).copied().unwrap_or(0);
-        let done = recoder.block(number, needed, &spare)?;
+        let done = recoder.block(number, needed, &permits)?;
         observer.advance(Stage::Compress, tally(&done));
         Ok(done)
     };
-    flow::in_order(count, threads, &spare, observer, work, |done: Done| {
+    flow::in_order(count, threads, &permits, observer, work, |done: Done| {
         let told = tally(&done);
         writer.put_section(done.category, done.raw_len, done.bytes)?;
         recoded += u64::from(done.recoded);

@@ -1,8 +1,9 @@
 //! The nouns of SinterFS: what a tree, an image and a pipeline are made of, and the traits that
 //! carry everything between the crates.
 //!
-//! **Invariant:** no I/O, no threads but those of `threads`, nothing of ours imported. Formats, pipeline and consumers
-//! (extract, mount, ...) meet only in these types.
+//! **Invariant:** no I/O and no threads; of the workspace, only `sinterfs_workers` is imported, for the
+//! permits that encoders get. Formats, pipeline and consumers (extract, mount, ...) meet only in these
+//! types.
 
 mod base;
 mod error;
@@ -14,8 +15,6 @@ mod media;
 mod meta;
 mod observer;
 mod source;
-mod spare;
-pub mod threads;
 mod tree;
 mod writer;
 mod xattrs;
@@ -32,7 +31,6 @@ pub use media::{ByteOrder, Padding, RawImage, Waveform};
 pub use meta::{FileType, Meta, Rdev, Time, Times};
 pub use observer::{Observer, Quiet, Stage, Tally};
 pub use source::{FileContent, Source};
-pub use spare::{Lease, Room, RoomNeeds, Spare};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{
     Block, BlockId, Category, ContentMap, Ends, Geometry, ImageWriter, Loss, MapExtent, Piece,

@@ -8,9 +8,9 @@
 
 use std::sync::Arc;
 
-use crate::{
-    Base, Error, Machine, NodeId, Observer, RawImage, Result, RoomNeeds, Spare, Tree, Waveform,
-};
+use sinterfs_workers::{MemoryNeeds, WorkerPermits};
+
+use crate::{Base, Error, Machine, NodeId, Observer, RawImage, Result, Tree, Waveform};
 
 /// Names a block by the `sequence` of the segment it was made from, so it can be used before the
 /// block exists.
@@ -283,15 +283,15 @@ pub trait SegmentEncoder: Send + Sync {
     /// in: segments are begun in sequence, so that one may wait for those before it. A format whose
     /// stored unit is smaller than a segment (clusters of a fixed encoded size) cuts it further in
     /// here. What takes long may be shared with the threads that have nothing to do.
-    fn encode(&self, segment: &Segment, spare: &Spare) -> Result<Block>;
+    fn encode(&self, segment: &Segment, permits: &WorkerPermits) -> Result<Block>;
 
     /// Returns how many bytes of memory encoding a segment of `len` bytes takes at most, without
-    /// the segment, its stored form, and what is done in a room.
+    /// the segment, its stored form, and what it reserves ([`Self::memory_needs`]).
     fn memory(&self, len: u32) -> u64;
 
-    /// Returns what encoding a segment of `len` bytes needs in a room ([`Spare::room`]); `None` if it
-    /// takes none.
-    fn room(&self, _len: u32) -> Option<RoomNeeds> {
+    /// Returns what encoding a segment of `len` bytes needs while it holds a memory permit
+    /// ([`WorkerPermits::reserve_memory`]); `None` if it takes none.
+    fn memory_needs(&self, _len: u32) -> Option<MemoryNeeds> {
         None
     }
 

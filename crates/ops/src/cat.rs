@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use sinterfs_model::{Error, FileType, Image, Ino, Result, threads};
+use sinterfs_model::{Error, FileType, Image, Ino, Result};
 
 const CHUNK: usize = 1 << 20;
 
@@ -78,7 +78,7 @@ fn cat_ahead(
                     let _ = answer.send(read.map(|()| buf));
                 }
             };
-            threads::spawn(scope, "read", reader).is_ok()
+            sinterfs_workers::spawn(scope, "read", reader).is_ok()
         });
         let threads = started.count();
         if threads == 0 {

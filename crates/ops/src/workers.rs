@@ -7,19 +7,15 @@
 //! in another's lane only when no lane is left. After the first failure or a request to stop no
 //! further job is begun, and of the failures that happened that of the earliest job is reported.
 
-use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sinterfs_model::{Error, Kind, Observer, Result, threads};
+use sinterfs_model::{Error, Kind, Observer, Result};
 
 /// Resolves a number of threads: zero means as many as the machine runs at once.
 pub(crate) fn thread_count(asked: usize) -> usize {
-    match asked {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
-        count => count.min(1024),
-    }
+    sinterfs_workers::thread_count(asked).min(1024)
 }
 
 /// Jobs that belong together.
@@ -112,7 +108,7 @@ pub(crate) fn run<J: Sync, S>(
         }
     };
     let threads = thread_count(threads).min(jobs.len());
-    threads::share(threads, "work", labour);
+    sinterfs_workers::run(threads, "work", labour);
     let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     failure.map_or(Ok(()), |(_, error)| Err(error))
 }

@@ -5,7 +5,8 @@
 //! that stay in memory to be compared with.
 //! **Invariant:** the image depends on none of these numbers.
 
-use sinterfs_model::{Error, Result, RoomNeeds};
+use sinterfs_model::{Error, Result};
+use sinterfs_workers::MemoryNeeds;
 
 use crate::readahead;
 
@@ -32,10 +33,10 @@ pub(crate) struct Needs {
     pub waiting: u64,
     /// Whether new content is compared with full blocks.
     pub compared: bool,
-    /// Bytes that encoding a block takes besides it, and what is done in a room.
+    /// Bytes that encoding a block takes besides it, without what it reserves.
     pub encoder: u64,
-    /// What encoding a block needs in a room.
-    pub room: Option<RoomNeeds>,
+    /// What encoding a block needs while it holds a memory permit.
+    pub memory: Option<MemoryNeeds>,
     /// Bytes of content.
     pub content: u64,
     /// Names in the tree.
@@ -49,9 +50,9 @@ pub(crate) struct Budget {
     pub threads: usize,
     /// Threads that each encode a block.
     pub workers: usize,
-    /// Bytes of content that there are rooms for, where encoding takes much memory
-    /// ([`sinterfs_model::Spare::room`]).
-    pub space: u64,
+    /// Bytes of content that memory permits are for, where encoding takes much memory
+    /// ([`sinterfs_workers::WorkerPermits::reserve_memory`]).
+    pub memory_capacity: u64,
     /// Segments between the segment stage and the image.
     pub in_flight: usize,
     /// Full blocks that stay in memory.
@@ -69,8 +70,8 @@ impl Needs {
 
 impl Budget {
     /// Divides `memory` bytes; by default so many as a worker for each thread is likely to need,
-    /// and as many as one worker needs in any case. A room is as good as a worker: as many threads as
-    /// fill it share what is done in it.
+    /// and as many as one worker needs in any case. A memory permit is as good as a worker: as many
+    /// threads as it can keep busy share the work.
     ///
     /// # Errors
     /// `Invalid` if an explicit bound is below what one worker needs.
@@ -81,8 +82,8 @@ impl Budget {
         let fixed = readahead::BUDGET + needs.cutting + needs.nodes * PER_NODE;
         // a block may be encoded to as many bytes, which wait for the image
         let worker = needs.encoder + block * 2;
-        let room = needs.room.map_or(0, |room| room.bytes);
-        let least = fixed + room + worker;
+        let permit = needs.memory.map_or(0, |memory| memory.bytes);
+        let least = fixed + permit + worker;
         let bound = match memory {
             Some(bound) if bound < least => {
                 return Err(Error::invalid(format!(
@@ -96,15 +97,15 @@ impl Budget {
             None => least.max(BASE + PER_THREAD * threads as u64),
         };
         let most = blocks.min(threads as u64);
-        let workers = ((bound - fixed - room) / worker).clamp(1, most);
-        let rest = bound - fixed - room - workers * worker;
-        let filled = needs.room.map_or(1, |room| room.rooms(threads)) as u64;
-        let more_rooms = match room {
+        let workers = ((bound - fixed - permit) / worker).clamp(1, most);
+        let rest = bound - fixed - permit - workers * worker;
+        let useful = needs.memory.map_or(1, |memory| memory.permits(threads)) as u64;
+        let more_permits = match permit {
             0 => 0,
-            room => (rest / room).min(filled.min(workers) - 1),
+            permit => (rest / permit).min(useful.min(workers) - 1),
         };
-        let rooms = 1 + more_rooms;
-        let rest = rest - more_rooms * room;
+        let permits = 1 + more_permits;
+        let rest = rest - more_permits * permit;
         let waiting = (rest / (block * 2)).min(needs.waiting).min(blocks);
         let kept = if needs.compared {
             ((rest - waiting * block * 2) / block).min(blocks)
@@ -114,10 +115,14 @@ impl Budget {
         Ok(Self {
             threads,
             workers: workers as usize,
-            space: rooms * u64::from(needs.block_size),
+            memory_capacity: permits * u64::from(needs.block_size),
             in_flight: (workers + waiting) as usize,
             kept: kept as usize,
-            memory: fixed + rooms * room + workers * worker + waiting * block * 2 + kept * block,
+            memory: fixed
+                + permits * permit
+                + workers * worker
+                + waiting * block * 2
+                + kept * block,
         })
     }
 }
@@ -136,7 +141,7 @@ mod tests {
             waiting: 1,
             compared: true,
             encoder: 300 * MIB,
-            room: None,
+            memory: None,
             content: 4 << 30,
             nodes: 100_000,
         }
@@ -157,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn rooms_are_made_after_workers_and_before_kept_blocks() {
+    fn memory_goes_to_workers_then_permits_then_kept_blocks() {
         let budget = |threads, share, memory: u64| {
             let needs = Needs {
                 threads,
                 encoder: 0,
-                room: Some(RoomNeeds {
+                memory: Some(MemoryNeeds {
                     bytes: 300 * MIB,
                     threads: share,
                 }),
@@ -170,7 +175,7 @@ mod tests {
             };
             let budget = Budget::new(needs, Some(memory * MIB)).unwrap();
             assert!(budget.memory <= memory * MIB);
-            (budget.workers, budget.space >> 26)
+            (budget.workers, budget.memory_capacity >> 26)
         };
         assert_eq!(budget(2, 4, 3000), (2, 1));
         assert_eq!(budget(2, 1, 3000), (2, 2));

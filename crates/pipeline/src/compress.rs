@@ -7,9 +7,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
-use sinterfs_model::{
-    Block, Error, Observer, Result, Segment, SegmentEncoder, Spare, Stage, Tally,
-};
+use sinterfs_model::{Block, Error, Observer, Result, Segment, SegmentEncoder, Stage, Tally};
+use sinterfs_workers::WorkerPermits;
 
 use crate::threads;
 
@@ -17,17 +16,17 @@ use crate::threads;
 pub(crate) fn encode(
     encoder: &dyn SegmentEncoder,
     segments: &Receiver<Segment>,
-    spare: &Spare,
+    permits: &WorkerPermits,
     blocks: &Sender<Result<Block>>,
     stop: &AtomicBool,
     observer: &dyn Observer,
 ) {
-    while let Ok(segment) = spare.during(|| segments.recv()) {
+    while let Ok(segment) = permits.while_idle(|| segments.recv()) {
         if stop.load(Ordering::Relaxed) {
             return encoder.abandon();
         }
         let result = threads::guard("compress", || {
-            encode_one(encoder, &segment, spare, observer)
+            encode_one(encoder, &segment, permits, observer)
         });
         let failed = result.is_err();
         drop(segment);
@@ -35,16 +34,16 @@ pub(crate) fn encode(
             return encoder.abandon();
         }
     }
-    spare.end();
+    permits.retire();
 }
 
 fn encode_one(
     encoder: &dyn SegmentEncoder,
     segment: &Segment,
-    spare: &Spare,
+    permits: &WorkerPermits,
     observer: &dyn Observer,
 ) -> Result<Block> {
-    let block = encoder.encode(segment, spare)?;
+    let block = encoder.encode(segment, permits)?;
     if block.sequence != segment.sequence || block.raw_len as usize != segment.data.len() {
         return Err(Error::invalid(
             "the encoder returned another block than it was given",

@@ -40,7 +40,7 @@ pub fn for_each_file<E: FileVisitor>(
         },
     );
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    threads::run("read", threads::resolve(threads), || {
+    threads::run("read", sinterfs_workers::thread_count(threads), || {
         let mut state = each.start();
         while let Some(&index) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
             if failed.load(Ordering::Relaxed) {

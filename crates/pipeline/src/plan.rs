@@ -23,7 +23,6 @@ use crate::readahead::ReadPlan;
 use crate::scratch::Scratch;
 use crate::segment::{SegmentOptions, per_file, repeats, solid, tail_dedup};
 use crate::sketches::Sketches;
-use crate::threads;
 
 /// Bytes of units that are queued for each worker: many units where they are small.
 const QUEUED: u32 = 2 << 20;
@@ -68,7 +67,7 @@ impl<'a> StagePlan<'a> {
         Ok(Self {
             geometry,
             options,
-            threads: threads::resolve(options.threads),
+            threads: sinterfs_workers::thread_count(options.threads),
             scratch: Scratch::new(options.scratch.clone()),
             order,
             categorizers,
@@ -282,7 +281,7 @@ impl<'a> StagePlan<'a> {
             waiting: 1,
             compared: true,
             encoder: encoder.memory(largest),
-            room: encoder.room(largest),
+            memory: encoder.memory_needs(largest),
             content,
             nodes: reads.reader.tree.nodes().len() as u64,
         }

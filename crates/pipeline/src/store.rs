@@ -6,14 +6,13 @@
 //! threads; at most `Budget::in_flight` segments are between segment and commit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::Scope;
+use std::thread::{Scope, ScopedJoinHandle};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use sinterfs_model::threads::spawn;
 use sinterfs_model::{
-    Error, ImageWriter, Kind, NodeId, Observer, Result, Segment, SegmentEncoder, Spare, Stage,
-    Tally,
+    Error, ImageWriter, Kind, NodeId, Observer, Result, Segment, SegmentEncoder, Stage, Tally,
 };
+use sinterfs_workers::WorkerPermits;
 
 use crate::budget::Budget;
 use crate::commit::{POLL, commit};
@@ -56,9 +55,12 @@ pub(crate) fn store(
     let ahead = Readahead::new();
     let stop = AtomicBool::new(false);
     let (workers, in_flight) = (budget.workers, budget.in_flight);
-    let spare = Spare::new(budget.threads.saturating_sub(workers), budget.space);
+    let permits = WorkerPermits::new(
+        budget.threads.saturating_sub(workers),
+        budget.memory_capacity,
+    );
     std::thread::scope(|scope| {
-        let (ahead, stop, spare) = (&ahead, &stop, &spare);
+        let (ahead, stop, permits) = (&ahead, &stop, &permits);
         let _ends_with_us = OnDrop(|| {
             stop.store(true, Ordering::Relaxed);
             ahead.close();
@@ -72,7 +74,7 @@ pub(crate) fn store(
         let read = || move || ahead.fill(plan);
         let compress = || {
             let (segments, blocks) = (segment_rx.clone(), block_tx.clone());
-            move || encode(encoder, &segments, spare, &blocks, stop, observer)
+            move || encode(encoder, &segments, permits, &blocks, stop, observer)
         };
         spawn(scope, "read", read())?;
         spawn(scope, "compress", compress())?;
@@ -130,6 +132,15 @@ fn join(
         (Err(commit), Err(segment)) if commit.kind() == Kind::Cancelled => Err(segment),
         (Err(commit), Err(_)) => Err(commit),
     }
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    sinterfs_workers::spawn(scope, name, work)
+        .map_err(|error| Error::io("cannot start a thread", error))
 }
 
 /// Starts `count` threads, or fewer where the system starts no more.

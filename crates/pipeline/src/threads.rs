@@ -8,14 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sinterfs_model::{Error, Kind, Observer, Result};
 
-/// Returns the number of threads to use; 0 means one for each CPU.
-pub(crate) fn resolve(threads: usize) -> usize {
-    match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    }
-}
-
 /// Calls `work` on `threads` threads and returns the first error by thread number.
 ///
 /// The calls of `work` share the work among themselves, and all of them must return when one

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use sinterfs_model::{
     Block, Content, ContentMap, Extent, ExtentSource, FileContent, Geometry, ImageWriter, Meta,
-    NodeId, Observer, Quiet, Result, Segment, SegmentEncoder, Source, Spare, Summary, Tails, Tree,
+    NodeId, Observer, Quiet, Result, Segment, SegmentEncoder, Source, Summary, Tails, Tree,
     TreeBuilder,
 };
 use sinterfs_pipeline::{Options, build};
+use sinterfs_workers::WorkerPermits;
 
 const MIB: u64 = 1 << 20;
 
@@ -24,7 +25,7 @@ const BESIDES: u64 = 24 * MIB;
 struct Small;
 
 impl SegmentEncoder for Small {
-    fn encode(&self, segment: &Segment, _spare: &Spare) -> Result<Block> {
+    fn encode(&self, segment: &Segment, _permits: &WorkerPermits) -> Result<Block> {
         if segment.sequence % 1000 == 7 {
             std::thread::sleep(Duration::from_millis(20));
         }

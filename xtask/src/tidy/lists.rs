@@ -4,21 +4,40 @@
 
 /// Which of our crates each may import: the floor plan of ARCHITECTURE.md.
 pub const ARROWS: &[(&str, &[&str])] = &[
-    ("sinterfs-model", &[]),
-    ("sinterfs-block", &["sinterfs-model"]),
-    ("sinterfs-dwarfs", &["sinterfs-model", "sinterfs-block"]),
-    ("sinterfs-squashfs", &["sinterfs-model", "sinterfs-block"]),
-    ("sinterfs-erofs", &["sinterfs-model", "sinterfs-block"]),
+    ("sinterfs-workers", &[]),
+    ("sinterfs-model", &["sinterfs-workers"]),
+    ("sinterfs-block", &["sinterfs-workers", "sinterfs-model"]),
+    (
+        "sinterfs-dwarfs",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+    ),
+    (
+        "sinterfs-squashfs",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+    ),
+    (
+        "sinterfs-erofs",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+    ),
     ("sinterfs-archive", &["sinterfs-model"]),
     (
         "sinterfs-pipeline",
-        &["sinterfs-model", "sinterfs-block", "sinterfs-archive"],
+        &[
+            "sinterfs-workers",
+            "sinterfs-model",
+            "sinterfs-block",
+            "sinterfs-archive",
+        ],
     ),
-    ("sinterfs-ops", &["sinterfs-model", "sinterfs-archive"]),
+    (
+        "sinterfs-ops",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-archive"],
+    ),
     ("sinterfs-mount", &["sinterfs-model"]),
     (
         "sinterfs",
         &[
+            "sinterfs-workers",
             "sinterfs-model",
             "sinterfs-block",
             "sinterfs-archive",

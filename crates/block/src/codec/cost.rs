@@ -4,10 +4,9 @@
 //! of memory are upper bounds for the versions of the libraries that are linked; the tests of
 //! zstd's hold them against the contexts themselves.
 
-use sinterfs_model::RoomNeeds;
-
 use super::Encoding;
 use super::lzma2;
+use sinterfs_workers::MemoryNeeds;
 
 /// The tables of zstd's levels from 1 to 22, as powers of two of 4-byte entries: chain (or tree)
 /// and hash. From zstd's manual of compression parameters for large input.
@@ -49,7 +48,7 @@ const BASE: u64 = 8 << 20;
 
 impl Encoding {
     /// Returns how many bytes of memory encoding a block of `len` bytes takes at most, without the
-    /// block, its encoded form, and what is done in a room.
+    /// block, its encoded form, and what it reserves ([`Self::memory_needs`]).
     pub fn memory(&self, len: u32) -> u64 {
         let log = u64::from(len).next_power_of_two().trailing_zeros().max(10);
         let power = |bits: u32| 1u64 << bits;
@@ -82,8 +81,8 @@ impl Encoding {
         }
     }
 
-    /// Returns what encoding a block of `len` bytes needs in a room ([`sinterfs_model::Spare::room`]).
-    pub fn room(&self, len: u32) -> Option<RoomNeeds> {
+    /// Returns what encoding a block of `len` bytes needs while it holds a memory permit
+    pub fn memory_needs(&self, len: u32) -> Option<MemoryNeeds> {
         let Self::Lzma2 { binary, .. } = *self else {
             return None;
         };
@@ -92,7 +91,7 @@ impl Encoding {
         let covered = u64::from(len).min(1 << LZMA2_REACH);
         // a converted copy; what the trial makes of it is gone before the stream is there
         let trial = u64::from(len) + covered / 16;
-        Some(RoomNeeds {
+        Some(MemoryNeeds {
             bytes: 7 * covered + binary.map_or(0, |_| trial),
             threads: lzma2::threads(len as usize),
         })

@@ -10,7 +10,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use sinterfs_model::{Category, Error, Machine, Result, Spare};
+use sinterfs_model::{Category, Error, Machine, Result};
+use sinterfs_workers::WorkerPermits;
 
 use super::bcj::{Bcj, Binary};
 use super::options::Options;
@@ -114,19 +115,24 @@ impl Encoding {
     /// `Invalid` for options out of their range, a block that is too long for the codec, and the
     /// codecs of audio and images, which have to know more than the bytes.
     pub fn encode(&self, raw: &[u8]) -> Result<Vec<u8>> {
-        self.encode_with(raw, &[], &Spare::default())
+        self.encode_with(raw, &[], &WorkerPermits::default())
     }
 
     /// As [`Self::encode`] for content of a category, shared with idle threads. Where `lzma2` is left to
     /// choose, the branch converters of a machine are tried, and what is before a byte counts as suits
     /// the category.
-    pub fn encode_as(&self, category: Category, raw: &[u8], spare: &Spare) -> Result<Vec<u8>> {
+    pub fn encode_as(
+        &self,
+        category: Category,
+        raw: &[u8],
+        permits: &WorkerPermits,
+    ) -> Result<Vec<u8>> {
         let (bits, candidates) = match category {
             Category::Text => ((4, 0, 0), &[][..]),
             Category::Code(machine) => (bits_of(machine), Bcj::of(machine)),
             _ => ((LZMA2_LC, LZMA2_LP, LZMA2_PB), &[][..]),
         };
-        self.with_bits(bits).encode_with(raw, candidates, spare)
+        self.with_bits(bits).encode_with(raw, candidates, permits)
     }
 
     /// Sets lc, lp and pb where `lzma2` is left to choose.
@@ -145,7 +151,12 @@ impl Encoding {
     }
 
     /// As [`Self::encode`]; where the branch converter is left to choose, these are tried.
-    fn encode_with(&self, raw: &[u8], candidates: &[Bcj], spare: &Spare) -> Result<Vec<u8>> {
+    fn encode_with(
+        &self,
+        raw: &[u8],
+        candidates: &[Bcj],
+        permits: &WorkerPermits,
+    ) -> Result<Vec<u8>> {
         self.check()?;
         match *self {
             Self::None => Ok(raw.to_vec()),
@@ -191,7 +202,7 @@ impl Encoding {
                     lp,
                     pb,
                 };
-                lzma2::encode(raw, options, candidates, spare)
+                lzma2::encode(raw, options, candidates, permits)
             }
             Self::Lz4 { level } => lz4::encode(raw, level),
             Self::Lz4Hc { level } => lz4::encode_hc(raw, level),

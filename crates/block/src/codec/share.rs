@@ -7,12 +7,12 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use sinterfs_model::{Lease, Spare};
+use sinterfs_workers::{WorkerPermit, WorkerPermits};
 
 /// Who helps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Helped<'a> {
-    pub(super) spare: &'a Spare,
+    pub(super) permits: &'a WorkerPermits,
     /// The most helpers at a time, since each takes memory.
     pub(super) helpers: usize,
 }
@@ -31,10 +31,10 @@ pub(super) fn share<T, R: Send>(
         let part = next.fetch_add(1, Ordering::Relaxed);
         (part < parts).then_some(part)
     };
-    let help = |lease: Lease<'_>| {
+    let help = |permit: WorkerPermit<'_>| {
         let mut tools = new_tools();
         let mut done = Vec::new();
-        while !lease.is_wanted_back()
+        while !permit.is_recalled()
             && let Some(part) = take()
         {
             done.push((part, work(&mut tools, part)));
@@ -50,7 +50,7 @@ pub(super) fn share<T, R: Send>(
                 .filter(|helper| !helper.is_finished())
                 .count();
             let most = helped.helpers.min(parts - 1 - part).saturating_sub(busy);
-            helpers.extend(call(scope, helped.spare, most, &help));
+            helpers.extend(call(scope, helped.permits, most, &help));
             done.push((part, work(tools, part)));
         }
         for helper in helpers {
@@ -64,17 +64,17 @@ pub(super) fn share<T, R: Send>(
 /// Starts threads in the places of idle ones, `most` at most.
 fn call<'scope, R: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
-    spare: &'scope Spare,
+    permits: &'scope WorkerPermits,
     most: usize,
-    help: &'scope (impl Fn(Lease<'scope>) -> R + Sync),
+    help: &'scope (impl Fn(WorkerPermit<'scope>) -> R + Sync),
 ) -> Vec<ScopedJoinHandle<'scope, R>> {
-    let lease = || spare.take();
-    let start = |lease| {
+    let permit = || permits.try_take();
+    let start = |permit| {
         let builder = std::thread::Builder::new().name("compress".to_owned());
         // the system may be short of threads: fewer do the same work
-        builder.spawn_scoped(scope, move || help(lease)).ok()
+        builder.spawn_scoped(scope, move || help(permit)).ok()
     };
-    std::iter::from_fn(lease)
+    std::iter::from_fn(permit)
         .take(most)
         .map_while(start)
         .collect()

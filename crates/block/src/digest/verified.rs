@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use parking_lot::Mutex as Lock;
-use sinterfs_model::{Error, Kind, Observer, Result, Stage, Tally, threads};
+use sinterfs_model::{Error, Kind, Observer, Result, Stage, Tally};
 
 use super::Digests;
 use crate::source::check_range;
@@ -68,7 +68,7 @@ impl Verified {
         let step = self.digests.leaf_size().max(1 << 20);
         let next = AtomicU64::new(0);
         let wrong = Mutex::new(Vec::new());
-        threads::share(threads, "verify", || {
+        sinterfs_workers::run(threads, "verify", || {
             while !observer.cancelled() {
                 let at = next.fetch_add(step, Ordering::Relaxed);
                 if at >= covered {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sinterfs_model::{Error, Kind, Limits, Observer, Result, Stage, Tally, threads};
+use sinterfs_model::{Error, Kind, Limits, Observer, Result, Stage, Tally};
 
 use super::Report;
 use crate::framing;
@@ -144,11 +144,8 @@ impl Job<'_> {
         );
         let blocks = self.block_numbers();
         let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let threads = match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
-        threads::share(threads.min(self.found.len()), "check", || {
+        let threads = sinterfs_workers::thread_count(self.threads);
+        sinterfs_workers::run(threads.min(self.found.len()), "check", || {
             while !self.observer.cancelled() {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some((section, block)) = self.found.get(index).zip(blocks.get(index)) else {

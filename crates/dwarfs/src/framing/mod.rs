@@ -26,7 +26,8 @@ mod tests;
 use sinterfs_block::Bytes;
 use sinterfs_block::cache::Opened;
 use sinterfs_block::codec::{Decoder, Encoding, brotli, check_limit, lz4, xz, zstd};
-use sinterfs_model::{Category, Error, Result, Spare};
+use sinterfs_model::{Category, Error, Result};
+use sinterfs_workers::WorkerPermits;
 
 /// The compression ids.
 pub mod id {
@@ -147,13 +148,13 @@ pub fn encode(
     encoding: &Encoding,
     category: Category,
     raw: &[u8],
-    spare: &Spare,
+    permits: &WorkerPermits,
 ) -> Result<(u16, Vec<u8>)> {
     let (id, payload) = match encoding {
         Encoding::None => return Ok((id::NONE, raw.to_vec())),
         Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
         Encoding::Lzma { .. } => (id::LZMA, encoding.encode(raw)?),
-        Encoding::Lzma2 { .. } => (id::LZMA, encoding.encode_as(category, raw, spare)?),
+        Encoding::Lzma2 { .. } => (id::LZMA, encoding.encode_as(category, raw, permits)?),
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => {
             let size = u32::try_from(raw.len()).map_err(|_| {
                 Error::invalid(format!("lz4: a block of {} bytes is too long", raw.len()))

@@ -8,7 +8,7 @@ use super::*;
 const LIMIT: u64 = 1 << 30;
 
 fn encode(encoding: &Encoding, category: Category, raw: &[u8]) -> Result<(u16, Vec<u8>)> {
-    super::encode(encoding, category, raw, &Spare::default())
+    super::encode(encoding, category, raw, &WorkerPermits::default())
 }
 
 fn text(len: usize) -> Vec<u8> {

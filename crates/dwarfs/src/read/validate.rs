@@ -12,7 +12,7 @@ mod entries;
 mod inodes;
 mod names;
 
-use sinterfs_model::{Error, Result, threads};
+use sinterfs_model::{Error, Result};
 
 use super::metadata::Metadata;
 
@@ -50,7 +50,7 @@ fn check(metadata: &Metadata, blocks: u64) -> Result<Derived> {
         subdirectories,
         links,
     } = entries::check(metadata, &ranks)?;
-    let (names, contents) = threads::both(
+    let (names, contents) = sinterfs_workers::join(
         if metadata.names.len() > MANY { 2 } else { 1 },
         "names",
         || names::check(metadata),

@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sinterfs_block::codec::Encoding;
-use sinterfs_model::{
-    Category, Error, Result, RoomNeeds, Segment, SegmentEncoder, Spare, Standing,
-};
+use sinterfs_model::{Category, Error, Result, Segment, SegmentEncoder, Standing};
+use sinterfs_workers::{MemoryNeeds, WorkerPermits};
 
 use super::{carry, samples};
 use crate::framing;
@@ -109,21 +108,21 @@ impl<'a> Recoder<'a> {
         })
     }
 
-    /// Returns how many bytes of content rooms are needed for, so that so many threads fill them.
-    pub(super) fn space(&self, threads: usize) -> u64 {
+    /// Returns the bytes of content that memory permits have to be for, so that they keep `threads` threads busy.
+    pub(super) fn memory_capacity(&self, threads: usize) -> u64 {
         let len = u32::try_from(self.image.block_size()).unwrap_or(u32::MAX);
         let encodings = self.categories.iter().filter_map(|rule| rule.encoding);
-        let needs = encodings.filter_map(|encoding: Encoding| encoding.room(len));
-        let rooms = needs.map(|needs: RoomNeeds| needs.rooms(threads));
-        u64::from(len) * rooms.max().unwrap_or(1) as u64
+        let needs = encodings.filter_map(|encoding: Encoding| encoding.memory_needs(len));
+        let permits = needs.map(|needs: MemoryNeeds| needs.permits(threads));
+        u64::from(len) * permits.max().unwrap_or(1) as u64
     }
 
     /// Makes a block of the new image; files need so many bytes of it.
-    pub(super) fn block(&self, number: u32, needed: u64, spare: &Spare) -> Result<Done> {
+    pub(super) fn block(&self, number: u32, needed: u64, permits: &WorkerPermits) -> Result<Done> {
         self.with_checked(number, |extent, header| {
             let rule = self.rule(number)?;
             let done = match self.encoding(rule, header.compression) {
-                Some(encoding) => self.recode(number, rule, encoding, (extent, header), spare),
+                Some(encoding) => self.recode(number, rule, encoding, (extent, header), permits),
                 None => self.copy(number, rule, extent, header),
             }?;
             let len = done.raw_len;
@@ -186,7 +185,7 @@ impl<'a> Recoder<'a> {
         rule: &Rule,
         encoding: &Encoding,
         (extent, header): (Extent, &Header),
-        spare: &Spare,
+        permits: &WorkerPermits,
     ) -> Result<Done> {
         let block_size = self.image.block_size();
         let raw = self.image.reader.decode(extent, header, block_size)?;
@@ -208,7 +207,7 @@ impl<'a> Recoder<'a> {
             data: Arc::new(raw),
             repeats: Vec::new(),
         };
-        let block = encoder.encode(&segment, spare)?;
+        let block = encoder.encode(&segment, permits)?;
         let before = extent.len.saturating_sub(header.size());
         let after = (block.bytes.len() as u64).saturating_sub(SECTION_HEADER);
         if self.keep_smaller && after >= before {

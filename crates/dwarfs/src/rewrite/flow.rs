@@ -10,7 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sinterfs_model::{Error, Kind, Observer, Result, Spare};
+use sinterfs_model::{Error, Kind, Observer, Result};
+use sinterfs_workers::WorkerPermits;
 
 /// Numbers beyond one for each thread that may wait to be taken, so that no thread waits.
 const SPARE: u32 = 2;
@@ -39,7 +40,7 @@ impl<T> Shared<T> {
     }
 
     /// Begins the next number; `None` if there is nothing more to do.
-    fn begin(&self, count: u32, ahead: u32, spare: &Spare) -> Option<u32> {
+    fn begin(&self, count: u32, ahead: u32, permits: &WorkerPermits) -> Option<u32> {
         let mut state = self.lock();
         loop {
             if state.stopped || state.next >= count {
@@ -51,7 +52,9 @@ impl<T> Shared<T> {
                 return Some(number);
             }
             let wait = || self.room.wait(state);
-            state = spare.during(wait).unwrap_or_else(PoisonError::into_inner);
+            state = permits
+                .while_idle(wait)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -90,11 +93,11 @@ impl<T> Drop for Stop<'_, T> {
 }
 
 /// Does the work for the numbers below `count` on so many threads (above 0) and gives each result to
-/// `take`, in order and on the caller's thread. Threads that wait are counted in `spare`.
+/// `take`, in order and on the caller's thread. Threads that wait are counted in `permits`.
 pub(super) fn in_order<T: Send>(
     count: u32,
     threads: usize,
-    spare: &Spare,
+    permits: &WorkerPermits,
     observer: &dyn Observer,
     work: impl Fn(u32) -> Result<T> + Sync,
     mut take: impl FnMut(T) -> Result<()>,
@@ -116,11 +119,11 @@ pub(super) fn in_order<T: Send>(
         let _stop = Stop(shared);
         for started in 0..threads {
             let body = move || {
-                while let Some(number) = shared.begin(count, ahead, spare) {
+                while let Some(number) = shared.begin(count, ahead, permits) {
                     let result = catch_unwind(AssertUnwindSafe(|| work(number)));
                     shared.end(number, result.unwrap_or_else(|_| Err(panicked())));
                 }
-                spare.end();
+                permits.retire();
             };
             match std::thread::Builder::new().spawn_scoped(scope, body) {
                 Ok(_) => {}
@@ -179,7 +182,7 @@ mod tests {
             std::thread::sleep(Duration::from_micros(u64::from(number * 7919 % 300)));
             Ok(number)
         };
-        in_order(200, 3, &Spare::default(), &Quiet, work, |number| {
+        in_order(200, 3, &WorkerPermits::default(), &Quiet, work, |number| {
             assert!(begun.load(Ordering::SeqCst) <= number + 1 + 3 + SPARE);
             taken.push(number);
             Ok(())
@@ -199,7 +202,8 @@ mod tests {
             9 => panic!("nine"),
             _ => Ok(number),
         };
-        let error = in_order(100, 4, &Spare::default(), &Quiet, work, |_| Ok(())).unwrap_err();
+        let error =
+            in_order(100, 4, &WorkerPermits::default(), &Quiet, work, |_| Ok(())).unwrap_err();
         assert_eq!(error.what(), "five");
         let fails = |number| {
             if number == 3 {
@@ -208,11 +212,11 @@ mod tests {
                 Ok(())
             }
         };
-        assert!(in_order(1000, 2, &Spare::default(), &Quiet, Ok, fails).is_err());
+        assert!(in_order(1000, 2, &WorkerPermits::default(), &Quiet, Ok, fails).is_err());
         let error = in_order(
             1,
             2,
-            &Spare::default(),
+            &WorkerPermits::default(),
             &Quiet,
             |_| -> Result<u8> { panic!("boom") },
             |_| Ok(()),
@@ -221,7 +225,7 @@ mod tests {
         in_order(
             0,
             2,
-            &Spare::default(),
+            &WorkerPermits::default(),
             &Quiet,
             |_| Ok(()),
             |()| Err(Error::limit("x")),

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_model::{
-    Base, Block, ContentMap, Error, Geometry, ImageWriter, Observer, Result, SegmentEncoder, Spare,
-    Stage, Summary, Tally, Tree,
+    Base, Block, ContentMap, Error, Geometry, ImageWriter, Observer, Result, SegmentEncoder, Stage,
+    Summary, Tally, Tree,
 };
+use sinterfs_workers::WorkerPermits;
 
 use super::{BlockRules, Recoder, flow};
 use crate::read::Dwarfs;
@@ -101,10 +102,7 @@ impl OntoWriter {
             writer: Box::new(DwarfsWriter::new(out, options)?),
             foundation: Arc::new(foundation),
             block_size: block_size.unwrap_or(u32::MAX),
-            threads: match threads {
-                0 => std::thread::available_parallelism().map_or(1, usize::from),
-                threads => threads,
-            },
+            threads: sinterfs_workers::thread_count(threads),
         })
     }
 }
@@ -143,8 +141,8 @@ impl ImageWriter for OntoWriter {
             taken.map_err(|error| error.path(&self.foundation.path))
         };
         let writer = &mut self.writer;
-        let spare = Spare::default();
-        flow::in_order(count, self.threads, &spare, observer, copy, |done| {
+        let permits = WorkerPermits::default();
+        flow::in_order(count, self.threads, &permits, observer, copy, |done| {
             let tally = Tally {
                 items: 1,
                 bytes: u64::from(done.raw_len),

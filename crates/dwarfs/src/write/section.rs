@@ -5,7 +5,8 @@
 
 use sinterfs_block::checksum::{sha512_256, xxh3_64};
 use sinterfs_block::codec::Encoding;
-use sinterfs_model::{Category, Error, Result, Spare};
+use sinterfs_model::{Category, Error, Result};
+use sinterfs_workers::WorkerPermits;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -21,12 +22,12 @@ pub(super) fn section(
     encoding: &Encoding,
     category: Category,
     raw: &[u8],
-    spare: &Spare,
+    permits: &WorkerPermits,
 ) -> Result<Vec<u8>> {
     if *encoding == Encoding::None {
         return Ok(assemble(number, kind, Compression::NONE, raw));
     }
-    let (id, stored) = framing::encode(encoding, category, raw, spare)?;
+    let (id, stored) = framing::encode(encoding, category, raw, permits)?;
     Ok(assemble(number, kind, Compression(U16::new(id)), &stored))
 }
 
@@ -89,7 +90,7 @@ impl Index {
             &Encoding::None,
             Category::Default,
             self.entries.as_bytes(),
-            &Spare::default(),
+            &WorkerPermits::default(),
         )
     }
 }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use sinterfs_block::codec::Encoding;
 use sinterfs_block::digest::DigestBuilder;
 use sinterfs_model::{
-    Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, RoomNeeds, Segment,
-    SegmentEncoder, Spare, Summary, Tree,
+    Block, Category, ContentMap, Error, Geometry, ImageWriter, Loss, Result, Segment,
+    SegmentEncoder, Summary, Tree,
 };
+use sinterfs_workers::{MemoryNeeds, WorkerPermits};
 
 use super::freeze::Frozen;
 use super::history;
@@ -110,7 +111,7 @@ impl DwarfsWriter {
             encoding,
             Category::Default,
             raw,
-            &Spare::default(),
+            &WorkerPermits::default(),
         )?;
         self.append(kind, bytes)
     }
@@ -255,7 +256,7 @@ pub(crate) struct BlockEncoder {
 }
 
 impl SegmentEncoder for BlockEncoder {
-    fn encode(&self, segment: &Segment, spare: &Spare) -> Result<Block> {
+    fn encode(&self, segment: &Segment, permits: &WorkerPermits) -> Result<Block> {
         let len = segment.data.len();
         if len > self.block_size as usize {
             let size = self.block_size;
@@ -273,7 +274,7 @@ impl SegmentEncoder for BlockEncoder {
             own.map_or(&self.encoding, |(_, encoding)| encoding),
             category,
             &segment.data,
-            spare,
+            permits,
         )?;
         let mut block = Block::new(segment, bytes)?;
         block.category = category;
@@ -286,11 +287,11 @@ impl SegmentEncoder for BlockEncoder {
         all.map(|encoding| encoding.memory(len)).max().unwrap_or(0)
     }
 
-    fn room(&self, len: u32) -> Option<RoomNeeds> {
+    fn memory_needs(&self, len: u32) -> Option<MemoryNeeds> {
         let own = self.by_category.iter().map(|(_, encoding)| encoding);
         let all = own.chain([&self.encoding]);
-        let needs = all.filter_map(|encoding| encoding.room(len));
-        needs.reduce(|one, other| RoomNeeds {
+        let needs = all.filter_map(|encoding| encoding.memory_needs(len));
+        needs.reduce(|one, other| MemoryNeeds {
             bytes: one.bytes.max(other.bytes),
             threads: one.threads.min(other.threads),
         })

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 use sinterfs_model::{
     BlockId, Category, ContentMap, FileType, Geometry, ImageWriter, MapExtent, NodeId, Segment,
-    Spare, Standing, Summary,
+    Standing, Summary,
 };
+use sinterfs_workers::WorkerPermits;
 
 use crate::sample::{Piece, Sample};
 
@@ -148,7 +149,7 @@ pub fn write_with(sample: &Sample, options: &WriteOptions, categories: bool) -> 
     let encoder = writer.encoder();
     for segment in &segments {
         writer
-            .put(encoder.encode(segment, &Spare::default()).unwrap())
+            .put(encoder.encode(segment, &WorkerPermits::default()).unwrap())
             .unwrap();
     }
     let summary = writer.finish(&sample.tree, &map).unwrap();
@@ -165,7 +166,7 @@ pub fn write_backwards(sample: &Sample, options: &WriteOptions) -> Vec<u8> {
     let mut blocks: Vec<_> = segments
         .iter()
         .rev()
-        .map(|segment| encoder.encode(segment, &Spare::default()).unwrap())
+        .map(|segment| encoder.encode(segment, &WorkerPermits::default()).unwrap())
         .collect();
     blocks.reverse();
     for block in blocks {

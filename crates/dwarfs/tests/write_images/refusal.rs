@@ -6,8 +6,9 @@ use std::sync::Arc;
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 use sinterfs_model::{
     Block, BlockId, Category, Content, ContentMap, ImageWriter, Kind, MapExtent, Meta, NodeId,
-    Segment, Spare, Standing, Time, TreeBuilder,
+    Segment, Standing, Time, TreeBuilder,
 };
+use sinterfs_workers::WorkerPermits;
 
 use crate::options;
 use crate::pack::Sink;
@@ -31,7 +32,7 @@ fn segment(sequence: u32, len: usize) -> Segment {
 fn block(writer: &dyn ImageWriter, sequence: u32) -> Block {
     writer
         .encoder()
-        .encode(&segment(sequence, 100), &Spare::default())
+        .encode(&segment(sequence, 100), &WorkerPermits::default())
         .unwrap()
 }
 
@@ -56,7 +57,7 @@ fn blocks_out_of_order() {
 fn segments_larger_than_a_block() {
     let error = writer()
         .encoder()
-        .encode(&segment(0, 65_537), &Spare::default())
+        .encode(&segment(0, 65_537), &WorkerPermits::default())
         .unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid);
 }

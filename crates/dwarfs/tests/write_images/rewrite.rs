@@ -46,7 +46,7 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
         writer
             .put(
                 encoder
-                    .encode(&segment, &sinterfs_model::Spare::default())
+                    .encode(&segment, &sinterfs_workers::WorkerPermits::default())
                     .unwrap(),
             )
             .unwrap();

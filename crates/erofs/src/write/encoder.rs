@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use sinterfs_block::checksum::{sha256, sha512_256};
-use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder, Spare};
+use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder};
+use sinterfs_workers::WorkerPermits;
 
 use super::around::{self, Shape};
 use super::compression::Compression;
@@ -195,7 +196,7 @@ fn flat(unit: u32, len: u32) -> Vec<Part> {
 }
 
 impl SegmentEncoder for UnitEncoder {
-    fn encode(&self, segment: &Segment, _spare: &Spare) -> Result<Block> {
+    fn encode(&self, segment: &Segment, _permits: &WorkerPermits) -> Result<Block> {
         let raw: &[u8] = &segment.data;
         if raw.is_empty() || raw.len() > self.unit as usize {
             return Err(Error::invalid(format!(

@@ -182,8 +182,8 @@ mod tests {
         std::thread::scope(|scope| {
             let first = || parts.wait(1).map(|unit| unit.parts.to_vec());
             let second = || parts.wait(2).map(|_| ()).map_err(|error| error.kind());
-            let waiting = sinterfs_model::threads::spawn(scope, "wait", first).unwrap();
-            let never = sinterfs_model::threads::spawn(scope, "wait", second).unwrap();
+            let waiting = sinterfs_workers::spawn(scope, "wait", first).unwrap();
+            let never = sinterfs_workers::spawn(scope, "wait", second).unwrap();
             parts.tell(1, encoded);
             assert_eq!(waiting.join().unwrap().unwrap(), [part]);
             parts.fail();

@@ -289,7 +289,7 @@ mod tests {
             writer
                 .put(
                     encoder
-                        .encode(&segment, &sinterfs_model::Spare::default())
+                        .encode(&segment, &sinterfs_workers::WorkerPermits::default())
                         .unwrap(),
                 )
                 .unwrap();

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use sinterfs_model::{Image, Ino, Result, threads};
+use sinterfs_model::{Image, Ino, Result};
 
 use super::schedule::{Need, Schedule};
 
@@ -46,7 +46,7 @@ impl Schedule {
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.blocks.len()) {
                 // where there is none, the work takes on all blocks itself
-                if threads::spawn(scope, "decode", || race.decode_all()).is_err() {
+                if sinterfs_workers::spawn(scope, "decode", || race.decode_all()).is_err() {
                     break;
                 }
             }

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
 
-use sinterfs_model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally, threads};
+use sinterfs_model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
 
 use crate::plan::{Alias, Item, Plan, Spot};
 use crate::{select, workers};
@@ -70,7 +70,7 @@ pub(crate) struct Extraction<'a> {
 impl Extraction<'_> {
     fn all(&self) -> Result<()> {
         // no file is needed to make directories, and none of them to cut files
-        let (made, files) = threads::both(
+        let (made, files) = sinterfs_workers::join(
             self.threads(),
             "directories",
             || self.directories(),

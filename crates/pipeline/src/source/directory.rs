@@ -21,7 +21,6 @@ use rustix::fs::{Mode, OFlags};
 use sinterfs_model::{Error, FileContent, FileType, NodeId, Observer, Rdev, Result, Source, Tree};
 
 use super::Exclude;
-use crate::threads;
 use content::OpenFile;
 
 /// Says what a scan of a directory takes.
@@ -80,7 +79,11 @@ impl Directory {
 
 impl Source for Directory {
     fn scan(&self, observer: &dyn Observer) -> Result<Tree> {
-        scan::scan(self, threads::resolve(self.options.threads), observer)
+        scan::scan(
+            self,
+            sinterfs_workers::thread_count(self.options.threads),
+            observer,
+        )
     }
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex};
 
 use sinterfs_model::{
     Block, Category, Content, ContentMap, Error, Extent, ExtentSource, FileContent, Geometry,
-    ImageWriter, MapExtent, Meta, NodeId, Observer, Result, Segment, SegmentEncoder, Source, Spare,
-    Stage, Summary, Tally, Time, Tree, TreeBuilder,
+    ImageWriter, MapExtent, Meta, NodeId, Observer, Result, Segment, SegmentEncoder, Source, Stage,
+    Summary, Tally, Time, Tree, TreeBuilder,
 };
 use sinterfs_testkit::noise;
+use sinterfs_workers::WorkerPermits;
 
 /// What a build gave to its writer.
 #[derive(Debug, Default)]
@@ -124,7 +125,7 @@ impl MemoryWriter {
 struct Xor(Arc<Faults>);
 
 impl SegmentEncoder for Xor {
-    fn encode(&self, segment: &Segment, _spare: &Spare) -> Result<Block> {
+    fn encode(&self, segment: &Segment, _permits: &WorkerPermits) -> Result<Block> {
         let Segment { sequence, data, .. } = segment;
         if self.0.fail_encode_at == Some(*sequence) {
             return Err(Error::unsupported("the encoder was told to fail"));

@@ -1,6 +1,7 @@
 //! The encoder that worker threads share.
 
-use sinterfs_model::{Block, Category, Error, Result, Segment, SegmentEncoder, Spare};
+use sinterfs_model::{Block, Category, Error, Result, Segment, SegmentEncoder};
+use sinterfs_workers::WorkerPermits;
 
 use super::compression::Compression;
 
@@ -16,7 +17,7 @@ pub(super) struct BlockEncoder {
 }
 
 impl SegmentEncoder for BlockEncoder {
-    fn encode(&self, segment: &Segment, _spare: &Spare) -> Result<Block> {
+    fn encode(&self, segment: &Segment, _permits: &WorkerPermits) -> Result<Block> {
         let raw: &[u8] = &segment.data;
         if raw.is_empty() || raw.len() > self.block_size as usize {
             return Err(Error::invalid(format!(

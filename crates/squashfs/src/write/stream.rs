@@ -5,7 +5,7 @@
 //! Memory: `BATCH` blocks, 8 bytes for each block before, and what the caller does not take.
 //! Format: `docs/formats/squashfs.md`, "Metadata blocks".
 
-use sinterfs_model::{Error, Result, threads};
+use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U16;
 
@@ -56,7 +56,7 @@ impl Encoder<'_> {
         }
         let (own, others) = blocks.split_at(blocks.len().div_ceil(threads));
         std::thread::scope(|scope| {
-            let start = |share| threads::spawn(scope, "metadata", move || one(share)).ok();
+            let start = |share| sinterfs_workers::spawn(scope, "metadata", move || one(share)).ok();
             let workers: Vec<_> = others
                 .chunks(own.len())
                 .map(|share| (share, start(share)))

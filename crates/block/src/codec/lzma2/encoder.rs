@@ -5,7 +5,8 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use sinterfs_model::{Error, Result, Spare};
+use sinterfs_model::{Error, Result};
+use sinterfs_workers::WorkerPermits;
 
 use crate::codec::Bcj;
 use crate::codec::share::{Helped, share};
@@ -73,7 +74,7 @@ pub(in super::super) fn encode(
     block: &[u8],
     options: Options,
     candidates: &[Bcj],
-    spare: &Spare,
+    permits: &WorkerPermits,
 ) -> Result<Vec<u8>> {
     if u32::try_from(block.len()).is_err() {
         return Err(Error::invalid(format!(
@@ -81,10 +82,10 @@ pub(in super::super) fn encode(
             block.len()
         )));
     }
-    let _room = spare.room(block.len() as u64);
-    match trial::best(block, candidates, spare)? {
-        Some((bcj, converted)) => Ok(stream(block, &converted, options, Some(bcj), spare)),
-        None => Ok(stream(block, block, options, None, spare)),
+    let _memory = permits.reserve_memory(block.len() as u64);
+    match trial::best(block, candidates, permits)? {
+        Some((bcj, converted)) => Ok(stream(block, &converted, options, Some(bcj), permits)),
+        None => Ok(stream(block, block, options, None, permits)),
     }
 }
 
@@ -111,7 +112,7 @@ pub(super) fn stream(
     converted: &[u8],
     options: Options,
     bcj: Option<Bcj>,
-    spare: &Spare,
+    permits: &WorkerPermits,
 ) -> Vec<u8> {
     let reach = block.len().min(MAX_COVER);
     let dict = container::Dictionary::for_block(reach, options.dict);
@@ -122,7 +123,7 @@ pub(super) fn stream(
     };
     let mut out = container::start(dict, bcj.map(bcj::id));
     ENCODER.with_borrow_mut(|encoder| {
-        encoder.encode(converted, settings, spare, &mut out);
+        encoder.encode(converted, settings, permits, &mut out);
         encoder.table.shrink(KEPT);
     });
     container::finish(&mut out, block);
@@ -171,7 +172,7 @@ impl Encoder {
         &mut self,
         block: &[u8],
         settings: Settings<'_>,
-        spare: &Spare,
+        permits: &WorkerPermits,
         out: &mut Vec<u8>,
     ) {
         let mut position = 0;
@@ -181,7 +182,7 @@ impl Encoder {
             let (depth, reach) = (settings.effort.depth, settings.reach as usize);
             let slice = self.slice;
             let helpers = (end - base).div_ceil(slice) - 1;
-            let helped = Helped { spare, helpers };
+            let helped = Helped { permits, helpers };
             self.table.fill(&block[base..end], depth, reach, helped);
             let table = &self.table;
             let cuts = cuts(position..end, slice);
@@ -210,7 +211,7 @@ impl Encoder {
     fn fill(&mut self, block: &[u8], settings: Settings<'_>, room: usize) -> (usize, Vec<u8>) {
         let (depth, reach) = (settings.effort.depth, settings.reach as usize);
         let helped = Helped {
-            spare: &Spare::default(),
+            permits: &WorkerPermits::default(),
             helpers: 0,
         };
         self.table.fill(block, depth, reach, helped);

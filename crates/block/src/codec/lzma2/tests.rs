@@ -6,8 +6,7 @@
 )]
 
 use proptest::prelude::*;
-
-use sinterfs_model::Spare;
+use sinterfs_workers::WorkerPermits;
 
 use super::*;
 use crate::codec::{Bcj, xz};
@@ -22,7 +21,7 @@ const PLAIN: Options = Options {
 
 /// Encodes, decodes by liblzma, and gives the length of the stream.
 fn round_trip(block: &[u8], options: Options) -> usize {
-    let stream = encode(block, options, &[], &Spare::default()).unwrap();
+    let stream = encode(block, options, &[], &WorkerPermits::default()).unwrap();
     assert_eq!(xz::decoded_len(&stream).unwrap(), block.len() as u64);
     let decoded = xz::decode(&stream, block.len() as u64).unwrap();
     let same = decoded == block;
@@ -213,19 +212,19 @@ fn blocks_longer_than_the_table() {
             properties,
             reach: dict.bytes(),
         };
-        let mut encode = |spare: &Spare| {
+        let mut encode = |permits: &WorkerPermits| {
             let mut stream = container::start(dict, None);
-            encoder.encode(&block, settings, spare, &mut stream);
+            encoder.encode(&block, settings, permits, &mut stream);
             container::finish(&mut stream, &block);
             stream
         };
-        let stream = encode(&Spare::default());
+        let stream = encode(&WorkerPermits::default());
         assert!(xz::decode(&stream, block.len() as u64).unwrap() == block);
         for idle in [1, 6] {
-            let spare = Spare::new(idle, 0);
-            assert!(encode(&spare) == stream, "{idle}");
+            let permits = WorkerPermits::new(idle, 0);
+            assert!(encode(&permits) == stream, "{idle}");
             assert_eq!(
-                std::iter::from_fn(|| spare.take().map(std::mem::forget)).count(),
+                std::iter::from_fn(|| permits.try_take().map(std::mem::forget)).count(),
                 idle
             );
         }
@@ -376,7 +375,7 @@ fn converters_are_undone_by_the_decoder() {
                     &converted,
                     at_level(1),
                     Some(bcj),
-                    &Spare::default(),
+                    &WorkerPermits::default(),
                 );
                 let decoded = xz::decode(&stream, len as u64).unwrap();
                 assert!(decoded == block, "{bcj} of {len} bytes of {of}");
@@ -405,18 +404,35 @@ fn program(len: usize, seed: u64) -> Vec<u8> {
 fn a_converter_is_used_where_it_gains() {
     let filters = |stream: &[u8]| stream[13] + 1;
     let calls = program(300_000, 5);
-    let filtered = encode(&calls, PLAIN, &[Bcj::Arm, Bcj::X86], &Spare::default()).unwrap();
+    let filtered = encode(
+        &calls,
+        PLAIN,
+        &[Bcj::Arm, Bcj::X86],
+        &WorkerPermits::default(),
+    )
+    .unwrap();
     assert_eq!(filters(&filtered), 2);
     assert_eq!(filtered[14], bcj::id(Bcj::X86));
-    assert!(filtered.len() < encode(&calls, PLAIN, &[], &Spare::default()).unwrap().len());
+    assert!(
+        filtered.len()
+            < encode(&calls, PLAIN, &[], &WorkerPermits::default())
+                .unwrap()
+                .len()
+    );
     assert!(xz::decode(&filtered, 1 << 20).unwrap() == calls);
 
     // the same code again and again: its calls are alike until they are converted
     let versions = calls[..100_001].repeat(8);
-    let plain = encode(&versions, PLAIN, &[Bcj::X86], &Spare::default()).unwrap();
+    let plain = encode(&versions, PLAIN, &[Bcj::X86], &WorkerPermits::default()).unwrap();
     assert_eq!(filters(&plain), 1);
     let text = prose(100_000, 3);
-    let plain = encode(&text, PLAIN, &[Bcj::X86, Bcj::Arm64], &Spare::default()).unwrap();
+    let plain = encode(
+        &text,
+        PLAIN,
+        &[Bcj::X86, Bcj::Arm64],
+        &WorkerPermits::default(),
+    )
+    .unwrap();
     assert_eq!(filters(&plain), 1);
 }
 
@@ -427,7 +443,7 @@ fn checksums_are_those_of_the_standards() {
     let bytes = noise(1000, 1);
     for len in 0..40 {
         // one way of splitting into words against another
-        let stream = encode(&bytes[..len], PLAIN, &[], &Spare::default()).unwrap();
+        let stream = encode(&bytes[..len], PLAIN, &[], &WorkerPermits::default()).unwrap();
         assert!(xz::decode(&stream, 1000).is_ok());
     }
 }

@@ -6,7 +6,8 @@
 //! calls with absolute targets are not, but only a trial of the whole block sees it. Zstandard at a low
 //! level with a long window is a twentieth of the work of LZMA and nearly always of one mind with it.
 
-use sinterfs_model::{Result, Spare};
+use sinterfs_model::Result;
+use sinterfs_workers::WorkerPermits;
 
 use super::bcj;
 use crate::codec::share::{Helped, share};
@@ -26,12 +27,15 @@ const BLIND: u64 = 7;
 pub(super) fn best(
     block: &[u8],
     candidates: &[Bcj],
-    spare: &Spare,
+    permits: &WorkerPermits,
 ) -> Result<Option<(Bcj, Vec<u8>)>> {
     if candidates.is_empty() {
         return Ok(None);
     }
-    let helped = Helped { spare, helpers: 1 };
+    let helped = Helped {
+        permits,
+        helpers: 1,
+    };
     let parts = candidates.len() + 1;
     // the last part is the block as it is: what a thread is left with takes no copy
     let lens = share(

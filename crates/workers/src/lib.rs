@@ -1,0 +1,9 @@
+//! Threads and what they share: starting them, the permits of idle ones, and permits for large memory.
+//!
+//! **Invariant:** nothing of ours is imported, and no result depends on how many threads ran.
+
+mod permits;
+mod threads;
+
+pub use permits::{MemoryNeeds, MemoryPermit, WorkerPermit, WorkerPermits};
+pub use threads::{join, run, spawn, thread_count};
