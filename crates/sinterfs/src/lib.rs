@@ -15,63 +15,27 @@
 //! # }
 //! ```
 
-mod allocator;
-mod archive;
-mod attributes;
-mod base;
-mod build;
-mod check;
-mod choices;
-mod composefs;
-mod create;
-mod details;
-mod diff;
-mod digest;
-mod filtered;
-mod header;
-mod idle;
-mod input;
-mod layers;
-mod levels;
-mod memory;
-mod new_file;
-mod objects;
+mod info;
+mod mount;
 mod open;
-mod output;
-mod proof;
-mod recompress;
+mod ops;
 mod registry;
-mod serve;
-mod signature;
-mod times;
-mod watch;
+mod verify;
+mod write;
 
-pub use allocator::keep_little;
-pub use archive::{ArchiveRequest, archive};
-pub use attributes::{AttributeChanges, RootChanges};
-pub use build::{
-    BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, VolumeOptions, build,
-    is_same_file,
-};
-pub use check::{CheckReport, Depth, check};
-pub use choices::Choice;
-pub use composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
-pub use details::{Details, Value};
-pub use diff::diff;
-pub use digest::{digest, embed_signature, write_digests};
-pub use filtered::Filtered;
-pub use header::Header;
-pub use idle::IdleWatch;
-pub use input::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
-pub use layers::{Compared, mount_objects};
-pub use memory::cache_of_mount;
-pub use new_file::{NewFile, write_new};
+pub use info::{Details, Value};
+pub use mount::access::{Counted, Watch};
+pub use mount::allocator::keep_little;
+pub use mount::idle::IdleWatch;
+pub use mount::memory::cache_of_mount;
+pub use mount::serve::{Mounted, Through, mount};
 pub use open::{OpenOptions, Opened, open, open_source};
-pub use proof::{Proof, Word};
-pub use recompress::{Parts, RecompressReport, RecompressRequest, recompress};
+pub use ops::archive::{ArchiveRequest, archive};
+pub use ops::diff::diff;
+pub use ops::filtered::Filtered;
 pub use registry::FORMATS;
-pub use serve::{Mounted, Through, mount};
-pub use signature::{beside as signature_beside, sign, statement};
+pub use registry::composefs::object_mount::{Compared, mount_objects};
+pub use registry::composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use sinterfs_block::cache::BlockCache;
 pub use sinterfs_block::digest::Root;
 pub use sinterfs_block::verity;
@@ -87,4 +51,17 @@ pub use sinterfs_ops::{
 pub use sinterfs_pipeline::source::XattrFilter;
 pub use sinterfs_pipeline::source::merge::{Conflict, Conflicts};
 pub use sinterfs_pipeline::{Categorizers, Order};
-pub use watch::{Counted, Watch};
+pub use verify::check::{CheckReport, Depth, check};
+pub use verify::digest::{digest, embed_signature, write_digests};
+pub use verify::prove::{Proof, Word};
+pub use verify::signature::{beside as signature_beside, sign, statement};
+pub use write::attributes::{AttributeChanges, RootChanges};
+pub use write::build::{
+    BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, VolumeOptions, build,
+    is_same_file,
+};
+pub use write::filters::Choice;
+pub use write::header::Header;
+pub use write::input::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
+pub use write::new_file::{NewFile, write_new};
+pub use write::recompress::{Parts, RecompressReport, RecompressRequest, recompress};

@@ -11,9 +11,9 @@ use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Image, Limits, Result};
 use sinterfs_ops::{StoredBlock, Usage};
 
-use crate::details::Details;
-use crate::proof::{self, Proof, Proven};
+use crate::info::Details;
 use crate::registry::{self, Format, Handle};
+use crate::verify::prove::{self, Proof, Proven};
 
 /// How to open an image.
 #[derive(Debug, Clone)]
@@ -149,7 +149,7 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Opened> {
 
 /// Opens an image from any bytes.
 pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Opened> {
-    open_proven(&proof::prove(source, options)?)
+    open_proven(&prove::prove(source, options)?)
 }
 
 /// Opens an image from bytes that were proven, as far as that was asked for.

@@ -4,6 +4,7 @@
 //! row here.
 
 mod asked;
+pub(crate) mod composefs;
 mod dwarfs;
 mod erofs;
 mod squashfs;
@@ -22,11 +23,11 @@ use sinterfs_model::{
 use sinterfs_ops::StoredBlock;
 use sinterfs_pipeline::Categorizers;
 
-use crate::check::{CheckReport, Depth};
-use crate::composefs;
-use crate::details::Details;
-use crate::levels::Level;
+use crate::verify::check::{CheckReport, Depth};
+
+use crate::info::Details;
 use crate::open::OpenOptions;
+use crate::write::levels::Level;
 
 pub use asked::Asked;
 pub use dwarfs::FormerRuns;

@@ -21,10 +21,10 @@ use super::{
     Asked, Bid, Blob, CreateOptions, Format, Handle, MetadataPlan, OwnDigests, RewriteOptions,
     Rewritten, VolumeOptions,
 };
-use crate::check::{CheckReport, Depth};
-use crate::details::{Details, Value};
-use crate::levels::{self, Level};
+use crate::info::{Details, Value};
 use crate::open::OpenOptions;
+use crate::verify::check::{CheckReport, Depth};
+use crate::write::levels::{self, Level};
 
 /// DwarFS 2.x.
 #[derive(Debug)]

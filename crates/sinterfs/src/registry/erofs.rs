@@ -17,10 +17,10 @@ use sinterfs_ops::StoredBlock;
 use sinterfs_pipeline::Categorizers;
 
 use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
-use crate::check::{CheckReport, Depth};
-use crate::details::{Details, Value};
-use crate::levels::{self, Level};
+use crate::info::{Details, Value};
 use crate::open::OpenOptions;
+use crate::verify::check::{CheckReport, Depth};
+use crate::write::levels::{self, Level};
 
 /// EROFS, composefs' images among them.
 #[derive(Debug)]

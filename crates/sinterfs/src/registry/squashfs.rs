@@ -15,10 +15,10 @@ use sinterfs_squashfs::read::{
 use sinterfs_squashfs::write::{Parts, SquashfsWriter, WriteOptions};
 
 use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
-use crate::check::{CheckReport, Depth};
-use crate::details::{Details, Value};
-use crate::levels::{self, Level};
+use crate::info::{Details, Value};
 use crate::open::OpenOptions;
+use crate::verify::check::{CheckReport, Depth};
+use crate::write::levels::{self, Level};
 
 /// SquashFS 1.0 to 4.0.
 #[derive(Debug)]

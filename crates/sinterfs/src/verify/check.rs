@@ -9,8 +9,8 @@ use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
 
 use crate::open::OpenOptions;
-use crate::proof::{self, Proven};
 use crate::registry::{self, Format};
+use crate::verify::prove::{self, Proven};
 
 /// What a verification found.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ pub fn check(
 ) -> Result<CheckReport> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
-    let proven = proof::prove(source, &options.beside(path)).map_err(located)?;
+    let proven = prove::prove(source, &options.beside(path)).map_err(located)?;
     let Proven {
         source,
         options,

@@ -10,16 +10,16 @@ use sinterfs_pipeline::source::merge::Conflicts;
 use sinterfs_pipeline::source::{Edits, XattrFilter, directory};
 use sinterfs_pipeline::{Categorizers, HotList, Order, Priorities, Scratch};
 
-use crate::attributes::AttributeChanges;
-use crate::base::OpenBase;
-use crate::choices::{self, Choice};
-use crate::composefs::{self, ComposefsOptions, ObjectsReport};
-use crate::create::create_options;
-use crate::header::HeaderBytes;
-use crate::input::{self, Input, ManifestOptions, OpenInput};
-use crate::levels;
-use crate::output::Output;
+use crate::registry::composefs::{self, ComposefsOptions, ObjectsReport};
 use crate::registry::{self, Asked, Blob, Format, FormerRuns};
+use crate::write::attributes::AttributeChanges;
+use crate::write::base::OpenBase;
+use crate::write::filters::{self, Choice};
+use crate::write::header::HeaderBytes;
+use crate::write::input::{self, Input, ManifestOptions, OpenInput};
+use crate::write::levels;
+use crate::write::output::Output;
+use crate::write::resolve::create_options;
 
 pub use crate::registry::{PerFileOptions, VolumeOptions};
 pub use sinterfs_pipeline::Report as PipelineReport;
@@ -247,7 +247,7 @@ fn of_source(
     observer: &dyn Observer,
 ) -> Result<BuildReport> {
     if request.one_file_system {
-        choices::may_stay_on_one(&request.input)?;
+        filters::may_stay_on_one(&request.input)?;
     }
     let directory = directory_options(request)?;
     let input = OpenInput::open(&input::Request {
@@ -465,9 +465,9 @@ fn scratch(request: &BuildRequest) -> PathBuf {
 /// Returns what becomes of the tree after its scan. Of an image alone nothing was left out until then.
 fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits> {
     let mut edits = Edits {
-        pseudo: choices::pseudo(&request.pseudo, &request.pseudo_files)?,
+        pseudo: filters::pseudo(&request.pseudo, &request.pseudo_files)?,
         xattrs: request.xattrs.clone(),
-        contexts: choices::contexts(request.file_contexts.as_deref())?,
+        contexts: filters::contexts(request.file_contexts.as_deref())?,
         ..Edits::default()
     };
     if matches!(request.input, Input::Image { .. } | Input::Dump(_)) {
@@ -478,7 +478,7 @@ fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits
 
 fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     Ok(directory::Options {
-        exclude: choices::exclude(&request.choices)?,
+        exclude: filters::exclude(&request.choices)?,
         keep_excluded_dirs: false,
         one_file_system: request.one_file_system,
         no_xattrs: request.per_file.no_xattrs,

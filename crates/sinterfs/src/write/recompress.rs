@@ -11,15 +11,15 @@ use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Observer, Result, Source, Summary, Tree};
 use sinterfs_pipeline::source::image::content_map;
 
-use crate::attributes::AttributeChanges;
-use crate::build::{Before, BuildReport, BuildRequest, pack};
-use crate::build::{demand_losses, interrupted};
-use crate::create::create_options;
-use crate::header::{Header, HeaderBytes};
-use crate::input::{self, OpenInput};
 use crate::open::{self, OpenOptions, Opened};
-use crate::proof;
 use crate::registry::{self, MetadataPlan, RewriteOptions};
+use crate::verify::prove;
+use crate::write::attributes::AttributeChanges;
+use crate::write::build::{Before, BuildReport, BuildRequest, pack};
+use crate::write::build::{demand_losses, interrupted};
+use crate::write::header::{Header, HeaderBytes};
+use crate::write::input::{self, OpenInput};
+use crate::write::resolve::create_options;
 
 /// Which parts of an image are compressed anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,7 +90,7 @@ pub fn recompress(
         cache: Some(Arc::clone(&cache)),
         ..request.open.clone()
     };
-    let proven = proof::prove(file, &options.beside(&request.image));
+    let proven = prove::prove(file, &options.beside(&request.image));
     let proven = proven.map_err(|e| e.path(&request.image))?;
     let opened = open::open_proven(&proven).map_err(|e| e.path(&request.image))?;
     let block_size = opened.image().info().totals.block_size;

@@ -10,8 +10,8 @@ use sinterfs_ops::{DiffOptions, DiffReport, Side};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Edits, directory};
 
-use crate::input::{Input, ManifestOptions, OpenInput, Request};
 use crate::open::OpenOptions;
+use crate::write::input::{Input, ManifestOptions, OpenInput, Request};
 
 /// Compares two trees; each path is a directory, an archive, or an image, which is opened by its own options.
 ///

@@ -10,11 +10,11 @@ use sinterfs_block::digest::{Digests, Root, Verified};
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Observer, Result};
 
-use crate::new_file::write_new;
 use crate::open::OpenOptions;
-use crate::output::Output;
-use crate::proof;
 use crate::registry;
+use crate::verify::prove;
+use crate::write::new_file::write_new;
+use crate::write::output::Output;
 
 /// Computes the root of the digests that an image has of itself, or, if it has none, of its whole file.
 ///
@@ -22,7 +22,7 @@ use crate::registry;
 pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Root> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
-    let own = proof::in_image(&source, &OpenOptions::default()).map_err(located)?;
+    let own = prove::in_image(&source, &OpenOptions::default()).map_err(located)?;
     let Some(own) = own else {
         return Ok(Digests::of(&*source, 0, source.len())
             .map_err(located)?

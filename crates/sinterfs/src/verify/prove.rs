@@ -16,7 +16,7 @@ use sinterfs_model::{Error, Kind, Limits, Result};
 
 use crate::open::OpenOptions;
 use crate::registry::{self, OwnDigests};
-use crate::signature;
+use crate::verify::signature;
 
 /// What an image must be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,11 +3,10 @@
 //! Enters paths; leaves what each of them is (`Input`), and a source for the pipeline (`OpenInput`).
 //! **Invariant:** what a path names is told by its content, never by its name.
 
-mod dump;
+mod docker_archive;
 mod images;
 mod oci;
 mod open;
-mod saved;
 mod stack;
 
 use std::fs::File;
@@ -21,7 +20,6 @@ use sinterfs_pipeline::source::{archive, manifest};
 
 use crate::open::OpenOptions;
 
-pub(crate) use dump::files as dump_files;
 pub(crate) use images::{open_cached, shared_cache};
 pub(crate) use open::{OpenInput, Request};
 

@@ -27,7 +27,7 @@ pub(crate) fn files(dump: &Path) -> Result<Files> {
 }
 
 /// Makes the image of a dump.
-pub(super) fn image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn Image>> {
+pub(crate) fn image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn Image>> {
     let files = files(dump)?;
     if files.has_objects() && store.is_none() {
         let what = "content of files is in a store of objects: name that by --digest-store";

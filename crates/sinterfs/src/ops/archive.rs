@@ -13,10 +13,10 @@ use sinterfs_ops::{Archive, ArchiveOptions, ArchiveReport};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::XattrFilter;
 
-use crate::build::Destination;
-use crate::filtered::Filtered;
-use crate::input::{open_cached, shared_cache};
 use crate::open::OpenOptions;
+use crate::ops::filtered::Filtered;
+use crate::write::build::Destination;
+use crate::write::input::{open_cached, shared_cache};
 
 /// Everything that can be asked of an archive.
 #[derive(Debug, Clone)]

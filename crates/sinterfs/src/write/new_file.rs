@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sinterfs_model::{Error, Result};
 
-use crate::output::Output;
+use crate::write::output::Output;
 
 /// A file that has no content and no name yet.
 #[derive(Debug)]

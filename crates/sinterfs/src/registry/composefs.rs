@@ -8,6 +8,9 @@
 //! all of its content has its digest.
 
 mod contents;
+pub(crate) mod dump;
+pub mod object_mount;
+pub(crate) mod object_store;
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -18,14 +21,14 @@ use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
 use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Summary, Time, Tree};
 use sinterfs_pipeline::WarningCounter;
 
-use crate::attributes::AttributeChanges;
-use crate::build::{BuildReport, BuildRequest, PipelineReport, demand_all, interrupted};
-use crate::create::asked;
-use crate::input::{Input, OpenInput};
-use crate::levels;
-use crate::objects::ObjectStore;
-use crate::output::Output;
 use crate::registry::Asked;
+use crate::registry::composefs::object_store::ObjectStore;
+use crate::write::attributes::AttributeChanges;
+use crate::write::build::{BuildReport, BuildRequest, PipelineReport, demand_all, interrupted};
+use crate::write::input::{Input, OpenInput};
+use crate::write::levels;
+use crate::write::output::Output;
+use crate::write::resolve::asked;
 use contents::Reader;
 
 /// The format's name.
@@ -146,7 +149,7 @@ pub(crate) fn of_dump(request: &BuildRequest, dump: &Path) -> Result<BuildReport
         ],
     )?;
     let output = request.destination.open(None)?;
-    let mut files = crate::input::dump_files(dump)?;
+    let mut files = dump::files(dump)?;
     files.change_times(|time| match (attributes.time, attributes.latest_time) {
         (Some(secs), _) => Time { secs, nanos: 0 },
         (None, Some(secs)) => time.min(Time { secs, nanos: 0 }),

@@ -6,11 +6,11 @@ use sinterfs_block::codec::Encoding;
 use sinterfs_model::{Error, Result};
 use sinterfs_pipeline::Categorizers;
 
-use crate::build::{Before, BuildRequest};
-use crate::input::OpenInput;
-use crate::levels::{self, Level};
 use crate::registry::{Asked, CreateOptions, Format, SolidOptions};
-use crate::times;
+use crate::write::build::{Before, BuildRequest};
+use crate::write::input::OpenInput;
+use crate::write::levels::{self, Level};
+use crate::write::times;
 
 /// Resolves what is asked of the format.
 pub(crate) fn create_options(

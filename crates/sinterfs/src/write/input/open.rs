@@ -12,12 +12,13 @@ use sinterfs_pipeline::source::{
     directory, manifest,
 };
 
+use super::docker_archive::Layer;
 use super::images::{Images, Watching, open_cached, shared_cache};
-use super::saved::Layer;
 use super::stack::Stack;
-use super::{Input, Layering, ManifestOptions, MergePart, dump};
+use super::{Input, Layering, ManifestOptions, MergePart};
 use crate::open::Opened;
 use crate::registry::FormerRuns;
+use crate::registry::composefs::dump;
 
 /// An input, opened.
 pub(crate) struct OpenInput {

@@ -10,9 +10,9 @@ use sinterfs_model::{Error, Quiet, Result, Source};
 use sinterfs_pipeline::source::merge::{MergeInput, WhiteoutMarks};
 use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
 
+use super::docker_archive::Saved;
 use super::images::{Images, open_cached, shared_cache};
 use super::open::Request;
-use super::saved::Saved;
 use super::{Layering, MergePart, What, Whiteouts, oci};
 use crate::open::OpenOptions;
 

@@ -10,9 +10,9 @@ use sinterfs_block::Sink;
 use sinterfs_model::{Error, ImageWriter, Observer, Result, Source};
 use sinterfs_pipeline::source::image::{ImageSource, content_map};
 
-use crate::build::BuildRequest;
 use crate::open::{self, OpenOptions, Opened};
 use crate::registry::{CreateOptions, FormerRuns};
+use crate::write::build::BuildRequest;
 
 /// An opened base.
 pub(crate) struct OpenBase {

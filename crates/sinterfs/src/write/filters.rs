@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sinterfs_model::{Error, Result};
 use sinterfs_pipeline::source::{Definition, Exclude, FileContexts, Rule};
 
-use crate::input::Input;
+use crate::write::input::Input;
 
 /// One thing said of what is packed; the first pattern that matches a name decides.
 #[derive(Debug, Clone, PartialEq, Eq)]

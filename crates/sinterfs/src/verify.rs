@@ -1,0 +1,6 @@
+//! Checking images: structure, digests, signatures.
+
+pub mod check;
+pub mod digest;
+pub mod prove;
+pub mod signature;
