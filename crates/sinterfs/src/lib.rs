@@ -15,27 +15,31 @@
 //! # }
 //! ```
 
+mod format;
+mod handle;
 mod info;
 mod mount;
 mod open;
+mod open_options;
 mod ops;
 mod registry;
+mod trust;
 mod verify;
 mod write;
 
+pub use handle::Opened;
 pub use info::{Details, Value};
 pub use mount::access::{Counted, Watch};
 pub use mount::allocator::keep_little;
 pub use mount::idle::IdleWatch;
 pub use mount::memory::cache_of_mount;
 pub use mount::serve::{Mounted, Through, mount};
-pub use open::{OpenOptions, Opened, open, open_source};
+pub use open::{open, open_source};
+pub use open_options::OpenOptions;
 pub use ops::archive::{ArchiveRequest, archive};
 pub use ops::diff::diff;
 pub use ops::filtered::Filtered;
-pub use registry::FORMATS;
 pub use registry::composefs::object_mount::{Compared, mount_objects};
-pub use registry::composefs::{ComposefsOptions, ObjectsReport, is_asked as is_composefs};
 pub use sinterfs_block::cache::BlockCache;
 pub use sinterfs_block::digest::Root;
 pub use sinterfs_block::verity;
@@ -51,17 +55,20 @@ pub use sinterfs_ops::{
 pub use sinterfs_pipeline::source::XattrFilter;
 pub use sinterfs_pipeline::source::merge::{Conflict, Conflicts};
 pub use sinterfs_pipeline::{Categorizers, Order};
-pub use verify::check::{CheckReport, Depth, check};
+pub use trust::{Proof, Word};
+pub use verify::check::check;
 pub use verify::digest::{digest, embed_signature, write_digests};
-pub use verify::prove::{Proof, Word};
+pub use verify::report::{CheckReport, Depth};
 pub use verify::signature::{beside as signature_beside, sign, statement};
 pub use write::attributes::{AttributeChanges, RootChanges};
-pub use write::build::{
-    BuildReport, BuildRequest, Destination, PerFileOptions, PipelineReport, VolumeOptions, build,
-    is_same_file,
-};
+pub use write::build::{build, reports_digest};
 pub use write::filters::Choice;
 pub use write::header::Header;
-pub use write::input::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
+pub use write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use write::new_file::{NewFile, write_new};
+pub use write::output::is_same_file;
 pub use write::recompress::{Parts, RecompressReport, RecompressRequest, recompress};
+pub use write::report::{BuildReport, ObjectsReport, PipelineReport};
+pub use write::request::{
+    BuildRequest, ComposefsOptions, Destination, PerFileOptions, VolumeOptions,
+};

@@ -3,4 +3,5 @@
 pub mod check;
 pub mod digest;
 pub mod prove;
+pub mod report;
 pub mod signature;

@@ -1,14 +1,24 @@
 //! Making images: requests, their resolution for a format, and the output file.
 
+pub(crate) mod asked;
 pub mod attributes;
 pub(crate) mod base;
 pub mod build;
+pub mod create;
 pub mod filters;
+pub mod format_writer;
+pub mod former_runs;
 pub mod header;
 pub mod input;
-pub mod levels;
+pub mod job;
+pub mod level;
 pub mod new_file;
-pub(crate) mod output;
+pub mod output;
+pub(crate) mod pack;
+pub mod pipeline_format;
 pub mod recompress;
+pub mod report;
+pub mod request;
 pub(crate) mod resolve;
+pub mod reuse;
 pub(crate) mod times;

@@ -167,7 +167,10 @@ impl From<WhiteoutsArg> for Whiteouts {
 /// Builds the image.
 pub fn run(args: Args) -> Result<ExitCode> {
     let input = match (args.from_dump, &*args.sources, args.whiteouts) {
-        (Some(dump), ..) => Input::Dump(dump),
+        (Some(path), ..) => Input::Dump {
+            path,
+            objects: None,
+        },
         (None, [], _) => return Err(Error::invalid("there is nothing to pack")),
         (None, [source], None) if args.platform.is_none() && !args.layers => {
             Input::of(source, &OpenOptions::default())?
@@ -188,5 +191,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
             anywhere: args.manifest_anywhere,
         };
         request.base = args.base;
+        if let Input::Dump { objects, .. } = &mut request.input {
+            *objects = request.composefs.digest_store.take();
+        }
     })
 }

@@ -89,13 +89,12 @@ fn may_print_digest(request: &BuildRequest, words: Words) -> Result<()> {
             "--print-digest wants standard output for itself",
         ));
     }
-    if sinterfs::is_composefs(request) {
-        Ok(())
-    } else {
-        Err(Error::invalid(
+    if !sinterfs::reports_digest(request) {
+        return Err(Error::invalid(
             "--print-digest means nothing for images that are not of composefs",
-        ))
+        ));
     }
+    Ok(())
 }
 
 /// Starts the request for an image of some input.

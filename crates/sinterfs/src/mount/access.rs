@@ -9,7 +9,7 @@ use sinterfs_block::cache::{BlockCache, CacheStats};
 use sinterfs_model::{Image, Result};
 use sinterfs_ops::{Activity, Watched};
 
-use crate::open::Opened;
+use crate::handle::Opened;
 
 /// An image that is watched.
 #[derive(Debug)]

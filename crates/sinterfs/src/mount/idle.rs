@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{Error, Result};
 
+use crate::handle::Opened;
 use crate::mount::allocator::trim;
 use crate::mount::memory::is_short;
-use crate::open::Opened;
 
 /// How often the cache and the system's memory are looked at, at most.
 const EVERY: Duration = Duration::from_secs(5);

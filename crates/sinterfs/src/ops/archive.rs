@@ -5,7 +5,7 @@
 //! what is needed later of those that do not lies in a scratch file.
 
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{ImageInfo, Observer, Result};
@@ -13,10 +13,11 @@ use sinterfs_ops::{Archive, ArchiveOptions, ArchiveReport};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::XattrFilter;
 
-use crate::open::OpenOptions;
+use crate::open::open_cached;
+use crate::open_options::{OpenOptions, shared_cache};
 use crate::ops::filtered::Filtered;
-use crate::write::build::Destination;
-use crate::write::input::{open_cached, shared_cache};
+use crate::write::output::Output;
+use crate::write::request::Destination;
 
 /// Everything that can be asked of an archive.
 #[derive(Debug, Clone)]
@@ -46,9 +47,9 @@ pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<Arch
     let image = Filtered::new(&**image, &request.xattrs);
     let mut archive = Archive::plan(&image, &options, observer)?;
     if archive.later_bytes() > 0 {
-        archive.keep_in(Scratch::new(scratch(&request.destination)).file()?);
+        archive.keep_in(Scratch::new(request.destination.scratch_dir()).file()?);
     }
-    let output = request.destination.open(None)?;
+    let output = Output::open(&request.destination, None)?;
     let report = archive.write(&mut output.writer())?;
     output.commit()?;
     Ok(report)
@@ -75,18 +76,5 @@ fn divided(cache: &BlockCache, info: &ImageInfo, options: &ArchiveOptions) -> Ar
         ahead,
         held: room.saturating_sub(ahead),
         ..options.clone()
-    }
-}
-
-/// Chooses the directory for a scratch file: that of the output, if it has one.
-fn scratch(destination: &Destination) -> PathBuf {
-    let beside = match destination {
-        Destination::File { path, .. } => path.parent(),
-        Destination::Stdout => None,
-    };
-    match beside {
-        Some(dir) if dir.as_os_str().is_empty() => Path::new(".").to_owned(),
-        Some(dir) => dir.to_owned(),
-        None => std::env::temp_dir(),
     }
 }

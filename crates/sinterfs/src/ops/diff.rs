@@ -10,8 +10,11 @@ use sinterfs_ops::{DiffOptions, DiffReport, Side};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Edits, directory};
 
-use crate::open::OpenOptions;
-use crate::write::input::{Input, ManifestOptions, OpenInput, Request};
+use crate::open_options::OpenOptions;
+use crate::write::input::kinds::{Input, ManifestOptions};
+use crate::write::input::open::open as open_input;
+use crate::write::input::opened::OpenInput;
+use crate::write::input::request::Request;
 
 /// Compares two trees; each path is a directory, an archive, or an image, which is opened by its own options.
 ///
@@ -26,7 +29,7 @@ pub fn diff(
     let [open_old, open_new] = open;
     let inputs = [Input::of(old, open_old)?, Input::of(new, open_new)?];
     let [old, new] = [&inputs[0], &inputs[1]].map(|input| {
-        OpenInput::open(&Request {
+        open_input(&Request {
             input,
             edits: Edits::default(),
             directory: directory::Options {
@@ -34,7 +37,6 @@ pub fn diff(
                 ..directory::Options::default()
             },
             manifest: ManifestOptions::default(),
-            objects: None,
             scratch: Scratch::new(std::env::temp_dir()),
             threads: options.threads,
             strict: false,

@@ -1,26 +1,27 @@
-//! The row of EROFS: our options to its own, its findings to details that any program can show.
+//! The row of EROFS: our options to its own. The images of composefs are opened here, too.
 
-use std::ffi::{OsStr, OsString};
+mod info;
+mod levels;
+mod writer;
+
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_block::{FileSource, ReadAt, Sink};
-use sinterfs_erofs::Kernel;
-use sinterfs_erofs::composefs::{Composefs, Objects};
+use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_erofs::composefs::Composefs;
 use sinterfs_erofs::read::{Algorithm, Erofs, Slot};
-use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions};
-use sinterfs_model::{Error, Image, ImageWriter, Ino, Observer, Result};
+use sinterfs_model::{Error, Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
-use sinterfs_pipeline::Categorizers;
 
-use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
-use crate::info::{Details, Value};
-use crate::open::OpenOptions;
-use crate::verify::check::{CheckReport, Depth};
-use crate::write::levels::{self, Level};
+use crate::format::Format;
+use crate::handle::{Bid, Handle};
+use crate::info::Details;
+use crate::open_options::OpenOptions;
+use crate::registry::composefs::object_directory::ObjectDirectory;
+use crate::verify::report::{CheckReport, Depth};
+use crate::write::format_writer::FormatWriter;
 
 /// EROFS, composefs' images among them.
 #[derive(Debug)]
@@ -36,12 +37,9 @@ impl Format for ErofsFormat {
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
-        Ok(
-            match sinterfs_erofs::read::is_image(&**source, options.offset.unwrap_or(0))? {
-                true => Bid::Certain,
-                false => Bid::No,
-            },
-        )
+        let offset = options.offset.unwrap_or(0);
+        let is_image = sinterfs_erofs::read::is_image(&**source, offset)?;
+        Ok(if is_image { Bid::Certain } else { Bid::No })
     }
 
     fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
@@ -49,7 +47,7 @@ impl Format for ErofsFormat {
         let image: Arc<dyn Image> = match options.objects.clone() {
             None => Arc::clone(&concrete) as _,
             Some(dir) => {
-                let (image, store) = (Arc::clone(&concrete), Arc::new(Store(dir)));
+                let (image, store) = (Arc::clone(&concrete), Arc::new(ObjectDirectory(dir)));
                 let view = Composefs::new(image, store, options.verify_objects);
                 Arc::new(match options.proof {
                     // what the image names is as good as the image, and nothing else is
@@ -92,96 +90,8 @@ impl Format for ErofsFormat {
         })
     }
 
-    fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level> {
-        let kernel = kernel(volume)?;
-        let [rows @ .., (_, oldest)] = &levels::EROFS;
-        let known = |first: (u16, u16)| (kernel.major, kernel.minor) >= first;
-        let row = rows.iter().find(|(first, _)| known(*first));
-        Ok(levels::of(row.map_or(oldest, |(_, levels)| levels), level))
-    }
-
-    fn categorizers(&self) -> Categorizers {
-        CODE_AND_TEXT
-    }
-
-    fn knows(&self, option: Asked) -> bool {
-        matches!(
-            option,
-            Asked::BlobDevice
-                | Asked::ChunkSize
-                | Asked::NoSparse
-                | Asked::NoXattrs
-                | Asked::XattrPrefix
-                | Asked::Uuid
-                | Asked::Label
-                | Asked::TargetKernel
-                | Asked::Extended
-        )
-    }
-
-    fn patches(&self) -> bool {
-        true
-    }
-
-    fn create(
-        &self,
-        out: Box<dyn Sink>,
-        blob: Option<Blob>,
-        options: &CreateOptions,
-    ) -> Result<Box<dyn ImageWriter>> {
-        let (name, sink) = blob.map(|blob| (blob.name, blob.sink)).unzip();
-        let name = name.map(|name: OsString| DeviceName::new(name.as_bytes()));
-        let options = WriteOptions {
-            device: name.transpose()?,
-            ..write_options(options)?
-        };
-        Ok(Box::new(ErofsWriter::new(out, sink, options)?))
-    }
-}
-
-/// Returns the oldest kernel that is to mount an image.
-fn kernel(volume: &VolumeOptions) -> Result<Kernel> {
-    let asked = volume.target_kernel.as_deref();
-    asked.map_or(Ok(Kernel::default()), str::parse)
-}
-
-fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
-    let volume = &options.volume;
-    let label = volume.label.as_deref().map(str::parse).transpose()?;
-    let extended = volume.extended.as_deref().map(str::parse).transpose()?;
-    Ok(WriteOptions {
-        // one that is too large is refused as such
-        block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
-        compression: options.compression.parse()?,
-        kernel: kernel(volume)?,
-        device: None,
-        chunk_size: (options.per_file.chunk_size)
-            .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
-        extended: extended.unwrap_or_default(),
-        holes: !options.per_file.no_holes,
-        xattrs: !options.per_file.no_xattrs,
-        xattr_prefixes: options.per_file.xattr_prefixes.clone(),
-        made: options.create_timestamp,
-        uuid: volume.uuid.as_deref().map(str::parse).transpose()?,
-        label: label.unwrap_or_default(),
-    })
-}
-
-/// A directory of composefs' objects.
-pub(crate) struct Store(pub(crate) PathBuf);
-
-impl Objects for Store {
-    fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>> {
-        let path = Path::new(OsStr::from_bytes(path));
-        // an image names objects of the store, not files of this machine
-        if !path
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)))
-        {
-            let what = format!("{} names no object", path.display());
-            return Err(Error::corrupt(what));
-        }
-        Ok(Arc::new(FileSource::open(self.0.join(path))?))
+    fn writer(&self) -> &dyn FormatWriter {
+        &writer::Writer
     }
 }
 
@@ -243,7 +153,7 @@ impl Handle for Opened {
     }
 
     fn details(&self) -> Result<Details> {
-        Ok(details(&self.concrete))
+        Ok(info::details(&self.concrete))
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
@@ -277,83 +187,4 @@ impl Handle for Opened {
             });
         })
     }
-}
-
-fn details(image: &Erofs) -> Details {
-    let (superblock, info) = (image.superblock(), image.info());
-    let mut details: Details = vec![
-        ("format".to_owned(), Value::from("EROFS")),
-        ("offset in file".to_owned(), image.offset().into()),
-        ("image bytes".to_owned(), info.totals.stored.into()),
-        ("inodes".to_owned(), superblock.inodes.into()),
-        ("block size".to_owned(), superblock.block_size().into()),
-        ("blocks".to_owned(), superblock.blocks.into()),
-    ];
-    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
-    let texts = |texts: Vec<String>| Value::List(texts.into_iter().map(Value::from).collect());
-    if let Some(version) = image.composefs_version() {
-        add("composefs version", u64::from(version).into());
-    }
-    add("features", texts(superblock.features()));
-    add(
-        "oldest Linux",
-        Kernel::oldest_for(superblock).to_string().into(),
-    );
-    add("checksum", superblock.checksum.is_some().into());
-    let used = superblock.configs.clone();
-    let algorithms = Algorithm::ALL.into_iter().filter(|one| used.has(*one));
-    add(
-        "algorithms",
-        texts(algorithms.map(|one| one.name().to_owned()).collect()),
-    );
-    if superblock.uuid != [0; 16] {
-        add("uuid", uuid(&superblock.uuid).into());
-    }
-    if !superblock.volume_name.is_empty() {
-        let name = String::from_utf8_lossy(&superblock.volume_name);
-        add("volume name", name.into_owned().into());
-    }
-    let made = superblock
-        .epoch
-        .checked_add(i64::from(superblock.build_time));
-    if let Some(made) = made.and_then(|made| u64::try_from(made).ok()) {
-        add("build time", made.into());
-    }
-    for (name, _, size) in image.special_inodes() {
-        add(&format!("{name} bytes"), size.into());
-    }
-    let prefixes = image.xattr_prefixes();
-    if !prefixes.is_empty() {
-        let prefixes = prefixes.iter();
-        let prefixes = prefixes.map(|prefix| String::from_utf8_lossy(prefix).into_owned());
-        add("attribute prefixes", texts(prefixes.collect()));
-    }
-    if !superblock.devices.is_empty() {
-        add(
-            "devices",
-            Value::List(superblock.devices.iter().map(device).collect()),
-        );
-    }
-    details
-}
-
-fn device(slot: &Slot) -> Value {
-    let tag = String::from_utf8_lossy(&slot.tag).into_owned();
-    Value::Map(vec![
-        ("tag".to_owned(), tag.into()),
-        ("blocks".to_owned(), slot.blocks.into()),
-        ("first block".to_owned(), slot.first_block.into()),
-    ])
-}
-
-fn uuid(bytes: &[u8; 16]) -> String {
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut parts = Vec::new();
-    let mut rest = hex.as_str();
-    for len in [8, 4, 4, 4, 12] {
-        let (part, next) = rest.split_at(len);
-        parts.push(part);
-        rest = next;
-    }
-    parts.join("-")
 }

@@ -1,24 +1,23 @@
-//! The row of SquashFS: our options to its own, its findings to details that any program can show.
+//! The row of SquashFS: our options to its own.
+
+mod info;
+mod writer;
 
 use std::io::Write;
 use std::sync::Arc;
 
+use sinterfs_block::ReadAt;
 use sinterfs_block::cache::BlockCache;
-use sinterfs_block::{ReadAt, Sink};
-use sinterfs_model::{Image, ImageWriter, Ino, Observer, Result, Tails};
+use sinterfs_model::{Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
-use sinterfs_pipeline::Categorizers;
-use sinterfs_squashfs::layout::Flags;
-use sinterfs_squashfs::read::{
-    CompressorOptions, Offset, Order, Squashfs, locate, starts_with_magic,
-};
-use sinterfs_squashfs::write::{Parts, SquashfsWriter, WriteOptions};
+use sinterfs_squashfs::read::{Offset, Squashfs, locate, starts_with_magic};
 
-use super::{Asked, Bid, Blob, CODE_AND_TEXT, CreateOptions, Format, Handle, VolumeOptions};
-use crate::info::{Details, Value};
-use crate::open::OpenOptions;
-use crate::verify::check::{CheckReport, Depth};
-use crate::write::levels::{self, Level};
+use crate::format::Format;
+use crate::handle::{Bid, Handle};
+use crate::info::Details;
+use crate::open_options::OpenOptions;
+use crate::verify::report::{CheckReport, Depth};
+use crate::write::format_writer::FormatWriter;
 
 /// SquashFS 1.0 to 4.0.
 #[derive(Debug)]
@@ -72,37 +71,8 @@ impl Format for SquashfsFormat {
         })
     }
 
-    fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
-        Ok(levels::of(&levels::SQUASHFS, level))
-    }
-
-    fn categorizers(&self) -> Categorizers {
-        CODE_AND_TEXT
-    }
-
-    fn knows(&self, option: Asked) -> bool {
-        matches!(
-            option,
-            Asked::Tails
-                | Asked::NoCompress
-                | Asked::NoSparse
-                | Asked::NoXattrs
-                | Asked::NoExports
-                | Asked::NoPad
-        )
-    }
-
-    fn patches(&self) -> bool {
-        true
-    }
-
-    fn create(
-        &self,
-        out: Box<dyn Sink>,
-        _: Option<Blob>,
-        options: &CreateOptions,
-    ) -> Result<Box<dyn ImageWriter>> {
-        Ok(Box::new(SquashfsWriter::new(out, write_options(options)?)?))
+    fn writer(&self) -> &dyn FormatWriter {
+        &writer::Writer
     }
 }
 
@@ -113,29 +83,6 @@ fn own_options(options: &OpenOptions) -> sinterfs_squashfs::read::OpenOptions {
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),
     }
-}
-
-fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
-    let per_file = &options.per_file;
-    let raw = per_file
-        .raw
-        .as_deref()
-        .map(str::parse::<Parts>)
-        .transpose()?;
-    Ok(WriteOptions {
-        // one that is too large is refused as such
-        block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
-        compression: options.compression.parse()?,
-        raw: raw.unwrap_or_default(),
-        tails: per_file.tails.unwrap_or(Tails::Small),
-        holes: !per_file.no_holes,
-        export: !per_file.no_export,
-        xattrs: !per_file.no_xattrs,
-        pad: !per_file.no_padding,
-        made: options.create_timestamp,
-        threads: options.threads,
-        duplicates: options.duplicates,
-    })
 }
 
 /// An opened SquashFS image.
@@ -150,7 +97,7 @@ impl Handle for Opened {
     }
 
     fn details(&self) -> Result<Details> {
-        details(&self.concrete)
+        info::details(&self.concrete)
     }
 
     fn dump(&self, out: &mut dyn Write) -> Result<()> {
@@ -197,74 +144,4 @@ impl Handle for Opened {
             });
         })
     }
-}
-
-fn details(image: &Squashfs) -> Result<Details> {
-    let (info, superblock) = (image.image_info(), image.superblock());
-    let (ids, groups) = image.ids();
-    let compressor = superblock.compressor.name().unwrap_or("unknown");
-    let mut details: Details = vec![
-        ("format".to_owned(), Value::from("SquashFS")),
-        ("version".to_owned(), info.version.as_str().into()),
-        ("offset in file".to_owned(), image.offset().into()),
-        ("image bytes".to_owned(), info.totals.stored.into()),
-        ("inodes".to_owned(), info.totals.inodes.into()),
-        ("block size".to_owned(), info.totals.block_size.into()),
-        ("compression".to_owned(), compressor.into()),
-        (
-            "fragments".to_owned(),
-            u64::from(superblock.fragments).into(),
-        ),
-        (
-            "owners and groups".to_owned(),
-            ((ids.len() + groups.len()) as u64).into(),
-        ),
-        ("export table".to_owned(), image.has_exports().into()),
-        ("xattr lists".to_owned(), image.xattr_lists().into()),
-        ("created".to_owned(), u64::from(superblock.made).into()),
-    ];
-    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
-    if superblock.order == Order::Big {
-        add("byte order", "big-endian".into());
-    }
-    if let Some(options) = image.compressor_options()? {
-        add("compressor options", compressor_options(options));
-    }
-    let raw = [
-        (Flags::RAW_INODES, "inodes"),
-        (Flags::RAW_DATA, "data"),
-        (Flags::RAW_FRAGMENTS, "fragments"),
-        (Flags::RAW_XATTRS, "xattrs"),
-        (Flags::RAW_IDS, "ids"),
-    ];
-    let raw = raw.iter().filter(|(flag, _)| superblock.flags.has(*flag));
-    let raw: Vec<_> = raw.map(|(_, what)| Value::from(*what)).collect();
-    if !raw.is_empty() {
-        add("not compressed", Value::List(raw));
-    }
-    Ok(details)
-}
-
-fn compressor_options(options: CompressorOptions) -> Value {
-    let number = |name: &str, value: u32| (name.to_owned(), Value::from(u64::from(value)));
-    Value::Map(match options {
-        CompressorOptions::Gzip(gzip) => vec![
-            number("level", gzip.level.get()),
-            number("window log", u32::from(gzip.window.get())),
-            number("strategies", u32::from(gzip.strategies.get())),
-        ],
-        CompressorOptions::Xz(xz) => vec![
-            number("dictionary", xz.dictionary.get()),
-            number("filters", xz.filters.get()),
-        ],
-        CompressorOptions::Lzo(lzo) => vec![
-            number("algorithm", lzo.algorithm.get()),
-            number("level", lzo.level.get()),
-        ],
-        CompressorOptions::Lz4(lz4) => vec![
-            number("version", lz4.version.get()),
-            number("flags", lz4.flags.get()),
-        ],
-        CompressorOptions::Zstd(zstd) => vec![number("level", zstd.level.get())],
-    })
 }

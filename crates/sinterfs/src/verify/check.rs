@@ -4,43 +4,15 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sinterfs_block::digest::{Root, Verified};
+use sinterfs_block::digest::Verified;
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
 
-use crate::open::OpenOptions;
-use crate::registry::{self, Format};
+use crate::format::Format;
+use crate::open_options::OpenOptions;
+use crate::registry;
 use crate::verify::prove::{self, Proven};
-
-/// What a verification found.
-#[derive(Debug, Default)]
-pub struct CheckReport {
-    /// Sections whose checksums were verified, where a format has such.
-    pub sections: Option<u64>,
-    /// Inodes that were looked at one by one, where a format stores them so.
-    pub inodes: Option<u64>,
-    /// Blocks that were decoded.
-    pub blocks: u64,
-    /// Files that were read.
-    pub files: u64,
-    /// The root of the digests that all bytes of the image were compared with.
-    pub root_digest: Option<Root>,
-    /// What the signer of that root said besides, if it was signed.
-    pub signed: Option<String>,
-    /// Everything that is wrong, each with its place.
-    pub problems: Vec<String>,
-    /// What is unusual, but harms nobody.
-    pub notes: Vec<String>,
-}
-
-/// How much is verified, and with how many threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Depth {
-    /// Whether every block is decoded and every file read.
-    pub deep: bool,
-    /// Threads that work; 0 means as many as the machine runs at once.
-    pub threads: usize,
-}
+use crate::verify::report::{CheckReport, Depth};
 
 /// Verifies an image: checksums and structure, with `deep` also every block and file.
 ///

@@ -10,7 +10,7 @@ use sinterfs_block::digest::{Digests, Root, Verified};
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Observer, Result};
 
-use crate::open::OpenOptions;
+use crate::open_options::OpenOptions;
 use crate::registry;
 use crate::verify::prove;
 use crate::write::new_file::write_new;
@@ -57,6 +57,9 @@ pub fn embed_signature(image: &Path, signature: &str) -> Result<()> {
     let format = registry::for_image(&source, &OpenOptions::default()).map_err(located)?;
     let output = Output::create(image, true)?;
     let mut out = output.writer();
-    format.sign(&source, signature, &mut out).map_err(located)?;
+    format
+        .writer()
+        .sign(&source, signature, &mut out)
+        .map_err(located)?;
     output.commit()
 }

@@ -6,62 +6,18 @@
 //! goes through them; what they do not cover is not read again.
 //! Spec: `docs/formats/digest.md`.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::digest::{Digests, Root, Verified};
 use sinterfs_block::{Bytes, FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Limits, Result};
 
-use crate::open::OpenOptions;
-use crate::registry::{self, OwnDigests};
+use crate::handle::OwnDigests;
+use crate::open_options::OpenOptions;
+use crate::registry;
+use crate::trust::{Proof, Word};
 use crate::verify::signature;
-
-/// What an image must be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proof {
-    /// Who says which root digest it has.
-    pub word: Word,
-    /// The file of its digests; `None` takes those in the image, or makes them of the whole file.
-    pub digests: Option<PathBuf>,
-    /// The file of the image, if it has one; a signature may be beside it.
-    pub image: Option<PathBuf>,
-}
-
-/// Whose word a root digest is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
-    /// The caller's.
-    Known(Root),
-    /// That of whoever has a key.
-    Signed {
-        /// The public key, or the file that holds it.
-        key: OsString,
-        /// The file of the signature; `None` means the one in the image, or else beside it.
-        signature: Option<PathBuf>,
-    },
-}
-
-impl Proof {
-    /// Asks for a root digest.
-    pub fn of(root: Root) -> Self {
-        Self {
-            word: Word::Known(root),
-            digests: None,
-            image: None,
-        }
-    }
-
-    /// Completes the proof of an image of which the file is known.
-    pub(crate) fn beside(&self, image: &Path) -> Self {
-        let image = self.image.clone().unwrap_or_else(|| image.to_owned());
-        Self {
-            image: Some(image),
-            ..self.clone()
-        }
-    }
-}
 
 /// A source that was proven, if that was asked for, and how the image in it is opened.
 pub(crate) struct Proven {

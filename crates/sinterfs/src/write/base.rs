@@ -1,7 +1,7 @@
 //! The image that a new one is built on.
 //!
-//! Enters its path; leaves a writer that takes its blocks over. **Invariant:** the new image is whole
-//! without it.
+//! Enters the opened image; leaves a writer that takes its blocks over. **Invariant:** the new
+//! image is whole without it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use sinterfs_block::Sink;
 use sinterfs_model::{Error, ImageWriter, Observer, Result, Source};
 use sinterfs_pipeline::source::image::{ImageSource, content_map};
 
-use crate::open::{self, OpenOptions, Opened};
-use crate::registry::{CreateOptions, FormerRuns};
-use crate::write::build::BuildRequest;
+use crate::handle::Opened;
+use crate::write::create::CreateOptions;
+use crate::write::former_runs::FormerRuns;
+use crate::write::reuse::Reuse;
 
 /// An opened base.
 pub(crate) struct OpenBase {
@@ -21,31 +22,14 @@ pub(crate) struct OpenBase {
 }
 
 impl OpenBase {
-    /// Opens the base that a request names.
-    pub(crate) fn of(request: &BuildRequest) -> Result<Option<Self>> {
-        let Some(path) = &request.base else {
-            return Ok(None);
-        };
-        let clashes = [
-            (request.hot.is_some(), "--hot puts files where the base"),
-            (
-                !request.duplicates,
-                "--no-duplicates stores again what the base",
-            ),
-        ];
-        if let Some((_, why)) = clashes.iter().find(|(is_asked, _)| *is_asked) {
-            return Err(Error::invalid(format!(
-                "{why} has them: leave out one of the two"
-            )));
-        }
-        let opened = open::open(path, &OpenOptions::default())?;
-        let path = path.clone();
-        Ok(Some(Self { opened, path }))
+    /// Takes an opened image; the path is for messages.
+    pub(crate) fn new(opened: Opened, path: PathBuf) -> Self {
+        Self { opened, path }
     }
 
     /// Returns the runs that made it.
     pub(crate) fn former_runs(&self) -> Result<FormerRuns> {
-        let runs = self.opened.handle().former_runs();
+        let runs = former_runs(&self.opened);
         runs.map_err(|error| error.path(&self.path))
     }
 
@@ -61,10 +45,21 @@ impl OpenBase {
             let source = ImageSource::new(image, &self.path, Arc::default());
             let tree = source.scan(observer)?;
             let content = content_map(&source, &tree)?;
-            self.opened
-                .handle()
-                .create_on(out, options, content, &self.path)
+            let base = self.opened.handle().reuse().ok_or_else(|| {
+                let format = self.opened.image().info().format;
+                Error::unsupported(format!(
+                    "no image is built on one of {format}: files cannot refer to any part of its \
+                     blocks"
+                ))
+            })?;
+            base.create_on(out, options, content, &self.path)
         };
         create().map_err(|error| error.path(&self.path))
     }
+}
+
+/// Returns the runs that made an image, as far as its format records them.
+pub(crate) fn former_runs(opened: &Opened) -> Result<FormerRuns> {
+    let reuse = opened.handle().reuse();
+    reuse.map_or(Ok(FormerRuns::default()), Reuse::former_runs)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sinterfs_model::{Error, Result};
 use sinterfs_pipeline::source::{Definition, Exclude, FileContexts, Rule};
 
-use crate::write::input::Input;
+use crate::write::input::kinds::Input;
 
 /// One thing said of what is packed; the first pattern that matches a name decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,13 +57,13 @@ pub(crate) fn contexts(file: Option<&Path>) -> Result<Option<Arc<FileContexts>>>
     file.map(read).transpose()
 }
 
-/// Fails for an input in which there can be no other file systems.
-pub(crate) fn may_stay_on_one(input: &Input) -> Result<()> {
+/// Fails for an input that cannot hold other file systems.
+pub(crate) fn require_directory(input: &Input) -> Result<()> {
     let what = match input {
         Input::Directory(_) => return Ok(()),
         Input::Merge { parts, .. } if parts.iter().any(|part| part.path.is_dir()) => return Ok(()),
         Input::Archive(_) => "an archive",
-        Input::Dump(_) => "a dump",
+        Input::Dump { .. } => "a dump",
         Input::Manifest(_) => "a list of files",
         Input::Image { .. } => "an image",
         Input::Merge { .. } => "archives and images",

@@ -16,6 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use sinterfs_block::Sink;
 use sinterfs_model::{Error, Result};
+use sinterfs_pipeline::Scratch;
+
+use crate::write::request::Destination;
 
 /// How much is collected before a write reaches the kernel, in bytes.
 const BUFFER: usize = 1 << 20;
@@ -56,6 +59,19 @@ enum Target {
 }
 
 impl Output {
+    /// Opens a destination; one that cannot seek gets a scratch file in front, if there is a
+    /// directory for it.
+    pub fn open(destination: &Destination, scratch: Option<&Scratch>) -> Result<Self> {
+        let output = match destination {
+            Destination::Stdout => Self::stdout(),
+            Destination::File { path, replace } => Self::create(path, *replace),
+        }?;
+        match scratch {
+            Some(scratch) if !output.seeks() => output.behind(scratch.file()?),
+            _ => Ok(output),
+        }
+    }
+
     /// Opens standard output as the target.
     pub fn stdout() -> Result<Self> {
         let file = rustix::io::dup(io::stdout()).map_err(|e| Error::io("standard output", e))?;
@@ -255,6 +271,15 @@ impl Sink for OutputWriter {
         written.file.flush()?;
         written.file.get_ref().write_all_at(bytes, start + offset)
     }
+}
+
+/// Returns whether two paths name one file, which may not exist yet.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
+    let resolved = |path: &Path| match path.canonicalize() {
+        Ok(found) => Some(found),
+        Err(_) => Some(parent(path).canonicalize().ok()?.join(path.file_name()?)),
+    };
+    a == b || resolved(a).is_some_and(|path| Some(path) == resolved(b))
 }
 
 fn parent(path: &Path) -> &Path {

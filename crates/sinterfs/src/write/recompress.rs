@@ -11,15 +11,21 @@ use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Observer, Result, Source, Summary, Tree};
 use sinterfs_pipeline::source::image::content_map;
 
-use crate::open::{self, OpenOptions, Opened};
-use crate::registry::{self, MetadataPlan, RewriteOptions};
+use crate::handle::Opened;
+use crate::open;
+use crate::open_options::{OpenOptions, shared_cache};
+use crate::registry;
 use crate::verify::prove;
 use crate::write::attributes::AttributeChanges;
-use crate::write::build::{Before, BuildReport, BuildRequest, pack};
-use crate::write::build::{demand_losses, interrupted};
+use crate::write::base::former_runs;
+use crate::write::former_runs::FormerRuns;
 use crate::write::header::{Header, HeaderBytes};
-use crate::write::input::{self, OpenInput};
-use crate::write::resolve::create_options;
+use crate::write::input::opened::OpenInput;
+use crate::write::job::{BuildJob, Prepared};
+use crate::write::output::Output;
+use crate::write::report::{BuildReport, demand_losses, interrupted};
+use crate::write::request::BuildRequest;
+use crate::write::reuse::{MetadataPlan, RewriteOptions};
 
 /// Which parts of an image are compressed anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,7 +91,7 @@ pub fn recompress(
         _ => error,
     };
     let file: Arc<dyn ReadAt> = Arc::new(FileSource::open(&request.image)?);
-    let cache = input::shared_cache(request.open.cache_bytes);
+    let cache = shared_cache(request.open.cache_bytes);
     let options = OpenOptions {
         cache: Some(Arc::clone(&cache)),
         ..request.open.clone()
@@ -95,11 +101,13 @@ pub fn recompress(
     let opened = open::open_proven(&proven).map_err(|e| e.path(&request.image))?;
     let block_size = opened.image().info().totals.block_size;
     let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
-    let before = Before {
+    let prepared = Prepared {
+        input,
         command: "recompress",
-        former: match request.build.history {
-            true => opened.handle().former_runs().map_err(located)?,
-            false => Default::default(),
+        former: if request.build.history {
+            former_runs(&opened).map_err(located)?
+        } else {
+            FormerRuns::default()
         },
         base: None,
         header: HeaderBytes::choose(&request.header, &proven.source, opened.handle().offset())?,
@@ -110,10 +118,10 @@ pub fn recompress(
         .is_some_and(|size| size != block_size);
     let report = if request.rebuild || cut_anew {
         check_rebuild(request)?;
-        rebuild(request, &opened, &input, &before, observer)
+        rebuild(request, &opened, prepared, observer)
     } else {
         check_rewrite(request)?;
-        rewrite(request, &opened, &input, &before, observer)
+        rewrite(request, &opened, &prepared, observer)
     };
     report.map_err(located)
 }
@@ -154,11 +162,13 @@ fn refuse(asked: &[(bool, &str)], why: &str) -> Result<()> {
 fn rebuild(
     request: &RecompressRequest,
     opened: &Opened,
-    input: &OpenInput,
-    before: &Before,
+    prepared: Prepared,
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
-    let report = pack(&request.build, input, before, observer)?;
+    let build = &request.build;
+    let format = registry::for_output(build.format.as_deref(), build.path())?;
+    let job = BuildJob::new(format.name(), build, || Ok(prepared));
+    let report = format.writer().build(job, observer)?;
     Ok(RecompressReport {
         format: report.format,
         old_bytes: opened.image().info().totals.stored,
@@ -171,13 +181,13 @@ fn rebuild(
 fn rewrite(
     request: &RecompressRequest,
     opened: &Opened,
-    input: &OpenInput,
-    before: &Before,
+    prepared: &Prepared,
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
     let build = &request.build;
-    let format = registry::by_name(opened.image().info().format)?;
-    let mut create = create_options(build, format, input, before)?;
+    let format = opened.image().info().format;
+    let writer = registry::by_name(format)?.writer();
+    let mut create = writer.resolve(format, build, prepared)?;
     if create.solid.history.is_some() {
         create.solid.history = Some(settings_in_words(request, &create.compression));
     }
@@ -189,7 +199,7 @@ fn rewrite(
         ));
     }
     let remade = match needs_tree(request) {
-        true => Some(tables(input, request, observer)?),
+        true => Some(tables(&prepared.input, request, observer)?),
         false => None,
     };
     let metadata = match (&remade, request.parts) {
@@ -206,22 +216,28 @@ fn rewrite(
         create,
         threads: build.threads,
     };
-    let output = build.destination.open(None)?;
+    let output = Output::open(&build.destination, None)?;
     let mut out = output.writer();
-    if let Some(header) = &before.header {
+    if let Some(header) = &prepared.header {
         header.write(&mut out)?;
     }
-    let written = opened.handle().rewrite(Box::new(out), &options, observer);
+    let reuse = opened.handle().reuse().ok_or_else(|| {
+        Error::unsupported(format!(
+            "{format} images are not written anew around their blocks; --rebuild cuts all content \
+             anew"
+        ))
+    })?;
+    let written = reuse.rewrite(Box::new(out), &options, observer);
     let mut written = written.map_err(|error| interrupted(error, observer))?;
     if remade.is_some() {
-        input.add_untold(&mut written.image.losses);
+        prepared.input.add_unrepresented(&mut written.image.losses);
     }
     if build.strict {
         demand_losses(&written.image.losses)?;
     }
     output.commit()?;
     Ok(RecompressReport {
-        format: opened.image().info().format,
+        format,
         old_bytes: opened.image().info().totals.stored,
         image: written.image,
         recoded: written.recoded,

@@ -6,20 +6,22 @@ use sinterfs_block::codec::Encoding;
 use sinterfs_model::{Error, Result};
 use sinterfs_pipeline::Categorizers;
 
-use crate::registry::{Asked, CreateOptions, Format, SolidOptions};
-use crate::write::build::{Before, BuildRequest};
-use crate::write::input::OpenInput;
-use crate::write::levels::{self, Level};
+use crate::write::asked::Asked;
+use crate::write::create::{CreateOptions, SolidOptions};
+use crate::write::job::Prepared;
+use crate::write::level::Level;
+use crate::write::pipeline_format::PipelineFormat;
+use crate::write::request::BuildRequest;
 use crate::write::times;
 
 /// Resolves what is asked of the format.
 pub(crate) fn create_options(
     request: &BuildRequest,
-    format: &dyn Format,
-    input: &OpenInput,
-    before: &Before,
+    name: &str,
+    format: &dyn PipelineFormat,
+    prepared: &Prepared,
 ) -> Result<CreateOptions> {
-    Asked::refuse_unknown(format, &asked(request))?;
+    Asked::refuse_unknown(name, |option| format.knows(option), &asked(request))?;
     let level = format.level(request.level, &request.volume)?;
     let block_size = request.block_size.unwrap_or(1 << level.block_bits);
     if !block_size.is_power_of_two() {
@@ -37,7 +39,7 @@ pub(crate) fn create_options(
         block_size,
         create_timestamp: request.create_timestamp,
         threads: request.threads,
-        solid: solid_options(request, level, input, before)?,
+        solid: solid_options(request, level, prepared)?,
         duplicates: request.duplicates,
         per_file,
         volume: request.volume.clone(),
@@ -94,10 +96,9 @@ pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
 fn solid_options(
     request: &BuildRequest,
     level: &Level,
-    input: &OpenInput,
-    before: &Before,
+    prepared: &Prepared,
 ) -> Result<SolidOptions> {
-    let of_images = input.times();
+    let of_images = prepared.input.times();
     let time_resolution = match (&request.time_resolution, of_images) {
         (Some(text), _) => times::resolution(text)?,
         (None, Some((unit, _))) => unit,
@@ -113,24 +114,24 @@ fn solid_options(
     }
     Ok(SolidOptions {
         by_category,
-        flac_level: levels::flac(request.level),
+        flac_level: level.special.flac,
         // who names a codec gets no other, and what that would hardly make smaller is stored
         incompressible: match request.compression {
             Some(_) => Encoding::None,
-            None => levels::incompressible(request.level).parse()?,
+            None => level.special.incompressible.parse()?,
         },
         // decoded in a moment, unless somebody names a codec
         hot: match request.compression {
             Some(_) => None,
-            None => levels::hot(request.level).map(str::parse).transpose()?,
+            None => level.special.hot.map(str::parse).transpose()?,
         },
         metadata_compression: metadata.parse()?,
         time_resolution,
         keep_all_times: request.keep_all_times || of_images.is_some_and(|(_, all)| all),
         history: request
             .history
-            .then(|| settings_in_words(request, level, before.command, time_resolution)),
-        former: before.former.clone(),
+            .then(|| settings_in_words(request, level, prepared.command, time_resolution)),
+        former: prepared.former.clone(),
         packing: request.pack_metadata.clone(),
         section_index: request.section_index,
         digest: request.with_digest,

@@ -16,7 +16,7 @@ use sinterfs_erofs::composefs::{Body, INLINE_MAX, ObjectPath};
 use sinterfs_model::{Error, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Tree};
 use sinterfs_pipeline::FileVisitor;
 
-use crate::registry::composefs::object_store::{ObjectStore, Waiting};
+use super::object_store::{ObjectStore, Waiting};
 
 /// What a thread takes in bytes: a file, or a piece of a larger one.
 pub(super) const MEMORY: u64 = BUFFERED;

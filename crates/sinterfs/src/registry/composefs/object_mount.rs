@@ -17,8 +17,8 @@ use sinterfs_model::{Error, FileType, Image, Ino, Result};
 use sinterfs_mount::{Layers, MountOptions};
 use sinterfs_ops::{Step, Visit, walk};
 
-use crate::open::OpenOptions;
-use crate::registry::Store;
+use super::object_directory::ObjectDirectory;
+use crate::open_options::OpenOptions;
 
 /// Says who compares objects with the digests that the image names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub fn mount_objects(
     }
     let source = Arc::new(FileSource::open(image)?);
     let erofs = Erofs::open(source, &sinterfs_erofs::read::OpenOptions::default())?;
-    let objects = Arc::new(Store(store.clone()));
+    let objects = Arc::new(ObjectDirectory(store.clone()));
     let tree = Composefs::new(Arc::new(erofs), objects, open.verify_objects);
     let by_kernel = all_have_verity(&tree, store)?;
     if open.verify_objects && !by_kernel {

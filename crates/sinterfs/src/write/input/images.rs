@@ -13,7 +13,7 @@ use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::ImageSource;
 use sinterfs_pipeline::source::image::Damage;
 
-use crate::open::{self, OpenOptions, Opened};
+use crate::handle::Opened;
 
 /// Images among the input.
 pub(super) struct Images {
@@ -21,7 +21,7 @@ pub(super) struct Images {
     /// What is known of each.
     infos: Vec<ImageInfo>,
     /// What they hold that is lost on the way.
-    pub(super) untold: Vec<Loss>,
+    pub(super) unrepresented: Vec<Loss>,
     /// Their decoded blocks.
     pub(super) cache: Arc<BlockCache>,
     /// Bytes that all decoded blocks may take.
@@ -36,7 +36,7 @@ impl Images {
         Self {
             damage: Arc::new(Damage::default()),
             infos: Vec::new(),
-            untold: Vec::new(),
+            unrepresented: Vec::new(),
             cache,
             decoded_bytes: 0,
             opened: None,
@@ -47,7 +47,7 @@ impl Images {
     pub(super) fn add(&mut self, opened: &Opened, path: &Path) -> Result<ImageSource> {
         let (image, handle) = (opened.image(), opened.handle());
         self.infos.push(image.info().clone());
-        self.untold.extend(handle.untold()?);
+        self.unrepresented.extend(handle.unrepresented()?);
         self.decoded_bytes = self.decoded_bytes.saturating_add(handle.decoded_bytes());
         let damage = Arc::clone(&self.damage);
         Ok(ImageSource::new(Arc::clone(image), path, damage))
@@ -89,20 +89,21 @@ impl Images {
 
     /// Returns the bytes of memory that decoded blocks may take.
     pub(super) fn cache_bytes(&self) -> u64 {
-        match self.infos.is_empty() {
-            true => 0,
-            false => self.cache.capacity(),
+        if self.infos.is_empty() {
+            0
+        } else {
+            self.cache.capacity()
         }
     }
 }
 
 /// An observer that asks to stop as soon as an image is found damaged.
-pub(super) struct Watching<'a> {
+pub(super) struct StopOnDamage<'a> {
     pub(super) inner: &'a dyn Observer,
     pub(super) damage: &'a Damage,
 }
 
-impl Observer for Watching<'_> {
+impl Observer for StopOnDamage<'_> {
     fn expect(&self, stage: Stage, total: Tally) {
         self.inner.expect(stage, total);
     }
@@ -121,24 +122,6 @@ impl Observer for Watching<'_> {
     fn cancelled(&self) -> bool {
         self.damage.is_found() || self.inner.cancelled()
     }
-}
-
-/// Makes a cache for images that are still to be opened.
-pub(crate) fn shared_cache(bytes: u64) -> Arc<BlockCache> {
-    // not divided into parts, which would not fill evenly: what matters is that large blocks are kept, too
-    Arc::new(BlockCache::new(bytes, (bytes / 64).max(16 << 20)))
-}
-
-pub(crate) fn open_cached(
-    path: &Path,
-    options: &OpenOptions,
-    cache: &Arc<BlockCache>,
-) -> Result<Opened> {
-    let options = OpenOptions {
-        cache: Some(Arc::clone(cache)),
-        ..options.clone()
-    };
-    open::open(path, &options)
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

@@ -10,11 +10,14 @@ use sinterfs_model::{Error, Quiet, Result, Source};
 use sinterfs_pipeline::source::merge::{MergeInput, WhiteoutMarks};
 use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
 
+use super::detect::What;
 use super::docker_archive::Saved;
-use super::images::{Images, open_cached, shared_cache};
-use super::open::Request;
-use super::{Layering, MergePart, What, Whiteouts, oci};
-use crate::open::OpenOptions;
+use super::images::Images;
+use super::kinds::{Layering, MergePart, Whiteouts};
+use super::oci;
+use super::request::Request;
+use crate::open::open_cached;
+use crate::open_options::{OpenOptions, shared_cache};
 
 /// Sources so far.
 pub(super) struct Stack<'a> {
@@ -68,9 +71,9 @@ impl<'a> Stack<'a> {
             }
             (What::Manifest, _) => {
                 let everything = Exclude::default();
-                let manifest = self
-                    .request
-                    .manifest(&part.path, &everything, &self.images)?;
+                let manifest =
+                    self.request
+                        .manifest(&part.path, &everything, &self.images.damage)?;
                 self.manifests.push(Arc::clone(&manifest));
                 Box::new(manifest)
             }

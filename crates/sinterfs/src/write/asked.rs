@@ -4,8 +4,6 @@
 
 use sinterfs_model::{Error, Result};
 
-use super::Format;
-
 /// Names such an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
@@ -103,15 +101,18 @@ impl Asked {
     }
 
     /// Fails with `Invalid` for the first option that a format has no meaning for.
-    pub fn refuse_unknown(format: &dyn Format, asked: &[(bool, Self)]) -> Result<()> {
+    pub fn refuse_unknown(
+        format: &str,
+        knows: impl Fn(Self) -> bool,
+        asked: &[(bool, Self)],
+    ) -> Result<()> {
         let unknown = asked
             .iter()
-            .find(|&&(is_asked, option)| is_asked && !format.knows(option));
+            .find(|&&(is_asked, option)| is_asked && !knows(option));
         match unknown {
             Some((_, option)) => Err(Error::invalid(format!(
-                "{} means nothing for {} images",
+                "{} means nothing for {format} images",
                 option.flag(),
-                format.name()
             ))),
             None => Ok(()),
         }

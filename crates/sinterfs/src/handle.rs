@@ -1,0 +1,163 @@
+//! An opened image as its format shows it: what the registry's rows implement for reading.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::Arc;
+
+use sinterfs_block::Bytes;
+use sinterfs_block::cache::BlockCache;
+use sinterfs_block::digest::{Digests, Root};
+use sinterfs_model::{Error, Image, Ino, Loss, Result};
+use sinterfs_ops::{StoredBlock, Usage};
+
+use crate::info::Details;
+use crate::write::reuse::Reuse;
+
+/// How sure a format is that an image is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bid {
+    /// Not its own.
+    No,
+    /// Its own, after this many bytes of something else.
+    Behind(u64),
+    /// Its own from the first byte on.
+    Certain,
+}
+
+impl Bid {
+    /// Returns whether this bid is better: of two images behind something else, the one that
+    /// starts first can hold the other, not the reverse.
+    pub fn beats(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::No, _) | (_, Self::Certain) => false,
+            (_, Self::No) | (Self::Certain, _) => true,
+            (Self::Behind(this), Self::Behind(that)) => this < that,
+        }
+    }
+}
+
+/// The digests that an image stores of its own bytes.
+#[derive(Debug)]
+pub struct OwnDigests {
+    /// The offset in the source of the bytes that they cover.
+    pub start: u64,
+    /// The digests.
+    pub digests: Digests,
+    /// A signature of the root, or why it cannot be read.
+    pub signature: Option<Result<Bytes>>,
+}
+
+/// What a format can do with an opened image besides reading it.
+pub trait Handle: Send + Sync {
+    /// Returns the image.
+    fn image(&self) -> &Arc<dyn Image>;
+    /// Returns named facts about the image.
+    fn details(&self) -> Result<Details>;
+    /// Writes all structures as text.
+    fn dump(&self, out: &mut dyn Write) -> Result<()>;
+    /// Returns the offset of the image in its file in bytes.
+    fn offset(&self) -> u64;
+    /// Returns what the image holds besides what `Image` shows: it is lost where metadata is made
+    /// anew.
+    fn unrepresented(&self) -> Result<Vec<Loss>> {
+        Ok(Vec::new())
+    }
+    /// Returns damage to parts of the image that are not needed to read it.
+    fn warnings(&self) -> Vec<Error> {
+        Vec::new()
+    }
+    /// Returns the cache of decoded blocks.
+    fn cache(&self) -> &Arc<BlockCache>;
+    /// Lets idle processors decode ahead of readers that wait often.
+    fn decode_ahead(&self) {
+        self.cache().decode_ahead(None);
+    }
+    /// Returns the number of bytes that all decoded blocks may take.
+    fn decoded_bytes(&self) -> u64;
+    /// Shows blocks as they are stored: for `None` all of them, if the format knows them at once;
+    /// for a file those that it refers to, if the format knows them by files only.
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()>;
+    /// Returns the image as one whose blocks a new image may take over, if the format can do that.
+    fn reuse(&self) -> Option<&dyn Reuse> {
+        None
+    }
+}
+
+/// An opened image with what its format knows of it.
+pub struct Opened {
+    format: &'static str,
+    handle: Box<dyn Handle>,
+    /// The root digest with which all that is read was compared.
+    root: Option<Root>,
+    /// The trusted comment of the signature.
+    comment: Option<String>,
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Opened {
+    /// Takes what a format has opened.
+    pub(crate) fn new(
+        format: &'static str,
+        handle: Box<dyn Handle>,
+        root: Option<Root>,
+        comment: Option<String>,
+    ) -> Self {
+        Self {
+            format,
+            handle,
+            root,
+            comment,
+        }
+    }
+
+    /// Returns the image.
+    pub fn image(&self) -> &Arc<dyn Image> {
+        self.handle.image()
+    }
+
+    /// Returns what the format can do with the image.
+    pub(crate) fn handle(&self) -> &dyn Handle {
+        &*self.handle
+    }
+
+    /// Lets idle processors decode ahead of readers that wait often: for an image that is served.
+    pub fn decode_ahead(&self) {
+        self.handle.decode_ahead();
+    }
+
+    /// Returns damage to parts of the image that are not needed to read it.
+    pub fn warnings(&self) -> Vec<Error> {
+        self.handle.warnings()
+    }
+
+    /// Returns named facts about the image.
+    pub fn details(&self) -> Result<Details> {
+        let mut details = self.handle.details()?;
+        if let Some(root) = self.root {
+            let at = details.len().min(3);
+            details.insert(at, ("verified digest".to_owned(), root.to_string().into()));
+            let comment = self.comment.as_deref();
+            details.extend(comment.map(|comment| ("signed".to_owned(), comment.into())));
+        }
+        Ok(details)
+    }
+
+    /// Measures what takes the space in the image.
+    pub fn usage(&self) -> Result<Usage> {
+        let show =
+            |of, visit: &mut dyn FnMut(StoredBlock<'_>)| self.handle.stored_blocks(of, visit);
+        sinterfs_ops::usage(&**self.image(), &show)
+    }
+
+    /// Writes all structures as text.
+    pub fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        self.handle.dump(out)
+    }
+}

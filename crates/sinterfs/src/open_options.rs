@@ -1,0 +1,78 @@
+//! How an image is opened: plain data.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sinterfs_block::cache::BlockCache;
+use sinterfs_model::Limits;
+
+use crate::trust::Proof;
+
+/// How to open an image.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// The offset of the image in its file in bytes; `None` finds it behind any header.
+    pub offset: Option<u64>,
+    /// The length of the image in bytes; `None` finds it where something may follow the image.
+    pub len: Option<u64>,
+    /// Bytes that decoded blocks may take, if `cache` is not given.
+    pub cache_bytes: u64,
+    /// A cache of decoded blocks to share with other images.
+    pub cache: Option<Arc<BlockCache>>,
+    /// Bounds on what a hostile image may make the reader allocate.
+    pub limits: Limits,
+    /// The files of an image's further devices, in their order.
+    pub devices: Vec<PathBuf>,
+    /// The directory of the objects that composefs images refer to.
+    pub objects: Option<PathBuf>,
+    /// Whether objects are hashed when they are first read, and compared with the digests that
+    /// the image names.
+    pub verify_objects: bool,
+    /// What the image must prove to be before a byte of it is used.
+    pub proof: Option<Box<Proof>>,
+    /// The directory in which further files of the image are looked for, by the names that the
+    /// image has for them.
+    pub beside: Option<PathBuf>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            offset: None,
+            len: None,
+            cache_bytes: 512 << 20,
+            cache: None,
+            limits: Limits::default(),
+            devices: Vec::new(),
+            objects: None,
+            verify_objects: true,
+            proof: None,
+            beside: None,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Completes the options for an image whose file is known.
+    pub(crate) fn beside(&self, image: &Path) -> Self {
+        let dir = || match image.parent() {
+            Some(dir) if dir.as_os_str().is_empty() => PathBuf::from("."),
+            Some(dir) => dir.to_owned(),
+            None => PathBuf::from("."),
+        };
+        Self {
+            beside: Some(self.beside.clone().unwrap_or_else(dir)),
+            proof: self
+                .proof
+                .as_ref()
+                .map(|proof| Box::new(proof.beside(image))),
+            ..self.clone()
+        }
+    }
+}
+
+/// Creates a cache for images that are still to be opened.
+pub(crate) fn shared_cache(bytes: u64) -> Arc<BlockCache> {
+    // not divided into shards, which would not fill evenly: large blocks must be kept, too
+    Arc::new(BlockCache::new(bytes, (bytes / 64).max(16 << 20)))
+}

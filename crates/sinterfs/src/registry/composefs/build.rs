@@ -1,0 +1,303 @@
+//! Building composefs images: content goes into a store of objects, if there is one, and an image
+//! of the files' metadata is written with their digests.
+//!
+//! Enters: a request; a directory, images, or a dump. Leaves: an image, objects.
+//!
+//! **Invariant:** the image depends on the files alone, not on the store or on threads. It gets its
+//! name when all objects that it names are durable. A file that cannot be read ends the build: its
+//! digest is that of all of its content.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::Path;
+
+use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
+use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Summary, Time, Tree};
+use sinterfs_pipeline::WarningCounter;
+
+use super::contents::{self, Reader};
+use super::dump;
+use super::object_store::ObjectStore;
+use crate::write::asked::Asked;
+use crate::write::attributes::AttributeChanges;
+use crate::write::format_writer::FormatWriter;
+use crate::write::input::kinds::Input;
+use crate::write::input::opened::OpenInput;
+use crate::write::job::BuildJob;
+use crate::write::level;
+use crate::write::output::Output;
+use crate::write::report::{BuildReport, ObjectsReport, PipelineReport, demand_all, interrupted};
+use crate::write::request::BuildRequest;
+use crate::write::resolve::asked;
+
+/// Makes composefs images.
+pub(super) struct Writer;
+
+impl FormatWriter for Writer {
+    fn reports_digest(&self) -> bool {
+        true
+    }
+
+    fn build(&self, job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport> {
+        let (format, request) = (job.format, job.request);
+        if let Input::Dump { path, objects } = &request.input {
+            return build_from_dump(format, request, path, objects.as_deref());
+        }
+        let prepared = job.open()?;
+        let built = build_from_input(format, request, &prepared.input, observer);
+        built.map_err(|error| prepared.input.located(error))
+    }
+}
+
+/// Builds an image of an opened input.
+fn build_from_input(
+    format: &'static str,
+    request: &BuildRequest,
+    input: &OpenInput,
+    observer: &dyn Observer,
+) -> Result<BuildReport> {
+    refuse(request, &[])?;
+    refuse_store_within(request)?;
+    let store = request.composefs.digest_store.as_deref();
+    let store = store.map(ObjectStore::open).transpose()?;
+    let output = Output::open(&request.destination, None)?;
+    let counting = WarningCounter::new(observer);
+    let packed = input.read(&counting, |source, observer| {
+        let mut tree = source.scan(observer)?;
+        let left_out = counting.count();
+        let reader = Reader::new(&tree, store.as_ref(), observer);
+        sinterfs_pipeline::for_each_file(source, &tree, request.threads, &reader, observer)?;
+        let (mut bodies, changed) = reader.finish();
+        let pipeline = pipeline(&tree, &bodies, left_out, changed);
+        request.attributes.transform()?.apply(&mut tree)?;
+        let single = |node: NodeId| tree.node(node).links <= 1;
+        let files = Files::of_tree(&tree, kept(request), |node| {
+            Ok(match bodies.get_mut(node.index()) {
+                Some(body) if single(node) => std::mem::replace(body, Body::None),
+                Some(body) => body.clone(),
+                None => Body::None,
+            })
+        })?;
+        Ok((files, pipeline))
+    });
+    let (files, mut pipeline) = packed.map_err(|error| interrupted(error, observer))?;
+    input.add_unrepresented(&mut pipeline.image.losses);
+    pipeline.memory = input
+        .cache_bytes()
+        .saturating_add(request.threads as u64 * contents::MEMORY);
+    let draft = Draft {
+        format,
+        output,
+        files,
+        pipeline,
+    };
+    draft.finish(request, store.as_ref())
+}
+
+/// Builds an image of a dump.
+fn build_from_dump(
+    format: &'static str,
+    request: &BuildRequest,
+    dump: &Path,
+    objects: Option<&Path>,
+) -> Result<BuildReport> {
+    let (composefs, attributes) = (&request.composefs, &request.attributes);
+    let only_times = AttributeChanges {
+        time: attributes.time,
+        latest_time: attributes.latest_time,
+        ..AttributeChanges::default()
+    };
+    refuse(
+        request,
+        &[
+            (objects.is_some(), "--digest-store"),
+            (composefs.skip_devices, "--skip-devices"),
+            (composefs.user_xattrs, "--user-xattrs"),
+            (request.per_file.no_xattrs, "--no-xattrs"),
+            (
+                *attributes != only_times,
+                "a change of owners, permissions or the root",
+            ),
+            (!request.choices.is_empty(), "--exclude or --include"),
+            (!request.pseudo.is_empty(), "--pseudo"),
+            (!request.pseudo_files.is_empty(), "--pseudo-file"),
+            (request.file_contexts.is_some(), "--file-contexts"),
+            (
+                !request.xattrs.is_empty(),
+                "--xattrs-include or --xattrs-exclude",
+            ),
+            (request.one_file_system, "--one-file-system"),
+        ],
+    )?;
+    let output = Output::open(&request.destination, None)?;
+    let mut files = dump::files(dump)?;
+    files.change_times(|time| match (attributes.time, attributes.latest_time) {
+        (Some(secs), _) => Time { secs, nanos: 0 },
+        (None, Some(secs)) => time.min(Time { secs, nanos: 0 }),
+        (None, None) => time,
+    });
+    let pipeline = PipelineReport {
+        tree: files.stats(),
+        ..PipelineReport::default()
+    };
+    let draft = Draft {
+        format,
+        output,
+        files,
+        pipeline,
+    };
+    draft.finish(request, None)
+}
+
+/// What is known of an image before its bytes are written.
+struct Draft {
+    format: &'static str,
+    output: Output,
+    files: Files,
+    pipeline: PipelineReport,
+}
+
+impl Draft {
+    /// Writes the image, and names it once all objects are durable.
+    fn finish(self, request: &BuildRequest, store: Option<&ObjectStore>) -> Result<BuildReport> {
+        let (files, mut pipeline) = (self.files, self.pipeline);
+        let default = Versions::default();
+        let versions = Versions {
+            min: request.composefs.min_version.unwrap_or(default.min),
+            max: request.composefs.max_version.unwrap_or(default.max),
+        };
+        let (objects, bytes) = files.objects();
+        let mut out = self.output.writer();
+        let written = sinterfs_erofs::composefs::write(files, versions, &mut out)?;
+        out.flush()
+            .map_err(|error| Error::io("cannot write the image", error))?;
+        let (new_objects, new_bytes) = store.map_or(Ok((0, 0)), ObjectStore::sync)?;
+        pipeline.image.image_bytes = written.bytes;
+        pipeline.image.metadata_bytes = written.bytes;
+        let report = BuildReport {
+            format: self.format,
+            pipeline,
+            conflicts: Default::default(),
+            objects: Some(ObjectsReport {
+                digest: written.digest,
+                version: written.version,
+                objects,
+                bytes,
+                new_objects,
+                new_bytes,
+            }),
+        };
+        if request.strict {
+            demand_all(&report)?;
+        }
+        self.output.commit()?;
+        Ok(report)
+    }
+}
+
+/// Returns what was read.
+fn pipeline(tree: &Tree, bodies: &[Body], left_out: u64, changed: u64) -> PipelineReport {
+    let stats = tree.stats();
+    let (mut seen, mut duplicates, mut duplicate_bytes) = (HashSet::new(), 0, 0_u64);
+    for body in bodies {
+        if let Body::Object { size, digest, .. } = body
+            && !seen.insert(digest)
+        {
+            duplicates += 1;
+            duplicate_bytes = duplicate_bytes.saturating_add(*size);
+        }
+    }
+    let losses = (stats.hard_links > 0).then_some(Loss {
+        what: "hard links, whose names have inodes of their own",
+        count: stats.hard_links,
+    });
+    PipelineReport {
+        tree: stats,
+        left_out,
+        changed,
+        duplicates,
+        duplicate_bytes,
+        image: Summary {
+            losses: losses.into_iter().collect(),
+            ..Summary::default()
+        },
+        ..PipelineReport::default()
+    }
+}
+
+fn kept(request: &BuildRequest) -> Kept {
+    Kept {
+        devices: !request.composefs.skip_devices,
+        xattrs: match (request.per_file.no_xattrs, request.composefs.user_xattrs) {
+            (true, _) => KeptXattrs::None,
+            (false, true) => KeptXattrs::User,
+            (false, false) => KeptXattrs::All,
+        },
+    }
+}
+
+/// Fails for an option that has no meaning here: what compresses, orders and lays out content, and
+/// `more`.
+fn refuse(request: &BuildRequest, more: &[(bool, &'static str)]) -> Result<()> {
+    let asked = asked(request);
+    let foreign = asked.iter().filter(|(_, option)| {
+        !matches!(
+            option,
+            Asked::NoXattrs
+                | Asked::DigestStore
+                | Asked::FormatVersion
+                | Asked::SkipDevices
+                | Asked::UserXattrs
+        )
+    });
+    let told = request.create_timestamp.is_some() && request.attributes.latest_time.is_none();
+    let general = [
+        (request.level != level::DEFAULT, "--level"),
+        (request.compression.is_some(), "--compression"),
+        (request.block_size.is_some(), "--block-size"),
+        (request.header.is_some(), "--header"),
+        (request.categorizers.is_some(), "--categorize"),
+        (request.order.is_some(), "--order"),
+        (request.sort.is_some(), "--sort"),
+        (request.hot.is_some(), "--hot"),
+        (!request.duplicates, "--no-duplicates"),
+        (request.memory.is_some(), "--memory"),
+        (request.scratch.is_some(), "--scratch"),
+        (told, "--create-timestamp"),
+    ];
+    let all = foreign
+        .map(|&(is_asked, option)| (is_asked, option.flag()))
+        .chain(general)
+        .map(|(is_asked, flag)| (is_asked, flag, "composefs images"))
+        .chain(
+            more.iter()
+                .map(|&(is_asked, flag)| (is_asked, flag, "dumps")),
+        );
+    for (is_asked, flag, what) in all {
+        if is_asked {
+            return Err(Error::invalid(format!("{flag} means nothing for {what}")));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the store would pack itself.
+fn refuse_store_within(request: &BuildRequest) -> Result<()> {
+    let (Input::Directory(dir), Some(store)) = (&request.input, &request.composefs.digest_store)
+    else {
+        return Ok(());
+    };
+    let dir = std::fs::canonicalize(dir)
+        .map_err(|error| Error::io("cannot resolve the input directory", error).path(dir))?;
+    // a store that is still to be made is where its closest parent is
+    let parent = std::path::absolute(store)
+        .unwrap_or_else(|_| store.clone())
+        .ancestors()
+        .find_map(|above| std::fs::canonicalize(above).ok());
+    match parent {
+        Some(parent) if parent.starts_with(&dir) => {
+            Err(Error::invalid("the object store is in the directory that is packed").path(store))
+        }
+        _ => Ok(()),
+    }
+}

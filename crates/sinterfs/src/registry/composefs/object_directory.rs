@@ -1,0 +1,28 @@
+//! The directory of objects that a composefs image refers to, for reading.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use sinterfs_block::{FileSource, ReadAt};
+use sinterfs_erofs::composefs::Objects;
+use sinterfs_model::{Error, Result};
+
+/// A directory of composefs' objects.
+pub(crate) struct ObjectDirectory(pub(crate) PathBuf);
+
+impl Objects for ObjectDirectory {
+    fn open(&self, path: &[u8]) -> Result<Arc<dyn ReadAt>> {
+        let path = Path::new(OsStr::from_bytes(path));
+        // an image names objects of the store, not files of this machine
+        if !path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
+            let what = format!("{} names no object", path.display());
+            return Err(Error::corrupt(what));
+        }
+        Ok(Arc::new(FileSource::open(self.0.join(path))?))
+    }
+}

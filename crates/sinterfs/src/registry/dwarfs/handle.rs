@@ -1,0 +1,113 @@
+//! An opened DwarFS image.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use sinterfs_block::cache::BlockCache;
+use sinterfs_dwarfs::dump::Parts;
+use sinterfs_dwarfs::layout::SectionType;
+use sinterfs_dwarfs::read::Dwarfs;
+use sinterfs_model::{Error, Image, Ino, Loss, Result};
+use sinterfs_ops::StoredBlock;
+
+use super::info;
+use super::reuse::Blocks;
+use crate::handle::Handle;
+use crate::info::Details;
+use crate::write::reuse::Reuse;
+
+/// An opened DwarFS image.
+pub(super) struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Dwarfs>,
+    blocks: Blocks,
+}
+
+impl Opened {
+    /// Takes an opened image.
+    pub(super) fn new(concrete: Arc<Dwarfs>) -> Self {
+        Self {
+            image: Arc::clone(&concrete) as _,
+            blocks: Blocks(Arc::clone(&concrete)),
+            concrete,
+        }
+    }
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<Details> {
+        info::details(&self.concrete)
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        sinterfs_dwarfs::dump::dump(&self.concrete, Parts::default(), out)
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
+    }
+
+    fn decode_ahead(&self) {
+        self.concrete.decode_ahead();
+    }
+
+    fn unrepresented(&self) -> Result<Vec<Loss>> {
+        let births = if self.concrete.options().has_btime {
+            self.image.info().totals.inodes
+        } else {
+            0
+        };
+        let layouts = self.concrete.metadata_history()?.len() as u64;
+        let unusable = self.concrete.xattrs_trouble().is_some();
+        let losses = [
+            ("extended attributes that cannot be used", unusable.into()),
+            ("times of birth", births),
+            ("notes on former versions of the metadata", layouts),
+        ];
+        let some = losses.into_iter().filter(|(_, count)| *count > 0);
+        Ok(some.map(|(what, count)| Loss { what, count }).collect())
+    }
+
+    fn warnings(&self) -> Vec<Error> {
+        self.concrete.xattrs_trouble().into_iter().collect()
+    }
+
+    fn decoded_bytes(&self) -> u64 {
+        let blocks = self.concrete.block_count();
+        blocks.saturating_mul(self.concrete.block_size())
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        if of.is_some() {
+            return Ok(());
+        }
+        let (names, numbers) = self.concrete.block_categories()?.unwrap_or_default();
+        let sections = self.concrete.sections()?.into_iter();
+        let blocks = sections.filter(|section| section.kind == SectionType::BLOCK);
+        for (block, section) in (0..).zip(blocks) {
+            let number = usize::try_from(block).ok().and_then(|at| numbers.get(at));
+            let number = number.and_then(|number| usize::try_from(*number).ok());
+            visit(StoredBlock {
+                block,
+                stored: section.len,
+                codec: &section.compression.to_string(),
+                category: number
+                    .and_then(|at| names.get(at))
+                    .map_or("", String::as_str),
+            });
+        }
+        Ok(())
+    }
+
+    fn reuse(&self) -> Option<&dyn Reuse> {
+        Some(&self.blocks)
+    }
+}

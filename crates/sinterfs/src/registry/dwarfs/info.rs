@@ -1,0 +1,119 @@
+//! What a DwarFS image says of itself, as rows that any program can show.
+
+use std::collections::BTreeMap;
+
+use sinterfs_dwarfs::read::{Dwarfs, HistoryEntry, Version};
+use sinterfs_model::{Image, Result};
+
+use crate::info::{Details, Value};
+
+pub(super) fn details(image: &Dwarfs) -> Result<Details> {
+    let (info, sizes) = (image.info(), image.sizes());
+    let mut details: Details = vec![
+        ("format".to_owned(), Value::from("DwarFS")),
+        ("version".to_owned(), info.version.as_str().into()),
+        ("offset in file".to_owned(), image.offset().into()),
+        ("image bytes".to_owned(), sizes.image.into()),
+        (
+            "file bytes".to_owned(),
+            info.totals.bytes.unwrap_or(0).into(),
+        ),
+        ("inodes".to_owned(), info.totals.inodes.into()),
+        ("block size".to_owned(), image.block_size().into()),
+        ("blocks".to_owned(), image.block_count().into()),
+        ("block bytes".to_owned(), sizes.blocks.into()),
+        ("metadata bytes".to_owned(), sizes.metadata.into()),
+        (
+            "metadata bytes decoded".to_owned(),
+            sizes.metadata_decoded.into(),
+        ),
+        ("section index".to_owned(), image.has_index().into()),
+        (
+            "inodes with extended attributes".to_owned(),
+            image.with_xattrs().into(),
+        ),
+        (
+            "time resolution ns".to_owned(),
+            info.capability.time_unit.into(),
+        ),
+    ];
+    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
+    let features: Vec<Value> = image.features()?.into_iter().map(Value::from).collect();
+    if !features.is_empty() {
+        add("features", Value::List(features));
+    }
+    if let Some(made_by) = image.made_by()? {
+        add("made by", made_by.into());
+    }
+    if let Some(created) = image.created()? {
+        add("created", created.into());
+    }
+    match image.root_digest() {
+        Ok(Some(root)) => add("root digest", root.to_string().into()),
+        Ok(None) => {}
+        Err(error) => add("root digest", error.what().into()),
+    }
+    add("sections", sections(image)?);
+    let categories: Vec<Value> = image.categories()?.into_iter().map(category).collect();
+    if !categories.is_empty() {
+        add("categories", Value::List(categories));
+    }
+    let history: Vec<Value> = image.history()?.into_iter().map(history_entry).collect();
+    if !history.is_empty() {
+        add("history", Value::List(history));
+    }
+    Ok(details)
+}
+
+fn history_entry(entry: HistoryEntry) -> Value {
+    let mut fields: Details = vec![
+        ("version".to_owned(), version(&entry.version).into()),
+        ("system".to_owned(), entry.system.into()),
+        ("compiler".to_owned(), entry.compiler.into()),
+        ("arguments".to_owned(), entry.arguments.join(" ").into()),
+    ];
+    if let Some(timestamp) = entry.timestamp {
+        fields.push(("time".to_owned(), timestamp.into()));
+    }
+    if !entry.libraries.is_empty() {
+        fields.push(("libraries".to_owned(), entry.libraries.join(", ").into()));
+    }
+    Value::Map(fields)
+}
+
+fn category(category: sinterfs_dwarfs::read::Category) -> Value {
+    Value::Map(vec![
+        ("name".to_owned(), category.name.into()),
+        ("blocks".to_owned(), category.blocks.into()),
+        ("bytes".to_owned(), category.stored.into()),
+    ])
+}
+
+/// Sums sections by what they hold and how they are encoded.
+fn sections(image: &Dwarfs) -> Result<Value> {
+    let mut sums: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+    for section in image.sections()? {
+        let key = (section.kind.to_string(), section.compression.to_string());
+        let sum = sums.entry(key).or_default();
+        *sum = (sum.0 + 1, sum.1.saturating_add(section.len));
+    }
+    let rows = sums
+        .into_iter()
+        .map(|((kind, compression), (count, bytes))| {
+            Value::Map(vec![
+                ("type".to_owned(), kind.into()),
+                ("compression".to_owned(), compression.into()),
+                ("count".to_owned(), count.into()),
+                ("bytes".to_owned(), bytes.into()),
+            ])
+        });
+    Ok(Value::List(rows.collect()))
+}
+
+fn version(version: &Version) -> String {
+    let [major, minor, patch] = version.number;
+    match &version.git_desc {
+        Some(described) if !described.is_empty() => described.clone(),
+        _ => format!("{major}.{minor}.{patch}"),
+    }
+}

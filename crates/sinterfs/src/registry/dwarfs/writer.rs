@@ -1,0 +1,103 @@
+//! New DwarFS images: our options to the writer's own.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use sinterfs_block::{ReadAt, Sink};
+use sinterfs_dwarfs::rewrite;
+use sinterfs_dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
+use sinterfs_model::{ImageWriter, Result};
+
+use super::levels::LEVELS;
+use super::locate::own_options;
+use crate::open_options::OpenOptions;
+use crate::write::asked::Asked;
+use crate::write::create::{Blob, CreateOptions};
+use crate::write::level::{self, Level};
+use crate::write::pipeline_format::PipelineFormat;
+use crate::write::request::VolumeOptions;
+
+/// Makes DwarFS images.
+pub(super) struct Writer;
+
+impl PipelineFormat for Writer {
+    fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
+        Ok(level::at(&LEVELS, level))
+    }
+
+    fn knows(&self, option: Asked) -> bool {
+        matches!(
+            option,
+            Asked::CategoryCompression
+                | Asked::MetadataCompression
+                | Asked::Media
+                | Asked::Base
+                | Asked::Lookback
+                | Asked::TimeResolution
+                | Asked::AllTimes
+                | Asked::PackMetadata
+                | Asked::NoHistory
+                | Asked::NoSectionIndex
+                | Asked::WithDigest
+                | Asked::NoXattrs
+        )
+    }
+
+    fn patches(&self) -> bool {
+        false
+    }
+
+    fn create(
+        &self,
+        out: Box<dyn Sink>,
+        _: Option<Blob>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>> {
+        Ok(Box::new(DwarfsWriter::new(out, write_options(options)?)?))
+    }
+
+    fn sign(&self, source: &Arc<dyn ReadAt>, signature: &str, out: &mut dyn Write) -> Result<()> {
+        let options = own_options(&**source, &OpenOptions::default())?;
+        rewrite::sign(source, &options, signature.as_bytes(), out)
+    }
+}
+
+pub(super) fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
+    let solid = &options.solid;
+    let packing = solid.packing.as_deref().map(str::parse).transpose()?;
+    let block_size_bits = options.block_size.trailing_zeros();
+    Ok(WriteOptions {
+        block_size_bits: u8::try_from(block_size_bits).unwrap_or(u8::MAX),
+        encoding: options.compression.parse()?,
+        by_category: [
+            &solid.by_category[..],
+            &own_codecs(solid.flac_level, solid.incompressible, solid.hot),
+        ]
+        .concat(),
+        metadata_encoding: solid.metadata_compression,
+        time_resolution: TimeResolution::from_nanos(solid.time_resolution)?,
+        keep_all_times: solid.keep_all_times,
+        create_timestamp: options.create_timestamp,
+        history: history(options),
+        section_index: solid.section_index,
+        digest: solid.digest,
+        xattrs: !options.per_file.no_xattrs,
+        packing: packing.unwrap_or_default(),
+        ..WriteOptions::default()
+    })
+}
+
+fn history(options: &CreateOptions) -> Option<HistoryInfo> {
+    let mut numbers = env!("CARGO_PKG_VERSION")
+        .split(['.', '-'])
+        .map(|part| part.parse().unwrap_or(0));
+    Some(HistoryInfo {
+        version: std::array::from_fn(|_| numbers.next().unwrap_or(0)),
+        system_id: std::env::consts::OS.to_owned(),
+        compiler_id: "rustc".to_owned(),
+        arguments: options.solid.history.clone()?,
+        timestamp: options.create_timestamp,
+        library_versions: vec![concat!("sinterfs-", env!("CARGO_PKG_VERSION")).to_owned()],
+        former: options.solid.former.of(),
+    })
+}

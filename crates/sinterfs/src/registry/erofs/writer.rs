@@ -1,0 +1,94 @@
+//! New EROFS images: our options to the writer's own.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use sinterfs_block::Sink;
+use sinterfs_erofs::Kernel;
+use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions};
+use sinterfs_model::{ImageWriter, Result};
+use sinterfs_pipeline::Categorizers;
+
+use super::levels;
+use crate::registry::per_file::CODE_AND_TEXT;
+use crate::write::asked::Asked;
+use crate::write::create::{Blob, CreateOptions};
+use crate::write::level::Level;
+use crate::write::pipeline_format::PipelineFormat;
+use crate::write::request::VolumeOptions;
+
+/// Makes EROFS images.
+pub(super) struct Writer;
+
+impl PipelineFormat for Writer {
+    fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level> {
+        let kernel = kernel(volume)?;
+        Ok(levels::level((kernel.major, kernel.minor), level))
+    }
+
+    fn categorizers(&self) -> Categorizers {
+        CODE_AND_TEXT
+    }
+
+    fn knows(&self, option: Asked) -> bool {
+        matches!(
+            option,
+            Asked::BlobDevice
+                | Asked::ChunkSize
+                | Asked::NoSparse
+                | Asked::NoXattrs
+                | Asked::XattrPrefix
+                | Asked::Uuid
+                | Asked::Label
+                | Asked::TargetKernel
+                | Asked::Extended
+        )
+    }
+
+    fn patches(&self) -> bool {
+        true
+    }
+
+    fn create(
+        &self,
+        out: Box<dyn Sink>,
+        blob: Option<Blob>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>> {
+        let (name, sink) = blob.map(|blob| (blob.name, blob.sink)).unzip();
+        let name = name.map(|name: OsString| DeviceName::new(name.as_bytes()));
+        let options = WriteOptions {
+            device: name.transpose()?,
+            ..write_options(options)?
+        };
+        Ok(Box::new(ErofsWriter::new(out, sink, options)?))
+    }
+}
+
+/// Returns the oldest kernel that is to mount an image.
+fn kernel(volume: &VolumeOptions) -> Result<Kernel> {
+    let asked = volume.target_kernel.as_deref();
+    asked.map_or(Ok(Kernel::default()), str::parse)
+}
+
+fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
+    let volume = &options.volume;
+    let label = volume.label.as_deref().map(str::parse).transpose()?;
+    let extended = volume.extended.as_deref().map(str::parse).transpose()?;
+    Ok(WriteOptions {
+        // one that is too large is refused as such
+        block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
+        compression: options.compression.parse()?,
+        kernel: kernel(volume)?,
+        device: None,
+        chunk_size: (options.per_file.chunk_size)
+            .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
+        extended: extended.unwrap_or_default(),
+        holes: !options.per_file.no_holes,
+        xattrs: !options.per_file.no_xattrs,
+        xattr_prefixes: options.per_file.xattr_prefixes.clone(),
+        made: options.create_timestamp,
+        uuid: volume.uuid.as_deref().map(str::parse).transpose()?,
+        label: label.unwrap_or_default(),
+    })
+}

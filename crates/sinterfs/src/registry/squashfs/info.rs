@@ -1,0 +1,77 @@
+//! What a SquashFS image says of itself, as rows that any program can show.
+
+use sinterfs_model::Result;
+use sinterfs_squashfs::layout::Flags;
+use sinterfs_squashfs::read::{CompressorOptions, Order, Squashfs};
+
+use crate::info::{Details, Value};
+
+pub(super) fn details(image: &Squashfs) -> Result<Details> {
+    let (info, superblock) = (image.image_info(), image.superblock());
+    let (ids, groups) = image.ids();
+    let compressor = superblock.compressor.name().unwrap_or("unknown");
+    let mut details: Details = vec![
+        ("format".to_owned(), Value::from("SquashFS")),
+        ("version".to_owned(), info.version.as_str().into()),
+        ("offset in file".to_owned(), image.offset().into()),
+        ("image bytes".to_owned(), info.totals.stored.into()),
+        ("inodes".to_owned(), info.totals.inodes.into()),
+        ("block size".to_owned(), info.totals.block_size.into()),
+        ("compression".to_owned(), compressor.into()),
+        (
+            "fragments".to_owned(),
+            u64::from(superblock.fragments).into(),
+        ),
+        (
+            "owners and groups".to_owned(),
+            ((ids.len() + groups.len()) as u64).into(),
+        ),
+        ("export table".to_owned(), image.has_exports().into()),
+        ("xattr lists".to_owned(), image.xattr_lists().into()),
+        ("created".to_owned(), u64::from(superblock.made).into()),
+    ];
+    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
+    if superblock.order == Order::Big {
+        add("byte order", "big-endian".into());
+    }
+    if let Some(options) = image.compressor_options()? {
+        add("compressor options", compressor_options(options));
+    }
+    let raw = [
+        (Flags::RAW_INODES, "inodes"),
+        (Flags::RAW_DATA, "data"),
+        (Flags::RAW_FRAGMENTS, "fragments"),
+        (Flags::RAW_XATTRS, "xattrs"),
+        (Flags::RAW_IDS, "ids"),
+    ];
+    let raw = raw.iter().filter(|(flag, _)| superblock.flags.has(*flag));
+    let raw: Vec<_> = raw.map(|(_, what)| Value::from(*what)).collect();
+    if !raw.is_empty() {
+        add("not compressed", Value::List(raw));
+    }
+    Ok(details)
+}
+
+fn compressor_options(options: CompressorOptions) -> Value {
+    let number = |name: &str, value: u32| (name.to_owned(), Value::from(u64::from(value)));
+    Value::Map(match options {
+        CompressorOptions::Gzip(gzip) => vec![
+            number("level", gzip.level.get()),
+            number("window log", u32::from(gzip.window.get())),
+            number("strategies", u32::from(gzip.strategies.get())),
+        ],
+        CompressorOptions::Xz(xz) => vec![
+            number("dictionary", xz.dictionary.get()),
+            number("filters", xz.filters.get()),
+        ],
+        CompressorOptions::Lzo(lzo) => vec![
+            number("algorithm", lzo.algorithm.get()),
+            number("level", lzo.level.get()),
+        ],
+        CompressorOptions::Lz4(lz4) => vec![
+            number("version", lz4.version.get()),
+            number("flags", lz4.flags.get()),
+        ],
+        CompressorOptions::Zstd(zstd) => vec![number("level", zstd.level.get())],
+    })
+}

@@ -1,0 +1,72 @@
+//! How an image is created: what the facade hands to a format, resolved from a request and its level.
+
+use sinterfs_block::Sink;
+use sinterfs_block::codec::Encoding;
+
+use crate::write::former_runs::FormerRuns;
+use crate::write::request::{PerFileOptions, VolumeOptions};
+
+/// A device of its own for the content of an image.
+pub struct Blob {
+    /// What the image calls it.
+    pub name: std::ffi::OsString,
+    /// Where it goes.
+    pub sink: Box<dyn Sink>,
+}
+
+impl std::fmt::Debug for Blob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Blob");
+        shown.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// How an image is created: what all formats have a use for, and what some have.
+#[derive(Debug, Clone)]
+pub struct CreateOptions {
+    /// The compression of blocks, in the format's words.
+    pub compression: String,
+    /// Bytes of a block: a power of two.
+    pub block_size: u64,
+    /// The time of creation, in seconds since 1970.
+    pub create_timestamp: Option<u64>,
+    /// Threads that may encode metadata.
+    pub threads: usize,
+    /// Whether equal files are stored once.
+    pub duplicates: bool,
+    /// For formats whose blocks hold many files.
+    pub solid: SolidOptions,
+    /// For formats that cut each file for itself.
+    pub per_file: PerFileOptions,
+    /// For formats whose images are volumes.
+    pub volume: VolumeOptions,
+}
+
+/// How an image is created whose blocks hold many files.
+#[derive(Debug, Clone)]
+pub struct SolidOptions {
+    /// The compression of blocks of some categories, by name; the first that names one counts.
+    pub by_category: Vec<(String, Encoding)>,
+    /// The level of FLAC for audio, if audio and images have codecs of their own.
+    pub flac_level: Option<u32>,
+    /// The compression of what looks incompressible.
+    pub incompressible: Encoding,
+    /// The compression of what is needed first, if it is another than that of all else.
+    pub hot: Option<Encoding>,
+    /// The compression of metadata.
+    pub metadata_compression: Encoding,
+    /// The unit of times in nanoseconds.
+    pub time_resolution: u64,
+    /// Whether times of access and of inode change are kept.
+    pub keep_all_times: bool,
+    /// The settings in words, if the image is to tell them.
+    pub history: Option<Vec<String>>,
+    /// The runs that made the image that is read, for the history.
+    pub former: FormerRuns,
+    /// Which tables of the metadata are packed, in the format's words; `None` means all.
+    pub packing: Option<String>,
+    /// Whether the image has an index of its sections.
+    pub section_index: bool,
+    /// Whether it has digests of all its bytes.
+    pub digest: bool,
+}

@@ -1,0 +1,134 @@
+//! What a path names, found by its content, never by its name.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::Path;
+
+use sinterfs_model::{Error, Result};
+use sinterfs_pipeline::source::merge::WhiteoutMarks;
+use sinterfs_pipeline::source::{archive, manifest};
+
+use super::kinds::{Input, Layering, Whiteouts};
+use super::oci;
+use crate::open_options::OpenOptions;
+
+/// An empty tar is zeros up to this many bytes: GNU tar fills a record of 20 blocks.
+const EMPTY_TAR: u64 = 1 << 20;
+
+impl Whiteouts {
+    /// Returns the marks of a source.
+    pub(super) fn marks(self, what: What) -> WhiteoutMarks {
+        let (names, overlay) = match self {
+            Self::Auto => (matches!(what, What::Archive | What::Layout), true),
+            Self::Oci => (true, false),
+            Self::Overlayfs => (false, true),
+            Self::All => (true, true),
+            Self::None => (false, false),
+        };
+        WhiteoutMarks { names, overlay }
+    }
+}
+
+impl Input {
+    /// Finds out what a path names; `options` are for an image.
+    ///
+    /// # Errors
+    /// `Io` for what is not there or can't be read.
+    pub fn of(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let path = path.to_owned();
+        Ok(match What::of(&path, options)? {
+            What::Directory => Self::Directory(path),
+            What::Layout => Self::layers(vec![path], Layering::default()),
+            What::Archive => Self::Archive(path),
+            What::Manifest => Self::Manifest(path),
+            What::Image => Self::Image {
+                path,
+                options: options.clone(),
+            },
+        })
+    }
+}
+
+/// What a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Directory,
+    /// A directory with images as OCI lays them out.
+    Layout,
+    Archive,
+    /// A list of files.
+    Manifest,
+    Image,
+}
+
+impl What {
+    pub(crate) fn of(path: &Path, options: &OpenOptions) -> Result<Self> {
+        if options.proof.is_some() {
+            // nothing else has a digest to keep to: it is refused when it is opened
+            return Ok(Self::Image);
+        }
+        if path.as_os_str() == "-" {
+            return Ok(Self::Archive);
+        }
+        let failed = |error| Error::io("cannot read the source", error).path(path);
+        let status = std::fs::metadata(path).map_err(failed)?;
+        let kind = status.file_type();
+        if kind.is_dir() {
+            return Ok(match oci::is_layout(path) {
+                true => Self::Layout,
+                false => Self::Directory,
+            });
+        }
+        if !(kind.is_file() || kind.is_block_device()) {
+            // nothing can be looked at twice in a pipe, as images are
+            return Ok(Self::Archive);
+        }
+        if options.offset.is_some() {
+            return Ok(Self::Image);
+        }
+        let file = File::open(path).map_err(failed)?;
+        let start = start(&file, archive::START as u64).map_err(failed)?;
+        if archive::is_archive(&start) {
+            return Ok(Self::Archive);
+        }
+        if manifest::is_mtree(&start) {
+            return Ok(Self::Manifest);
+        }
+        let may_be_empty = (1024..=EMPTY_TAR).contains(&status.len())
+            && status.len().is_multiple_of(archive::START as u64);
+        if may_be_empty
+            && is_zero(&start)
+            && is_zero(&self::start(&file, EMPTY_TAR).map_err(failed)?)
+        {
+            return Ok(Self::Archive);
+        }
+        Ok(Self::Image)
+    }
+}
+
+/// Reads the first bytes of a file.
+fn start(file: &File, most: u64) -> std::io::Result<Vec<u8>> {
+    let len = file.metadata()?.len();
+    let len = match len {
+        // a device tells no length
+        0 => most,
+        len => len.min(most),
+    };
+    let mut start = vec![0; usize::try_from(len).unwrap_or_default()];
+    let mut done = 0;
+    while let Some(rest) = start.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    start.truncate(done);
+    Ok(start)
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0)
+}

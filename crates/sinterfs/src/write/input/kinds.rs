@@ -1,0 +1,114 @@
+//! What a build is asked to read: plain data.
+
+use std::path::{Path, PathBuf};
+
+use crate::open_options::OpenOptions;
+
+/// What is packed.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// The tree below a directory.
+    Directory(PathBuf),
+    /// The members of an archive, compressed or not; `-` is standard input.
+    Archive(PathBuf),
+    /// The files that a list (mtree) names, with content that lies elsewhere.
+    Manifest(PathBuf),
+    /// The files of a composefs-dump(5).
+    Dump {
+        /// The dump; `-` is standard input.
+        path: PathBuf,
+        /// The store of objects with the content of files.
+        objects: Option<PathBuf>,
+    },
+    /// The tree in an image.
+    Image {
+        /// The image file.
+        path: PathBuf,
+        /// How it is opened.
+        options: OpenOptions,
+    },
+    /// The trees of several of these, later ones on top of earlier ones.
+    Merge {
+        /// Where each comes from and where it goes.
+        parts: Vec<MergePart>,
+        /// For layers, that hide what is below them without telling; `None` for trees that only happen to
+        /// meet.
+        layers: Option<Layering>,
+        /// Bytes that decoded blocks of all images may take.
+        cache_bytes: u64,
+    },
+}
+
+impl Input {
+    /// Returns the files and directories that are read.
+    pub fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Directory(path)
+            | Self::Archive(path)
+            | Self::Manifest(path)
+            | Self::Dump { path, .. }
+            | Self::Image { path, .. } => vec![path],
+            Self::Merge { parts, .. } => parts.iter().map(|part| part.path.as_path()).collect(),
+        }
+    }
+}
+
+/// Where the content is that lists of files name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ManifestOptions {
+    /// The directory that paths are in; `None` means that of each list.
+    pub root: Option<PathBuf>,
+    /// Whether paths may lead out of it.
+    pub anywhere: bool,
+}
+
+/// How sources become layers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layering {
+    /// What marks names of lower layers that are gone.
+    pub whiteouts: Whiteouts,
+    /// Which image of a layout of several is taken: `os/architecture`.
+    pub platform: Option<String>,
+    /// Whether archives of container images (`docker save`) stand for the layers in them.
+    pub unpack: bool,
+}
+
+/// What marks names of lower layers that are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Whiteouts {
+    /// In archives both kinds, in directories and images those of overlayfs.
+    #[default]
+    Auto,
+    /// Names that begin with `.wh.`.
+    Oci,
+    /// Character devices 0/0, and attributes of opaque directories.
+    Overlayfs,
+    /// Both kinds everywhere.
+    All,
+    /// Nothing: names and devices stay as they are.
+    None,
+}
+
+/// One of several trees.
+#[derive(Debug, Clone)]
+pub struct MergePart {
+    /// A directory, an archive or an image file.
+    pub path: PathBuf,
+    /// Where its root goes: names with slashes between them, none for the common root.
+    pub at: Vec<u8>,
+}
+
+impl Input {
+    /// Stacks what several paths name, the lowest first.
+    pub fn layers(paths: Vec<PathBuf>, layering: Layering) -> Self {
+        let part = |path| MergePart {
+            path,
+            at: Vec::new(),
+        };
+        Self::Merge {
+            parts: paths.into_iter().map(part).collect(),
+            layers: Some(layering),
+            cache_bytes: OpenOptions::default().cache_bytes,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! An input, opened: one source for the pipeline, and what else is known of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sinterfs_block::cache::BlockCache;
+use sinterfs_model::{Error, Kind, Loss, Observer, Result, Source};
+use sinterfs_pipeline::Scratch;
+use sinterfs_pipeline::source::merge::Conflicts;
+use sinterfs_pipeline::source::{
+    Archive, Directory, EditedSource, Edits, ImageSource, Manifest, Merge,
+};
+
+use super::images::{Images, StopOnDamage};
+use crate::handle::Opened;
+use crate::write::base::former_runs;
+use crate::write::former_runs::FormerRuns;
+
+/// An input, opened.
+pub(crate) struct OpenInput {
+    pub(super) tree: Tree,
+    pub(super) images: Images,
+    /// The archives among it.
+    pub(super) archives: Vec<Arc<Archive>>,
+    /// The lists of files among it.
+    pub(super) manifests: Vec<Arc<Manifest>>,
+    pub(super) edits: Edits,
+}
+
+/// The source.
+pub(super) enum Tree {
+    Directory(Directory),
+    Archive(Arc<Archive>),
+    Manifest(Arc<Manifest>),
+    Image(ImageSource),
+    Merge(Merge),
+}
+
+impl OpenInput {
+    /// Takes a tree, and the images that its content is in.
+    pub(super) fn new(tree: Tree, images: Images) -> Self {
+        Self {
+            tree,
+            images,
+            archives: Vec::new(),
+            manifests: Vec::new(),
+            edits: Edits::default(),
+        }
+    }
+
+    /// Takes an image that is open.
+    pub(crate) fn of_image(
+        opened: &Opened,
+        path: &Path,
+        cache: &Arc<BlockCache>,
+        threads: usize,
+    ) -> Result<Self> {
+        let mut images = Images::new(Arc::clone(cache));
+        let tree = Tree::Image(images.add(opened, path)?);
+        images.make_room(threads);
+        Ok(Self::new(tree, images))
+    }
+
+    /// Returns the runs that made the image, if it is one.
+    pub(crate) fn former_runs(&self) -> Result<FormerRuns> {
+        match &self.images.opened {
+            Some((opened, path)) => former_runs(opened).map_err(|error| error.path(path)),
+            None => Ok(FormerRuns::default()),
+        }
+    }
+
+    /// Adds the path of the image to an error that only its damage explains.
+    pub(crate) fn located(&self, error: Error) -> Error {
+        match &self.images.opened {
+            Some((_, path)) if error.kind() == Kind::Corrupt => error.path(path),
+            _ => error,
+        }
+    }
+
+    /// Returns the source for the pipeline.
+    pub(crate) fn source(&self) -> &dyn Source {
+        match &self.tree {
+            Tree::Directory(source) => source,
+            Tree::Archive(source) => source,
+            Tree::Manifest(source) => source,
+            Tree::Image(source) => source,
+            Tree::Merge(source) => source,
+        }
+    }
+
+    /// Returns the one image that is the input.
+    pub(crate) fn image(&self) -> Option<&ImageSource> {
+        match &self.tree {
+            Tree::Image(source) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// Returns the coarsest unit of times in nanoseconds that loses nothing of the images', and
+    /// whether an image has all times; `None` if there is no image.
+    pub(crate) fn times(&self) -> Option<(u64, bool)> {
+        self.images.times()
+    }
+
+    /// Keeps decoded blocks in a scratch file, too, if not all fit into memory.
+    pub(crate) fn spill(&self, scratch: &Scratch) -> Result<()> {
+        self.images.spill(scratch)
+    }
+
+    /// Returns the bytes of memory that decoded blocks of the input may take.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        self.images.cache_bytes()
+    }
+
+    /// Adds what images and archives hold and sources do not represent to what a writer lost.
+    pub(crate) fn add_unrepresented(&self, losses: &mut Vec<Loss>) {
+        let of_archives = self.archives.iter().flat_map(|archive| archive.losses());
+        let of_manifests = self.manifests.iter().flat_map(|manifest| manifest.losses());
+        let of_images = self.images.unrepresented.iter().cloned();
+        for loss in of_images.chain(of_archives).chain(of_manifests) {
+            match losses.iter_mut().find(|known| known.what == loss.what) {
+                Some(known) => known.count = known.count.saturating_add(loss.count),
+                None => losses.push(loss),
+            }
+        }
+    }
+
+    /// Returns what was hidden by later trees.
+    pub(crate) fn conflicts(&self) -> Conflicts {
+        match &self.tree {
+            Tree::Merge(merge) => merge.conflicts(),
+            _ => Conflicts::default(),
+        }
+    }
+
+    /// Does work that reads the source; damage to an image ends it and is its error.
+    pub(crate) fn read<T>(
+        &self,
+        observer: &dyn Observer,
+        work: impl FnOnce(&dyn Source, &dyn Observer) -> Result<T>,
+    ) -> Result<T> {
+        let watching = StopOnDamage {
+            inner: observer,
+            damage: &self.images.damage,
+        };
+        let done = if self.edits.is_empty() {
+            work(self.source(), &watching)
+        } else {
+            work(&EditedSource::new(self.source(), &self.edits), &watching)
+        };
+        match self.images.damage.take() {
+            Some(error) => Err(error),
+            None => done,
+        }
+    }
+}

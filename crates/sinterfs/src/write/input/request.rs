@@ -1,0 +1,65 @@
+//! What opening an input depends on, and how archives and lists are opened for it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sinterfs_model::Result;
+use sinterfs_pipeline::Scratch;
+use sinterfs_pipeline::source::image::Damage;
+use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, directory, manifest};
+
+use super::docker_archive::Layer;
+use super::kinds::{Input, ManifestOptions};
+
+/// What opening an input depends on.
+pub(crate) struct Request<'a> {
+    pub(crate) input: &'a Input,
+    /// For directories; what is left out holds for archives, too.
+    pub(crate) directory: directory::Options,
+    /// Where content is that lists name.
+    pub(crate) manifest: ManifestOptions,
+    /// What becomes of the tree.
+    pub(crate) edits: Edits,
+    /// Where archives are unpacked.
+    pub(crate) scratch: Scratch,
+    pub(crate) threads: usize,
+    pub(crate) strict: bool,
+}
+
+impl Request<'_> {
+    pub(super) fn archive(&self, path: &Path, exclude: &Exclude) -> Result<Arc<Archive>> {
+        let options = archive::Options {
+            exclude: exclude.clone(),
+            scratch: self.scratch.clone(),
+        };
+        let archive = if path.as_os_str() == "-" {
+            Archive::stdin(options)
+        } else {
+            Archive::open(path, options)
+        };
+        archive.map(Arc::new)
+    }
+
+    /// Takes a layer that is within an archive.
+    pub(super) fn layer(&self, layer: Layer) -> Result<Arc<Archive>> {
+        let options = archive::Options {
+            exclude: Exclude::default(),
+            scratch: self.scratch.clone(),
+        };
+        Archive::of_stream(layer.stream, layer.path, options).map(Arc::new)
+    }
+
+    pub(super) fn manifest(
+        &self,
+        path: &Path,
+        exclude: &Exclude,
+        damage: &Arc<Damage>,
+    ) -> Result<Arc<Manifest>> {
+        let options = manifest::Options {
+            exclude: exclude.clone(),
+            root: self.manifest.root.clone(),
+            allow_outside: self.manifest.anywhere,
+        };
+        Manifest::open(path, &options, Arc::clone(damage)).map(Arc::new)
+    }
+}

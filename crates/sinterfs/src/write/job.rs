@@ -1,0 +1,51 @@
+//! A build on its way to its format's writer.
+
+use sinterfs_model::Result;
+
+use crate::write::base::OpenBase;
+use crate::write::former_runs::FormerRuns;
+use crate::write::header::HeaderBytes;
+use crate::write::input::opened::OpenInput;
+use crate::write::request::BuildRequest;
+
+/// A request, its format's name, and the input, which is opened when the writer asks for it.
+pub struct BuildJob<'a> {
+    /// The format's name.
+    pub(crate) format: &'static str,
+    /// What is asked for.
+    pub(crate) request: &'a BuildRequest,
+    open: Box<dyn FnOnce() -> Result<Prepared> + 'a>,
+}
+
+impl<'a> BuildJob<'a> {
+    /// Describes a build whose input `open` opens.
+    pub(crate) fn new(
+        format: &'static str,
+        request: &'a BuildRequest,
+        open: impl FnOnce() -> Result<Prepared> + 'a,
+    ) -> Self {
+        Self {
+            format,
+            request,
+            open: Box::new(open),
+        }
+    }
+
+    /// Opens the input.
+    pub(crate) fn open(self) -> Result<Prepared> {
+        (self.open)()
+    }
+}
+
+/// Everything that a build reads, opened.
+pub(crate) struct Prepared {
+    pub(crate) input: OpenInput,
+    /// The command that is recorded in the image.
+    pub(crate) command: &'static str,
+    /// The runs that made the images that are read.
+    pub(crate) former: FormerRuns,
+    /// The image whose blocks are taken over.
+    pub(crate) base: Option<OpenBase>,
+    /// What comes before the new image in its file.
+    pub(crate) header: Option<HeaderBytes>,
+}

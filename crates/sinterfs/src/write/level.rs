@@ -1,0 +1,59 @@
+//! The settings that a level from 0 to 9 stands for.
+//!
+//! There are as many levels as upstream's mkdwarfs has. Each format's row has its own table.
+
+use sinterfs_pipeline::Order;
+
+/// The level that is used unless another is asked for.
+pub const DEFAULT: u8 = 7;
+
+/// The settings of one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level {
+    /// The compression of blocks, in the format's words.
+    pub compression: &'static str,
+    /// The compression of metadata, where that can be another than that of blocks.
+    pub metadata_compression: &'static str,
+    /// Bytes of a block, as a power of two.
+    pub block_bits: u8,
+    /// The order of files.
+    pub order: Order,
+    /// The codecs of some kinds of content.
+    pub special: SpecialCodecs,
+}
+
+/// The codecs of kinds of content that formats with solid blocks keep apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpecialCodecs {
+    /// The level of FLAC for audio; without one, audio and images are encoded as all content is.
+    pub flac: Option<u32>,
+    /// The compression of content that looks incompressible.
+    pub incompressible: &'static str,
+    /// The compression of content that is needed first, unless it is that of blocks.
+    pub hot: Option<&'static str>,
+}
+
+impl SpecialCodecs {
+    /// The same codec for all content.
+    pub const NONE: Self = Self {
+        flac: None,
+        incompressible: "none",
+        hot: None,
+    };
+}
+
+/// Returns a level of a format that encodes each file for itself.
+pub const fn per_file(compression: &'static str, block_bits: u8, order: Order) -> Level {
+    Level {
+        compression,
+        metadata_compression: "none",
+        block_bits,
+        order,
+        special: SpecialCodecs::NONE,
+    }
+}
+
+/// Returns a level of a format; numbers above 9 mean 9.
+pub fn at(levels: &'static [Level; 10], level: u8) -> &'static Level {
+    &levels[usize::from(level).min(levels.len() - 1)]
+}

@@ -1,0 +1,40 @@
+//! What the pipeline needs of a format whose images it writes.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use sinterfs_block::{ReadAt, Sink};
+use sinterfs_model::{Error, ImageWriter, Result};
+use sinterfs_pipeline::Categorizers;
+
+use crate::write::asked::Asked;
+use crate::write::create::{Blob, CreateOptions};
+use crate::write::level::Level;
+use crate::write::request::VolumeOptions;
+
+/// A format whose images are written by the pipeline.
+pub trait PipelineFormat: Sync {
+    /// Returns the settings of a level from 0 to 9 for such a volume; higher numbers mean 9.
+    fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level>;
+    /// Returns the kinds of content that are told apart unless something else is asked for.
+    fn categorizers(&self) -> Categorizers {
+        Categorizers::ALL
+    }
+    /// Returns whether an option that not every format has means something for new images.
+    fn knows(&self, option: Asked) -> bool;
+    /// Returns whether the beginning of an image is written last.
+    fn patches(&self) -> bool;
+    /// Creates an image; `blob` takes its content if that was asked for and `knows` allows it.
+    fn create(
+        &self,
+        out: Box<dyn Sink>,
+        blob: Option<Blob>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>>;
+    /// Copies an image, with the header before it, and embeds a signature in the copy.
+    fn sign(&self, _: &Arc<dyn ReadAt>, _: &str, _: &mut dyn Write) -> Result<()> {
+        Err(Error::unsupported(
+            "images of this format hold no signatures",
+        ))
+    }
+}

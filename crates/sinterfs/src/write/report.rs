@@ -1,0 +1,81 @@
+//! What a build did, and what a strict request makes an error of it.
+
+use sinterfs_block::verity::VerityDigest;
+use sinterfs_model::{Error, Kind, Loss, Observer, Result};
+use sinterfs_pipeline::source::merge::Conflicts;
+
+pub use sinterfs_pipeline::Report as PipelineReport;
+
+/// What was built.
+#[derive(Debug, Clone)]
+pub struct BuildReport {
+    /// The format's name.
+    pub format: &'static str,
+    /// What the pipeline did.
+    pub pipeline: PipelineReport,
+    /// What was hidden where several trees met.
+    pub conflicts: Conflicts,
+    /// What became of content that is not in the image: for composefs.
+    pub objects: Option<ObjectsReport>,
+}
+
+impl BuildReport {
+    /// Returns whether every file was read whole and unchanged.
+    pub fn is_complete(&self) -> bool {
+        self.incomplete() == 0
+    }
+
+    /// Counts files that were left out, cut, or changed while they were read.
+    pub fn incomplete(&self) -> u64 {
+        self.pipeline.left_out + self.pipeline.unreadable + self.pipeline.changed
+    }
+}
+
+/// What became of the content of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObjectsReport {
+    /// The fs-verity digest of the image.
+    pub digest: VerityDigest,
+    /// The version of the format.
+    pub version: u32,
+    /// Distinct objects that the image names.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Objects that the store did not have.
+    pub new_objects: u64,
+    /// Their bytes.
+    pub new_bytes: u64,
+}
+
+/// Returns the error of work that was stopped on request: whichever stage noticed it first, the
+/// reason is the same.
+pub(crate) fn interrupted(error: Error, observer: &dyn Observer) -> Error {
+    if observer.cancelled() {
+        Error::new(Kind::Cancelled, "interrupted; nothing was written")
+    } else {
+        error
+    }
+}
+
+/// Fails if anything was lost: what `strict` asks for.
+pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
+    if !report.is_complete() {
+        let count = report.incomplete();
+        return Err(Error::invalid(format!(
+            "{count} files could not be read as they were (--strict)"
+        )));
+    }
+    demand_losses(&report.pipeline.image.losses)
+}
+
+/// Fails if the format could not keep something.
+pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
+    match losses.first() {
+        Some(loss) => Err(Error::unsupported(format!(
+            "the format can't keep {} {} (--strict)",
+            loss.count, loss.what
+        ))),
+        None => Ok(()),
+    }
+}

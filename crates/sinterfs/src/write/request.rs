@@ -1,0 +1,247 @@
+//! Everything that can be asked of a build: plain data.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sinterfs_model::Tails;
+use sinterfs_pipeline::source::XattrFilter;
+use sinterfs_pipeline::{Categorizers, Order};
+
+use crate::write::attributes::AttributeChanges;
+use crate::write::filters::Choice;
+use crate::write::input::kinds::{Input, ManifestOptions};
+use crate::write::level;
+
+/// Where an image goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// Standard output.
+    Stdout,
+    /// A file.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Whether an existing file is replaced.
+        replace: bool,
+    },
+}
+
+impl Destination {
+    /// Returns the directory for scratch files: that of the output, if it has one.
+    pub(crate) fn scratch_dir(&self) -> PathBuf {
+        let beside = match self {
+            Self::File { path, .. } => path.parent(),
+            Self::Stdout => None,
+        };
+        match beside {
+            Some(dir) if dir.as_os_str().is_empty() => Path::new(".").to_owned(),
+            Some(dir) => dir.to_owned(),
+            None => std::env::temp_dir(),
+        }
+    }
+}
+
+/// Everything that can be asked of a build.
+#[derive(Debug, Clone)]
+pub struct BuildRequest {
+    /// What is packed.
+    pub input: Input,
+    /// Where the image goes.
+    pub destination: Destination,
+    /// A file for all content, apart from the image.
+    pub blob_device: Option<PathBuf>,
+    /// A file whose content comes before the image.
+    pub header: Option<PathBuf>,
+    /// The format's name; `None` decides by the destination's extension.
+    pub format: Option<String>,
+    /// The level, 0 to 9, whose settings hold where nothing else is asked.
+    pub level: u8,
+    /// The compression of blocks, as in `zstd:level=19`.
+    pub compression: Option<String>,
+    /// The compression of blocks of some categories, by name.
+    pub by_category: Vec<(String, String)>,
+    /// What kinds of content are told apart; `None` means all.
+    pub categorizers: Option<Categorizers>,
+    /// The compression of metadata.
+    pub metadata_compression: Option<String>,
+    /// Bytes of a block.
+    pub block_size: Option<u64>,
+    /// How many blocks back repeats are looked for; `None` means all.
+    pub lookback: Option<u32>,
+    /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for
+    /// each thread, or what one thread needs if that is more.
+    pub memory: Option<u64>,
+    /// The directory for what does not fit into that memory; `None` means that of the image, or
+    /// that of temporary files if the image goes to standard output.
+    pub scratch: Option<PathBuf>,
+    /// The order of files.
+    pub order: Option<Order>,
+    /// A file that says what is stored before and after all else: a path in the image and a number
+    /// from -32768 to 32767 a line.
+    pub sort: Option<PathBuf>,
+    /// A file that lists what is needed first, a path in the image a line: stored before all else, in small
+    /// blocks.
+    pub hot: Option<PathBuf>,
+    /// An image whose blocks are taken over as they are stored, where the new image needs what they hold.
+    pub base: Option<PathBuf>,
+    /// Whether equal files are stored once.
+    pub duplicates: bool,
+    /// How many threads work.
+    pub threads: usize,
+    /// Where the content is that lists of files name.
+    pub manifest: ManifestOptions,
+    /// What is left out and what stays, the first that matches.
+    pub choices: Vec<Choice>,
+    /// Definitions of files that are made or changed, as of mksquashfs' `-p`.
+    pub pseudo: Vec<OsString>,
+    /// Files of such definitions.
+    pub pseudo_files: Vec<PathBuf>,
+    /// Which extended attributes of the source stay.
+    pub xattrs: XattrFilter,
+    /// A file of SELinux file contexts, which tells the label of every file.
+    pub file_contexts: Option<PathBuf>,
+    /// Whether other file systems are left out.
+    pub one_file_system: bool,
+    /// What becomes of owners, times and permissions.
+    pub attributes: AttributeChanges,
+    /// The unit of times, as in `1ns`; `None` means what loses nothing of images, and seconds for
+    /// a directory alone.
+    pub time_resolution: Option<String>,
+    /// Whether times of access and of inode change are kept; those that images have are always.
+    pub keep_all_times: bool,
+    /// Which tables of the metadata are packed, in the format's words; `None` means all.
+    pub pack_metadata: Option<String>,
+    /// The time of creation to record, in seconds since 1970.
+    pub create_timestamp: Option<u64>,
+    /// Whether the image tells how it was made.
+    pub history: bool,
+    /// Whether the image has an index of its sections.
+    pub section_index: bool,
+    /// Whether the image has digests of all its bytes.
+    pub with_digest: bool,
+    /// What is asked of formats that cut each file for itself.
+    pub per_file: PerFileOptions,
+    /// What the image tells as a volume, and to whom.
+    pub volume: VolumeOptions,
+    /// For composefs.
+    pub composefs: ComposefsOptions,
+    /// Whether anything that can't be kept or read is an error.
+    pub strict: bool,
+}
+
+impl BuildRequest {
+    /// Asks for an image of a directory on standard output, with the default of everything.
+    pub fn new(source: impl Into<PathBuf>) -> Self {
+        Self::of(Input::Directory(source.into()))
+    }
+
+    /// Asks for an image of anything on standard output, with the default of everything.
+    pub fn of(input: Input) -> Self {
+        Self {
+            input,
+            destination: Destination::Stdout,
+            blob_device: None,
+            header: None,
+            format: None,
+            level: level::DEFAULT,
+            compression: None,
+            by_category: Vec::new(),
+            categorizers: None,
+            metadata_compression: None,
+            block_size: None,
+            lookback: None,
+            memory: None,
+            scratch: None,
+            order: None,
+            sort: None,
+            hot: None,
+            base: None,
+            duplicates: true,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            manifest: ManifestOptions::default(),
+            choices: Vec::new(),
+            pseudo: Vec::new(),
+            pseudo_files: Vec::new(),
+            xattrs: XattrFilter::default(),
+            file_contexts: None,
+            one_file_system: false,
+            attributes: AttributeChanges::default(),
+            time_resolution: None,
+            keep_all_times: false,
+            pack_metadata: None,
+            create_timestamp: None,
+            history: true,
+            section_index: true,
+            with_digest: false,
+            per_file: PerFileOptions::default(),
+            volume: VolumeOptions::default(),
+            composefs: ComposefsOptions::default(),
+            strict: false,
+        }
+    }
+}
+
+impl BuildRequest {
+    /// Returns the path of the output, if it has one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.destination {
+            Destination::File { path, .. } => Some(path),
+            Destination::Stdout => None,
+        }
+    }
+
+    /// Returns the directory for scratch files.
+    pub(crate) fn scratch_dir(&self) -> PathBuf {
+        let chosen = self.scratch.clone();
+        chosen.unwrap_or_else(|| self.destination.scratch_dir())
+    }
+}
+
+/// How an image is created whose files are cut each for itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PerFileOptions {
+    /// What becomes of the ends of files; `None` means what the format's users expect.
+    pub tails: Option<Tails>,
+    /// What is stored without compression, in the format's words.
+    pub raw: Option<String>,
+    /// Bytes of chunks that are stored once wherever they are equal.
+    pub chunk_size: Option<u64>,
+    /// Whether blocks of zeros are data.
+    pub no_holes: bool,
+    /// Whether extended attributes are left out.
+    pub no_xattrs: bool,
+    /// What names of extended attributes begin with.
+    pub xattr_prefixes: Vec<String>,
+    /// Whether the table of all inodes is left out.
+    pub no_export: bool,
+    /// Whether the image ends where its content ends.
+    pub no_padding: bool,
+}
+
+/// What an image tells as a volume, and to whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VolumeOptions {
+    /// Its UUID; `None` means one made of its content.
+    pub uuid: Option<String>,
+    /// Its name.
+    pub label: Option<String>,
+    /// The oldest version of Linux that is to mount it.
+    pub target_kernel: Option<String>,
+    /// What more the format can do, in its words.
+    pub extended: Option<String>,
+}
+
+/// What composefs images alone are asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ComposefsOptions {
+    /// The directory that gets the content of files.
+    pub digest_store: Option<PathBuf>,
+    /// The lowest version of the format; `None` means 0.
+    pub min_version: Option<u32>,
+    /// The highest version of the format; `None` means 1.
+    pub max_version: Option<u32>,
+    /// Whether devices are left out.
+    pub skip_devices: bool,
+    /// Whether attributes are left out that do not begin with `user.`.
+    pub user_xattrs: bool,
+}
