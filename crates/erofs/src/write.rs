@@ -4,34 +4,34 @@
 //! **Invariant:** the image depends on what is put and on the options alone, not on the number of
 //! threads. Format: `docs/formats/erofs.md`.
 
-mod around;
-mod chunks;
-mod clusters;
+mod body;
+mod chunk_map;
+mod cluster_map;
 mod compression;
-mod content;
+mod cut;
+mod digest_index;
 pub(crate) mod directories;
+mod encoded;
 mod encoder;
-mod extents;
-mod fit;
+mod extent_map;
+mod image_out;
+pub(crate) mod inode_offsets;
 pub(crate) mod inodes;
 mod metadata;
-mod names;
 mod options;
-mod out;
-mod parts;
-pub(crate) mod places;
+mod packed_tails;
 mod prefixes;
-mod repeats;
-mod rests;
+mod search;
 mod superblock;
 mod times;
-mod units;
+mod unit_table;
+mod volume_id;
 mod writer;
 pub(crate) mod xattrs;
 
 pub use compression::Compression;
-pub use names::{DeviceName, Label, Uuid};
 pub use options::{Extended, WriteOptions};
+pub use volume_id::{DeviceName, Label, Uuid};
 pub use writer::ErofsWriter;
 
 /// Bytes of a block of the file system, as a power of two.

@@ -11,8 +11,8 @@ use zerocopy::little_endian::{U16, U32, U64};
 use super::Shown;
 use super::content::Body;
 use crate::layout::{InodeExtended, chunk, format};
+use crate::write::inode_offsets::Extent;
 use crate::write::inodes::tail_of;
-use crate::write::places::Extent;
 use crate::write::xattrs;
 
 /// The layouts of content, as bits of an inode's format.

@@ -15,7 +15,7 @@ use super::space::Space;
 use super::{CONTENT, DIRECTORIES, INODES, Shown, XATTRS};
 use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
-use crate::write::places::Places;
+use crate::write::inode_offsets::Places;
 
 /// A directory whose inode has its place, and whose content is to be made.
 #[derive(Debug, Clone, Copy)]

@@ -6,12 +6,12 @@ use sinterfs_block::checksum::{sha256, sha512_256};
 use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::WorkerPermits;
 
-use super::around::{self, Shape};
 use super::compression::Compression;
-use super::fit::Leaves;
-use super::parts::{Cluster, Encoded, Part, Parts, clusters};
-use super::rests::{GROUP, REST_MAX, Rests, filled};
-use super::{BLOCK, END_MAX, fit};
+use super::cut::{self, Shape};
+use super::encoded::{Cluster, Encoded, Part, Parts, clusters};
+use super::packed_tails::{GROUP, REST_MAX, Rests, filled};
+use super::search::Leaves;
+use super::{BLOCK, END_MAX, search};
 
 /// Encodes units of content.
 #[derive(Debug)]
@@ -77,10 +77,10 @@ impl UnitEncoder {
         if self.is_packed(segment) {
             self.leave(segment, 0)?;
             let raw = filled(raw.to_vec());
-            let cut = fit::cut(&self.compression, &raw, most, Leaves::default())?;
+            let cut = search::cut(&self.compression, &raw, most, Leaves::default())?;
             return Ok(Block::new(segment, cut.bytes)?.of_pieces(cut.pieces));
         }
-        let cut = fit::cut(&self.compression, raw, most, self.leaves(segment))?;
+        let cut = search::cut(&self.compression, raw, most, self.leaves(segment))?;
         if gains(raw.len(), cut.bytes.len(), cut.left) {
             self.leave(segment, cut.left)?;
             let digests = self.digests_of(&cut.bytes, clusters(&cut.pieces));
@@ -126,7 +126,7 @@ impl UnitEncoder {
             raw = &to_fill;
         }
         let find = |unit| known.wait(unit);
-        let mut cut = around::cut(
+        let mut cut = cut::cut(
             &self.compression,
             shape,
             (unit, raw),
@@ -141,13 +141,13 @@ impl UnitEncoder {
             && cut.parts.iter().all(is_own);
         let mut inline = cut.inline.map(|(raw, stream)| {
             cut.bytes.extend_from_slice(&stream);
-            fit::piece(raw, stream.len())
+            search::piece(raw, stream.len())
         });
         if is_flat {
             let end = raw.len() % BLOCK as usize;
             let is_short = segment.ends && (1..=END_MAX).contains(&(end as u64));
             let whole = raw.len() - if is_short { end } else { 0 };
-            inline = is_short.then(|| fit::piece(end, end));
+            inline = is_short.then(|| search::piece(end, end));
             cut.bytes = raw.to_vec();
             cut.parts = flat(unit, whole as u32);
             cut.left = 0;

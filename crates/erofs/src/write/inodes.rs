@@ -9,13 +9,13 @@ use sinterfs_model::{ContentMap, Error, FileType, Meta, NodeId, Rdev, Result, Tr
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::clusters;
-use super::content::{self, Body, Content};
-use super::extents;
+use super::body::{self, Body, Content};
+use super::cluster_map;
+use super::extent_map;
 use super::times::Times;
-use super::units::Units;
+use super::unit_table::Units;
 use super::xattrs::{self, Xattrs};
-use super::{BLOCK, INLINE_MAX, directories, places};
+use super::{BLOCK, INLINE_MAX, directories, inode_offsets};
 use crate::layout::compressed::MapHeader;
 use crate::layout::{InodeCompact, InodeExtended, format};
 
@@ -181,7 +181,7 @@ impl<'a> Inode<'a> {
             Body::Packed(_) => self.layout = Layout::Compressed,
             Body::Extents(extents) => {
                 self.layout = Layout::Compressed;
-                self.start = told_blocks(extents::stored(extents).div_ceil(BLOCK));
+                self.start = told_blocks(extent_map::stored(extents).div_ceil(BLOCK));
             }
             Body::Chunks(chunks) => {
                 self.layout = Layout::Chunks;
@@ -213,8 +213,8 @@ impl<'a> Inode<'a> {
         if let Some(Body::Clusters(clusters, _)) = &self.body {
             let (form, map) = clusters.map(self.end());
             self.layout = match form {
-                clusters::Form::Full => Layout::Compressed,
-                clusters::Form::Packed => Layout::CompressedPacked,
+                cluster_map::Form::Full => Layout::Compressed,
+                cluster_map::Form::Packed => Layout::CompressedPacked,
             };
             self.map = map;
         }
@@ -239,17 +239,17 @@ impl<'a> Inode<'a> {
     }
 
     /// Returns what it takes.
-    pub(super) fn extent(&self) -> places::Extent {
+    pub(super) fn extent(&self) -> inode_offsets::Extent {
         let end = self.end();
         let header = size_of::<MapHeader>() as u64;
         let map = match &self.body {
             Some(Body::Packed(_)) => end.next_multiple_of(header) + header - end,
-            Some(Body::Extents(extents)) => extents::len(end, self.size, extents.len()),
+            Some(Body::Extents(extents)) => extent_map::len(end, self.size, extents.len()),
             Some(Body::Clusters(..)) => self.map.len() as u64,
             Some(Body::Chunks(chunks)) => chunks.len(end),
             Some(Body::Flat(..)) | None => 0,
         };
-        places::Extent {
+        inode_offsets::Extent {
             inode: self.own_len(),
             fixed: end + map,
             tail: self.tail,
@@ -272,9 +272,9 @@ impl<'a> Inode<'a> {
         bytes.extend_from_slice(&self.xattrs);
         match &self.body {
             Some(Body::Flat(_, end)) => bytes.extend_from_slice(end),
-            Some(Body::Packed(offset)) => content::write_packed(*offset, &mut bytes),
+            Some(Body::Packed(offset)) => body::write_packed(*offset, &mut bytes),
             Some(Body::Extents(extents)) => {
-                extents::write(self.size, extents, &mut bytes);
+                extent_map::write(self.size, extents, &mut bytes);
             }
             Some(Body::Clusters(_, end)) => {
                 bytes.extend_from_slice(&self.map);

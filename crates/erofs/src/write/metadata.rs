@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::{Content, ContentMap, Error, NodeId, Result, Tree};
 
+use super::image_out::Out;
+use super::inode_offsets::{Places, order};
 use super::inodes::{Inodes, tail_of};
-use super::names::DeviceName;
 use super::options::Form;
-use super::out::Out;
-use super::places::{Places, order};
 use super::prefixes::Prefixes;
 use super::superblock::{Device, Facts};
 use super::times::Times;
-use super::units::{Placed, Units};
+use super::unit_table::{Placed, Units};
+use super::volume_id::DeviceName;
 use super::writer::ErofsWriter;
 use super::xattrs::{Dropped, Xattrs};
-use super::{BLOCK, INLINE_MAX, content, directories};
+use super::{BLOCK, INLINE_MAX, body, directories};
 use crate::layout::{INODE_SLOT, XATTR_WORD};
 
 /// What inodes are made of besides their content.
@@ -62,7 +62,7 @@ impl Layout {
     /// Returns inodes their places, from the block of the first directory on.
     fn new(
         inodes: &Inodes<'_>,
-        packed: Option<content::Content<'_>>,
+        packed: Option<body::Content<'_>>,
         order: &[NodeId],
         dir_block: u64,
     ) -> Result<Self> {
@@ -266,7 +266,7 @@ fn write_directories(
 fn write_inodes(
     out: &mut Out,
     inodes: &Inodes<'_>,
-    packed: Option<content::Content<'_>>,
+    packed: Option<body::Content<'_>>,
     order: &[NodeId],
     layout: &Layout,
     dir_block: u64,

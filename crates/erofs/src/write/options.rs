@@ -6,8 +6,8 @@ use sinterfs_model::{Ends, Error, Result, Tails};
 
 use super::BLOCK;
 use super::compression::Compression;
-use super::names::{DeviceName, Label, Uuid};
 use super::prefixes::Prefixes;
+use super::volume_id::{DeviceName, Label, Uuid};
 use crate::Kernel;
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::read::Algorithm;

@@ -7,10 +7,10 @@ use sinterfs_model::{Error, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::names::Uuid;
 use super::options::{Form, WriteOptions};
 use super::prefixes::Prefixes;
 use super::times::Times;
+use super::volume_id::Uuid;
 use super::{BLOCK, BLOCK_BITS};
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::layout::{

@@ -13,14 +13,14 @@ use sinterfs_model::{
 };
 
 use super::BLOCK;
+use super::digest_index::Repeats;
+use super::encoded::Cluster;
 use super::encoder::UnitEncoder;
+use super::image_out::Out;
 use super::options::{Form, WriteOptions};
-use super::out::Out;
-use super::parts::Cluster;
-use super::repeats::Repeats;
-use super::rests::Group;
+use super::packed_tails::Group;
 use super::superblock::first_block;
-use super::units::{Moved, Taken, Units};
+use super::unit_table::{Moved, Taken, Units};
 
 /// A unit of a file that has more refers to clusters of others if at least one in so many was stored before.
 const FEW: usize = 4;
@@ -264,8 +264,8 @@ mod tests {
 
     use super::*;
     use crate::write::Compression;
-    use crate::write::content::Body;
-    use crate::write::units::ENDS_MAX;
+    use crate::write::body::Body;
+    use crate::write::unit_table::ENDS_MAX;
 
     #[test]
     fn ends_that_find_no_room_in_memory_get_blocks() {

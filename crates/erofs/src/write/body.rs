@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use sinterfs_model::{ContentMap, Error, MapExtent, Result};
 
 use super::BLOCK;
-use super::chunks::{Chunks, Pieces};
-use super::clusters::Clusters;
-use super::extents::Extent;
+use super::chunk_map::{Chunks, Pieces};
+use super::cluster_map::Clusters;
+use super::encoded::Part;
+use super::extent_map::Extent;
 use super::options::Form;
-use super::parts::Part;
-use super::rests::Rest;
-use super::units::{Placed, Units, inline_len};
+use super::packed_tails::Rest;
+use super::unit_table::{Placed, Units, inline_len};
 use crate::layout::compressed::MapHeader;
 use crate::read::Algorithm;
 

@@ -11,8 +11,8 @@ use sinterfs_model::{Repeat, Result};
 
 use super::BLOCK;
 use super::compression::Compression;
-use super::fit::{self, Leaves, Search};
-use super::parts::{Encoded, Part};
+use super::encoded::{Encoded, Part};
+use super::search::{self, Leaves, Search};
 
 /// How a unit is cut.
 #[derive(Debug, Clone, Copy)]
@@ -244,20 +244,20 @@ impl Around<'_> {
             return Ok(());
         }
         let (mut taken, mut stream) = self.search.next(self.compression, rest, most)?;
-        if fit::is_left(rest.len(), (taken, &stream), most, leaves) {
+        if search::is_left(rest.len(), (taken, &stream), most, leaves) {
             self.leave(rest.len());
             return Ok(());
         }
         if leaves.inline && taken == rest.len() {
             (taken, stream) = self.search.without_end(self.compression, rest, stream)?;
-            if taken == rest.len() && fit::is_end(taken, &stream) {
+            if taken == rest.len() && search::is_end(taken, &stream) {
                 self.inline = Some((taken, stream));
                 self.done += taken;
                 return Ok(());
             }
         }
         if !fills(taken, &stream) {
-            let plain = fit::plain(rest, most, leaves);
+            let plain = search::plain(rest, most, leaves);
             for block in plain.chunks(BLOCK as usize) {
                 self.add_plain(block);
             }

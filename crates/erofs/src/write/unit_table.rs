@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use sinterfs_model::{Block, Error, Piece, Result, Tails};
 
+use super::encoded::{Cluster, Encoded, Parts, clusters};
 use super::options::{Form, WriteOptions};
-use super::parts::{Cluster, Encoded, Parts, clusters};
-use super::rests::{Group, Rest, Rests};
+use super::packed_tails::{Group, Rest, Rests};
 use super::{BLOCK, END_MAX};
 use crate::read::Algorithm;
 
@@ -136,7 +136,7 @@ impl Units {
         }
         let stored = block.bytes.len();
         let parts = match &self.parts {
-            Some(parts) => Some(parts.get(number).ok_or_else(super::content::wrong)?),
+            Some(parts) => Some(parts.get(number).ok_or_else(super::body::wrong)?),
             None => None,
         };
         let left = self.rest(number).map_or(0, |rest| rest.len);
@@ -316,12 +316,12 @@ impl Units {
             Some(len) => u64::from(len),
             None => u64::from(self.placed(block)?.raw) % BLOCK,
         };
-        let start = usize::try_from(start).map_err(|_| super::content::wrong())?;
+        let start = usize::try_from(start).map_err(|_| super::body::wrong())?;
         let end = self
             .ends
             .get(start..)
             .and_then(|rest| rest.get(..len as usize));
-        end.ok_or_else(super::content::wrong)
+        end.ok_or_else(super::body::wrong)
     }
 
     /// Returns where so many bytes into what is stored of a unit are, where a cluster begins.
@@ -331,7 +331,7 @@ impl Units {
         };
         let found = moved.binary_search_by_key(&at, |cluster| cluster.at);
         let found = found.ok().and_then(|found| moved.get(found));
-        Ok(found.ok_or_else(super::content::wrong)?.start)
+        Ok(found.ok_or_else(super::body::wrong)?.start)
     }
 
     pub(super) fn placed(&self, block: u32) -> Result<&Placed> {

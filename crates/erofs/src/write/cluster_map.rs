@@ -8,11 +8,11 @@ use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use super::parts::Part;
+use super::encoded::Part;
 use super::{BLOCK, BLOCK_BITS};
 use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
 
-mod packs;
+mod compact;
 
 /// Bytes of the header of a map.
 const HEADER: u64 = size_of::<MapHeader>() as u64;
@@ -165,7 +165,7 @@ impl Clusters {
     /// Makes what follows an inode that ends at a multiple of 4.
     pub(super) fn map(&self, from: u64) -> (Form, Vec<u8>) {
         let table = from.next_multiple_of(HEADER) + HEADER;
-        let packed = packs::of(self, table);
+        let packed = compact::of(self, table);
         let form = packed.as_ref().map_or(Form::Full, |_| Form::Packed);
         let (advise, indexes) = match packed {
             Some((advise, packs)) => (advise, packs),

@@ -13,8 +13,8 @@ use sinterfs_model::Result;
 
 use super::BLOCK;
 use super::compression::Compression;
-use super::fit::{self, Cut, Leaves};
-use super::repeats::Repeats;
+use super::digest_index::Repeats;
+use super::search::{self, Cut, Leaves};
 
 /// The longest rest: longer ones are read faster alone, and what their last clusters waste is little.
 pub(super) const REST_MAX: u32 = 128 << 10;
@@ -112,7 +112,7 @@ impl Rests {
 
     fn encode(&self, raw: Vec<u8>) -> Result<Group> {
         let raw = filled(raw);
-        let cut = fit::cut(&self.compression, &raw, self.most, Leaves::default())?;
+        let cut = search::cut(&self.compression, &raw, self.most, Leaves::default())?;
         Ok(Group { cut })
     }
 
