@@ -8,20 +8,27 @@ mod body;
 mod chunk_map;
 mod cluster_map;
 mod compression;
+mod content_tables;
 mod cut;
+mod dedupe;
 mod digest_index;
 pub(crate) mod directories;
 mod encoded;
 mod encoder;
 mod extent_map;
 mod image_out;
+mod inline_tails;
 pub(crate) mod inode_offsets;
 pub(crate) mod inodes;
+mod limits;
 mod metadata;
 mod options;
+mod packed_inode;
 mod packed_tails;
+mod piece_table;
 mod prefixes;
 mod search;
+mod sideband;
 mod superblock;
 mod times;
 mod unit_table;
@@ -30,20 +37,7 @@ mod writer;
 pub(crate) mod xattrs;
 
 pub use compression::Compression;
+pub(crate) use limits::{BLOCK, BLOCK_BITS};
 pub use options::{Extended, WriteOptions};
 pub use volume_id::{DeviceName, Label, Uuid};
 pub use writer::ErofsWriter;
-
-/// Bytes of a block of the file system, as a power of two.
-pub(crate) const BLOCK_BITS: u8 = 12;
-
-/// Bytes of a block of the file system.
-pub(crate) const BLOCK: u64 = 1 << BLOCK_BITS;
-
-/// The longest end of content that is kept behind its inode, so that one place or another in a block has
-/// room for it.
-pub(crate) const INLINE_MAX: u64 = BLOCK - 64;
-
-/// The longest end of a file there. Two longer ones do not share a block, so they gain little, and who reads all
-/// inodes reads them, too.
-const END_MAX: u64 = BLOCK / 2;

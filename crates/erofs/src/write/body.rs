@@ -1,437 +1,363 @@
-//! Where the content of files is: in a row of blocks and behind the inode, in extents, in clusters, or in
-//! the packed inode.
+//! Where the content of files is: in a row of blocks and behind the inode, in extents, in pclusters,
+//! in chunks, or in the packed inode.
 //!
-//! In: what was put and the content map. Out: for each file what its inode tells.
+//! In: the tables of content and the content map. Out: for each file what its inode records.
 //! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.
 
 use std::collections::BTreeMap;
 
-use sinterfs_model::{ContentMap, Error, MapExtent, Result};
+use sinterfs_model::{ContentMap, MapExtent, Result};
 
-use super::BLOCK;
-use super::chunk_map::{Chunks, Pieces};
-use super::cluster_map::Clusters;
-use super::encoded::Part;
-use super::extent_map::Extent;
+use super::chunk_map::{ChunkMap, ChunkPieces};
+use super::cluster_map::ClusterMap;
+use super::content_tables::ContentTables;
+use super::extent_map::ExtentEntry;
+use super::limits::BLOCK;
 use super::options::Form;
-use super::packed_tails::Rest;
-use super::unit_table::{Placed, Units, inline_len};
-use crate::layout::compressed::MapHeader;
+use super::packed_tails::SharedTail;
+use super::unit_table::{PlacedUnit, map_violates_geometry};
 use crate::read::Algorithm;
 
-/// How an inode tells where content is.
+/// Where the content of an inode is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body<'a> {
-    /// In a row of blocks from this one on, and behind the inode.
+    /// In a row of blocks from this one on, with this inline tail.
     Flat(u64, &'a [u8]),
     /// In the packed inode, from this byte on.
     Packed(u64),
     /// In extents.
-    Extents(Vec<Extent>),
-    /// In clusters.
-    Clusters(Clusters, &'a [u8]),
+    Extents(Vec<ExtentEntry>),
+    /// In pclusters, with this inline tail.
+    Clusters(ClusterMap, &'a [u8]),
     /// In chunks.
-    Chunks(Chunks),
+    Chunks(ChunkMap),
 }
 
 /// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Content<'a> {
-    /// Its bytes.
+    /// Its length in bytes.
     pub(super) size: u64,
     pub(super) body: Body<'a>,
 }
 
-impl Units {
-    /// Returns whether an extent of so many bytes, one of so many of its list, is in a fragment.
-    fn is_shared(&self, len: u32, count: usize) -> bool {
-        len < self.unit && self.tails.shares(u64::from(len), count > 1)
-    }
-
-    /// Returns whether all of a content is in the packed inode for itself, in a row of units.
-    fn is_all_packed(&self, extents: &[MapExtent]) -> bool {
-        self.all_packed && !extents.is_empty() && !has_holes(extents)
-    }
-
-    /// Returns where what a content leaves is, and how much of it that is.
-    fn left(&self, extents: &[MapExtent]) -> Option<Rest> {
-        match *extents.last()? {
-            MapExtent::Data { block, .. } => self.rest(block.0),
-            MapExtent::Hole { .. } => None,
+/// Finds the content of a file.
+pub(super) fn content<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Content<'a>> {
+    let size = extents.iter().map(extent_len).sum();
+    let body = if let Some(offset) = packed_offset(tables, extents)? {
+        Body::Packed(offset)
+    } else if is_flat(tables, extents) {
+        flat(tables, extents)?
+    } else {
+        match tables.options.form() {
+            Form::Clusters => clusters(tables, extents)?,
+            Form::Chunks => Body::Chunks(chunks(tables, extents)?),
+            Form::Plain | Form::Extents => Body::Extents(extent_entries(tables, extents)?),
         }
-    }
+    };
+    Ok(Content { size, body })
+}
 
-    /// Returns whether content is in a row of blocks, and its end maybe behind the inode.
-    fn is_flat(&self, extents: &[MapExtent]) -> bool {
-        match self.form {
-            _ if extents.is_empty() => true,
-            Form::Plain => !has_holes(extents),
-            Form::Chunks => !self.apart && self.is_row(extents),
-            Form::Extents => false,
-            Form::Clusters if self.left(extents).is_some() => false,
-            Form::Clusters => extents.iter().all(|extent| match *extent {
-                MapExtent::Data { block, len, .. } => {
-                    !self.is_shared(len, extents.len()) && self.is_as_it_is(block.0)
-                }
-                MapExtent::Hole { .. } => false,
-            }),
-        }
+/// Lays out the packed inode and returns its content; `None` if it would be empty.
+pub(super) fn packed_content(
+    tables: &mut ContentTables,
+    map: &ContentMap,
+) -> Result<Option<Content<'static>>> {
+    let fragments = fragments(tables, map);
+    tables.packed.clear_fragments();
+    let mut maps = Maps::new(tables);
+    for &unit in &fragments {
+        tables.packed.push_fragment(unit, maps.size);
+        maps.push_unit(tables, unit)?;
     }
-
-    /// Returns whether content is in blocks that follow each other, all of it.
-    fn is_row(&self, extents: &[MapExtent]) -> bool {
-        let mut next = None;
-        extents.iter().all(|extent| {
-            let Ok((_, placed)) = self.whole(extent) else {
-                return false;
-            };
-            let end = placed.start + u64::from(placed.stored);
-            next.replace(end).is_none_or(|next| next == placed.start)
-        })
-    }
-
-    /// Returns the chunks of a content that is not in a row of blocks.
-    fn chunks(&self, extents: &[MapExtent]) -> Result<Chunks> {
-        let mut pieces = Pieces::new(self.apart);
-        // addresses on a device count from its own beginning
-        let before = if self.apart { BLOCK } else { 0 };
-        for extent in extents {
-            let start = match extent {
-                MapExtent::Hole { .. } => None,
-                // an end is kept back only of what is in a row
-                MapExtent::Data { .. } => Some(self.whole(extent)?.1.start - before),
-            };
-            pieces.push(extent_len(extent), start);
-        }
-        pieces.chunks()
-    }
-
-    /// Returns whether a unit was not cut.
-    fn is_as_it_is(&self, block: u32) -> bool {
-        match &self.parts {
-            Some(parts) => parts.get(block).is_some_and(|encoded| encoded.is_flat),
-            None => self.pieces(block).is_empty(),
-        }
-    }
-
-    /// Lays out the packed inode and tells its content; `None` if there are no fragments.
-    pub(super) fn pack(&mut self, map: &ContentMap) -> Result<Option<Content<'static>>> {
-        let blocks = self.packed_blocks(map);
-        self.packed.clear();
-        let (mut extents, mut clusters) = (Vec::new(), self.no_clusters());
-        let mut size = 0;
-        for block in blocks {
-            let placed = *self.placed(block)?;
-            self.packed.push((block, size));
-            size += match self.form {
-                Form::Clusters => self.unit_clusters(block, &placed, &mut clusters)?,
-                Form::Plain | Form::Chunks | Form::Extents => {
-                    self.unit_extents(block, &placed, size, &mut extents)?;
-                    u64::from(placed.raw)
-                }
-            };
-        }
-        self.rests_from = size;
-        for (start, pieces) in self.groups() {
-            let mut number = start / BLOCK;
-            for piece in pieces {
-                clusters.push(piece.raw_len, number, piece.stored_len)?;
-                number += u64::from(piece.stored_len) / BLOCK;
-                size += u64::from(piece.raw_len);
-            }
-        }
-        if let Some(behind) = self.behind_packed.filter(|_| size > 0) {
-            match self.form {
-                Form::Clusters => clusters.push(behind.raw, behind.start / BLOCK, BLOCK as u32)?,
-                _ => extents.push(self.extent(size, &behind)),
-            }
-            size += u64::from(behind.raw);
-        }
-        let body = match self.form {
-            Form::Clusters => Body::Clusters(clusters, &[]),
-            Form::Plain | Form::Chunks | Form::Extents => Body::Extents(extents),
-        };
-        Ok((size > 0).then_some(Content { size, body }))
-    }
-
-    /// Lists the units that the packed inode has, in order.
-    fn packed_blocks(&self, map: &ContentMap) -> Vec<u32> {
-        let lists = (0..map.list_count()).map(|list| map.list(list));
-        let mut blocks = Vec::new();
-        for extents in lists {
-            let is_packed = |len| match self.all_packed {
-                true => self.is_all_packed(extents),
-                false => self.is_shared(len, extents.len()),
-            };
-            let from = match self.all_packed {
-                true => 0,
-                false => extents.len().saturating_sub(1),
-            };
-            blocks.extend(
-                extents
-                    .iter()
-                    .skip(from)
-                    .filter_map(|extent| match *extent {
-                        MapExtent::Data { block, len, .. } => is_packed(len).then_some(block.0),
-                        MapExtent::Hole { .. } => None,
-                    }),
-            );
-        }
-        blocks.sort_unstable();
-        blocks.dedup();
-        blocks
-    }
-
-    /// Lists the ends that have to be written after all, as their files are not in a row of blocks.
-    pub(super) fn homeless_ends(&self, map: &ContentMap) -> Result<Vec<(u32, &[u8])>> {
-        let mut ends = BTreeMap::new();
-        for list in 0..map.list_count() {
-            let extents = map.list(list);
-            if let Some(MapExtent::Data { block, .. }) = extents.last()
-                && !self.is_flat(extents)
-                && self.is_as_it_is(block.0)
-            {
-                ends.insert(block.0, self.end(block.0)?);
-            }
-        }
-        Ok(ends
-            .into_iter()
-            .filter(|(_, end)| !end.is_empty())
-            .collect())
-    }
-
-    /// Finds the content of a file.
-    pub(super) fn content(&self, extents: &[MapExtent]) -> Result<Content<'_>> {
-        let size = extents.iter().map(extent_len).sum();
-        let body = match *extents {
-            [MapExtent::Data { block, offset, .. }, ..] if self.is_all_packed(extents) => {
-                Body::Packed(self.packed_at(block.0, offset)?)
-            }
-            [MapExtent::Data { block, offset, len }] if self.is_shared(len, 1) => {
-                Body::Packed(self.packed_at(block.0, offset)?)
-            }
-            [MapExtent::Data { block, len, .. }]
-                if self.rest(block.0).is_some_and(|rest| rest.len == len) =>
-            {
-                let offset = self.rest(block.0).map_or(0, |rest| rest.offset);
-                Body::Packed(self.rests_from + offset)
-            }
-            _ if self.is_flat(extents) => self.flat(extents)?,
-            _ if self.form == Form::Clusters => {
-                let (clusters, end) = self.clusters(extents)?;
-                Body::Clusters(clusters, end)
-            }
-            _ if self.form == Form::Chunks => Body::Chunks(self.chunks(extents)?),
-            _ => Body::Extents(self.extents(extents)?),
-        };
-        Ok(Content { size, body })
-    }
-
-    /// Returns where a byte of a fragment is in the packed inode.
-    fn packed_at(&self, block: u32, offset: u32) -> Result<u64> {
-        let at = self.packed.binary_search_by_key(&block, |entry| entry.0);
-        let entry = at.ok().and_then(|at| self.packed.get(at));
-        let (_, start) = entry.ok_or_else(wrong)?;
-        Ok(start + u64::from(offset))
-    }
-
-    fn flat(&self, extents: &[MapExtent]) -> Result<Body<'_>> {
-        let (mut first, mut next, mut end) = (None, 0, &[][..]);
-        for extent in extents {
-            let (block, placed) = self.whole(extent)?;
-            if first.is_some() && (placed.start != next || !end.is_empty()) {
-                return Err(wrong());
-            }
-            first = first.or(Some(placed.start / BLOCK));
-            next = placed.start + u64::from(placed.stored);
-            end = self.end(block)?;
-        }
-        Ok(Body::Flat(first.unwrap_or(0), end))
-    }
-
-    fn no_clusters(&self) -> Clusters {
-        Clusters::new(self.algorithm.map_or(0, Algorithm::number), self.big)
-    }
-
-    /// Returns the clusters of a file, and what of the last one is behind the inode.
-    fn clusters(&self, extents: &[MapExtent]) -> Result<(Clusters, &[u8])> {
-        let (mut clusters, mut end) = (self.no_clusters(), &[][..]);
-        for (at, extent) in (1..).zip(extents) {
-            match *extent {
-                MapExtent::Data { block, offset, len }
-                    if at == extents.len() && self.is_shared(len, extents.len()) =>
-                {
-                    clusters.end_in_packed(len, self.packed_at(block.0, offset)?)?;
-                }
-                _ => {
-                    let (block, placed) = self.whole(extent)?;
-                    self.unit_clusters(block, placed, &mut clusters)?;
-                    end = match clusters.has_inline() {
-                        true => self.end(block)?,
-                        false => &[],
-                    };
-                }
-            }
-        }
-        if let Some(rest) = self.left(extents) {
-            clusters.end_in_packed(rest.len, self.rests_from + rest.offset)?;
-        }
-        Ok((clusters, end))
-    }
-
-    /// Adds the clusters of one unit, and tells the bytes of content that they have.
-    fn unit_clusters(&self, block: u32, placed: &Placed, to: &mut Clusters) -> Result<u64> {
-        if let Some(parts) = &self.parts {
-            let encoded = parts.get(block).ok_or_else(wrong)?;
-            let len = self.unit_parts(&encoded.parts, to)?;
-            let Some(piece) = encoded.inline else {
-                return Ok(len);
-            };
-            let end = self.end(block)?.len() as u32;
-            let after = (placed.start + u64::from(placed.stored)) / BLOCK;
-            match self.late.get(&block) {
-                Some(late) => to.push(piece.raw_len, late / BLOCK, BLOCK as u32)?,
-                // there was no room, and its block is the last one
-                None if end == 0 => to.push(piece.raw_len, after - 1, BLOCK as u32)?,
-                None => to.end_inline(piece.raw_len, end)?,
-            }
-            return Ok(len + u64::from(piece.raw_len));
-        }
-        let pieces = self.pieces(block);
-        let (mut at, mut len) = (0, 0);
+    tables.packed.set_tails_start(maps.size);
+    for (start, pieces) in tables.packed.groups() {
+        let mut block = start / BLOCK;
         for piece in pieces {
-            match inline_len(piece) {
-                Some(len) => to.end_inline(piece.raw_len, len)?,
-                None => {
-                    let number = self.place_of(block, at)? / BLOCK;
-                    to.push(piece.raw_len, number, piece.stored_len)?;
-                }
-            }
-            at += piece.stored_len;
-            len += u64::from(piece.raw_len);
-        }
-        if !pieces.is_empty() {
-            return Ok(len);
-        }
-        let mut number = placed.start / BLOCK;
-        let end = self.end(block)?.len() as u32;
-        let left = self.rest(block).map_or(0, |rest| rest.len);
-        let whole = u64::from(placed.raw.saturating_sub(end + left));
-        while len < whole {
-            let raw = (whole - len).min(BLOCK);
-            to.push(raw as u32, number, BLOCK as u32)?;
-            number += 1;
-            len += raw;
-        }
-        if end > 0 {
-            let late = self.late.get(&block).ok_or_else(wrong)?;
-            to.push(end, late / BLOCK, BLOCK as u32)?;
-        }
-        Ok(len + u64::from(end))
-    }
-
-    /// Adds the parts of one unit, and tells the bytes of content that they have.
-    fn unit_parts(&self, parts: &[Part], to: &mut Clusters) -> Result<u64> {
-        for part in parts {
-            let number = self.place_of(part.unit, part.at)? / BLOCK;
-            to.push_part(part, number)?;
-        }
-        Ok(parts.last().map_or(0, |part| u64::from(part.end())))
-    }
-
-    fn extents(&self, extents: &[MapExtent]) -> Result<Vec<Extent>> {
-        let (mut found, mut logical) = (Vec::with_capacity(extents.len()), 0);
-        for extent in extents {
-            match extent {
-                MapExtent::Hole { .. } => found.push(Extent {
-                    logical,
-                    start: 0,
-                    stored: 0,
-                    format: 0,
-                    partial: false,
-                }),
-                MapExtent::Data { .. } => {
-                    let (block, placed) = self.whole(extent)?;
-                    self.unit_extents(block, placed, logical, &mut found)?;
-                }
-            }
-            logical += extent_len(extent);
-        }
-        Ok(found)
-    }
-
-    /// Adds the extents of one unit: two if its end is elsewhere.
-    fn unit_extents(
-        &self,
-        block: u32,
-        placed: &Placed,
-        logical: u64,
-        found: &mut Vec<Extent>,
-    ) -> Result<()> {
-        if let Some(parts) = &self.parts {
-            for part in parts.get(block).ok_or_else(wrong)?.parts.iter() {
-                let whole = Placed {
-                    start: self.place_of(part.unit, part.at)?,
-                    stored: part.stored,
-                    raw: part.whole,
-                };
-                found.push(Extent {
-                    partial: part.is_partial(),
-                    ..self.extent(logical + u64::from(part.start), &whole)
-                });
-            }
-            return Ok(());
-        }
-        let end = self.end(block)?.len() as u32;
-        if end < placed.raw {
-            let body = Placed {
-                raw: placed.raw - end,
-                ..*placed
-            };
-            found.push(self.extent(logical, &body));
-        }
-        if end > 0 {
-            let &start = self.late.get(&block).ok_or_else(wrong)?;
-            let end = Placed {
-                start,
-                stored: end,
-                raw: end,
-            };
-            found.push(self.extent(logical + u64::from(placed.raw - end.raw), &end));
-        }
-        Ok(())
-    }
-
-    fn extent(&self, logical: u64, placed: &Placed) -> Extent {
-        let is_raw = placed.stored >= placed.raw;
-        // the algorithm's number plus one
-        let format = |algorithm: Algorithm| u32::from(algorithm.number()) + 1;
-        Extent {
-            logical,
-            start: placed.start,
-            stored: placed.stored.min(placed.raw),
-            format: self.algorithm.filter(|_| !is_raw).map_or(0, format),
-            partial: false,
+            maps.clusters.push(piece.raw_len, block, piece.stored_len)?;
+            block += u64::from(piece.stored_len) / BLOCK;
+            maps.size += u64::from(piece.raw_len);
         }
     }
+    if let Some(prefixes) = tables.packed.prefixes.filter(|_| maps.size > 0) {
+        maps.push_stored(&prefixes)?;
+    }
+    let size = maps.size;
+    let body = match tables.options.form() {
+        Form::Clusters => Body::Clusters(maps.clusters, &[]),
+        Form::Plain | Form::Chunks | Form::Extents => Body::Extents(maps.extents),
+    };
+    Ok((size > 0).then_some(Content { size, body }))
+}
 
-    /// Finds the unit that an extent is all of.
-    fn whole(&self, extent: &MapExtent) -> Result<(u32, &Placed)> {
-        let &MapExtent::Data { block, offset, len } = extent else {
-            return Err(wrong());
-        };
-        let placed = self.placed(block.0)?;
-        match offset == 0 && len == placed.raw {
-            true => Ok((block.0, placed)),
-            false => Err(wrong()),
+/// Lists the inline tails that have to be written after all, as their files are not in a row of
+/// blocks, by unit.
+pub(super) fn homeless_tails<'a>(
+    tables: &'a ContentTables,
+    map: &ContentMap,
+) -> BTreeMap<u32, &'a [u8]> {
+    let mut tails = BTreeMap::new();
+    for list in 0..map.list_count() {
+        let extents = map.list(list);
+        if let Some(MapExtent::Data { block, .. }) = extents.last()
+            && tables.is_flat_unit(block.0)
+            && !is_flat(tables, extents)
+        {
+            tails.insert(block.0, tables.inline_tails.get(block.0));
         }
+    }
+    tails.retain(|_, tail| !tail.is_empty());
+    tails
+}
+
+/// Returns whether an extent of so many bytes, one of `count`, is a fragment.
+fn is_fragment(tables: &ContentTables, len: u32, count: usize) -> bool {
+    let options = &tables.options;
+    len < options.unit() && options.tails().shares(u64::from(len), count > 1)
+}
+
+/// Returns whether all of a content is in the packed inode, in a row of units of its own.
+fn is_all_packed(tables: &ContentTables, extents: &[MapExtent]) -> bool {
+    tables.options.packs_all() && !extents.is_empty() && !has_holes(extents)
+}
+
+/// Returns where the shared tail of a content is, if it has one.
+fn shared_tail(tables: &ContentTables, extents: &[MapExtent]) -> Option<SharedTail> {
+    match *extents.last()? {
+        MapExtent::Data { block, .. } => tables.shared_tail(block.0),
+        MapExtent::Hole { .. } => None,
     }
 }
 
-/// Appends the map of a file that is in the packed inode.
-pub(super) fn write_packed(offset: u64, to: &mut Vec<u8>) {
-    to.resize(to.len().next_multiple_of(size_of::<MapHeader>()), 0);
-    to.extend_from_slice(&(offset | 1 << 63).to_le_bytes());
+/// Returns the offset of a content in the packed inode, if all of it is there.
+fn packed_offset(tables: &ContentTables, extents: &[MapExtent]) -> Result<Option<u64>> {
+    let Some(&MapExtent::Data { block, offset, len }) = extents.first() else {
+        return Ok(None);
+    };
+    let is_only = extents.len() == 1;
+    if is_all_packed(tables, extents) || is_only && is_fragment(tables, len, 1) {
+        return tables.packed.fragment_offset(block.0, offset).map(Some);
+    }
+    let tail = tables.shared_tail(block.0).filter(|tail| tail.len == len);
+    Ok(tail
+        .filter(|_| is_only)
+        .map(|tail| tables.packed.tails_start() + tail.offset))
+}
+
+/// Returns whether content is in a row of blocks, maybe with an inline tail.
+fn is_flat(tables: &ContentTables, extents: &[MapExtent]) -> bool {
+    match tables.options.form() {
+        _ if extents.is_empty() => true,
+        Form::Plain => !has_holes(extents),
+        Form::Chunks => tables.options.device.is_none() && is_row(tables, extents),
+        Form::Extents => false,
+        Form::Clusters if shared_tail(tables, extents).is_some() => false,
+        Form::Clusters => extents.iter().all(|extent| match *extent {
+            MapExtent::Data { block, len, .. } => {
+                !is_fragment(tables, len, extents.len()) && tables.is_flat_unit(block.0)
+            }
+            MapExtent::Hole { .. } => false,
+        }),
+    }
+}
+
+/// Returns whether content is in units that follow each other, all of it.
+fn is_row(tables: &ContentTables, extents: &[MapExtent]) -> bool {
+    let mut next = None;
+    extents.iter().all(|extent| {
+        let Ok((_, placed)) = whole_unit(tables, extent) else {
+            return false;
+        };
+        next.replace(placed.end())
+            .is_none_or(|next| next == placed.start)
+    })
+}
+
+fn flat<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Body<'a>> {
+    let (mut first, mut next, mut tail) = (None, 0, &[][..]);
+    for extent in extents {
+        let (unit, placed) = whole_unit(tables, extent)?;
+        if first.is_some() && (placed.start != next || !tail.is_empty()) {
+            return Err(map_violates_geometry());
+        }
+        first = first.or(Some(placed.start / BLOCK));
+        next = placed.end();
+        tail = tables.inline_tails.get(unit);
+    }
+    Ok(Body::Flat(first.unwrap_or(0), tail))
+}
+
+fn clusters<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Body<'a>> {
+    let (mut maps, mut inline) = (Maps::new(tables), &[][..]);
+    for (number, extent) in (1..).zip(extents) {
+        match *extent {
+            MapExtent::Data { block, offset, len }
+                if number == extents.len() && is_fragment(tables, len, extents.len()) =>
+            {
+                let offset = tables.packed.fragment_offset(block.0, offset)?;
+                maps.clusters.end_in_packed(len, offset)?;
+            }
+            _ => {
+                let (unit, _) = whole_unit(tables, extent)?;
+                maps.push_unit(tables, unit)?;
+                if maps.clusters.has_inline() {
+                    inline = tables.inline_tails.get(unit);
+                }
+            }
+        }
+    }
+    if let Some(tail) = shared_tail(tables, extents) {
+        let offset = tables.packed.tails_start() + tail.offset;
+        maps.clusters.end_in_packed(tail.len, offset)?;
+    }
+    Ok(Body::Clusters(maps.clusters, inline))
+}
+
+fn extent_entries(tables: &ContentTables, extents: &[MapExtent]) -> Result<Vec<ExtentEntry>> {
+    let mut maps = Maps::new(tables);
+    for extent in extents {
+        match extent {
+            MapExtent::Hole { len } => {
+                maps.extents.push(ExtentEntry::hole(maps.size));
+                maps.size += len;
+            }
+            MapExtent::Data { .. } => {
+                let (unit, _) = whole_unit(tables, extent)?;
+                maps.push_unit(tables, unit)?;
+            }
+        }
+    }
+    Ok(maps.extents)
+}
+
+fn chunks(tables: &ContentTables, extents: &[MapExtent]) -> Result<ChunkMap> {
+    let on_device = tables.options.device.is_some();
+    let mut pieces = ChunkPieces::new(on_device);
+    // addresses on a device count from its own beginning
+    let before = if on_device { BLOCK } else { 0 };
+    for extent in extents {
+        let start = match extent {
+            MapExtent::Hole { .. } => None,
+            // tails are kept only of what is in a row
+            MapExtent::Data { .. } => Some(whole_unit(tables, extent)?.1.start - before),
+        };
+        pieces.push(extent_len(extent), start);
+    }
+    pieces.chunks()
+}
+
+/// The maps of a content as units are added; by the form one of them stays empty.
+struct Maps {
+    /// Bytes of content so far.
+    size: u64,
+    clusters: ClusterMap,
+    extents: Vec<ExtentEntry>,
+    algorithm: Option<Algorithm>,
+    in_blocks: bool,
+}
+
+impl Maps {
+    fn new(tables: &ContentTables) -> Self {
+        let options = &tables.options;
+        let algorithm = options.compression.algorithm();
+        let number = algorithm.map_or(0, Algorithm::number);
+        Self {
+            size: 0,
+            clusters: ClusterMap::new(number, u64::from(options.block_size) > BLOCK),
+            extents: Vec::new(),
+            algorithm,
+            in_blocks: options.form() == Form::Clusters,
+        }
+    }
+
+    /// Adds the content of a unit: what it is decoded from, then its tail if that is not shared.
+    fn push_unit(&mut self, tables: &ContentTables, unit: u32) -> Result<()> {
+        let layout = tables.layout(unit)?;
+        for one in layout.refs.iter() {
+            let start = tables.units.offset_of(one.unit, one.at)?;
+            if self.in_blocks {
+                self.clusters.push_ref(one, start / BLOCK)?;
+            } else {
+                let logical = self.size + u64::from(one.start);
+                let entry = ExtentEntry::new(logical, start, one, self.algorithm);
+                self.extents.push(entry);
+            }
+        }
+        self.size += u64::from(layout.len_in_refs());
+        let Some(tail) = layout.inline else {
+            return Ok(());
+        };
+        let homeless = tables.inline_tails.homeless(unit);
+        if let Some(start) = homeless {
+            return self.push_stored(&PlacedUnit {
+                start,
+                stored: tail.raw_len,
+                raw: tail.raw_len,
+            });
+        }
+        let kept = tables.inline_tails.get(unit).len() as u32;
+        if kept == 0 {
+            // there was no room for it, so it became the last block of the unit
+            let last = tables.units.get(unit)?.end() / BLOCK - 1;
+            self.clusters.push(tail.raw_len, last, BLOCK as u32)?;
+        } else if layout.is_flat {
+            return Err(map_violates_geometry());
+        } else {
+            self.clusters.end_inline(tail.raw_len, kept)?;
+        }
+        self.size += u64::from(tail.raw_len);
+        Ok(())
+    }
+
+    /// Adds uncompressed content that is stored for itself.
+    fn push_stored(&mut self, placed: &PlacedUnit) -> Result<()> {
+        if self.in_blocks {
+            let block = placed.start / BLOCK;
+            self.clusters.push(placed.raw, block, BLOCK as u32)?;
+        } else {
+            let entry = ExtentEntry::uncompressed(self.size, placed.start, placed.raw);
+            self.extents.push(entry);
+        }
+        self.size += u64::from(placed.raw);
+        Ok(())
+    }
+}
+
+/// Lists the units that are fragments, in order.
+fn fragments(tables: &ContentTables, map: &ContentMap) -> Vec<u32> {
+    let mut units = Vec::new();
+    for list in 0..map.list_count() {
+        let extents = map.list(list);
+        let unit = |extent: &MapExtent| match *extent {
+            MapExtent::Data { block, len, .. } => Some((block.0, len)),
+            MapExtent::Hole { .. } => None,
+        };
+        if !tables.options.packs_all() {
+            let last = extents.last().and_then(unit);
+            units.extend(
+                last.filter(|&(_, len)| is_fragment(tables, len, extents.len()))
+                    .map(|(unit, _)| unit),
+            );
+        } else if is_all_packed(tables, extents) {
+            units.extend(extents.iter().filter_map(unit).map(|(unit, _)| unit));
+        }
+    }
+    units.sort_unstable();
+    units.dedup();
+    units
+}
+
+/// Returns the unit that an extent is all of.
+fn whole_unit(tables: &ContentTables, extent: &MapExtent) -> Result<(u32, PlacedUnit)> {
+    let &MapExtent::Data { block, offset, len } = extent else {
+        return Err(map_violates_geometry());
+    };
+    let placed = tables.units.get(block.0)?;
+    if offset == 0 && len == placed.raw {
+        Ok((block.0, placed))
+    } else {
+        Err(map_violates_geometry())
+    }
 }
 
 fn extent_len(extent: &MapExtent) -> u64 {
@@ -445,9 +371,4 @@ fn has_holes(extents: &[MapExtent]) -> bool {
     extents
         .iter()
         .any(|extent| matches!(extent, MapExtent::Hole { .. }))
-}
-
-#[cold]
-pub(super) fn wrong() -> Error {
-    Error::invalid("the map does not follow the geometry")
 }

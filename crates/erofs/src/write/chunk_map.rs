@@ -7,7 +7,7 @@ use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use super::{BLOCK, BLOCK_BITS};
+use super::limits::{BLOCK, BLOCK_BITS};
 use crate::layout::{ChunkIndex, chunk};
 
 /// The longest chunk as a power of two: kernels count in words of their machine.
@@ -24,30 +24,30 @@ const DEVICE: u16 = 1;
 
 /// The chunks of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chunks {
+pub(super) struct ChunkMap {
     /// The size of each as a power of two, in bytes.
     bits: u32,
     /// The first block of each.
     blocks: Vec<u32>,
     /// Whether they are on a further device.
-    apart: bool,
+    on_device: bool,
 }
 
-/// Pieces of a file as they come, one after the other; neighbours become one.
+/// ChunkPieces of a file as they come, one after the other; neighbours become one.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct ChunkPieces {
     /// Whether they are on a further device.
-    apart: bool,
+    on_device: bool,
     size: u64,
     /// Where each begins in the file, and where it is; `None` for a hole.
     found: Vec<(u64, Option<u64>)>,
 }
 
-impl Pieces {
-    /// Starts with none; `apart` says whether they are on a further device.
-    pub(super) fn new(apart: bool) -> Self {
+impl ChunkPieces {
+    /// Starts with none; `on_device` says whether they are on a further device.
+    pub(super) fn new(on_device: bool) -> Self {
         Self {
-            apart,
+            on_device,
             ..Self::default()
         }
     }
@@ -68,7 +68,7 @@ impl Pieces {
     ///
     /// # Errors
     /// `Limit` for too many chunks, and for blocks beyond 16 TiB.
-    pub(super) fn chunks(&self) -> Result<Chunks> {
+    pub(super) fn chunks(&self) -> Result<ChunkMap> {
         let ends = self.found.iter().skip(1).map(|&(from, _)| from);
         let most = ends.map(u64::trailing_zeros).min().unwrap_or(u32::MAX);
         let whole = self.size.checked_next_power_of_two();
@@ -97,11 +97,11 @@ impl Pieces {
                 None => HOLE,
             });
         }
-        let apart = self.apart;
-        Ok(Chunks {
+        let on_device = self.on_device;
+        Ok(ChunkMap {
             bits,
             blocks,
-            apart,
+            on_device,
         })
     }
 }
@@ -111,16 +111,16 @@ fn address(block: u64) -> Result<u32> {
     address.ok_or_else(|| Error::limit("an image of 16 TiB or more"))
 }
 
-impl Chunks {
+impl ChunkMap {
     /// Returns what the inode says of how they are kept.
     pub(super) fn format(&self) -> u64 {
-        let indexes = if self.apart { chunk::INDEXES } else { 0 };
+        let indexes = if self.on_device { chunk::INDEXES } else { 0 };
         u64::from((self.bits - u32::from(BLOCK_BITS)) as u16 & chunk::BITS_MASK | indexes)
     }
 
     /// Returns the bytes of an entry of the map, which begins at a multiple of them.
     fn entry(&self) -> u64 {
-        match self.apart {
+        match self.on_device {
             true => size_of::<ChunkIndex>() as u64,
             false => size_of::<u32>() as u64,
         }
@@ -135,7 +135,7 @@ impl Chunks {
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         to.resize(to.len().next_multiple_of(self.entry() as usize), 0);
         for &block in &self.blocks {
-            if self.apart {
+            if self.on_device {
                 let index = ChunkIndex {
                     start_high: U16::new(if block == HOLE { u16::MAX } else { 0 }),
                     device: U16::new(if block == HOLE { 0 } else { DEVICE }),
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn chunks(pieces: &[(u64, Option<u64>)]) -> (u32, Vec<u32>) {
-        let mut all = Pieces::default();
+        let mut all = ChunkPieces::default();
         for &(len, start) in pieces {
             all.push(len, start.map(|block: u64| block * BLOCK));
         }
@@ -185,14 +185,14 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_an_error() {
-        let mut pieces = Pieces::default();
+        let mut pieces = ChunkPieces::default();
         pieces.push(4096, Some(4096));
         pieces.push(1 << 40, None);
         assert_eq!(
             pieces.chunks().unwrap_err().kind(),
             sinterfs_model::Kind::Limit
         );
-        let mut pieces = Pieces::default();
+        let mut pieces = ChunkPieces::default();
         pieces.push(4096, Some(u64::from(u32::MAX) * BLOCK));
         assert_eq!(
             pieces.chunks().unwrap_err().kind(),

@@ -2,14 +2,14 @@
 //!
 //! In: clusters of a file in their order. Out: what follows its inode, packed indexes where these can tell
 //! it, else full ones. **Invariant:** no two clusters begin in one logical cluster, which is a block.
-//! Format: `docs/formats/erofs.md`, "Where content is", "Clusters".
+//! Format: `docs/formats/erofs.md`, "Where content is", "ClusterMap".
 
 use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use super::encoded::Part;
-use super::{BLOCK, BLOCK_BITS};
+use super::encoded::PclusterRef;
+use super::limits::BLOCK;
 use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
 
 mod compact;
@@ -19,7 +19,7 @@ const HEADER: u64 = size_of::<MapHeader>() as u64;
 
 /// The clusters of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Clusters {
+pub(super) struct ClusterMap {
     heads: Vec<Head>,
     /// Bytes of content so far.
     size: u64,
@@ -62,7 +62,7 @@ pub(super) enum Form {
     Packed,
 }
 
-impl Clusters {
+impl ClusterMap {
     /// Starts with no content.
     pub(super) fn new(algorithm: u8, big: bool) -> Self {
         Self {
@@ -95,12 +95,12 @@ impl Clusters {
         )
     }
 
-    /// Adds content that is the first part of what is stored in blocks.
-    pub(super) fn push_part(&mut self, part: &Part, block: u64) -> Result<()> {
-        self.push(part.whole, block, part.stored)?;
-        self.size -= u64::from(part.whole - part.raw);
+    /// Adds content that is the first part of what a pcluster in blocks holds.
+    pub(super) fn push_ref(&mut self, one: &PclusterRef, block: u64) -> Result<()> {
+        self.push(one.whole, block, one.stored)?;
+        self.size -= u64::from(one.whole - one.raw);
         if let Some(head) = self.heads.last_mut() {
-            head.partial = part.is_partial();
+            head.partial = one.is_partial();
         }
         Ok(())
     }
@@ -276,14 +276,12 @@ impl Clusters {
     }
 }
 
-const _: () = assert!(super::options::UNIT_MAX >> BLOCK_BITS < ClusterIndex::BLOCK_COUNT as u32);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn map(big: bool, parts: &[(u32, u64, u32)]) -> Clusters {
-        let mut clusters = Clusters::new(0, big);
+    fn map(big: bool, parts: &[(u32, u64, u32)]) -> ClusterMap {
+        let mut clusters = ClusterMap::new(0, big);
         for &(raw, block, stored) in parts {
             clusters.push(raw, block, stored).unwrap();
         }

@@ -14,7 +14,7 @@ use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use super::BLOCK;
+use super::limits::BLOCK;
 use crate::layout::compressed::{DeflateConfig, Lz4Config, LzmaConfig, ZstdConfig};
 use crate::read::Algorithm;
 

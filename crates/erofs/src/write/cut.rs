@@ -1,313 +1,180 @@
-//! Cuts a unit around what is stored already: what stands in earlier units is referred to, the rest is cut
-//! into clusters, or into pieces that are extents.
+//! Cuts a unit into pclusters of whole blocks, or into the extents that need none.
 //!
-//! In: a unit, its repeats, and what earlier units became. Out: its parts and what is stored of it. Readers
-//! decode a cluster from its start only, so that a reference begins where some cluster does, and has the
-//! cluster's content up to where the repeat ends. **Invariant:** the parts are all of the unit; those of
-//! clusters begin in different blocks of the file; the result depends on the unit, on those before it
-//! and on the options alone.
+//! In: the content of a unit. Out: what it is decoded from, in order, and the bytes to be stored.
+//! **Invariant:** references, the inline tail and the shared tail cover the unit without gaps; the
+//! result depends on the content and the options alone. `dedupe` cuts around earlier content by the
+//! same steps.
 
-use sinterfs_model::{Repeat, Result};
+use sinterfs_model::{Piece, Result};
 
-use super::BLOCK;
 use super::compression::Compression;
-use super::encoded::{Encoded, Part};
-use super::search::{self, Leaves, Search};
+use super::encoded::PclusterRef;
+use super::limits::BLOCK;
+use super::search::{ClusterSearch, Step, TailRule, saves_blocks};
 
 /// How a unit is cut.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
-    /// The most bytes of a cluster, or of content of an extent.
+pub(super) struct CutRule {
+    /// The most stored bytes of a pcluster, or the most content of an extent.
     pub(super) most: usize,
-    /// Whether clusters of whole blocks are made.
+    /// Whether pclusters fill whole blocks.
     pub(super) in_blocks: bool,
-    /// What it may leave behind its last full cluster.
-    pub(super) leaves: Leaves,
+    /// What may become of the tail.
+    pub(super) tail: TailRule,
 }
 
 /// A unit that was cut.
 #[derive(Debug, Default)]
 pub(super) struct Cut {
-    pub(super) parts: Vec<Part>,
-    /// What is stored of it.
+    /// Where its content is.
+    pub(super) refs: Vec<PclusterRef>,
+    /// What is stored of it, an inline tail last.
     pub(super) bytes: Vec<u8>,
-    /// The last bytes of content that no part has.
-    pub(super) left: usize,
-    /// What goes behind the inode: the last bytes of content, and what they became.
-    pub(super) inline: Option<(usize, Vec<u8>)>,
+    /// The tail that goes behind the inode.
+    pub(super) inline: Option<Piece>,
+    /// The length of the tail that shares pclusters with others; its bytes are not among `bytes`.
+    pub(super) shared_tail: usize,
 }
 
-/// Repeats of less than one byte of a unit in so many cost more than they save: full indexes for the whole
-/// file.
-const RARE: usize = 256;
-
-/// What a reference has to save at least, in bytes: the cluster before it ends early and is not full.
-const LEAST_IN_BLOCKS: u64 = BLOCK;
-
-/// What it has to save where clusters need no whole blocks: a record of 16 bytes each, and what the codec
-/// cannot see any more.
-const LEAST: u64 = 512;
-
-/// How many starts of references are tried, where the first is in the block in which another part begins.
-const STARTS: usize = 3;
-
-/// A unit that is being cut.
-struct Around<'a> {
-    compression: &'a Compression,
-    shape: Shape,
-    unit: u32,
-    raw: &'a [u8],
-    /// Bytes of content that have parts.
-    done: usize,
-    parts: Vec<Part>,
-    bytes: Vec<u8>,
-    left: usize,
-    inline: Option<(usize, Vec<u8>)>,
-    search: Search,
+impl Cut {
+    /// Returns the pieces of a unit that refers to no other.
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        let own = self.refs.iter().map(|one| Piece {
+            raw_len: one.raw,
+            stored_len: one.stored,
+        });
+        own.chain(self.inline).collect()
+    }
 }
 
-/// Cuts a unit, whose number is given. `find` tells what an earlier unit became.
+/// Cuts a unit, whose number is given.
 pub(super) fn cut(
     compression: &Compression,
-    shape: Shape,
+    rule: CutRule,
     (unit, raw): (u32, &[u8]),
-    repeats: &[Repeat],
-    find: impl Fn(u32) -> Result<Encoded>,
 ) -> Result<Cut> {
-    let mut around = Around {
-        compression,
-        shape,
-        unit,
-        raw,
-        done: 0,
-        parts: Vec::new(),
-        bytes: Vec::new(),
-        left: 0,
-        inline: None,
-        search: Search::default(),
-    };
-    let all: usize = repeats.iter().map(|repeat| repeat.len as usize).sum();
-    if !shape.in_blocks || all >= raw.len() / RARE {
-        for repeat in repeats {
-            around.take(repeat, &find)?;
-        }
-    }
-    around.store(raw.len())?;
-    Ok(Cut {
-        parts: around.parts,
-        bytes: around.bytes,
-        left: around.left,
-        inline: around.inline,
-    })
+    let mut cutter = Cutter::new(compression, rule, (unit, raw));
+    cutter.store(raw.len())?;
+    Ok(cutter.cut)
 }
 
-impl Around<'_> {
-    /// Refers to what a repeat has, if that saves something, and stores what is before it.
-    fn take(&mut self, repeat: &Repeat, find: impl Fn(u32) -> Result<Encoded>) -> Result<()> {
-        let end = (repeat.start + repeat.len) as usize;
-        if repeat.block.0 == self.unit {
-            // as much of the unit has to be cut, wherever that ends
-            let known = (repeat.offset + repeat.len).min(repeat.start) as usize;
-            while self.done < known {
-                self.store_one(self.raw.len())?;
-            }
+/// A unit that is being cut, from its start on.
+#[derive(Debug)]
+pub(super) struct Cutter<'a> {
+    pub(super) rule: CutRule,
+    pub(super) unit: u32,
+    pub(super) raw: &'a [u8],
+    /// The bytes of content that have been cut.
+    pub(super) done: usize,
+    pub(super) cut: Cut,
+    search: ClusterSearch<'a>,
+    compression: &'a Compression,
+}
+
+impl<'a> Cutter<'a> {
+    /// Begins to cut a unit.
+    pub(super) fn new(
+        compression: &'a Compression,
+        rule: CutRule,
+        (unit, raw): (u32, &'a [u8]),
+    ) -> Self {
+        Self {
+            rule,
+            unit,
+            raw,
+            done: 0,
+            cut: Cut::default(),
+            search: ClusterSearch::new(compression),
+            compression,
         }
-        if self.done >= end {
-            return Ok(());
-        }
-        let skipped = self.done.saturating_sub(repeat.start as usize) as u32;
-        let repeat = Repeat {
-            start: repeat.start + skipped,
-            offset: repeat.offset + skipped,
-            len: repeat.len - skipped,
-            ..*repeat
-        };
-        let found = match repeat.block.0 == self.unit {
-            true => references(&self.parts, &repeat, self.shape.in_blocks),
-            false => references(&find(repeat.block.0)?.parts, &repeat, self.shape.in_blocks),
-        };
-        let (mut rest, mut misses) = (found.as_slice(), 0);
-        while misses < STARTS && self.gains(rest) {
-            let added = self.refer(rest)?;
-            misses += usize::from(added == 0);
-            // the next one is too short to be one
-            rest = rest.get(added + 1..).unwrap_or_default();
-        }
-        Ok(())
     }
 
-    /// Returns whether references save more than they cost.
-    fn gains(&self, found: &[Part]) -> bool {
-        let saved = |part: &Part| match part.is_plain() {
-            true => u64::from(part.raw),
-            false => u64::from(part.stored) * u64::from(part.raw) / u64::from(part.whole.max(1)),
-        };
-        let least = match self.shape.in_blocks {
-            true => LEAST_IN_BLOCKS,
-            false => LEAST,
-        };
-        found.iter().map(saved).sum::<u64>() >= least
-    }
-
-    /// Stores what is before references, adds them, and tells how many: fewer than there are, or none, if a
-    /// part would begin in the block in which another does.
-    fn refer(&mut self, found: &[Part]) -> Result<usize> {
-        let Some(first) = found.first() else {
-            return Ok(0);
-        };
-        let before = (self.done, self.parts.len(), self.bytes.len());
-        let last = self.parts.last().copied();
-        let start = first.start as usize;
-        let mut fits = self.make_room(start);
-        if fits {
-            self.store(start)?;
-            let own = self.parts.get(before.1.saturating_sub(1)..);
-            let mut own = own.unwrap_or_default().iter().chain([first]);
-            fits = !self.shape.in_blocks || are_apart(&mut own);
-        }
-        let mut added = 0;
-        while let (true, Some(part)) = (fits, found.get(added)) {
-            if self.shape.in_blocks && !self.can_be_told(part) {
-                break;
-            }
-            self.parts.push(*part);
-            self.done = part.end() as usize;
-            added += 1;
-        }
-        if !self.gains(found.get(..added).unwrap_or_default()) {
-            let (done, parts, bytes) = before;
-            self.done = done;
-            self.parts.truncate(parts);
-            self.bytes.truncate(bytes);
-            if let (Some(changed), Some(last)) = (self.parts.last_mut(), last) {
-                *changed = last;
-            }
-            return Ok(0);
-        }
-        Ok(added)
-    }
-
-    /// Returns whether indexes can tell of a part: what follows begins in another block, or nothing does; and
-    /// if it has several blocks, there is one index more, which tells their number.
-    fn can_be_told(&self, part: &Part) -> bool {
-        let is_last = part.end() as usize == self.raw.len();
-        ends_apart(part, part.end()) || is_last && u64::from(part.stored) <= BLOCK
-    }
-
-    /// Makes what is between the last reference and another one begin in a block before that one's, by
-    /// taking some of its content from the last one; tells whether it does.
-    fn make_room(&mut self, start: usize) -> bool {
-        let Some(last) = self.parts.last_mut() else {
-            return true;
-        };
-        let is_near = self.shape.in_blocks
-            && self.done < start
-            && block(self.done as u32) == block(start as u32);
-        if !is_near {
-            return true;
-        }
-        let Some(end) = (block(start as u32) * BLOCK as u32).checked_sub(1) else {
-            return false;
-        };
-        if last.unit == self.unit || !ends_apart(last, end) {
-            return false;
-        }
-        last.raw = end - last.start;
-        self.done = end as usize;
-        true
-    }
-
-    /// Stores content up to a place.
-    fn store(&mut self, to: usize) -> Result<()> {
+    /// Stores content up to an offset.
+    pub(super) fn store(&mut self, to: usize) -> Result<()> {
         while self.done < to {
-            self.store_one(to)?;
+            self.store_next(to)?;
         }
         Ok(())
     }
 
-    /// Stores the next cluster of content that ends at a place, or some of it as it is.
-    fn store_one(&mut self, to: usize) -> Result<()> {
-        let (start, most) = (self.done, self.shape.most);
-        let rest = self.raw.get(start..to).unwrap_or_default();
-        if !self.shape.in_blocks {
+    /// Stores the next pcluster, or some uncompressed content, which end at an offset at the latest.
+    pub(super) fn store_next(&mut self, to: usize) -> Result<()> {
+        let rest = self.raw.get(self.done..to).unwrap_or_default();
+        let most = self.rule.most;
+        if !self.rule.in_blocks {
             let piece = rest.get(..most).unwrap_or(rest);
             let stream = self.compression.encode(piece)?;
             self.add(piece.len(), stream.as_deref().unwrap_or(piece));
             return Ok(());
         }
-        let leaves = match to == self.raw.len() {
-            true => self.shape.leaves,
-            false => Leaves::default(),
+        let tail = if to == self.raw.len() {
+            self.rule.tail
+        } else {
+            TailRule::default()
         };
-        if self.search.leaves(rest.len(), most, leaves) {
-            self.leave(rest.len());
-            return Ok(());
-        }
-        let (mut taken, mut stream) = self.search.next(self.compression, rest, most)?;
-        if search::is_left(rest.len(), (taken, &stream), most, leaves) {
-            self.leave(rest.len());
-            return Ok(());
-        }
-        if leaves.inline && taken == rest.len() {
-            (taken, stream) = self.search.without_end(self.compression, rest, stream)?;
-            if taken == rest.len() && search::is_end(taken, &stream) {
-                self.inline = Some((taken, stream));
-                self.done += taken;
-                return Ok(());
+        match self.search.next(rest, most, tail)? {
+            Step::SharedTail => {
+                self.cut.shared_tail = rest.len();
+                self.done += rest.len();
             }
-        }
-        if !fills(taken, &stream) {
-            let plain = search::plain(rest, most, leaves);
-            for block in plain.chunks(BLOCK as usize) {
-                self.add_plain(block);
+            Step::InlineTail(stream) => {
+                self.cut.inline = Some(piece(rest.len(), stream.len()));
+                self.cut.bytes.extend_from_slice(&stream);
+                self.done += rest.len();
             }
-            return Ok(());
-        }
-        // what is left must not begin in the block of what follows
-        let end = start + taken;
-        if end < to && to < self.raw.len() && block(end as u32) == block(to as u32) {
-            let shorter = block(to as u32) as usize * BLOCK as usize - BLOCK as usize / 2;
-            let rest = self.raw.get(start..shorter).unwrap_or_default();
-            if !rest.is_empty() {
-                let (taken, stream) = self.search.next(self.compression, rest, most)?;
-                if taken == rest.len() && fills(taken, &stream) {
-                    self.add(taken, &stream);
-                    return Ok(());
+            Step::Plain(len) => {
+                for block in rest.get(..len).unwrap_or(rest).chunks(BLOCK as usize) {
+                    self.add_plain(block);
                 }
             }
+            Step::Pcluster(taken, stream) => match self.shorten(taken, to)? {
+                Some((shorter, stream)) => self.add(shorter, &stream),
+                None => self.add(taken, &stream),
+            },
         }
-        self.add(taken, &stream);
         Ok(())
     }
 
-    /// Leaves the last bytes.
-    fn leave(&mut self, len: usize) {
-        self.left = len;
-        self.done += len;
+    /// Encodes less than a pcluster has room for if what remains before `to` would begin in the
+    /// logical cluster in which the content from `to` on begins.
+    fn shorten(&mut self, taken: usize, to: usize) -> Result<Option<(usize, Vec<u8>)>> {
+        let end = self.done + taken;
+        if end >= to || to >= self.raw.len() || lcluster(end as u32) != lcluster(to as u32) {
+            return Ok(None);
+        }
+        let end = lcluster(to as u32) as usize * BLOCK as usize - BLOCK as usize / 2;
+        let rest = self.raw.get(self.done..end).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let (taken, stream) = self.search.fill(rest, self.rule.most)?;
+        let is_pcluster = taken == rest.len() && saves_blocks(taken, &stream);
+        Ok(is_pcluster.then_some((taken, stream)))
     }
 
-    /// Adds so much content that became a stream; readers of blocks skip the zeros in front of it.
+    /// Adds content that was encoded; in blocks with zeros in front, which readers skip.
     fn add(&mut self, raw: usize, stream: &[u8]) {
-        let at = self.bytes.len();
-        let stored = match self.shape.in_blocks {
-            true => stream.len().next_multiple_of(BLOCK as usize),
-            false => stream.len(),
+        let at = self.cut.bytes.len();
+        let stored = if self.rule.in_blocks {
+            stream.len().next_multiple_of(BLOCK as usize)
+        } else {
+            stream.len()
         };
-        self.bytes.resize(at + stored - stream.len(), 0);
-        self.bytes.extend_from_slice(stream);
+        self.cut.bytes.resize(at + stored - stream.len(), 0);
+        self.cut.bytes.extend_from_slice(stream);
         self.push(raw, stored, at);
     }
 
-    /// Adds a block of content as it is.
+    /// Adds a block of uncompressed content.
     fn add_plain(&mut self, raw: &[u8]) {
-        let at = self.bytes.len();
-        self.bytes.extend_from_slice(raw);
-        self.bytes.resize(at + BLOCK as usize, 0);
+        let at = self.cut.bytes.len();
+        self.cut.bytes.extend_from_slice(raw);
+        self.cut.bytes.resize(at + BLOCK as usize, 0);
         self.push(raw.len(), BLOCK as usize, at);
     }
 
     fn push(&mut self, raw: usize, stored: usize, at: usize) {
-        self.parts.push(Part {
+        self.cut.refs.push(PclusterRef {
             start: self.done as u32,
             raw: raw as u32,
             whole: raw as u32,
@@ -319,183 +186,105 @@ impl Around<'_> {
     }
 }
 
-/// Returns whether a stream takes fewer blocks than its content.
-fn fills(raw: usize, stream: &[u8]) -> bool {
-    !stream.is_empty() && raw > stream.len().next_multiple_of(BLOCK as usize)
-}
-
-fn block(at: u32) -> u32 {
-    at / BLOCK as u32
-}
-
-/// Returns whether a part that ends somewhere has as many indexes as it needs.
-fn ends_apart(part: &Part, end: u32) -> bool {
-    let indexes = if u64::from(part.stored) > BLOCK { 2 } else { 1 };
-    block(part.start) + indexes <= block(end)
-}
-
-/// Returns whether parts begin in different blocks.
-fn are_apart<'a>(parts: &mut impl Iterator<Item = &'a Part>) -> bool {
-    let mut last = None;
-    parts.all(|part| last.replace(block(part.start)) < Some(block(part.start)))
-}
-
-/// Finds what a repeat has of the parts of a unit.
-fn references(parts: &[Part], repeat: &Repeat, in_blocks: bool) -> Vec<Part> {
-    let end = repeat.offset + repeat.len;
-    let from = parts.partition_point(|part| part.end() <= repeat.offset);
-    let parts = parts.get(from..).unwrap_or_default().iter();
-    let within = parts.take_while(|part| part.start < end);
-    let mut found = Vec::new();
-    for part in within {
-        let skipped = repeat.offset.saturating_sub(part.start);
-        // what is stored as it is, from any byte on, can be read from any
-        let (from_any, raw) = (
-            part.is_plain() && !in_blocks,
-            part.end().min(end) - part.start,
-        );
-        if skipped > 0 && !from_any {
-            continue;
-        }
-        let raw = raw - skipped;
-        let start = repeat.start + part.start + skipped - repeat.offset;
-        found.push(match from_any {
-            true => Part {
-                start,
-                raw,
-                whole: raw,
-                stored: raw,
-                unit: part.unit,
-                at: part.at + skipped,
-            },
-            false => Part {
-                start,
-                raw,
-                ..*part
-            },
-        });
+/// Returns the lengths of a piece of at most 4 MiB.
+pub(super) fn piece(raw: usize, stored: usize) -> Piece {
+    Piece {
+        raw_len: raw as u32,
+        stored_len: stored as u32,
     }
-    found
+}
+
+/// Returns the number of the logical cluster at an offset.
+pub(super) fn lcluster(at: u32) -> u32 {
+    at / BLOCK as u32
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use sinterfs_model::BlockId;
-
     use super::*;
 
-    fn text(mut state: u32, len: usize) -> Vec<u8> {
-        let mut word = || {
+    /// Returns content that compresses differently from one part to the next.
+    fn content(len: usize) -> Vec<u8> {
+        let mut state = 5_u32;
+        let mut byte = |spread: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            format!("{:05} ", state >> 25)
+            (state >> 16).wrapping_rem(spread) as u8
         };
-        let words = std::iter::repeat_with(|| word().into_bytes()).flatten();
-        words.take(len).collect()
+        (0..len)
+            .map(|at| byte(2 + (at / 50_000 * 31 % 254) as u32))
+            .collect()
     }
 
-    fn encoded(parts: &[Part]) -> Encoded {
-        Encoded {
-            parts: Arc::from(parts),
-            is_flat: false,
-            inline: None,
-        }
-    }
-
-    /// Cuts a unit of which a part stands in another one, wherever both begin, and checks what indexes and
-    /// readers need.
-    fn check(compression: &str, shape: Shape, (skip, offset, len): (usize, usize, usize)) -> usize {
-        let compression = compression.parse().unwrap();
-        let first = text(1, 400_000);
-        let none = |_| panic!("nothing is looked for");
-        let old = cut(&compression, shape, (0, &first), &[], none)
-            .unwrap()
-            .parts;
-        let raw = [&text(2, skip), &first[offset..offset + len], b"the end"].concat();
-        let repeat = Repeat {
-            start: skip as u32,
-            len: len as u32,
-            block: BlockId(0),
-            offset: offset as u32,
+    fn cut_up(codec: &str, raw: &[u8], most: usize, shared: usize) -> Cut {
+        let tail = TailRule {
+            inline: false,
+            shared,
         };
-        let find = |unit| {
-            assert_eq!(unit, 0);
-            Ok(encoded(&old))
-        };
-        let cut = cut(&compression, shape, (1, &raw), &[repeat], find).unwrap();
-        let Cut { parts, bytes, .. } = cut;
-        let not_in_parts = cut.left + cut.inline.as_ref().map_or(0, |end| end.0);
-        assert!(not_in_parts == 0 || shape.leaves != Leaves::default());
-        let (mut end, mut stored, mut referred) = (0, 0, 0);
-        for part in &parts {
-            assert_eq!(part.start, end);
-            end = part.end();
-            let own = &raw[part.start as usize..end as usize];
-            if part.unit == 1 {
-                assert_eq!((part.at, part.raw), (stored, part.whole));
-                stored += part.stored;
-                continue;
-            }
-            referred += own.len();
-            let source = old.iter().find(|old| {
-                (old.at..old.at + old.stored).contains(&part.at)
-                    && (old.at == part.at || part.is_plain())
-            });
-            let source = source.unwrap();
-            let from = (source.start + part.at - source.at) as usize;
-            assert_eq!(&first[from..from + own.len()], own, "{part:?}");
-        }
-        assert_eq!(end as usize + not_in_parts, raw.len());
-        assert_eq!(stored as usize, bytes.len());
-        if shape.in_blocks {
-            assert!(are_apart(&mut parts.iter()), "{parts:?}");
-            let starts = parts.iter().skip(1).map(|part| part.start).chain([end]);
-            for (part, next) in parts.iter().zip(starts) {
-                assert!(ends_apart(part, next) || next == end, "{parts:?}");
-            }
-        }
-        referred
-    }
-
-    #[test]
-    fn references_begin_where_readers_can_begin_to_decode() {
-        for (compression, most, in_blocks) in [
-            ("lz4hc:level=3", 4096, true),
-            ("lz4", 16_384, true),
-            ("zstd:level=1", 65_536, true),
-            ("zstd:level=1", 16_384, false),
-        ] {
-            let mut most_referred = 0;
-            for n in 0..40 {
-                let leaves = match in_blocks {
-                    true => Leaves {
-                        inline: n % 3 == 1,
-                        rest: n % 3 * 5000,
-                    },
-                    false => Leaves::default(),
-                };
-                let shape = Shape {
-                    most,
-                    in_blocks,
-                    leaves,
-                };
-                let (skip, offset) = (n * 1237 % 9000, n * 7919 % 90_000);
-                let referred = check(compression, shape, (skip, offset, 300_000 - n * 777));
-                most_referred = referred.max(most_referred);
-            }
-            assert!(most_referred > 150_000, "{compression}: {most_referred}");
-        }
-    }
-
-    #[test]
-    fn what_saves_nothing_is_stored_again() {
-        let shape = Shape {
-            most: 4096,
+        let rule = CutRule {
+            most,
             in_blocks: true,
-            leaves: Leaves::default(),
+            tail,
         };
-        assert_eq!(check("lz4", shape, (10_000, 5000, 4100)), 0);
-        assert_eq!(check("lz4", shape, (0, 1, 3000)), 0);
+        cut(&codec.parse().unwrap(), rule, (0, raw)).unwrap()
+    }
+
+    #[test]
+    fn pclusters_follow_each_other_and_are_full() {
+        let raw = content(1 << 20);
+        for text in [
+            "lz4",
+            "lz4:level=-2",
+            "lz4hc:level=9",
+            "lzma:level=1",
+            "deflate",
+            "zstd:level=3",
+        ] {
+            let most = 16 * BLOCK as usize;
+            let cut = cut_up(text, &raw, most, 0);
+            let pieces = cut.pieces();
+            let sum = |part: fn(&Piece) -> u32| pieces.iter().map(part).sum::<u32>() as usize;
+            assert_eq!(sum(|piece| piece.raw_len), raw.len(), "{text}");
+            assert_eq!(sum(|piece| piece.stored_len), cut.bytes.len());
+            let (_, inner) = pieces.split_last().unwrap();
+            for piece in inner {
+                assert!(u64::from(piece.raw_len) >= BLOCK, "{text}: {piece:?}");
+                assert!(piece.stored_len as usize <= most && piece.stored_len % 4096 == 0);
+            }
+            let compression: Compression = text.parse().unwrap();
+            let whole = compression.encode(&raw).unwrap().unwrap().len();
+            let stored = cut.bytes.len();
+            assert!(stored < whole + whole / 8, "{text}: {stored} {whole}");
+        }
+    }
+
+    #[test]
+    fn a_tail_is_shared_if_it_fills_no_pcluster() {
+        let raw = content(1 << 20);
+        for text in ["lz4", "lz4hc:level=9", "lzma:level=1", "zstd:level=3"] {
+            for len in [5000, 100_000, 999_999, 1 << 20] {
+                let cut = cut_up(text, &raw[..len], 8192, 1 << 17);
+                let in_refs: u32 = cut.refs.iter().map(|one| one.raw).sum();
+                assert_eq!(in_refs as usize + cut.shared_tail, len);
+                assert!(cut.shared_tail <= 1 << 17 && cut.bytes.len().is_multiple_of(4096));
+                if let [.., last] = cut.refs[..] {
+                    // the tail would not have filled it
+                    assert!(last.stored == 8192 || cut.shared_tail == 0 || last.raw == 4096);
+                }
+            }
+        }
+        let noise = sinterfs_testkit::noise(1, 50_001);
+        let cut = cut_up("lz4", &noise, 8192, 1 << 17);
+        assert_eq!((cut.refs.len(), cut.shared_tail), (12, 50_001 - 12 * 4096));
+        assert_eq!(cut.bytes[..], noise[..12 * 4096]);
+    }
+
+    #[test]
+    fn incompressible_content_is_stored_uncompressed() {
+        let noise = sinterfs_testkit::noise(2, 50_001);
+        for text in ["lz4", "lzma", "zstd"] {
+            let cut = cut_up(text, &noise, 8192, 0);
+            assert_eq!(cut.refs.len(), 13);
+            assert_eq!(cut.bytes[..50_001], noise);
+        }
     }
 }

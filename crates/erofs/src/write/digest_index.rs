@@ -1,51 +1,51 @@
-//! Chunks, clusters and ends of files that were stored before: each is stored once.
+//! Chunks, pclusters and shared tails by their digests, so that equal ones are stored once.
 //!
-//! In: digests of what is stored as a whole, which worker threads computed, in the order of the image. Out: where an
-//! equal one is. **Invariant:** what is found depends on the order alone; memory is bounded.
+//! In: digests in the order of the image. Out: where an equal one is. **Invariant:** what is found
+//! depends on that order alone; memory is bounded.
 
 use std::collections::HashMap;
 
-/// The most chunks that are remembered, as many as a table of 170 MB has room for; later ones are looked up and
-/// not remembered.
+/// The most digests that are kept by default, as many as a table of 170 MB has room for; later ones
+/// are looked up but not kept.
 const MOST: usize = 7 << 19;
 
-/// What a cryptographic hash makes of a chunk.
-type Digest = [u8; 32];
+/// A cryptographic digest of what is stored.
+pub(super) type Digest = [u8; 32];
 
-/// The chunks so far.
+/// The offsets of what has been stored.
 #[derive(Debug)]
-pub(super) struct Repeats {
-    places: HashMap<Digest, u64>,
+pub(super) struct DigestIndex {
+    offsets: HashMap<Digest, u64>,
     most: usize,
 }
 
-impl Default for Repeats {
+impl Default for DigestIndex {
     fn default() -> Self {
-        Self::of_at_most(MOST)
+        Self::with_limit(MOST)
     }
 }
 
-impl Repeats {
-    /// Starts with none, and remembers so many.
-    pub(super) fn of_at_most(most: usize) -> Self {
+impl DigestIndex {
+    /// Creates an empty index that keeps so many digests.
+    pub(super) fn with_limit(most: usize) -> Self {
         Self {
-            places: HashMap::new(),
+            offsets: HashMap::new(),
             most,
         }
     }
 
-    /// Returns whether an equal chunk is known.
-    pub(super) fn has(&self, digest: &Digest) -> bool {
-        self.places.contains_key(digest)
+    /// Returns whether something with this digest has been stored.
+    pub(super) fn contains(&self, digest: &Digest) -> bool {
+        self.offsets.contains_key(digest)
     }
 
-    /// Returns where an equal chunk is; if there is none, this one is remembered to be at `here`.
-    pub(super) fn find(&mut self, digest: Digest, here: u64) -> Option<u64> {
-        let known = self.places.get(&digest).copied();
-        if known.is_none() && self.places.len() < self.most {
-            self.places.insert(digest, here);
+    /// Returns where something with this digest is; if there is nothing, records it to be at `here`.
+    pub(super) fn find_or_insert(&mut self, digest: Digest, here: u64) -> Option<u64> {
+        let found = self.offsets.get(&digest).copied();
+        if found.is_none() && self.offsets.len() < self.most {
+            self.offsets.insert(digest, here);
         }
-        known
+        found
     }
 }
 
@@ -54,9 +54,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_ones_are_remembered() {
-        let mut repeats = Repeats::of_at_most(2);
-        let mut find = |byte: u8, here: u64| repeats.find([byte; 32], here);
+    fn the_first_digests_are_kept() {
+        let mut index = DigestIndex::with_limit(2);
+        let mut find = |byte: u8, here: u64| index.find_or_insert([byte; 32], here);
         assert_eq!([find(1, 10), find(2, 20), find(3, 30)], [None; 3]);
         assert_eq!([find(1, 40), find(2, 50)], [Some(10), Some(20)]);
         assert_eq!(find(3, 60), None);

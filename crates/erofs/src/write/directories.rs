@@ -8,7 +8,7 @@ use sinterfs_model::{Error, FileType, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U64};
 
-use super::BLOCK;
+use super::limits::BLOCK;
 use crate::layout::{DirentRaw, NAME_MAX};
 
 /// Bytes of an entry without its name.

@@ -1,47 +1,47 @@
-//! What units became, told by the threads that encode to each other and to the writer: the clusters and
-//! extents that content was cut into, some of which are those of earlier units.
+//! Encoded units: the pclusters that the content of a unit is decoded from, some of which may be
+//! stored with earlier units.
 //!
-//! In: the parts of each unit when it is encoded. Out: those of any unit, if need be when they are known.
-//! **Invariant:** units are begun in sequence and wait for earlier ones alone, so that the earliest never
-//! waits; if one fails, all that wait do. Memory: 24 bytes a part.
+//! In: each unit when it is encoded. Out: any unit, if need be when it has been encoded.
+//! **Invariant:** units are begun in sequence and wait for earlier ones alone, so that the earliest
+//! never waits; if one fails, all that wait do. Memory: 24 bytes for each reference.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use sinterfs_model::{Error, Kind, Piece, Result};
 
-use super::BLOCK;
+use super::limits::BLOCK;
 
-/// Content of a unit that readers decode together.
+/// A range of a unit's content and the pcluster that it is decoded from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
-    /// Where it begins in the unit.
+pub(super) struct PclusterRef {
+    /// The offset of the range in the unit.
     pub(super) start: u32,
-    /// Bytes of content.
+    /// The bytes of the range.
     pub(super) raw: u32,
-    /// Bytes of all content that is stored there, of which these are the first.
+    /// The bytes of content that the pcluster holds, of which the range is the first part.
     pub(super) whole: u32,
-    /// Stored bytes; fewer than `whole` if encoded.
+    /// The stored bytes of the pcluster; fewer than `whole` if it is compressed.
     pub(super) stored: u32,
-    /// The unit that it is stored with.
+    /// The unit that the pcluster is stored with.
     pub(super) unit: u32,
-    /// Where in what is stored of that.
+    /// The offset of the pcluster in the stored bytes of that unit.
     pub(super) at: u32,
 }
 
-const _: () = assert!(size_of::<Part>() == 24);
+const _: () = assert!(size_of::<PclusterRef>() == 24);
 
-impl Part {
-    /// Returns whether the bytes are stored as they are.
+impl PclusterRef {
+    /// Returns whether the content is stored uncompressed.
     pub(super) fn is_plain(&self) -> bool {
         self.whole <= self.stored
     }
 
-    /// Returns whether readers have to stop before the end of what is encoded.
+    /// Returns whether readers have to stop before the end of the pcluster's content.
     pub(super) fn is_partial(&self) -> bool {
         self.raw < self.whole && !self.is_plain()
     }
 
-    /// Returns where it ends in the unit.
+    /// Returns the offset of the first byte behind the range.
     pub(super) fn end(&self) -> u32 {
         self.start + self.raw
     }
@@ -49,19 +49,20 @@ impl Part {
 
 /// A unit that was encoded.
 #[derive(Debug, Clone)]
-pub(super) struct Encoded {
-    pub(super) parts: Arc<[Part]>,
-    /// Whether it is stored as it is, all of it.
+pub(super) struct EncodedUnit {
+    /// Where its content is, in the order of the content.
+    pub(super) refs: Arc<[PclusterRef]>,
+    /// Whether the unit is stored uncompressed as a whole.
     pub(super) is_flat: bool,
-    /// The last cluster, or the end of what is stored as it is, if that may go behind the inode, where nobody finds
-    /// it.
+    /// The last pcluster, or the tail of a flat unit, if it may go behind the inode. No later unit
+    /// refers to it.
     pub(super) inline: Option<Piece>,
 }
 
-/// A cluster of a unit's own.
+/// A pcluster in blocks that is stored with its own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cluster {
-    /// Where it begins in what is stored of the unit.
+pub(super) struct OwnPcluster {
+    /// The offset in the stored bytes of the unit.
     pub(super) at: u32,
     /// Stored bytes.
     pub(super) stored: u32,
@@ -69,92 +70,132 @@ pub(super) struct Cluster {
     pub(super) raw: u32,
 }
 
-impl Encoded {
-    /// Lists the clusters in blocks that are stored with the unit, which is this one, in their order.
-    pub(super) fn clusters(&self, unit: u32) -> impl Iterator<Item = Cluster> {
+impl EncodedUnit {
+    /// Describes a unit that consists of the pieces of its block. The last one is an inline tail if
+    /// it does not fill whole blocks.
+    pub(super) fn from_pieces(unit: u32, pieces: &[Piece]) -> Self {
+        let (pieces, inline) = match pieces.split_last() {
+            Some((last, before)) if !fills_blocks(last) => (before, Some(*last)),
+            _ => (pieces, None),
+        };
+        let (mut start, mut at) = (0, 0);
+        let refs = pieces.iter().map(|piece| {
+            let pcluster = PclusterRef {
+                start,
+                raw: piece.raw_len,
+                whole: piece.raw_len,
+                stored: piece.stored_len,
+                unit,
+                at,
+            };
+            start += piece.raw_len;
+            at += piece.stored_len;
+            pcluster
+        });
+        Self {
+            refs: refs.collect(),
+            is_flat: false,
+            inline,
+        }
+    }
+
+    /// Returns the bytes of content that the references cover.
+    pub(super) fn len_in_refs(&self) -> u32 {
+        self.refs.last().map_or(0, PclusterRef::end)
+    }
+
+    /// Iterates over the pclusters that are stored with the unit, whose number this is, in order.
+    pub(super) fn own_pclusters(&self, unit: u32) -> impl Iterator<Item = OwnPcluster> {
         let mut end = 0;
-        self.parts.iter().filter_map(move |part| {
-            let is_next = part.unit == unit && part.at == end;
-            end += if is_next { part.stored } else { 0 };
-            is_next.then_some(Cluster {
-                at: part.at,
-                stored: part.stored,
-                raw: part.whole,
+        self.refs.iter().filter_map(move |pcluster| {
+            let is_next = pcluster.unit == unit && pcluster.at == end;
+            end += if is_next { pcluster.stored } else { 0 };
+            is_next.then_some(OwnPcluster {
+                at: pcluster.at,
+                stored: pcluster.stored,
+                raw: pcluster.whole,
             })
         })
     }
 }
 
-/// Lists the pieces of a unit that are clusters in blocks.
-pub(super) fn clusters(pieces: &[Piece]) -> impl Iterator<Item = Cluster> {
-    let mut at = 0;
-    let in_blocks = |piece: &&Piece| u64::from(piece.stored_len).is_multiple_of(BLOCK);
-    pieces.iter().filter(in_blocks).map(move |piece| {
-        let cluster = Cluster {
-            at,
-            stored: piece.stored_len,
-            raw: piece.raw_len,
-        };
-        at += piece.stored_len;
-        cluster
-    })
+/// Returns the references to a unit that is stored uncompressed in blocks, up to a length.
+pub(super) fn flat_refs(unit: u32, len: u32) -> Arc<[PclusterRef]> {
+    let starts = (0..len).step_by(BLOCK as usize);
+    let block = |start: u32| {
+        let raw = (len - start).min(BLOCK as u32);
+        PclusterRef {
+            start,
+            raw,
+            whole: raw,
+            stored: BLOCK as u32,
+            unit,
+            at: start,
+        }
+    };
+    starts.map(block).collect()
+}
+
+fn fills_blocks(piece: &Piece) -> bool {
+    u64::from(piece.stored_len).is_multiple_of(BLOCK)
 }
 
 /// All units that were encoded.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
-    known: Mutex<Known>,
+pub(super) struct EncodedUnits {
+    state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    units: Vec<Option<Encoded>>,
+struct State {
+    units: Vec<Option<EncodedUnit>>,
     has_failed: bool,
 }
 
-impl Parts {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+impl EncodedUnits {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what a unit became.
-    pub(super) fn tell(&self, unit: u32, encoded: Encoded) {
-        let mut known = self.lock();
+    /// Records what a unit was encoded to.
+    pub(super) fn insert(&self, unit: u32, encoded: EncodedUnit) {
+        let mut state = self.lock();
         let at = unit as usize;
-        if known.units.len() <= at {
-            known.units.resize(at + 1, None);
+        if state.units.len() <= at {
+            state.units.resize(at + 1, None);
         }
-        if let Some(place) = known.units.get_mut(at) {
-            *place = Some(encoded);
+        if let Some(entry) = state.units.get_mut(at) {
+            *entry = Some(encoded);
         }
         self.changed.notify_all();
     }
 
-    /// Says that not all units will be known.
+    /// Makes every present and later wait for a missing unit fail.
     pub(super) fn fail(&self) {
         self.lock().has_failed = true;
         self.changed.notify_all();
     }
 
-    /// Returns what an earlier unit became, when that is known. `Cancelled` if it never will be.
-    pub(super) fn wait(&self, unit: u32) -> Result<Encoded> {
-        let mut known = self.lock();
+    /// Returns an earlier unit, waiting until it has been encoded. Fails with `Cancelled` if it
+    /// never will be.
+    pub(super) fn wait(&self, unit: u32) -> Result<EncodedUnit> {
+        let mut state = self.lock();
         loop {
-            if let Some(Some(encoded)) = known.units.get(unit as usize) {
+            if let Some(Some(encoded)) = state.units.get(unit as usize) {
                 return Ok(encoded.clone());
             }
-            if known.has_failed {
-                let what = "what a unit repeats was not encoded";
+            if state.has_failed {
+                let what = "a unit that is referred to was not encoded";
                 return Err(Error::new(Kind::Cancelled, what));
             }
-            let woken = self.changed.wait(known);
-            known = woken.unwrap_or_else(PoisonError::into_inner);
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Returns what a unit became that was put.
-    pub(super) fn get(&self, unit: u32) -> Option<Encoded> {
+    /// Returns a unit if it has been encoded.
+    pub(super) fn get(&self, unit: u32) -> Option<EncodedUnit> {
         self.lock().units.get(unit as usize).cloned().flatten()
     }
 }
@@ -164,9 +205,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_gets_it_or_fails() {
-        let parts = Parts::default();
-        let part = Part {
+    fn a_wait_ends_with_the_unit_or_with_failure() {
+        let units = EncodedUnits::default();
+        let pcluster = PclusterRef {
             start: 0,
             raw: 5,
             whole: 5,
@@ -174,21 +215,37 @@ mod tests {
             unit: 1,
             at: 0,
         };
-        let encoded = Encoded {
-            parts: Arc::new([part]),
+        let encoded = EncodedUnit {
+            refs: Arc::new([pcluster]),
             is_flat: true,
             inline: None,
         };
         std::thread::scope(|scope| {
-            let first = || parts.wait(1).map(|unit| unit.parts.to_vec());
-            let second = || parts.wait(2).map(|_| ()).map_err(|error| error.kind());
+            let first = || units.wait(1).map(|unit| unit.refs.to_vec());
+            let second = || units.wait(2).map(|_| ()).map_err(|error| error.kind());
             let waiting = sinterfs_workers::spawn(scope, "wait", first).unwrap();
             let never = sinterfs_workers::spawn(scope, "wait", second).unwrap();
-            parts.tell(1, encoded);
-            assert_eq!(waiting.join().unwrap().unwrap(), [part]);
-            parts.fail();
+            units.insert(1, encoded);
+            assert_eq!(waiting.join().unwrap().unwrap(), [pcluster]);
+            units.fail();
             assert_eq!(never.join().unwrap(), Err(Kind::Cancelled));
         });
-        assert!(parts.wait(1).is_ok() && parts.get(0).is_none() && parts.get(9).is_none());
+        assert!(units.wait(1).is_ok() && units.get(0).is_none() && units.get(9).is_none());
+    }
+
+    #[test]
+    fn pieces_become_references_and_an_inline_tail() {
+        let piece = |raw_len, stored_len| Piece {
+            raw_len,
+            stored_len,
+        };
+        let unit = EncodedUnit::from_pieces(7, &[piece(9000, 4096), piece(500, 120)]);
+        assert_eq!((unit.refs.len(), unit.len_in_refs()), (1, 9000));
+        assert_eq!(unit.inline, Some(piece(500, 120)));
+        let unit = EncodedUnit::from_pieces(7, &[piece(9000, 4096), piece(8000, 8192)]);
+        assert_eq!((unit.len_in_refs(), unit.inline), (17_000, None));
+        let last = unit.refs[1];
+        assert_eq!((last.start, last.at, last.is_plain()), (9000, 4096, true));
+        assert_eq!(flat_refs(3, 5000)[1].raw, 904);
     }
 }

@@ -1,4 +1,8 @@
 //! The encoder that worker threads share.
+//!
+//! In: units of content. Out: their blocks; beside these, in the sideband, what later units may refer
+//! to, and the tails that share pclusters. **Invariant:** a block depends on the unit, on those that
+//! its repeats are in, and on the options alone.
 
 use std::sync::Arc;
 
@@ -7,243 +11,208 @@ use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::WorkerPermits;
 
 use super::compression::Compression;
-use super::cut::{self, Shape};
-use super::encoded::{Cluster, Encoded, Part, Parts, clusters};
-use super::packed_tails::{GROUP, REST_MAX, Rests, filled};
-use super::search::Leaves;
-use super::{BLOCK, END_MAX, search};
+use super::cut::{self, Cut, CutRule, piece};
+use super::dedupe;
+use super::digest_index::Digest;
+use super::encoded::{EncodedUnit, OwnPcluster, flat_refs};
+use super::limits::{BLOCK, FILE_INLINE_MAX};
+use super::options::{Form, WriteOptions};
+use super::packed_tails::{GROUP, SHARED_TAIL_MAX, padded};
+use super::search::TailRule;
+use super::sideband::BlockSideband;
 
 /// Encodes units of content.
 #[derive(Debug)]
 pub(super) struct UnitEncoder {
-    pub(super) compression: Compression,
-    /// The most bytes of a unit.
-    pub(super) unit: u32,
-    /// Whether whole units get digests.
-    pub(super) digests: bool,
-    /// Whether clusters do.
-    pub(super) shares_clusters: bool,
-    /// The most bytes of a cluster, or of content of an extent.
-    pub(super) size: u32,
-    /// Whether units are cut into clusters of whole blocks.
-    pub(super) in_blocks: bool,
-    /// Whether the last cluster of a file goes behind its inode where it can.
-    pub(super) inline_ends: bool,
-    /// What units became, where repeats are referred to.
-    pub(super) parts: Option<Arc<Parts>>,
-    /// What is left of files, where that is shared.
-    pub(super) rests: Option<Arc<Rests>>,
-    /// Whether the packed inode has all content.
-    pub(super) all_packed: bool,
+    options: Arc<WriteOptions>,
+    sideband: Arc<BlockSideband>,
 }
 
 impl UnitEncoder {
-    /// Returns whether a unit is of the packed inode.
-    fn is_packed(&self, segment: &Segment) -> bool {
-        segment.fragment || self.all_packed
-    }
-
-    /// Returns what a unit may leave.
-    fn leaves(&self, segment: &Segment) -> Leaves {
-        let (ends, shares) = (segment.ends, self.rests.is_some());
-        Leaves {
-            inline: ends && self.inline_ends,
-            rest: if ends && shares {
-                self.size.max(REST_MAX) as usize
-            } else {
-                0
-            },
+    /// Creates an encoder that fills a sideband.
+    pub(super) fn new(options: &Arc<WriteOptions>, sideband: &Arc<BlockSideband>) -> Self {
+        Self {
+            options: Arc::clone(options),
+            sideband: Arc::clone(sideband),
         }
     }
 
-    /// Says what a unit leaves, its last bytes.
-    fn leave(&self, segment: &Segment, len: usize) -> Result<()> {
-        match &self.rests {
-            Some(rests) => {
-                let from = segment.data.len().saturating_sub(len);
-                rests.give(
-                    segment.sequence,
-                    segment.data.get(from..).unwrap_or_default(),
-                )
-            }
-            None => Ok(()),
+    fn in_blocks(&self) -> bool {
+        self.options.form() == Form::Clusters
+    }
+
+    /// Returns what may become of the tail of a unit.
+    fn tail_rule(&self, segment: &Segment) -> TailRule {
+        if !segment.ends {
+            return TailRule::default();
+        }
+        let longest = self.options.block_size.max(SHARED_TAIL_MAX);
+        let shared = self.sideband.tails.as_ref().map_or(0, |_| longest);
+        TailRule {
+            inline: self.options.inline_tails(),
+            shared: shared as usize,
         }
     }
 
-    /// Cuts a unit into clusters, unless storing it as it is takes no more.
-    fn cut(&self, segment: &Segment) -> Result<Block> {
+    /// Encodes a unit as one piece, unless that makes it no smaller.
+    fn encode_whole(&self, segment: &Segment) -> Result<Block> {
         let raw: &[u8] = &segment.data;
-        let most = self.size as usize;
-        if self.is_packed(segment) {
-            self.leave(segment, 0)?;
-            let raw = filled(raw.to_vec());
-            let cut = search::cut(&self.compression, &raw, most, Leaves::default())?;
-            return Ok(Block::new(segment, cut.bytes)?.of_pieces(cut.pieces));
-        }
-        let cut = search::cut(&self.compression, raw, most, self.leaves(segment))?;
-        if gains(raw.len(), cut.bytes.len(), cut.left) {
-            self.leave(segment, cut.left)?;
-            let digests = self.digests_of(&cut.bytes, clusters(&cut.pieces));
-            let block = Block::new(segment, cut.bytes)?;
-            return Ok(block.of_pieces(cut.pieces).with_digests(digests));
-        }
-        self.leave(segment, 0)?;
-        Block::new(segment, raw.to_vec())
+        let encoded = self.options.compression.encode(raw)?;
+        let block = Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))?;
+        let is_chunk = raw.len() == self.options.unit() as usize;
+        Ok(if is_chunk && self.options.chunk_size.is_some() {
+            block.with_digests(vec![sha512_256(raw)])
+        } else {
+            block
+        })
     }
 
-    /// Makes the digests of clusters, if these are shared.
-    fn digests_of(&self, bytes: &[u8], clusters: impl Iterator<Item = Cluster>) -> Vec<[u8; 32]> {
-        let digest = |cluster: Cluster| {
-            let from = bytes.get(cluster.at as usize..).unwrap_or_default();
-            let mut digest = sha256(from.get(..cluster.stored as usize).unwrap_or(from));
-            // the same bytes may be encoded or not
-            for (byte, raw) in digest.iter_mut().zip(cluster.raw.to_le_bytes()) {
-                *byte ^= raw;
-            }
-            digest
-        };
-        match self.shares_clusters {
-            true => clusters.map(digest).collect(),
-            false => Vec::new(),
-        }
-    }
-
-    /// Cuts a unit around what it repeats, and tells all what it became.
-    fn cut_around(&self, segment: &Segment, known: &Parts) -> Result<Block> {
-        let mut raw: &[u8] = &segment.data;
+    /// Cuts a unit into pclusters or extents, around what it repeats where that is referred to.
+    fn cut(&self, segment: &Segment) -> Result<Block> {
         let unit = segment.sequence;
-        let is_packed = self.is_packed(segment);
-        let shape = Shape {
-            most: self.size as usize,
-            in_blocks: self.in_blocks,
-            leaves: match is_packed {
-                true => Leaves::default(),
-                false => self.leaves(segment),
+        let is_packed = segment.fragment || self.options.packs_all();
+        let in_blocks = self.in_blocks();
+        let to_pad = in_blocks && is_packed;
+        let padded = to_pad.then(|| padded(segment.data.to_vec()));
+        let raw = padded.as_deref().unwrap_or(&segment.data);
+        let rule = CutRule {
+            most: self.options.block_size as usize,
+            in_blocks,
+            tail: if is_packed {
+                TailRule::default()
+            } else {
+                self.tail_rule(segment)
             },
         };
-        let to_fill = filled(if is_packed { raw.to_vec() } else { Vec::new() });
-        if self.in_blocks && is_packed {
-            raw = &to_fill;
-        }
-        let find = |unit| known.wait(unit);
-        let mut cut = cut::cut(
-            &self.compression,
-            shape,
-            (unit, raw),
-            &segment.repeats,
-            find,
-        )?;
-        let is_own = |part: &Part| part.unit == unit && !part.is_partial();
-        let is_flat = self.in_blocks
-            && !is_packed
-            && !gains(raw.len(), cut.bytes.len(), cut.left)
-            && cut.inline.is_none()
-            && cut.parts.iter().all(is_own);
-        let mut inline = cut.inline.map(|(raw, stream)| {
-            cut.bytes.extend_from_slice(&stream);
-            search::piece(raw, stream.len())
-        });
+        let compression = &self.options.compression;
+        let mut cut = match &self.sideband.encoded {
+            None => cut::cut(compression, rule, (unit, raw))?,
+            Some(units) => {
+                let find = |unit| units.wait(unit);
+                dedupe::cut(compression, rule, (unit, raw), &segment.repeats, find)?
+            }
+        };
+        let is_flat = in_blocks && !is_packed && !gains(&cut, unit, raw.len());
         if is_flat {
-            let end = raw.len() % BLOCK as usize;
-            let is_short = segment.ends && (1..=END_MAX).contains(&(end as u64));
-            let whole = raw.len() - if is_short { end } else { 0 };
-            inline = is_short.then(|| search::piece(end, end));
-            cut.bytes = raw.to_vec();
-            cut.parts = flat(unit, whole as u32);
-            cut.left = 0;
+            cut = flat(segment);
         }
-        let encoded = Encoded {
-            parts: cut.parts.into(),
+        self.finish(segment, cut, is_flat, in_blocks && !is_packed && !is_flat)
+    }
+
+    /// Makes the block of a unit that was cut, and fills the sideband.
+    fn finish(&self, segment: &Segment, cut: Cut, is_flat: bool, may_share: bool) -> Result<Block> {
+        let unit = segment.sequence;
+        let shared_tail = cut.shared_tail;
+        let pieces = if is_flat || self.sideband.encoded.is_some() {
+            Vec::new()
+        } else {
+            cut.pieces()
+        };
+        let encoded = EncodedUnit {
+            refs: cut.refs.into(),
             is_flat,
-            inline,
+            inline: cut.inline,
         };
-        let digests = match is_flat || is_packed || !self.in_blocks {
-            true => Vec::new(),
-            false => self.digests_of(&cut.bytes, encoded.clusters(unit)),
+        let digests = if may_share && self.options.shares_clusters() {
+            let digest = |pcluster| digest_of(&cut.bytes, pcluster);
+            encoded.own_pclusters(unit).map(digest).collect()
+        } else {
+            Vec::new()
         };
-        known.tell(unit, encoded);
-        self.leave(segment, cut.left)?;
-        Ok(Block::new(segment, cut.bytes)?.with_digests(digests))
-    }
-}
-
-/// Returns whether clusters and what they leave are less than all as it is, whose end is behind the inode if it is
-/// short.
-fn gains(raw: usize, stored: usize, left: usize) -> bool {
-    let whole = raw.next_multiple_of(BLOCK as usize);
-    let end = raw % BLOCK as usize;
-    match left {
-        0 => stored < whole,
-        _ => stored + left < raw || end as u64 > END_MAX,
-    }
-}
-
-/// Lists the blocks of a unit that is stored as it is.
-fn flat(unit: u32, len: u32) -> Vec<Part> {
-    let starts = (0..len).step_by(BLOCK as usize);
-    let part = |start: u32| {
-        let raw = (len - start).min(BLOCK as u32);
-        Part {
-            start,
-            raw,
-            whole: raw,
-            stored: BLOCK as u32,
-            unit,
-            at: start,
+        if let Some(units) = &self.sideband.encoded {
+            units.insert(unit, encoded);
         }
-    };
-    starts.map(part).collect()
+        if let Some(tails) = &self.sideband.tails {
+            let from = segment.data.len().saturating_sub(shared_tail);
+            tails.add(unit, segment.data.get(from..).unwrap_or_default())?;
+        }
+        let block = Block::new(segment, cut.bytes)?;
+        Ok(block.of_pieces(pieces).with_digests(digests))
+    }
+}
+
+/// Returns whether what a unit was cut into takes less than the unit as it is, which has an inline
+/// tail if its end is short.
+fn gains(cut: &Cut, unit: u32, raw: usize) -> bool {
+    let refers = cut
+        .refs
+        .iter()
+        .any(|one| one.unit != unit || one.is_partial());
+    if refers || cut.inline.is_some() {
+        return true;
+    }
+    let (stored, end) = (cut.bytes.len(), raw % BLOCK as usize);
+    match cut.shared_tail {
+        0 => stored < raw.next_multiple_of(BLOCK as usize),
+        tail => stored + tail < raw || end as u64 > FILE_INLINE_MAX,
+    }
+}
+
+/// Leaves a unit as it is; its end may become an inline tail if it is short.
+fn flat(segment: &Segment) -> Cut {
+    let raw = segment.data.len();
+    let end = raw % BLOCK as usize;
+    let is_short = segment.ends && (1..=FILE_INLINE_MAX).contains(&(end as u64));
+    let whole = raw - if is_short { end } else { 0 };
+    Cut {
+        refs: flat_refs(segment.sequence, whole as u32).to_vec(),
+        bytes: segment.data.to_vec(),
+        inline: is_short.then(|| piece(end, end)),
+        shared_tail: 0,
+    }
+}
+
+/// Makes the digest of a pcluster. The length of its content counts, too: the same bytes may be
+/// compressed or not.
+fn digest_of(bytes: &[u8], pcluster: OwnPcluster) -> Digest {
+    let stored = bytes.get(pcluster.at as usize..).unwrap_or_default();
+    let stored = stored.get(..pcluster.stored as usize).unwrap_or(stored);
+    sha256(&[stored, &pcluster.raw.to_le_bytes()].concat())
 }
 
 impl SegmentEncoder for UnitEncoder {
     fn encode(&self, segment: &Segment, _permits: &WorkerPermits) -> Result<Block> {
-        let raw: &[u8] = &segment.data;
-        if raw.is_empty() || raw.len() > self.unit as usize {
+        let (len, unit) = (segment.data.len(), self.options.unit());
+        if len == 0 || len > unit as usize {
             return Err(Error::invalid(format!(
-                "a segment of {} bytes for units of {}",
-                raw.len(),
-                self.unit
+                "a segment of {len} bytes for units of {unit}"
             )));
         }
-        if let Some(parts) = &self.parts {
-            return self.cut_around(segment, parts);
+        if self.in_blocks() || self.sideband.encoded.is_some() {
+            self.cut(segment)
+        } else {
+            self.encode_whole(segment)
         }
-        if self.in_blocks {
-            return self.cut(segment);
-        }
-        let encoded = self.compression.encode(raw)?;
-        let block = Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))?;
-        Ok(match self.digests && raw.len() == self.unit as usize {
-            true => block.with_digests(vec![sha512_256(raw)]),
-            false => block,
-        })
     }
 
     fn memory(&self, len: u32) -> u64 {
-        // trials of a cluster are kept while others are made
-        let trials = if self.in_blocks {
+        // trials of a pcluster are kept while others are made
+        let trials = if self.in_blocks() {
             4 * u64::from(len)
         } else {
             0
         };
-        let parts = self.parts.as_ref().map_or(0, |_| u64::from(len));
-        let group = self.rests.as_ref().map_or(0, |_| 4 * GROUP as u64);
-        self.compression.memory(len) + trials + parts + group
+        let encoded = &self.sideband.encoded;
+        let refs = encoded.as_ref().map_or(0, |_| u64::from(len));
+        let tails = &self.sideband.tails;
+        let group = tails.as_ref().map_or(0, |_| 4 * GROUP as u64);
+        self.options.compression.memory(len) + trials + refs + group
     }
 
     fn window(&self) -> u64 {
-        match (&self.compression, &self.parts) {
+        let size = u64::from(self.options.block_size);
+        match (&self.options.compression, &self.sideband.encoded) {
             (Compression::None, _) => 0,
-            (_, None) => u64::from(self.unit),
-            // what a cluster holds, about, which is all that is seen
-            (_, Some(_)) if self.in_blocks => 2 * u64::from(self.size),
-            (_, Some(_)) => u64::from(self.size),
+            (_, None) => u64::from(self.options.unit()),
+            // about the content of a pcluster, which is all that the codec sees
+            (_, Some(_)) if self.in_blocks() => 2 * size,
+            (_, Some(_)) => size,
         }
     }
 
     fn abandon(&self) {
-        if let Some(parts) = &self.parts {
-            parts.fail();
+        if let Some(units) = &self.sideband.encoded {
+            units.fail();
         }
     }
 }

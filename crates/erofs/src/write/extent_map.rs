@@ -1,30 +1,69 @@
 //! Maps of extents: where content is stored from any byte on, since Linux 6.15.
 //!
-//! In: extents of a file. Out: what follows its inode. **Invariant:** records are in the order of the file.
+//! In: the extents of a file. Out: what follows its inode. **Invariant:** records are in the order of
+//! the file.
 //! Format: `docs/formats/erofs.md`, "Where content is".
 
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromZeros, IntoBytes};
 
+use super::encoded::PclusterRef;
 use crate::layout::compressed::{ExtentRecord, MapHeader, advise};
+use crate::read::Algorithm;
 
-/// Bytes of a file that are stored together.
+/// A range of a file that is stored together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Extent {
-    /// Where they begin in the file.
-    pub(super) logical: u64,
-    /// Where they are stored.
-    pub(super) start: u64,
+pub(super) struct ExtentEntry {
+    /// Its offset in the file.
+    logical: u64,
+    /// Its offset in the image.
+    start: u64,
     /// Stored bytes; 0 for a hole.
-    pub(super) stored: u32,
+    stored: u32,
     /// The algorithm's number plus one; 0 if not compressed.
-    pub(super) format: u32,
-    /// Whether there is more content in what is stored.
-    pub(super) partial: bool,
+    format: u32,
+    /// Whether the stored bytes hold more content.
+    partial: bool,
 }
 
-/// Returns the bytes from an inode's end on, which lies at a multiple of 4, to the end of the map of
-/// extents; records lie at multiples of their size.
+impl ExtentEntry {
+    /// Makes the entry of content that is decoded from a pcluster at an offset of the image.
+    pub(super) fn new(
+        logical: u64,
+        start: u64,
+        content: &PclusterRef,
+        algorithm: Option<Algorithm>,
+    ) -> Self {
+        let number = |algorithm: Algorithm| u32::from(algorithm.number()) + 1;
+        let algorithm = algorithm.filter(|_| !content.is_plain());
+        Self {
+            logical,
+            start,
+            stored: content.stored.min(content.whole),
+            format: algorithm.map_or(0, number),
+            partial: content.is_partial(),
+        }
+    }
+
+    /// Makes the entry of uncompressed content.
+    pub(super) fn uncompressed(logical: u64, start: u64, len: u32) -> Self {
+        Self {
+            logical,
+            start,
+            stored: len,
+            format: 0,
+            partial: false,
+        }
+    }
+
+    /// Makes the entry of a hole.
+    pub(super) fn hole(logical: u64) -> Self {
+        Self::uncompressed(logical, 0, 0)
+    }
+}
+
+/// Returns the bytes from an inode's end, which is at a multiple of 4, to the end of the map of
+/// extents; records are at multiples of their size.
 pub(super) fn len(from: u64, size: u64, count: usize) -> u64 {
     let record = record_len(size);
     let header =
@@ -41,7 +80,7 @@ fn record_len(size: u64) -> u64 {
 }
 
 /// Appends a map of extents to an inode that begins at a multiple of the records' size.
-pub(super) fn write(size: u64, extents: &[Extent], to: &mut Vec<u8>) {
+pub(super) fn write(size: u64, extents: &[ExtentEntry], to: &mut Vec<u8>) {
     let record = record_len(size) as usize;
     let shift = (record / 4).trailing_zeros() as u16;
     let count = extents.len() as u64;
@@ -56,10 +95,8 @@ pub(super) fn write(size: u64, extents: &[Extent], to: &mut Vec<u8>) {
     to.extend_from_slice(header.as_bytes());
     to.resize(to.len().next_multiple_of(record), 0);
     for extent in extents {
-        let word = |value: u64, high: bool| match high {
-            false => U32::new((value & u64::from(u32::MAX)) as u32),
-            true => U32::new((value >> 32) as u32),
-        };
+        let low = |value: u64| U32::new((value & u64::from(u32::MAX)) as u32);
+        let high = |value: u64| U32::new((value >> 32) as u32);
         let mut raw = ExtentRecord::new_zeroed();
         let partial = if extent.partial {
             ExtentRecord::PARTIAL
@@ -68,16 +105,16 @@ pub(super) fn write(size: u64, extents: &[Extent], to: &mut Vec<u8>) {
         };
         raw.stored =
             U32::new(extent.stored | partial | extent.format << ExtentRecord::FORMAT_SHIFT);
-        raw.start = word(extent.start, false);
-        raw.start_high = word(extent.start, true);
-        raw.logical = word(extent.logical, false);
-        raw.logical_high = word(extent.logical, true);
+        raw.start = low(extent.start);
+        raw.start_high = high(extent.start);
+        raw.logical = low(extent.logical);
+        raw.logical_high = high(extent.logical);
         let bytes = raw.as_bytes();
         to.extend_from_slice(bytes.get(..record).unwrap_or(bytes));
     }
 }
 
 /// Returns the stored bytes of extents.
-pub(super) fn stored(extents: &[Extent]) -> u64 {
+pub(super) fn stored(extents: &[ExtentEntry]) -> u64 {
     extents.iter().map(|extent| u64::from(extent.stored)).sum()
 }

@@ -4,13 +4,13 @@ use sinterfs_block::Sink;
 use sinterfs_block::checksum::Xxh3;
 use sinterfs_model::{Error, Result};
 
-use super::BLOCK;
+use super::limits::BLOCK;
 
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 20;
 
 /// What has been written.
-pub(super) struct Out {
+pub(super) struct ImageOut {
     sink: Box<dyn Sink>,
     /// Where the next byte goes, behind those that wait.
     pub(super) offset: u64,
@@ -18,7 +18,7 @@ pub(super) struct Out {
     waiting: Vec<u8>,
 }
 
-impl Out {
+impl ImageOut {
     /// Starts with nothing, as if so many bytes stood before.
     pub(super) fn behind(sink: Box<dyn Sink>, offset: u64) -> Self {
         Self {

@@ -5,7 +5,7 @@
 
 use sinterfs_model::{Content, NodeId, Tree};
 
-use super::BLOCK;
+use super::limits::BLOCK;
 use crate::layout::INODE_SLOT;
 
 /// What an inode and all behind it takes, in bytes.

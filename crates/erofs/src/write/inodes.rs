@@ -11,11 +11,12 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use super::body::{self, Body, Content};
 use super::cluster_map;
+use super::content_tables::ContentTables;
 use super::extent_map;
+use super::limits::{BLOCK, INLINE_MAX};
 use super::times::Times;
-use super::unit_table::Units;
 use super::xattrs::{self, Xattrs};
-use super::{BLOCK, INLINE_MAX, directories, inode_offsets};
+use super::{directories, inode_offsets};
 use crate::layout::compressed::MapHeader;
 use crate::layout::{InodeCompact, InodeExtended, format};
 
@@ -34,7 +35,7 @@ enum Layout {
 pub(super) struct Inodes<'a> {
     pub(super) tree: &'a Tree,
     pub(super) map: &'a ContentMap,
-    pub(super) units: &'a Units,
+    pub(super) tables: &'a ContentTables,
     pub(super) xattrs: &'a Xattrs<'a>,
     pub(super) times: Times,
     /// The blocks of targets of symlinks that are too long to be behind their inodes.
@@ -90,7 +91,7 @@ impl<'a> Inodes<'a> {
         };
         match known.content {
             sinterfs_model::Content::File { .. } => {
-                let content = self.units.content(self.map.extents(node))?;
+                let content = body::content(self.tables, self.map.extents(node))?;
                 inode.fill(content);
             }
             sinterfs_model::Content::Directory { .. } => {
@@ -146,6 +147,12 @@ pub(crate) fn tail_of(size: u64) -> u64 {
         tail if tail <= INLINE_MAX => tail,
         _ => 0,
     }
+}
+
+/// Appends the map of a file that is in the packed inode.
+fn write_packed(offset: u64, to: &mut Vec<u8>) {
+    to.resize(to.len().next_multiple_of(size_of::<MapHeader>()), 0);
+    to.extend_from_slice(&(offset | 1 << 63).to_le_bytes());
 }
 
 /// Returns how many blocks content takes, for `stat` only.
@@ -272,7 +279,7 @@ impl<'a> Inode<'a> {
         bytes.extend_from_slice(&self.xattrs);
         match &self.body {
             Some(Body::Flat(_, end)) => bytes.extend_from_slice(end),
-            Some(Body::Packed(offset)) => body::write_packed(*offset, &mut bytes),
+            Some(Body::Packed(offset)) => write_packed(*offset, &mut bytes),
             Some(Body::Extents(extents)) => {
                 extent_map::write(self.size, extents, &mut bytes);
             }

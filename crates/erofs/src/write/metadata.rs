@@ -8,18 +8,21 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::{Content, ContentMap, Error, NodeId, Result, Tree};
 
-use super::image_out::Out;
+use super::body::{self, homeless_tails, packed_content};
+use super::content_tables::ContentTables;
+use super::directories;
+use super::image_out::ImageOut;
 use super::inode_offsets::{Places, order};
 use super::inodes::{Inodes, tail_of};
+use super::limits::{BLOCK, INLINE_MAX};
 use super::options::Form;
 use super::prefixes::Prefixes;
 use super::superblock::{Device, Facts};
 use super::times::Times;
-use super::unit_table::{Placed, Units};
+use super::unit_table::PlacedUnit;
 use super::volume_id::DeviceName;
 use super::writer::ErofsWriter;
 use super::xattrs::{Dropped, Xattrs};
-use super::{BLOCK, INLINE_MAX, body, directories};
 use crate::layout::{INODE_SLOT, XATTR_WORD};
 
 /// What inodes are made of besides their content.
@@ -32,11 +35,11 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn with(&self, units: &'a Units) -> Inodes<'a> {
+    fn with(&self, tables: &'a ContentTables) -> Inodes<'a> {
         Inodes {
             tree: self.tree,
             map: self.map,
-            units,
+            tables,
             xattrs: self.xattrs,
             times: self.times,
             targets: self.targets,
@@ -102,21 +105,18 @@ impl ErofsWriter {
     /// Writes what has no place behind inodes: ends of files that are not in rows of blocks, which are
     /// content, and long targets of symlinks, whose blocks it tells.
     fn write_late(&mut self, tree: &Tree, map: &ContentMap) -> Result<BTreeMap<NodeId, u64>> {
-        let mut late = BTreeMap::new();
+        let mut offsets = BTreeMap::new();
         let in_blocks = self.options.form() == Form::Clusters;
-        // borrows not all of the writer
-        let out = match &mut self.blob {
-            Some(blob) => blob,
-            None => &mut self.out,
-        };
-        for (block, end) in self.units.homeless_ends(map)? {
+        // borrows a field of the writer, not all of it
+        let out = self.blob.as_mut().unwrap_or(&mut self.out);
+        for (unit, tail) in homeless_tails(&self.tables, map) {
             if in_blocks {
                 out.fill_block()?;
             }
-            late.insert(block, out.offset);
-            out.write(end)?;
+            offsets.insert(unit, out.offset);
+            out.write(tail)?;
         }
-        self.units.late = late;
+        self.tables.inline_tails.set_homeless(offsets);
         let mut targets = BTreeMap::new();
         for (index, node) in tree.nodes().iter().enumerate() {
             if let Content::Symlink(target) = node.content {
@@ -141,12 +141,12 @@ impl ErofsWriter {
             true => Xattrs::new(tree, self.options.given_prefixes()?)?,
             false => Xattrs::none(),
         };
-        let packed = self.units.pack(map)?.map(|packed| packed.size);
+        let packed = packed_content(&mut self.tables, map)?.map(|packed| packed.size);
         let prefixes_packed_at = match packed.filter(|_| xattrs.prefixes.count() > 0) {
             Some(size) => self.pack_prefixes(&xattrs.prefixes, size)?,
             None => None,
         };
-        let packed = self.units.pack(map)?;
+        let packed = packed_content(&mut self.tables, map)?;
         let targets = self.write_late(tree, map)?;
         let xattr_block = self.out.offset / BLOCK;
         self.out.write(&xattrs.shared)?;
@@ -160,11 +160,11 @@ impl ErofsWriter {
             targets: &targets,
         };
         let order = order(tree);
-        let layout = Layout::new(&known.with(&self.units), packed, &order, dir_block)?;
+        let layout = Layout::new(&known.with(&self.tables), packed, &order, dir_block)?;
         let device = self.device(layout.end())?;
         // what is on a device has moved
-        let packed = self.units.pack(map)?;
-        let inodes = known.with(&self.units);
+        let packed = packed_content(&mut self.tables, map)?;
+        let inodes = known.with(&self.tables);
         write_directories(&mut self.out, tree, &order, |node| layout.nid(node))?;
         if self.out.fill_block()? != layout.meta_block {
             return Err(Error::invalid(
@@ -181,8 +181,8 @@ impl ErofsWriter {
             root: layout.nid(NodeId::ROOT),
             packed: layout.packed,
             chunked: layout.chunked,
-            inline_ends: self.units.has_inline,
-            shares_clusters: !self.units.moved.is_empty(),
+            inline_pclusters: self.tables.inline_tails.has_encoded(),
+            shares_clusters: self.tables.units.has_moved(),
             device,
             xattrs: xattrs.there_are,
             prefixes: xattrs.prefixes.clone(),
@@ -212,7 +212,7 @@ impl ErofsWriter {
         if in_blocks {
             out.fill_block()?;
         }
-        self.units.behind_packed = Some(Placed {
+        self.tables.packed.prefixes = Some(PlacedUnit {
             start,
             stored: table.len() as u32,
             raw: table.len() as u32,
@@ -234,7 +234,7 @@ impl ErofsWriter {
         };
         // chunks name the device
         if self.options.form() != Form::Chunks {
-            self.units.move_by((first_block - 1).saturating_mul(BLOCK));
+            self.tables.move_by((first_block - 1).saturating_mul(BLOCK));
         }
         Ok(Some(device))
     }
@@ -246,7 +246,7 @@ fn is_directory(tree: &Tree, node: NodeId) -> bool {
 
 /// Writes the blocks of directories that are not behind their inodes.
 fn write_directories(
-    out: &mut Out,
+    out: &mut ImageOut,
     tree: &Tree,
     order: &[NodeId],
     nid: impl Fn(NodeId) -> u64,
@@ -264,7 +264,7 @@ fn write_directories(
 
 /// Writes all inodes; directories begin at `dir_block`.
 fn write_inodes(
-    out: &mut Out,
+    out: &mut ImageOut,
     inodes: &Inodes<'_>,
     packed: Option<body::Content<'_>>,
     order: &[NodeId],

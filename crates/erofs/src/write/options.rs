@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use sinterfs_model::{Ends, Error, Result, Tails};
 
-use super::BLOCK;
 use super::compression::Compression;
+use super::limits::{BLOCK, UNIT_MAX};
 use super::prefixes::Prefixes;
 use super::volume_id::{DeviceName, Label, Uuid};
 use crate::Kernel;
@@ -18,9 +18,6 @@ const UNIT_MIN: u32 = 2 << 20;
 
 /// Units of content that is neither compressed nor has holes, where nothing tells how it was cut.
 const PLAIN_UNIT: u32 = 1 << 20;
-
-/// The longest one, a bound on memory.
-pub(super) const UNIT_MAX: u32 = 4 << 20;
 
 /// The shortest repeat that is referred to where clusters need no whole blocks.
 const REPEAT_MIN: u32 = 1 << 10;
@@ -234,7 +231,7 @@ impl WriteOptions {
     }
 
     /// Returns whether the last cluster of a file goes behind its inode.
-    pub(super) fn inline_ends(&self) -> bool {
+    pub(super) fn inline_tails(&self) -> bool {
         let pays = self.kernel.knows_inline_clusters() && !self.extended.dedupe;
         let wanted = self.extended.ztailpacking.unwrap_or(pays);
         self.form() == Form::Clusters && wanted && !self.packs_all()
@@ -289,14 +286,14 @@ impl WriteOptions {
         Err(Error::invalid(format!("ztailpacking: {why}")))
     }
 
-    /// Returns whether what is left of files behind their last full clusters shares clusters.
-    pub(super) fn shares_rests(&self) -> bool {
+    /// Returns whether the tails behind the last full pclusters of files share pclusters.
+    pub(super) fn shares_tails(&self) -> bool {
         self.form() == Form::Clusters && self.has_fragments() && !self.packs_all()
     }
 
     /// Returns whether files refer to equal clusters of each other, at whatever place in a page these begin.
     pub(super) fn shares_clusters(&self) -> bool {
-        let is_allowed = self.extended.dedupe || self.shares_rests();
+        let is_allowed = self.extended.dedupe || self.shares_tails();
         self.form() == Form::Clusters && is_allowed && !self.packs_all()
     }
 

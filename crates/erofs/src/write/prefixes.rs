@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::{Error, Result};
 
-use super::BLOCK;
+use super::limits::BLOCK;
 use super::xattrs::split_prefix;
 use crate::layout::{XATTR_WORD, XattrEntry};
 

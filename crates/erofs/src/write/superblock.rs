@@ -7,11 +7,11 @@ use sinterfs_model::{Error, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
+use super::limits::{BLOCK, BLOCK_BITS};
 use super::options::{Form, WriteOptions};
 use super::prefixes::Prefixes;
 use super::times::Times;
 use super::volume_id::Uuid;
-use super::{BLOCK, BLOCK_BITS};
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::layout::{
     DeviceSlot, MAGIC, SUPERBLOCK_OFFSET, Superblock, XATTR_WORD, compat, incompat,
@@ -34,8 +34,8 @@ pub(super) struct Facts {
     pub(super) packed: Option<u64>,
     /// Whether content of a file is in chunks.
     pub(super) chunked: bool,
-    /// Whether last clusters of files are behind their inodes.
-    pub(super) inline_ends: bool,
+    /// Whether last pclusters of files are behind their inodes.
+    pub(super) inline_pclusters: bool,
     /// Whether files refer to clusters of others.
     pub(super) shares_clusters: bool,
     /// Where content is, if not in the image itself.
@@ -133,7 +133,7 @@ fn described(options: &WriteOptions, facts: &Facts) -> Result<Superblock> {
     if facts.packed.is_some() || options.extended.dedupe || facts.shares_clusters {
         add(&mut raw.feature_incompat, incompat::FRAGMENTS);
     }
-    if facts.inline_ends {
+    if facts.inline_pclusters {
         add(&mut raw.feature_incompat, incompat::ZTAILPACKING);
     }
     if facts.chunked {

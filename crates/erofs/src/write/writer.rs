@@ -12,36 +12,38 @@ use sinterfs_model::{
     Tree,
 };
 
-use super::BLOCK;
-use super::digest_index::Repeats;
-use super::encoded::Cluster;
+use super::content_tables::{ContentTables, Taken};
+use super::digest_index::DigestIndex;
+use super::encoded::OwnPcluster;
 use super::encoder::UnitEncoder;
-use super::image_out::Out;
+use super::image_out::ImageOut;
+use super::limits::BLOCK;
 use super::options::{Form, WriteOptions};
-use super::packed_tails::Group;
+use super::packed_tails::TailGroup;
 use super::superblock::first_block;
-use super::unit_table::{Moved, Taken, Units};
+use super::unit_table::MovedPcluster;
 
-/// A unit of a file that has more refers to clusters of others if at least one in so many was stored before.
+/// A unit of a file that has more refers to pclusters of others if at least one in so many was stored
+/// before.
 const FEW: usize = 4;
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
-/// Memory: 16 bytes for each unit while they come; 50 to 90 for each chunk, or cluster, that may come again, up to
-/// 170 MB; without compression also the ends of files, which
-/// will be behind their inodes, up to 256 MiB (later ones get blocks of their own). `finish` takes 12
-/// bytes for each inode, 16 for each fragment, and each distinct attribute that is shared.
+/// Memory: 16 bytes for each unit while they come; 50 to 90 for each chunk, or pcluster, that may come
+/// again, up to 170 MB; without compression also the inline tails of files, up to 256 MiB (later ones
+/// get blocks of their own). `finish` takes 12 bytes for each inode, 16 for each fragment, and each
+/// distinct attribute that is shared.
 pub struct ErofsWriter {
-    pub(super) out: Out,
+    pub(super) out: ImageOut,
     /// A device of its own for content. Until it is known where its addresses begin, they follow the
-    /// superblock's block: how long maps are must not depend on it, and may where a block has none
+    /// superblock's block: the length of maps must not depend on it, and might where a block has none
     /// before it.
-    pub(super) blob: Option<Out>,
-    pub(super) options: WriteOptions,
-    pub(super) units: Units,
+    pub(super) blob: Option<ImageOut>,
+    pub(super) options: Arc<WriteOptions>,
+    pub(super) tables: ContentTables,
     raw_bytes: u64,
     block_bytes: u64,
-    repeats: Repeats,
+    digests: DigestIndex,
     /// Where the next block of a content has to be to be in a row with those before it.
     row: Option<u64>,
 }
@@ -51,14 +53,15 @@ impl fmt::Debug for ErofsWriter {
         f.debug_struct("ErofsWriter")
             .field("options", &self.options)
             .field("offset", &self.out.offset)
-            .field("units", &self.units.placed.len())
+            .field("units", &self.tables.units.len())
             .finish_non_exhaustive()
     }
 }
 
 impl ErofsWriter {
-    /// Starts an image; `Invalid` for options that the format does not have, `Unsupported` for what is
-    /// not written. `blob` takes all content if the options name a device for it.
+    /// Starts an image. Fails with `Invalid` for options that the format does not have, with
+    /// `Unsupported` for what is not written. `blob` takes all content if the options name a device
+    /// for it.
     pub fn new(
         sink: Box<dyn Sink>,
         blob: Option<Box<dyn Sink>>,
@@ -68,87 +71,108 @@ impl ErofsWriter {
         if blob.is_some() != options.device.is_some() {
             return Err(Error::invalid("a device for content without a name"));
         }
+        let options = Arc::new(options);
         Ok(Self {
-            out: Out::new(sink)?,
-            blob: blob.map(|blob| Out::behind(blob, BLOCK)),
-            units: Units::new(&options),
+            out: ImageOut::new(sink)?,
+            blob: blob.map(|blob| ImageOut::behind(blob, BLOCK)),
+            tables: ContentTables::new(&options),
             options,
             raw_bytes: 0,
             block_bytes: 0,
-            repeats: Repeats::default(),
+            digests: DigestIndex::default(),
             row: None,
         })
     }
 
-    /// Writes what is left of several files.
-    fn put_group(&mut self, group: &Group) -> Result<()> {
-        let out = self.content();
+    /// Writes a group of shared tails.
+    fn put_group(&mut self, group: &TailGroup) -> Result<()> {
+        let out = self.content_out();
         let start = out.offset;
-        out.write(&group.cut.bytes)?;
-        let end = out.offset;
-        self.units.place_group(start, group);
-        self.block_bytes += end - start;
+        out.write(&group.bytes)?;
+        self.block_bytes += out.offset - start;
+        self.tables.packed.push_group(start, group);
         Ok(())
     }
 
-    /// Returns where an equal chunk is; if there is none, this one is remembered to be here.
-    fn known_chunk(&mut self, block: &Block, here: u64) -> Option<u64> {
+    /// Returns where an equal chunk is; if there is none, records this one to be here.
+    fn stored_chunk(&mut self, block: &Block, here: u64) -> Option<u64> {
         match (self.options.form(), &block.digests[..]) {
-            (Form::Chunks, &[digest]) => self.repeats.find(digest, here),
+            (Form::Chunks, &[digest]) => self.digests.find_or_insert(digest, here),
             _ => None,
         }
     }
 
-    /// Lists the clusters of a unit if some were stored before and are worth referring to. If not, they are
-    /// remembered to be where the unit begins.
-    fn shared_clusters(&mut self, block: &Block, start: u64) -> Option<Vec<Cluster>> {
+    /// Lists the pclusters of a unit if some were stored before and are worth referring to. If not,
+    /// records them to be in a row from `start` on.
+    fn shared_pclusters(&mut self, block: &Block, start: u64) -> Option<Vec<OwnPcluster>> {
         if self.options.form() != Form::Clusters || block.digests.is_empty() {
             return None;
         }
-        let clusters = self.units.clusters_of(block);
-        let known = block.digests.iter().filter(|one| self.repeats.has(one));
-        let known = known.count();
-        // indexes of files of several units are long, and packed only where blocks follow each other
-        let is_alone = block.standing == Standing::First && block.raw_len < self.units.unit;
-        let pays = known > 0 && (is_alone || known >= clusters.len() / FEW);
-        if pays {
-            return Some(clusters);
+        let pclusters = self.tables.own_pclusters(block);
+        let digests = block.digests.iter();
+        let stored = digests.filter(|one| self.digests.contains(one)).count();
+        // indexes of files of several units are long, and compact only where blocks are in a row
+        let is_only = block.standing == Standing::First && block.raw_len < self.options.unit();
+        if stored > 0 && (is_only || stored >= pclusters.len() / FEW) {
+            return Some(pclusters);
         }
-        for (cluster, &digest) in clusters.iter().zip(&block.digests) {
-            self.repeats.find(digest, start + u64::from(cluster.at));
+        for (pcluster, &digest) in pclusters.iter().zip(&block.digests) {
+            let here = start + u64::from(pcluster.at);
+            self.digests.find_or_insert(digest, here);
         }
         None
     }
 
-    /// Returns the end where content goes.
-    pub(super) fn content(&mut self) -> &mut Out {
-        match &mut self.blob {
-            Some(blob) => blob,
-            None => &mut self.out,
+    /// Writes the bytes of a unit that are not kept, from `start` on, and returns where they end.
+    fn write_unit(&mut self, block: &Block, start: u64, Taken { now, gap }: Taken) -> Result<u64> {
+        let shared = self.shared_pclusters(block, start);
+        // borrows a field of the writer, not all of it
+        let out = self.blob.as_mut().unwrap_or(&mut self.out);
+        let (before, tail) = block.bytes.split_at_checked(now).unwrap_or_default();
+        match shared {
+            Some(pclusters) => {
+                let moved = write_new(out, &mut self.digests, (block, &pclusters), before)?;
+                self.tables.units.set_moved(block.sequence, moved);
+            }
+            None => out.write(before)?,
         }
+        if gap > 0 {
+            // readers skip the zeros in front
+            out.fill_to(out.offset + gap)?;
+            out.write(tail)?;
+        }
+        if self.options.form() != Form::Extents {
+            out.fill_block()?;
+        }
+        Ok(out.offset)
+    }
+
+    /// Returns the output that content goes to.
+    pub(super) fn content_out(&mut self) -> &mut ImageOut {
+        self.blob.as_mut().unwrap_or(&mut self.out)
     }
 }
 
-/// Writes those of a unit's clusters that were not stored before, and tells where all of them are. What follows them in
-/// `bytes` is written, too.
+/// Writes those of a unit's pclusters that were not stored before, then what follows them in `bytes`,
+/// and returns where all of them are.
 fn write_new(
-    out: &mut Out,
-    repeats: &mut Repeats,
-    (block, clusters): (&Block, &[Cluster]),
+    out: &mut ImageOut,
+    digests: &mut DigestIndex,
+    (block, pclusters): (&Block, &[OwnPcluster]),
     bytes: &[u8],
-) -> Result<Vec<Moved>> {
-    let (mut moved, mut end) = (Vec::with_capacity(clusters.len()), 0);
-    for (cluster, &digest) in clusters.iter().zip(&block.digests) {
-        let from = cluster.at as usize;
-        end = from + cluster.stored as usize;
+) -> Result<Vec<MovedPcluster>> {
+    let (mut moved, mut end) = (Vec::with_capacity(pclusters.len()), 0);
+    for (pcluster, &digest) in pclusters.iter().zip(&block.digests) {
+        let from = pcluster.at as usize;
+        end = from + pcluster.stored as usize;
         let here = out.offset;
-        let known = repeats.find(digest, here);
-        if known.is_none() {
+        let stored = digests.find_or_insert(digest, here);
+        if stored.is_none() {
             out.write(bytes.get(from..end).unwrap_or_default())?;
         }
-        moved.push(Moved {
-            at: cluster.at,
-            start: known.unwrap_or(here),
+        moved.push(MovedPcluster {
+            at: pcluster.at,
+            start: stored.unwrap_or(here),
         });
     }
     out.write(bytes.get(end..).unwrap_or_default())?;
@@ -167,75 +191,40 @@ impl ImageWriter for ErofsWriter {
     }
 
     fn encoder(&self) -> Arc<dyn SegmentEncoder> {
-        Arc::new(UnitEncoder {
-            compression: self.options.compression.clone(),
-            unit: self.options.unit(),
-            digests: self.options.chunk_size.is_some(),
-            shares_clusters: self.options.shares_clusters(),
-            size: self.options.block_size,
-            in_blocks: self.options.form() == Form::Clusters,
-            inline_ends: self.options.inline_ends(),
-            parts: self.units.parts.clone(),
-            rests: self.units.rests.clone(),
-            all_packed: self.options.packs_all(),
-        })
+        Arc::new(UnitEncoder::new(&self.options, &self.tables.sideband))
     }
 
     fn put(&mut self, block: Block) -> Result<()> {
-        if let Some(rests) = &self.units.rests
-            && let Some(group) = rests.closed_by(block.sequence)
-        {
+        let tails = self.tables.sideband.tails.as_ref();
+        if let Some(group) = tails.and_then(|tails| tails.take_closed_by(block.sequence)) {
             self.put_group(&group)?;
         }
-        let here = self.content().offset;
-        let known = self.known_chunk(&block, here);
-        let start = known.unwrap_or(here);
+        let here = self.content_out().offset;
+        let stored = self.stored_chunk(&block, here);
+        let start = stored.unwrap_or(here);
         let in_row = match block.standing {
             Standing::First => true,
             Standing::Next => self.row == Some(start),
             Standing::BehindHole => self.options.form() != Form::Chunks,
         };
-        // the image has no content where there is a device for it
-        let keeps_end = in_row && self.blob.is_none();
-        let Taken { now, gap } = self.units.take(&block, keeps_end)?;
-        self.row = in_row.then_some(start + now as u64);
-        if known.is_some() {
-            self.units.place(start, start + now as u64, block.raw_len);
+        // inline tails are in the image, which has no content where there is a device for it
+        let taken = self.tables.take(&block, in_row && self.blob.is_none())?;
+        let row_end = start + taken.now as u64;
+        self.row = in_row.then_some(row_end);
+        if stored.is_some() {
+            self.tables.units.push(start, row_end, block.raw_len);
             return Ok(());
         }
-        let fills = self.options.form() != Form::Extents;
-        let clusters = self.shared_clusters(&block, start);
-        // borrows not all of the writer
-        let out = match &mut self.blob {
-            Some(blob) => blob,
-            None => &mut self.out,
-        };
-        let (before, end) = block.bytes.split_at_checked(now).unwrap_or_default();
-        match clusters {
-            Some(clusters) => {
-                let moved = write_new(out, &mut self.repeats, (&block, &clusters), before)?;
-                self.units.moved.insert(block.sequence, moved);
-            }
-            None => out.write(before)?,
-        }
-        if gap > 0 {
-            // readers skip the zeros in front
-            out.fill_to(out.offset + gap)?;
-            out.write(end)?;
-        }
-        if fills {
-            out.fill_block()?;
-        }
-        let end = out.offset;
-        self.units.place(start, end, block.raw_len);
+        let end = self.write_unit(&block, start, taken)?;
+        self.tables.units.push(start, end, block.raw_len);
         self.raw_bytes += u64::from(block.raw_len);
         self.block_bytes += end - start;
         Ok(())
     }
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
-        let last = self.units.rests.as_ref().map(|rests| rests.last());
-        if let Some(group) = last.transpose()?.flatten() {
+        let tails = self.tables.sideband.tails.as_ref();
+        if let Some(group) = tails.map_or(Ok(None), |tails| tails.take_last())? {
             self.put_group(&group)?;
         }
         let start = self.out.offset;
@@ -248,7 +237,7 @@ impl ImageWriter for ErofsWriter {
         let blob_bytes = self.blob.as_ref().map_or(0, |blob| blob.offset - BLOCK);
         Ok(Summary {
             image_bytes: self.out.offset + blob_bytes,
-            blocks: self.units.placed.len() as u64,
+            blocks: self.tables.units.len() as u64,
             raw_bytes: self.raw_bytes,
             block_bytes: self.block_bytes,
             metadata_bytes: self.out.offset - start,
@@ -264,17 +253,17 @@ mod tests {
 
     use super::*;
     use crate::write::Compression;
-    use crate::write::body::Body;
-    use crate::write::unit_table::ENDS_MAX;
+    use crate::write::body::{self, Body};
+    use crate::write::inline_tails::INLINE_TAILS_MAX;
 
     #[test]
-    fn ends_that_find_no_room_in_memory_get_blocks() {
+    fn tails_that_find_no_room_in_memory_get_blocks() {
         let options = WriteOptions {
             compression: Compression::None,
             ..WriteOptions::default()
         };
         let mut writer = ErofsWriter::new(Box::new(Vec::new()), None, options).unwrap();
-        writer.units.ends = vec![0; ENDS_MAX - 10];
+        writer.tables.inline_tails.bytes = vec![0; INLINE_TAILS_MAX - 10];
         let encoder = writer.encoder();
         for (sequence, len) in [5000, 4100, 4107, 4096].into_iter().enumerate() {
             let segment = Segment {
@@ -300,7 +289,7 @@ mod tests {
                 offset: 0,
                 len,
             };
-            writer.units.content(&[extent]).unwrap().body
+            body::content(&writer.tables, &[extent]).unwrap().body
         };
         assert_eq!(content(0, 5000), Body::Flat(1, &[]));
         assert_eq!(content(1, 4100), Body::Flat(3, &[7; 4]));

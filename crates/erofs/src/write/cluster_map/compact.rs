@@ -3,7 +3,7 @@
 //! In: clusters of a file. Out: packs; nothing where they cannot tell the blocks, which have to follow each
 //! other in a pack, parts of clusters, or an offset in the packed inode of 4 GiB and more.
 
-use super::{Clusters, Index};
+use super::{ClusterMap, Index};
 use crate::layout::compressed::{ClusterIndex, ClusterType, advise};
 
 /// Indexes of a small pack, and bytes of each.
@@ -20,7 +20,7 @@ const LOW_BITS: u32 = 12;
 
 /// Makes the packs of a table that begins at a multiple of 8, the shortest that can tell all, and what
 /// the header says of them.
-pub(super) fn of(clusters: &Clusters, table: u64) -> Option<(u16, Vec<u8>)> {
+pub(super) fn of(clusters: &ClusterMap, table: u64) -> Option<(u16, Vec<u8>)> {
     if clusters.has_parts() {
         return None;
     }
@@ -42,7 +42,7 @@ pub(super) fn of(clusters: &Clusters, table: u64) -> Option<(u16, Vec<u8>)> {
 }
 
 /// Makes so many large packs behind so many indexes in small ones, and small ones of the rest.
-fn packs(clusters: &Clusters, before: usize, large: usize) -> Option<Vec<u8>> {
+fn packs(clusters: &ClusterMap, before: usize, large: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut indexes = clusters.indexes();
     let mut pack = Vec::with_capacity(LARGE.0);

@@ -1,0 +1,215 @@
+//! What the writer keeps of content: where units are, what they were cut into, and their tails.
+//!
+//! In: blocks in sequence. Out: for each block how much of it is written now; later, what any unit is
+//! decoded from. **Invariant:** a unit is taken once and as a whole; each table has one owner and one
+//! way in.
+
+use std::sync::Arc;
+
+use sinterfs_model::{Block, Error, Piece, Result, Tails};
+
+use super::encoded::{EncodedUnit, OwnPcluster, PclusterRef, flat_refs};
+use super::inline_tails::InlineTails;
+use super::limits::{BLOCK, FILE_INLINE_MAX};
+use super::options::{Form, WriteOptions};
+use super::packed_inode::PackedInode;
+use super::packed_tails::SharedTail;
+use super::piece_table::PieceTable;
+use super::sideband::BlockSideband;
+use super::unit_table::{UnitTable, map_violates_geometry};
+
+/// How the stored bytes of a block are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// The first bytes, which are written as they are.
+    pub(super) now: usize,
+    /// If above 0: so many zeros follow, and then the rest. If 0, the rest was kept.
+    pub(super) gap: u64,
+}
+
+/// All that is known of content.
+#[derive(Debug)]
+pub(super) struct ContentTables {
+    pub(super) options: Arc<WriteOptions>,
+    pub(super) sideband: Arc<BlockSideband>,
+    pub(super) units: UnitTable,
+    pub(super) pieces: PieceTable,
+    pub(super) inline_tails: InlineTails,
+    pub(super) packed: PackedInode,
+}
+
+impl ContentTables {
+    /// Creates empty tables.
+    pub(super) fn new(options: &Arc<WriteOptions>) -> Self {
+        Self {
+            options: Arc::clone(options),
+            sideband: BlockSideband::new(options),
+            units: UnitTable::default(),
+            pieces: PieceTable::default(),
+            inline_tails: InlineTails::default(),
+            packed: PackedInode::default(),
+        }
+    }
+
+    /// Takes the next block, and keeps its tail for the inode if that is one and `may_keep_tail`.
+    ///
+    /// # Errors
+    /// `Invalid` for a block out of sequence, or one that its pieces or references do not cover.
+    pub(super) fn take(&mut self, block: &Block, may_keep_tail: bool) -> Result<Taken> {
+        let (unit, expected) = (block.sequence, self.units.len());
+        if unit as usize != expected {
+            return Err(Error::invalid(format!(
+                "block {unit} was put where {expected} is next"
+            )));
+        }
+        let stored = block.bytes.len();
+        let encoded = self.encoded(block)?;
+        let shared = self.shared_tail(unit).map_or(0, |tail| tail.len);
+        if block.raw_len > self.options.unit() || !covers(block, encoded.as_ref(), shared) {
+            return Err(Error::invalid(format!(
+                "block {unit}: {stored} bytes for {}, in an image with units of {}",
+                block.raw_len,
+                self.options.unit()
+            )));
+        }
+        self.pieces.push(unit, &block.pieces)?;
+        if let Some(encoded) = encoded.as_ref().filter(|encoded| !encoded.is_flat) {
+            let tail = encoded.inline.map_or(0, |tail| tail.stored_len as usize);
+            return Ok(self.take_pclusters(block, tail, may_keep_tail));
+        }
+        let may_be_inline = match &encoded {
+            Some(flat) => flat.inline.is_some(),
+            None => self.options.tails() == Tails::Alone || self.sideband.tails.is_some(),
+        };
+        let now = if may_keep_tail && may_be_inline {
+            self.keep_flat_tail(block)
+        } else {
+            stored
+        };
+        Ok(Taken { now, gap: 0 })
+    }
+
+    /// Returns what a block was cut into; `None` if it is stored as a whole.
+    fn encoded(&self, block: &Block) -> Result<Option<EncodedUnit>> {
+        if let Some(encoded) = &self.sideband.encoded {
+            let unit = encoded.get(block.sequence);
+            return unit.ok_or_else(map_violates_geometry).map(Some);
+        }
+        let is_cut = !block.pieces.is_empty();
+        Ok(is_cut.then(|| EncodedUnit::from_pieces(block.sequence, &block.pieces)))
+    }
+
+    /// Keeps the last bytes of a block, which are an inline tail; makes them a whole block if there is
+    /// no room or no place for them.
+    fn take_pclusters(&mut self, block: &Block, tail: usize, may_keep_tail: bool) -> Taken {
+        let now = block.bytes.len().saturating_sub(tail);
+        if tail == 0 {
+            return Taken { now, gap: 0 };
+        }
+        let bytes = block.bytes.get(now..).unwrap_or_default();
+        let is_kept = may_keep_tail && self.inline_tails.push_encoded(block.sequence, bytes);
+        let gap = if is_kept { 0 } else { BLOCK - tail as u64 };
+        Taken { now, gap }
+    }
+
+    /// Keeps the part of a block at the end of an uncompressed unit, if it is short enough and there
+    /// is room, and returns the bytes before it.
+    fn keep_flat_tail(&mut self, block: &Block) -> usize {
+        let stored = block.bytes.len();
+        let now = stored - stored % BLOCK as usize;
+        let tail = block.bytes.get(now..).unwrap_or_default();
+        let is_kept = (1..=FILE_INLINE_MAX).contains(&(tail.len() as u64))
+            && self.inline_tails.push(block.sequence, tail);
+        if is_kept { now } else { stored }
+    }
+
+    /// Lists the pclusters in blocks that are stored with a block.
+    pub(super) fn own_pclusters(&self, block: &Block) -> Vec<OwnPcluster> {
+        let encoded = self.encoded(block).ok().flatten();
+        encoded.map_or(Vec::new(), |encoded| {
+            encoded.own_pclusters(block.sequence).collect()
+        })
+    }
+
+    /// Returns where the shared tail of a unit is, if it has one.
+    pub(super) fn shared_tail(&self, unit: u32) -> Option<SharedTail> {
+        self.sideband.tails.as_ref()?.get(unit)
+    }
+
+    /// Returns whether a unit is stored uncompressed as a whole.
+    pub(super) fn is_flat_unit(&self, unit: u32) -> bool {
+        match &self.sideband.encoded {
+            Some(encoded) => encoded.get(unit).is_some_and(|encoded| encoded.is_flat),
+            None => self.pieces.get(unit).is_empty(),
+        }
+    }
+
+    /// Returns what a unit that was written is decoded from.
+    pub(super) fn layout(&self, unit: u32) -> Result<EncodedUnit> {
+        if let Some(encoded) = &self.sideband.encoded {
+            return encoded.get(unit).ok_or_else(map_violates_geometry);
+        }
+        let pieces = self.pieces.get(unit);
+        if !pieces.is_empty() {
+            return Ok(EncodedUnit::from_pieces(unit, pieces));
+        }
+        let placed = self.units.get(unit)?;
+        let tail = self.inline_tails.get(unit).len() as u32;
+        let shared = self.shared_tail(unit).map_or(0, |tail| tail.len);
+        let raw = placed.raw.saturating_sub(tail + shared);
+        let refs = match self.options.form() {
+            Form::Clusters => flat_refs(unit, raw),
+            _ if raw == 0 => [].into(),
+            Form::Plain | Form::Chunks | Form::Extents => [PclusterRef {
+                start: 0,
+                raw,
+                whole: raw,
+                stored: placed.stored.min(raw),
+                unit,
+                at: 0,
+            }]
+            .into(),
+        };
+        let inline = (tail > 0).then_some(Piece {
+            raw_len: tail,
+            stored_len: tail,
+        });
+        Ok(EncodedUnit {
+            refs,
+            is_flat: true,
+            inline,
+        })
+    }
+
+    /// Moves all content by so many bytes.
+    pub(super) fn move_by(&mut self, bytes: u64) {
+        self.units.move_by(bytes);
+        self.inline_tails.move_by(bytes);
+        self.packed.move_by(bytes);
+    }
+}
+
+/// Returns whether what a block was cut into is all of it but a shared tail of so many bytes; a block
+/// that was not cut must not be longer than its content.
+fn covers(block: &Block, encoded: Option<&EncodedUnit>, shared: u32) -> bool {
+    let stored = block.bytes.len() as u64;
+    let Some(encoded) = encoded else {
+        let raw = u64::from(block.raw_len.saturating_sub(shared));
+        return stored <= raw && (stored > 0 || raw == 0);
+    };
+    if encoded.is_flat {
+        return true;
+    }
+    let mut end = 0;
+    let follow = encoded.refs.iter().all(|one| {
+        let follows = one.start == end && one.raw > 0;
+        end = one.end();
+        follows
+    });
+    let (inline_raw, inline_stored) = encoded
+        .inline
+        .map_or((0, 0), |tail| (tail.raw_len, tail.stored_len));
+    let own = encoded.own_pclusters(block.sequence);
+    let own: u64 = own.map(|pcluster| u64::from(pcluster.stored)).sum();
+    follow && end + inline_raw + shared >= block.raw_len && own + u64::from(inline_stored) == stored
+}
