@@ -5,7 +5,7 @@
 //! zstd's hold them against the contexts themselves.
 
 use super::Encoding;
-use super::lzma2;
+use super::match_finder;
 use sinterfs_workers::MemoryNeeds;
 
 /// The tables of zstd's levels from 1 to 22, as powers of two of 4-byte entries: chain (or tree)
@@ -93,7 +93,7 @@ impl Encoding {
         let trial = u64::from(len) + covered / 16;
         Some(MemoryNeeds {
             bytes: 7 * covered + binary.map_or(0, |_| trial),
-            threads: lzma2::threads(len as usize),
+            threads: match_finder::threads(len as usize),
         })
     }
 

@@ -17,6 +17,7 @@ mod encoding;
 pub mod flac;
 pub mod lz4;
 mod lzma2;
+mod match_finder;
 mod options;
 pub mod ricepp;
 mod share;

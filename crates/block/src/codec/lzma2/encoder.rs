@@ -3,43 +3,19 @@
 //! **Invariant:** neither what a thread encoded before nor the number of threads shows in the result.
 
 use std::cell::RefCell;
-use std::ops::Range;
 
 use sinterfs_model::{Error, Result};
 use sinterfs_workers::WorkerPermits;
 
 use crate::codec::Bcj;
-use crate::codec::share::{Helped, share};
+use crate::codec::match_finder::{MAX_COVER, SLICE, Slicer};
 
 use super::bcj;
 use super::container;
 use super::effort;
 use super::model::Properties;
-use super::slice::{Settings, Slice, SliceEncoder};
-use super::table::{MAX_COVER, MatchTable};
+use super::slice::{Settings, SliceEncoder};
 use super::trial;
-
-/// The part of what the table covers that it also covered the time before, so that its matches are known.
-const OVERLAP: usize = 4;
-
-/// Bytes that are coded without the probabilities of what is before them: so much of a block is a
-/// thread's share.
-const SLICE: usize = 8 << 20;
-
-/// Slices for each of the threads that share a block, so that none waits long for the last slice.
-const SLICES_PER_THREAD: usize = 2;
-
-/// Of so many slices or more the last ones are cut in halves and quarters, for the same reason.
-const MANY: usize = 4;
-
-/// The longest table that a thread keeps for its next block; longer ones are little work beside what
-/// they are used for.
-const KEPT: usize = 4 << 20;
-
-/// Returns how many threads share a block of so many bytes well.
-pub(in super::super) fn threads(len: usize) -> usize {
-    (len / SLICE / SLICES_PER_THREAD).max(1)
-}
 
 /// Says how to encode.
 #[derive(Debug, Clone, Copy)]
@@ -124,34 +100,16 @@ pub(super) fn stream(
     let mut out = container::start(dict, bcj.map(bcj::id));
     ENCODER.with_borrow_mut(|encoder| {
         encoder.encode(converted, settings, permits, &mut out);
-        encoder.table.shrink(KEPT);
+        encoder.slicer.shrink();
     });
     container::finish(&mut out, block);
     out.shrink_to_fit();
     out
 }
 
-/// Returns where the slices of a range begin, and where the last one ends.
-pub(super) fn cuts(range: Range<usize>, slice: usize) -> Vec<usize> {
-    let count = range.len().div_ceil(slice);
-    let mut cuts: Vec<usize> = range.clone().step_by(slice).collect();
-    if count >= MANY {
-        let (half, quarter) = (range.end - 2 * slice, range.end - slice);
-        cuts.retain(|&cut| cut < half);
-        cuts.extend((half..quarter).step_by(slice.div_ceil(2)));
-        cuts.extend((quarter..range.end).step_by(slice.div_ceil(4)));
-    }
-    cuts.push(range.end);
-    cuts
-}
-
-/// The tables of an encoder.
+/// The match table and the tools of an encoder.
 pub(super) struct Encoder {
-    /// Bytes that the table covers at a time.
-    cover: usize,
-    /// Bytes of a slice.
-    slice: usize,
-    table: MatchTable,
+    slicer: Slicer,
     slices: SliceEncoder,
 }
 
@@ -160,9 +118,7 @@ impl Encoder {
     /// up to [`MAX_COVER`].
     pub(super) fn new(cover: usize, slice: usize) -> Self {
         Self {
-            cover,
-            slice,
-            table: MatchTable::new(),
+            slicer: Slicer::new(cover, slice),
             slices: SliceEncoder::new(),
         }
     }
@@ -175,52 +131,20 @@ impl Encoder {
         permits: &WorkerPermits,
         out: &mut Vec<u8>,
     ) {
-        let mut position = 0;
-        while position < block.len() {
-            let base = position.saturating_sub(self.cover / OVERLAP);
-            let end = block.len().min(base + self.cover);
-            let (depth, reach) = (settings.effort.depth, settings.reach as usize);
-            let slice = self.slice;
-            let helpers = (end - base).div_ceil(slice) - 1;
-            let helped = Helped { permits, helpers };
-            self.table.fill(&block[base..end], depth, reach, helped);
-            let table = &self.table;
-            let cuts = cuts(position..end, slice);
-            let chunks = share(
-                helped,
-                cuts.len() - 1,
-                &mut self.slices,
-                SliceEncoder::new,
-                |slices, index| {
-                    let begin = cuts[index];
-                    let slice = Slice {
-                        block: &block[..cuts[index + 1]],
-                        begin,
-                        table,
-                        base,
-                    };
-                    slices.encode(slice, settings)
-                },
-            );
-            chunks.iter().for_each(|chunk| out.extend(chunk));
-            position = end;
-        }
+        let chunks = self.slicer.encode(
+            block,
+            settings.search(),
+            permits,
+            &mut self.slices,
+            SliceEncoder::new,
+            |slices, slice| slices.encode(slice, settings),
+        );
+        chunks.iter().for_each(|chunk| out.extend(chunk));
     }
 
     /// Encodes as much of a block as there is room for.
     fn fill(&mut self, block: &[u8], settings: Settings<'_>, room: usize) -> (usize, Vec<u8>) {
-        let (depth, reach) = (settings.effort.depth, settings.reach as usize);
-        let helped = Helped {
-            permits: &WorkerPermits::default(),
-            helpers: 0,
-        };
-        self.table.fill(block, depth, reach, helped);
-        let slice = Slice {
-            block,
-            begin: 0,
-            table: &self.table,
-            base: 0,
-        };
+        let slice = self.slicer.whole(block, settings.search());
         self.slices.fill(slice, settings, room)
     }
 }

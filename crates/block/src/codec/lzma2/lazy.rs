@@ -6,9 +6,9 @@
 //! coder's state at the start.
 
 use super::coder::{Coder, Symbol};
-use super::matches::{Finder, agreement};
 use super::model::{MAX_MATCH, MIN_MATCH};
 use super::optimal::Input;
+use crate::codec::match_finder::{Finder, agreement};
 
 /// What a byte costs as a literal, roughly, in bits.
 const LITERAL: i32 = 7;
@@ -31,7 +31,7 @@ struct Choice {
 /// once.
 pub(super) fn parse(
     input: Input<'_>,
-    finder: &Finder,
+    finder: &Finder<MIN_MATCH>,
     coder: &Coder,
     start: usize,
     nice: usize,
@@ -67,7 +67,7 @@ pub(super) fn parse(
 
 /// Returns the match at a position that saves most, if any does.
 #[inline(always)]
-fn best(input: Input<'_>, finder: &Finder, coder: &Coder, position: usize) -> Choice {
+fn best(input: Input<'_>, finder: &Finder<MIN_MATCH>, coder: &Coder, position: usize) -> Choice {
     let most = (input.block.len() - position).min(MAX_MATCH);
     let mut best = Choice {
         symbol: Symbol::literal(),

@@ -15,25 +15,19 @@ mod container;
 mod crc;
 mod effort;
 mod encoder;
-mod groups;
 mod lazy;
-mod matches;
 mod model;
-mod noise;
 mod optimal;
 mod price;
 mod range;
-mod refine;
 mod slice;
-mod streams;
-mod table;
 mod trial;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use encoder::{Options, encode, fill, threads};
+pub(super) use encoder::{Options, encode, fill};
 
 /// Returns whether a branch converter changes anything in a block.
 pub(super) fn changes(bcj: super::Bcj, block: &[u8]) -> bool {

@@ -11,11 +11,11 @@
 
 use super::coder::{Coder, Symbol};
 use super::effort::Effort;
-use super::matches::{Finder, Match, agreement};
 use super::model::{LENGTH_CLASSES, MAX_MATCH, MIN_MATCH, Reps, State, length_class};
 use super::price::{self, Prices};
-use super::table::MatchTable;
 use super::window::{ALONE, Window};
+use crate::codec::match_finder::MatchTable;
+use crate::codec::match_finder::{Finder, Match, agreement};
 
 /// What a parser looks at.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ impl Optimal {
     pub(super) fn parse(
         &mut self,
         input: Input<'_>,
-        finder: &mut Finder,
+        finder: &mut Finder<MIN_MATCH>,
         coder: &Coder,
         start: usize,
         symbols: &mut Vec<Symbol>,
@@ -109,7 +109,7 @@ impl Optimal {
     fn visit(
         &mut self,
         input: Input<'_>,
-        finder: &mut Finder,
+        finder: &mut Finder<MIN_MATCH>,
         coder: &Coder,
         start: usize,
         index: usize,

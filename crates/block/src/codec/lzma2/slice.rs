@@ -7,15 +7,14 @@
 
 mod micro;
 
+use crate::codec::match_finder::{Finder, NOISE_PIECE, Search, Slice, is_noise};
+
 use super::chunk::ChunkWriter;
 use super::coder::{Coder, Symbol};
 use super::effort::{Effort, Parser};
 use super::lazy;
-use super::matches::Finder;
-use super::model::Properties;
-use super::noise;
+use super::model::{MIN_MATCH, Properties};
 use super::optimal::{Input, Optimal};
-use super::table::MatchTable;
 
 /// The bytes before a slice in which nearer matches than those of the table are known at its start.
 const WARM_UP: usize = 1 << 19;
@@ -29,22 +28,20 @@ pub(super) struct Settings<'a> {
     pub(super) reach: u32,
 }
 
-/// The part of a block that is encoded, and what is known of it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Slice<'a> {
-    /// The block up to the end of the slice.
-    pub(super) block: &'a [u8],
-    /// Where the slice begins.
-    pub(super) begin: usize,
-    /// The matches of the block from `base` on.
-    pub(super) table: &'a MatchTable,
-    pub(super) base: usize,
+impl Settings<'_> {
+    /// Returns how far the match table looks.
+    pub(super) fn search(self) -> Search {
+        Search {
+            depth: self.effort.depth,
+            reach: self.reach as usize,
+        }
+    }
 }
 
 /// What a thread needs to encode slices.
 #[derive(Debug)]
 pub(super) struct SliceEncoder {
-    finder: Finder,
+    finder: Finder<MIN_MATCH>,
     optimal: Optimal,
     symbols: Vec<Symbol>,
 }
@@ -69,8 +66,8 @@ impl SliceEncoder {
         while position < block.len() {
             if chunks.begin() == position && looked_at != Some(position) {
                 looked_at = Some(position);
-                if noise::is_noise(&block[slice.base..], position - slice.base, slice.table) {
-                    position = block.len().min(position + noise::PIECE);
+                if is_noise(&block[slice.base..], position - slice.base, slice.table) {
+                    position = block.len().min(position + NOISE_PIECE);
                     chunks.store(block, position);
                     coder.reset_state();
                     self.symbols.clear();

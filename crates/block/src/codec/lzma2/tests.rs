@@ -231,23 +231,6 @@ fn blocks_longer_than_the_table() {
     }
 }
 
-#[test]
-fn slices_cover_a_range_and_end_short() {
-    assert_eq!(encoder::cuts(5..6, 8), [5, 6]);
-    assert_eq!(encoder::cuts(0..24, 8), [0, 8, 16, 24]);
-    assert_eq!(encoder::cuts(0..32, 8), [0, 8, 16, 20, 24, 26, 28, 30, 32]);
-    assert_eq!(encoder::cuts(1..30, 8), [1, 9, 14, 18, 22, 24, 26, 28, 30]);
-    for len in 1..300 {
-        let cuts = encoder::cuts(7..7 + len, 9);
-        assert_eq!((cuts[0], cuts[cuts.len() - 1]), (7, 7 + len));
-        assert!(
-            cuts.windows(2)
-                .all(|cut| cut[0] < cut[1] && cut[1] - cut[0] <= 9),
-            "{cuts:?}"
-        );
-    }
-}
-
 /// A string of which every part was there before, but never with the same end.
 fn fibonacci(len: usize) -> Vec<u8> {
     let (mut a, mut b) = (b"a".to_vec(), b"ab".to_vec());

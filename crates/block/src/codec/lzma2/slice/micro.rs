@@ -5,7 +5,8 @@
 
 use super::super::chunk::SYMBOL_ROOM;
 use super::super::coder::Coder;
-use super::{Settings, Slice, SliceEncoder};
+use super::{Settings, SliceEncoder};
+use crate::codec::match_finder::Slice;
 
 impl SliceEncoder {
     /// Encodes as much of a slice, which is all of its block, as there is room for.

@@ -6,7 +6,7 @@
 //! with as many bytes alike, and a suffix only needs to remember the match that it had before its
 //! last split. The ends of suffixes count as followed by zeros.
 
-use super::table::Link;
+use super::link::Link;
 
 /// Parts with so few suffixes are compared each with each.
 const FEW: usize = 12;

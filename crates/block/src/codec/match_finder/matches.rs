@@ -9,14 +9,13 @@
 use std::hint::black_box;
 use std::ops::Range;
 
-use super::model::MIN_MATCH;
 use super::table::MatchTable;
 
 /// A match: its length, and its distance less one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Match {
-    pub(super) length: usize,
-    pub(super) distance: u32,
+pub(in super::super) struct Match {
+    pub(in super::super) length: usize,
+    pub(in super::super) distance: u32,
 }
 
 /// Two bytes are not worth a distance (less one) of more than this.
@@ -36,13 +35,18 @@ const SPREAD: u32 = 0x9e37_79b1;
 
 /// How many bytes agree at two positions, of which the first is later; at most `most`.
 #[inline(always)]
-pub(super) fn agreement(block: &[u8], later: usize, earlier: usize, most: usize) -> usize {
+pub(in super::super) fn agreement(
+    block: &[u8],
+    later: usize,
+    earlier: usize,
+    most: usize,
+) -> usize {
     extend(block, later, earlier, 0, most)
 }
 
 /// As [`agreement`], where so many bytes are known to agree.
 #[inline(always)]
-pub(super) fn extend(
+pub(in super::super) fn extend(
     block: &[u8],
     later: usize,
     earlier: usize,
@@ -82,9 +86,9 @@ struct Seen {
     quad: u32,
 }
 
-/// Finds the matches of one position after the other.
+/// Finds the matches of one position after the other, none shorter than `MIN` bytes (2 or 3).
 #[derive(Debug)]
-pub(super) struct Finder {
+pub(in super::super) struct Finder<const MIN: usize> {
     /// The last position of each pair and triple of bytes, plus one.
     pairs: Vec<u32>,
     triples: Vec<u32>,
@@ -105,11 +109,11 @@ pub(super) struct Finder {
     count: usize,
 }
 
-impl Finder {
+impl<const MIN: usize> Finder<MIN> {
     /// Makes a finder for matches within a reach.
-    pub(super) fn new() -> Self {
+    pub(in super::super) fn new() -> Self {
         Self {
-            pairs: vec![0; 1 << 16],
+            pairs: vec![0; if MIN > 2 { 0 } else { 1 << 16 }],
             triples: vec![0; 1 << TRIPLE_BITS],
             quads: Vec::new(),
             depth: 0,
@@ -125,7 +129,7 @@ impl Finder {
 
     /// Starts anew with a table that starts at `base`; says whether to look for the last place of four
     /// bytes, too.
-    pub(super) fn start(&mut self, depth: usize, reach: u32, quads: bool, base: usize) {
+    pub(in super::super) fn start(&mut self, depth: usize, reach: u32, quads: bool, base: usize) {
         self.pairs.fill(0);
         self.triples.fill(0);
         self.quads.clear();
@@ -140,7 +144,7 @@ impl Finder {
 
     /// Returns the longest match of the table, of at most `most` bytes.
     #[inline(always)]
-    pub(super) fn longest(
+    pub(in super::super) fn longest(
         &self,
         block: &[u8],
         table: &MatchTable,
@@ -149,7 +153,7 @@ impl Finder {
     ) -> Match {
         let link = table.at(position - self.base);
         let mut length = link.length().min(most);
-        if length < MIN_MATCH {
+        if length < MIN {
             return Match::default();
         }
         let earlier = self.base + link.position() as usize;
@@ -165,7 +169,7 @@ impl Finder {
 
     /// Finds the matches at a position, of at most `most` bytes, and notes its bytes.
     #[inline]
-    pub(super) fn find(
+    pub(in super::super) fn find(
         &mut self,
         block: &[u8],
         table: &MatchTable,
@@ -186,11 +190,11 @@ impl Finder {
         let now = position as u32;
         let far = far.min(now);
         let pair = now.wrapping_sub(seen.pair);
-        if pair < far.min(PAIR_REACH) {
+        if MIN <= 2 && pair < far.min(PAIR_REACH) {
             self.try_near(block, position, pair, most);
         }
         let triple = now.wrapping_sub(seen.triple);
-        if triple < far && triple != pair {
+        if triple < far && (MIN > 2 || triple != pair) {
             self.try_near(block, position, triple, most);
         }
         let quad = now.wrapping_sub(seen.quad);
@@ -226,7 +230,7 @@ impl Finder {
     }
 
     /// Notes where the bytes of some positions are, without looking for matches.
-    pub(super) fn skip(&mut self, block: &[u8], positions: Range<usize>) {
+    pub(in super::super) fn skip(&mut self, block: &[u8], positions: Range<usize>) {
         for position in positions.start.max(self.noted)..positions.end {
             self.note(block, position);
         }
@@ -242,7 +246,10 @@ impl Finder {
         let d = block.get(position + 3).copied().unwrap_or(0);
         let now = (position as u32).wrapping_add(1);
         let pair = u16::from_le_bytes([a, b]);
-        let pair = std::mem::replace(&mut self.pairs[usize::from(pair)], now);
+        let pair = match self.pairs.get_mut(usize::from(pair)) {
+            Some(pair) => std::mem::replace(pair, now),
+            None => 0,
+        };
         let triple = u32::from_le_bytes([a, b, c, 0]).wrapping_mul(SPREAD);
         let triple = &mut self.triples[(triple >> (32 - TRIPLE_BITS)) as usize];
         let triple = std::mem::replace(triple, now);
@@ -258,7 +265,7 @@ impl Finder {
     #[inline(always)]
     fn push(&mut self, found: Match) {
         let before = match self.count {
-            0 => MIN_MATCH - 1,
+            0 => MIN - 1,
             count => self.found[(count - 1) & 3].length,
         };
         if found.length > before {

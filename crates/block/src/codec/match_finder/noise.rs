@@ -6,7 +6,7 @@
 use super::table::MatchTable;
 
 /// Bytes that are looked at.
-pub(super) const PIECE: usize = 1 << 16;
+pub(in super::super) const PIECE: usize = 1 << 16;
 
 /// Pieces that are shorter say too little.
 const LEAST: usize = 1 << 13;
@@ -15,7 +15,7 @@ const LEAST: usize = 1 << 13;
 const MATCH: usize = 6;
 
 /// Returns whether a piece of a slice, of at most [`PIECE`] bytes, is noise.
-pub(super) fn is_noise(slice: &[u8], start: usize, table: &MatchTable) -> bool {
+pub(in super::super) fn is_noise(slice: &[u8], start: usize, table: &MatchTable) -> bool {
     let end = slice.len().min(start + PIECE);
     let len = end - start;
     if len < LEAST {

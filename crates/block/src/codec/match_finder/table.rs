@@ -14,47 +14,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::codec::share::{Helped, share};
 
 use super::groups::Groups;
+use super::link::{Link, MAX_DEPTH, POSITION_BITS};
 use super::refine::{Refiner, Suffix};
 
-/// Bits of a link to a position.
-const LINK_BITS: u32 = 26;
-
 /// The most bytes that one table covers.
-pub(super) const MAX_COVER: usize = 1 << LINK_BITS;
-
-/// The most that a length in the table can be.
-pub(super) const MAX_DEPTH: usize = (1 << (32 - LINK_BITS)) - 1;
+pub(in super::super) const MAX_COVER: usize = 1 << POSITION_BITS;
 
 /// The most positions that are refined together.
 const PIECE: usize = 1 << 17;
 
-/// A match of the table: a position and a length, or nothing (length 0).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Link(u32);
-
-impl Link {
-    pub(super) const NONE: Self = Self(0);
-
-    /// Makes a link; the length is at most [`MAX_DEPTH`].
-    #[inline(always)]
-    pub(super) fn new(position: u32, length: usize) -> Self {
-        Self((length as u32) << LINK_BITS | position)
-    }
-
-    #[inline(always)]
-    pub(super) fn position(self) -> u32 {
-        self.0 & ((1 << LINK_BITS) - 1)
-    }
-
-    #[inline(always)]
-    pub(super) fn length(self) -> usize {
-        (self.0 >> LINK_BITS) as usize
-    }
-}
-
 /// The table, with what is needed to fill it; it may be filled again and again.
 #[derive(Debug)]
-pub(super) struct MatchTable {
+pub(in super::super) struct MatchTable {
     /// The links; atomic because threads that fill the table write to it all over.
     links: Vec<AtomicU32>,
     groups: Groups,
@@ -85,7 +56,7 @@ struct Filling<'a> {
 
 impl MatchTable {
     /// Makes an empty table.
-    pub(super) fn new() -> Self {
+    pub(in super::super) fn new() -> Self {
         Self {
             links: Vec::new(),
             groups: Groups::new(),
@@ -95,17 +66,23 @@ impl MatchTable {
 
     /// Fills the table with matches of up to `depth` bytes (at most [`MAX_DEPTH`]) over at most
     /// `reach` bytes. There are at most [`MAX_COVER`] bytes.
-    pub(super) fn fill(&mut self, bytes: &[u8], depth: usize, reach: usize, helped: Helped<'_>) {
+    pub(in super::super) fn fill(
+        &mut self,
+        bytes: &[u8],
+        depth: usize,
+        reach: usize,
+        helped: Helped<'_>,
+    ) {
         let bytes = &bytes[..bytes.len().min(MAX_COVER)];
         let depth = depth.clamp(2, MAX_DEPTH);
         self.links.clear();
         self.links
-            .resize_with(bytes.len(), || AtomicU32::new(Link::NONE.0));
+            .resize_with(bytes.len(), || AtomicU32::new(Link::NONE.word()));
         self.groups.plan(bytes, depth);
         for run in self.groups.runs() {
             for position in run {
                 let link = Link::new(position as u32 - 1, depth);
-                *self.links[position].get_mut() = link.0;
+                *self.links[position].get_mut() = link.word();
             }
         }
         while let Some(round) = self.groups.deal(bytes, helped) {
@@ -130,7 +107,7 @@ impl MatchTable {
     }
 
     /// Returns the room of more than `most` positions back.
-    pub(super) fn shrink(&mut self, most: usize) {
+    pub(in super::super) fn shrink(&mut self, most: usize) {
         if self.links.capacity() > most {
             self.links = Vec::new();
         }
@@ -138,8 +115,8 @@ impl MatchTable {
 
     /// Returns the match of a position.
     #[inline(always)]
-    pub(super) fn at(&self, position: usize) -> Link {
-        Link(self.links[position].load(Ordering::Relaxed))
+    pub(in super::super) fn at(&self, position: usize) -> Link {
+        Link::from_word(self.links[position].load(Ordering::Relaxed))
     }
 }
 
@@ -188,7 +165,7 @@ impl Tools {
             let at = position as usize;
             if at - earlier as usize <= filling.reach {
                 let link = Link::new(earlier, link.length().min(len - at));
-                filling.links[at].store(link.0, Ordering::Relaxed);
+                filling.links[at].store(link.word(), Ordering::Relaxed);
             }
         }
     }
