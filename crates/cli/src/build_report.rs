@@ -6,7 +6,7 @@ use serde_json::json;
 use sinterfs::verity::hex;
 use sinterfs::{BuildReport, Conflicts, ObjectsReport, PipelineReport, Result, Root, Summary};
 
-use crate::args::common::Words;
+use crate::args::common::VerbosityArgs;
 use crate::progress::Display;
 use crate::size::human;
 use crate::timings::Timings;
@@ -15,7 +15,7 @@ use crate::{exit, messages, text};
 /// Ends the display and says what was built; tells the exit code, and how long it took.
 pub fn tell(
     report: &BuildReport,
-    words: Words,
+    verbosity: VerbosityArgs,
     verbose: bool,
     display: Display,
 ) -> Result<(ExitCode, Timings)> {
@@ -23,7 +23,7 @@ pub fn tell(
     let timings = display.observer().timings();
     let seconds = timings.wall.as_secs_f64();
     drop(display);
-    if words.json {
+    if verbosity.json {
         let mut all = as_json(report, warnings, seconds);
         all["timings"] = timings.as_json();
         text::print(&format!("{all:#}\n"))?;
@@ -33,7 +33,7 @@ pub fn tell(
         if verbose {
             messages::write(&timings.as_text());
         }
-        if !words.quiet {
+        if !verbosity.quiet {
             messages::write(&summary(report, seconds));
         }
     }

@@ -17,7 +17,7 @@ mod timings;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use sinterfs::{Error, Result};
 
 use commands::Command;
@@ -50,11 +50,11 @@ fn main() -> ExitCode {
     let args = std::env::args_os().collect();
     let done = compat::invocation(args).and_then(|invocation| match invocation {
         Invocation::Own(words) => match Cli::try_parse_from(words) {
-            Ok(cli) => commands::run(cli.command),
+            Ok(cli) => commands::run(cli.command, Cli::command),
             Err(answer) => show(&answer),
         },
         Invocation::Translated(translated) => match Cli::try_parse_from(&translated.words) {
-            Ok(cli) => commands::run(cli.command),
+            Ok(cli) => commands::run(cli.command, Cli::command),
             Err(error) => Err(translated.error(&error)),
         },
         Invocation::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),

@@ -42,12 +42,12 @@ pub struct Timings {
     /// How long all of it took.
     pub wall: Duration,
     /// The stages that there were.
-    pub stages: Vec<Timed>,
+    pub stages: Vec<StageTime>,
 }
 
 /// A stage.
 #[derive(Debug, Clone)]
-pub struct Timed {
+pub struct StageTime {
     pub name: &'static str,
     /// When it began and ended, from the start of the work.
     pub from: Duration,
@@ -121,7 +121,7 @@ impl Stopwatch {
                 COMPRESS | WRITE => get(&row.first).min(segmenting),
                 _ => get(&row.first),
             };
-            Timed {
+            StageTime {
                 name: ROWS[index],
                 from: Duration::from_nanos(first),
                 to: Duration::from_nanos(get(&row.last)),
@@ -140,7 +140,7 @@ impl Stopwatch {
 impl Timings {
     /// Makes JSON of it.
     pub fn as_json(&self) -> serde_json::Value {
-        let stage = |stage: &Timed| {
+        let stage = |stage: &StageTime| {
             json!({
                 "stage": stage.name,
                 "from": stage.from.as_secs_f64(),
@@ -156,7 +156,7 @@ impl Timings {
     /// Makes lines of it.
     pub fn as_text(&self) -> String {
         let mut text = "stage       from       to     wall  (seconds)\n".to_owned();
-        for Timed { name, from, to } in &self.stages {
+        for StageTime { name, from, to } in &self.stages {
             let numbers = [*from, *to, to.saturating_sub(*from)];
             let numbers = numbers.map(|time| format!(" {:>8.2}", time.as_secs_f64()));
             text += &format!("{name:<8}{}\n", numbers.concat());

@@ -6,7 +6,7 @@ use sinterfs::{AttributeChanges, BuildRequest, Error, Result, RootChanges};
 /// What files look like in the image, and how their tables are stored.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Owners, times and permissions")]
-pub struct Attributes {
+pub struct AttributeArgs {
     /// Make every file owned by a user (a number).
     #[arg(long, visible_alias = "force-uid", value_name = "UID")]
     set_owner: Option<u32>,
@@ -51,7 +51,7 @@ pub struct Attributes {
     chmod: Option<String>,
 
     #[command(flatten)]
-    root: Root,
+    root: RootArgs,
 
     /// The unit of times: 1ns, 1us, 100ms, 1s, 2s, 1min, 1h ... (default: 1s; of images, what
     /// loses nothing).
@@ -71,7 +71,7 @@ pub struct Attributes {
 /// What the root directory looks like, whatever is asked of all files.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Owners, times and permissions")]
-struct Root {
+struct RootArgs {
     /// Give the root directory these permissions: an octal number, or as for --chmod.
     #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
     root_mode: Option<String>,
@@ -92,7 +92,7 @@ struct Root {
 /// What the image tells of itself.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Metadata of the image")]
-pub struct Telling {
+pub struct MetadataArgs {
     /// Leave out of the image how it was made (version and settings).
     #[arg(long)]
     no_history: bool,
@@ -114,7 +114,7 @@ pub struct Telling {
 /// When the image is said to have been made.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Metadata of the image")]
-pub struct Creation {
+pub struct TimestampArgs {
     /// Record when the image was made (then the same input gives other bytes every second), or this time,
     /// in seconds since 1970.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
@@ -125,9 +125,9 @@ pub struct Creation {
     no_create_timestamp: bool,
 }
 
-impl Attributes {
+impl AttributeArgs {
     /// Adds what was asked to a request.
-    pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
+    pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
         let zero = self.all_root.then_some(0);
         let root = self.root;
         request.attributes = AttributeChanges {
@@ -157,9 +157,9 @@ impl Attributes {
     }
 }
 
-impl Telling {
+impl MetadataArgs {
     /// Adds what was asked to a request.
-    pub fn ask(&self, request: &mut BuildRequest) {
+    pub fn apply(&self, request: &mut BuildRequest) {
         request.history = !self.no_history;
         request.section_index = !self.no_section_index;
         request.with_digest = self.with_digest;
@@ -167,10 +167,10 @@ impl Telling {
     }
 }
 
-impl Creation {
+impl TimestampArgs {
     /// Adds what was asked to a request: a time of creation, and that no file is younger than
     /// SOURCE_DATE_EPOCH.
-    pub fn ask(&self, request: &mut BuildRequest) -> Result<()> {
+    pub fn apply(&self, request: &mut BuildRequest) -> Result<()> {
         let epoch = source_date_epoch()?;
         request.attributes.latest_time = epoch;
         request.create_timestamp = match epoch {

@@ -3,13 +3,13 @@
 /// How many threads work.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
-pub struct Jobs {
+pub struct JobsArgs {
     /// How many threads work (default: one a processor).
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 }
 
-impl Jobs {
+impl JobsArgs {
     /// Returns how many threads to use.
     pub fn threads(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -20,7 +20,7 @@ impl Jobs {
 /// How much is said, and how.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
-pub struct Words {
+pub struct VerbosityArgs {
     /// Show warnings and errors only; what is not kept is a warning.
     #[arg(short, long)]
     pub quiet: bool,
@@ -33,13 +33,13 @@ pub struct Words {
 /// Whether it is told how long each stage took.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
-pub struct Stages {
+pub struct StageTimingArgs {
     /// Tell when each stage began and ended; --json always does.
     #[arg(short, long)]
     pub verbose: bool,
 }
 
-impl Words {
+impl VerbosityArgs {
     /// Returns whether progress is shown.
     pub fn show(self) -> crate::progress::Show {
         if self.quiet || self.json {

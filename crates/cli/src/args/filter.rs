@@ -8,7 +8,7 @@ use sinterfs::{BuildRequest, Choice, Result, XattrFilter};
 
 /// What is left out, what stays, and what is made.
 #[derive(Debug)]
-pub struct Choosing {
+pub struct FilterArgs {
     choices: Vec<Choice>,
     pseudo: Vec<OsString>,
     pseudo_files: Vec<PathBuf>,
@@ -20,7 +20,7 @@ pub struct Choosing {
 /// The flags; their order is not kept here.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files and extended attributes")]
-struct Flags {
+struct FilterFlags {
     /// Leave out what matches: a name anywhere, or, with a slash, a path from the source's root on. Of several
     /// --exclude and --include the first that matches decides, in the order given.
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
@@ -77,9 +77,9 @@ struct Flags {
     file_contexts: Option<PathBuf>,
 }
 
-impl Choosing {
+impl FilterArgs {
     /// Adds what was asked to a request.
-    pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
+    pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
         request.choices = self.choices;
         request.pseudo = self.pseudo;
         request.pseudo_files = self.pseudo_files;
@@ -89,20 +89,20 @@ impl Choosing {
     }
 }
 
-impl Args for Choosing {
+impl Args for FilterArgs {
     fn augment_args(command: Command) -> Command {
-        Flags::augment_args(command)
+        FilterFlags::augment_args(command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Flags::augment_args_for_update(command)
+        FilterFlags::augment_args_for_update(command)
     }
 }
 
-impl FromArgMatches for Choosing {
+impl FromArgMatches for FilterArgs {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
         let mut placed = Vec::new();
-        let flags = Flags::from_arg_matches(matches)?;
+        let flags = FilterFlags::from_arg_matches(matches)?;
         let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
         placed.extend(indices("exclude").zip(flags.exclude.into_iter().map(Choice::Exclude)));
         placed.extend(indices("include").zip(flags.include.into_iter().map(Choice::Include)));

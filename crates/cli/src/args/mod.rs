@@ -5,6 +5,7 @@
 
 pub mod attributes;
 pub mod common;
+pub mod extract;
 pub mod filter;
 pub mod input;
 pub mod pack;

@@ -8,13 +8,13 @@ use sinterfs::{
     Result, Tails, VolumeOptions,
 };
 
-use super::common::Words;
+use super::common::VerbosityArgs;
 use crate::size::parse as size;
 
 /// Where an image goes.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
-pub struct Target {
+pub struct TargetArgs {
     /// The image to write; `-` is standard output.
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
@@ -24,16 +24,16 @@ pub struct Target {
     force: bool,
 }
 
-impl Target {
+impl TargetArgs {
     /// Returns the destination; both an image and JSON on standard output are refused.
-    pub fn destination(self, words: Words) -> Result<Destination> {
+    pub fn destination(self, verbosity: VerbosityArgs) -> Result<Destination> {
         if self.output.as_os_str() != "-" {
             return Ok(Destination::File {
                 path: self.output,
                 replace: self.force,
             });
         }
-        if words.json {
+        if verbosity.json {
             return Err(Error::invalid("--json and -o - both want standard output"));
         }
         if std::io::stdout().is_terminal() {
@@ -47,7 +47,7 @@ impl Target {
 /// How files are packed.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
-pub struct Packing {
+pub struct PackArgs {
     /// The format of the image: dwarfs, squashfs, erofs or composefs (default: by the extension:
     /// dwarfs, dff, dwfs; squashfs, sqfs, sfs, snap; erofs; composefs, cfs; else dwarfs).
     #[arg(short, long, value_name = "FORMAT")]
@@ -80,22 +80,22 @@ pub struct Packing {
     header: Option<PathBuf>,
 
     #[command(flatten)]
-    cutting: Cutting,
+    layout: LayoutArgs,
 
     #[command(flatten)]
-    per_file: PerFile,
+    squashfs: SquashfsArgs,
 
     #[command(flatten)]
-    volume: Volume,
+    erofs: ErofsArgs,
 
     #[command(flatten)]
-    composefs: Composefs,
+    composefs: ComposefsArgs,
 }
 
 /// What composefs images are, whose content is elsewhere.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "composefs")]
-struct Composefs {
+struct ComposefsArgs {
     /// Store the content of files of more than 64 bytes in this directory, each named by its
     /// fs-verity digest; what is there already stays (default: the content is only hashed). With --from-dump
     /// and another format, the directory where content is.
@@ -126,7 +126,7 @@ struct Composefs {
 /// How EROFS images are laid out, what they tell as volumes, and to whom.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "EROFS")]
-struct Volume {
+struct ErofsArgs {
     /// Write what this version of Linux and newer ones mount: 5.4, 5.10, 5.15, 5.17, 6.1, 6.6, 6.10, 6.12,
     /// 6.15, 6.17 or 6.18 (default: 6.15).
     #[arg(long, value_name = "VERSION")]
@@ -166,7 +166,7 @@ struct Volume {
 /// How images are laid out whose files are cut each for itself.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "SquashFS")]
-struct PerFile {
+struct SquashfsArgs {
     /// Pack the ends of large files into fragments, too, not only small files.
     #[arg(long, visible_alias = "always-use-fragments")]
     tailends: bool,
@@ -181,7 +181,7 @@ struct PerFile {
     no_compress: Option<String>,
 
     #[command(flatten)]
-    raw: Raw,
+    uncompressed: UncompressedArgs,
 
     /// Store zeros instead of holes (EROFS, too).
     #[arg(long)]
@@ -202,7 +202,7 @@ struct PerFile {
 
 /// The parts of `--no-compress` in the words of mksquashfs.
 #[derive(Debug, clap::Args)]
-struct Raw {
+struct UncompressedArgs {
     #[arg(long = "noI", alias = "noInodeCompression", hide = true)]
     inodes: bool,
     #[arg(long = "noD", alias = "noDataCompression", hide = true)]
@@ -220,7 +220,7 @@ struct Raw {
 /// How content is ordered and cut.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Order and deduplication")]
-pub struct Cutting {
+pub struct LayoutArgs {
     /// Look for repeats only so many blocks back, not in everything before.
     #[arg(short = 'B', long, value_name = "BLOCKS")]
     lookback: Option<u32>,
@@ -284,27 +284,27 @@ impl From<OrderArg> for Order {
     }
 }
 
-impl Packing {
+impl PackArgs {
     /// Adds what was asked to a request.
-    pub fn ask(self, request: &mut BuildRequest) -> Result<()> {
+    pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
         request.format = self.format;
         request.header = self.header;
-        request.blob_device = self.volume.blob_device;
+        request.blob_device = self.erofs.blob_device;
         request.level = self.level;
         (request.compression, request.by_category) = compressions(self.compression)?;
         request.metadata_compression = self.metadata_compression;
         request.block_size = self.block_size;
-        self.cutting.ask(request);
+        self.layout.apply(request);
         request.per_file = PerFileOptions {
-            chunk_size: self.volume.chunk_size,
-            xattr_prefixes: self.volume.xattr_prefix,
-            ..self.per_file.options()
+            chunk_size: self.erofs.chunk_size,
+            xattr_prefixes: self.erofs.xattr_prefix,
+            ..self.squashfs.options()
         };
         request.volume = VolumeOptions {
-            uuid: self.volume.uuid,
-            label: self.volume.label,
-            target_kernel: self.volume.target_kernel,
-            extended: self.volume.extended,
+            uuid: self.erofs.uuid,
+            label: self.erofs.label,
+            target_kernel: self.erofs.target_kernel,
+            extended: self.erofs.extended,
         };
         request.composefs = ComposefsOptions {
             digest_store: self.composefs.digest_store,
@@ -322,7 +322,7 @@ impl Packing {
     }
 }
 
-impl PerFile {
+impl SquashfsArgs {
     fn options(self) -> PerFileOptions {
         let tails = match (self.tailends, self.no_fragments) {
             (true, _) => Some(Tails::Shared),
@@ -333,7 +333,7 @@ impl PerFile {
             tails,
             chunk_size: None,
             xattr_prefixes: Vec::new(),
-            raw: self.raw.with(self.no_compress),
+            raw: self.uncompressed.with(self.no_compress),
             no_holes: self.no_sparse,
             no_xattrs: self.no_xattrs,
             no_export: self.no_exports,
@@ -342,7 +342,7 @@ impl PerFile {
     }
 }
 
-impl Raw {
+impl UncompressedArgs {
     /// Adds these parts to those that are named.
     fn with(&self, named: Option<String>) -> Option<String> {
         let parts = [
@@ -353,10 +353,10 @@ impl Raw {
             (self.ids, "ids"),
             (self.all, "all"),
         ];
-        let mut words: Vec<_> = named.into_iter().collect();
+        let mut names: Vec<_> = named.into_iter().collect();
         let asked = parts.iter().filter(|(is_asked, _)| *is_asked);
-        words.extend(asked.map(|(_, part)| (*part).to_owned()));
-        (!words.is_empty()).then(|| words.join(","))
+        names.extend(asked.map(|(_, part)| (*part).to_owned()));
+        (!names.is_empty()).then(|| names.join(","))
     }
 }
 
@@ -380,9 +380,9 @@ pub fn compressions(given: Vec<String>) -> Result<Compressions> {
     Ok((general, by_category))
 }
 
-impl Cutting {
+impl LayoutArgs {
     /// Adds what was asked to a request.
-    pub fn ask(self, request: &mut BuildRequest) {
+    pub fn apply(self, request: &mut BuildRequest) {
         request.lookback = self.lookback;
         request.memory = self.memory;
         request.scratch = self.scratch;

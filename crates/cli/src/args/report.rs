@@ -14,7 +14,7 @@ use crate::timings::Timings;
 /// Where the page goes.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
-pub struct Reporting {
+pub struct ReportArgs {
     /// Write a page for a browser about what takes the room in the image, as `sinter info --report`, and how long
     /// each stage took. --force replaces it, too.
     #[arg(long, value_name = "FILE")]
@@ -23,15 +23,15 @@ pub struct Reporting {
 
 /// A page that will be written.
 #[derive(Debug)]
-pub struct Report {
+pub struct PendingReport {
     to: NewFile,
     image: PathBuf,
     devices: Vec<PathBuf>,
 }
 
-impl Reporting {
+impl ReportArgs {
     /// Looks whether the page that was asked for, if one was, can be written when there is an image.
-    pub fn begin(self, request: &BuildRequest) -> Result<Option<Report>> {
+    pub fn begin(self, request: &BuildRequest) -> Result<Option<PendingReport>> {
         let Some(to) = self.report else {
             return Ok(None);
         };
@@ -50,7 +50,7 @@ impl Reporting {
             let what = "the report would replace the image, or what it is made of";
             return Err(Error::invalid(what).path(to));
         }
-        Ok(Some(Report {
+        Ok(Some(PendingReport {
             to: NewFile::create(&to, *replace)?,
             image: path.clone(),
             devices,
@@ -58,7 +58,7 @@ impl Reporting {
     }
 }
 
-impl Report {
+impl PendingReport {
     /// Writes the page about the image that is there now.
     pub fn write(self, timings: &Timings) -> Result<()> {
         let options = OpenOptions {

@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Where what is learnt of a mount goes.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Statistics")]
-pub struct WatchArgs {
+pub struct StatsArgs {
     /// Write what is counted to a file, as JSON: reads and how long they took, questions about names, hits
     /// and misses of the cache. It is written anew each second while something happens, and at the end.
     #[arg(long, value_name = "FILE")]
@@ -34,21 +34,21 @@ pub struct WatchArgs {
 
 /// A mount that is watched.
 #[derive(Debug)]
-pub struct Watching {
+pub struct MountStats {
     watch: Arc<Watch>,
     record: Option<PathBuf>,
     /// Writes what is counted; ends when the sender is gone.
     stats: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl WatchArgs {
+impl StatsArgs {
     /// Returns whether anything was asked for.
     pub fn is_asked(&self) -> bool {
         self.stats.is_some() || self.record.is_some()
     }
 
     /// Begins to watch an image, if that was asked for. What cannot be written is found now.
-    pub fn start(&self, opened: &Opened) -> Result<Option<Watching>> {
+    pub fn start(&self, opened: &Opened) -> Result<Option<MountStats>> {
         if !self.is_asked() {
             return Ok(None);
         }
@@ -67,7 +67,7 @@ impl WatchArgs {
             replace(&path, &as_json(&watch.counted()))?;
             write_each_second(Arc::clone(&watch), path)
         });
-        Ok(Some(Watching {
+        Ok(Some(MountStats {
             watch,
             record,
             stats: stats.transpose()?,
@@ -75,7 +75,7 @@ impl WatchArgs {
     }
 }
 
-impl Watching {
+impl MountStats {
     /// Returns the image to serve.
     pub fn image(&self) -> Arc<dyn sinterfs::Image> {
         self.watch.image()

@@ -6,95 +6,23 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::{
-    ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, ArchiveRequest, Destination, Error,
-    Result, archive,
+    ArchiveFormat, ArchiveOptions, ArchiveReport, ArchiveRequest, Destination, Error, Result,
+    archive,
 };
 
-use super::extract::Args;
+use crate::args::extract::ExtractArgs;
 use crate::progress::Display;
 use crate::size::human;
 use crate::{exit, messages, text};
 
-/// Which archive is written, if one is.
-#[derive(Debug, clap::Args)]
-#[group(skip)]
-pub struct Kind {
-    /// Write a tar (PAX), with holes and extended attributes, in place of a directory.
-    #[arg(long, group = "archive")]
-    tar: bool,
-
-    /// Write a cpio archive (newc).
-    #[arg(long, group = "archive")]
-    cpio: bool,
-
-    /// Write a list of files with SHA-256 and what else mtree(8) and bsdtar compare.
-    #[arg(long, group = "archive")]
-    mtree: bool,
-
-    /// The order of names in an archive: path (as a walk meets them) or image (as the content of files
-    /// lies in it, then directories); default: path, unless more than 256 MiB of decoded blocks would be
-    /// needed at once.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "ORDER",
-        requires = "archive",
-        hide_possible_values = true
-    )]
-    order: Option<OrderArg>,
-
-    /// Fail if the archive can't keep something.
-    #[arg(long, requires = "archive")]
-    strict: bool,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum OrderArg {
-    /// As a walk meets them.
-    Path,
-    /// As contents lie in the image.
-    Image,
-}
-
-impl Kind {
-    fn order(&self) -> ArchiveOrder {
-        match self.order {
-            None => ArchiveOrder::Fitting,
-            Some(OrderArg::Path) => ArchiveOrder::Path,
-            Some(OrderArg::Image) => ArchiveOrder::Image,
-        }
-    }
-
-    /// Returns the format of the archive, if one is asked for.
-    pub fn format(&self) -> Option<ArchiveFormat> {
-        let kinds = [
-            (self.tar, ArchiveFormat::Tar),
-            (self.cpio, ArchiveFormat::Cpio),
-            (self.mtree, ArchiveFormat::Mtree),
-        ];
-        kinds
-            .iter()
-            .find(|(asked, _)| *asked)
-            .map(|(_, kind)| *kind)
-    }
-
-    const fn name(&self) -> &'static str {
-        match (self.tar, self.cpio) {
-            (true, _) => "tar",
-            (_, true) => "cpio",
-            _ => "mtree",
-        }
-    }
-}
-
 /// Writes the archive and says what is in it.
-pub fn run(args: &Args) -> Result<ExitCode> {
-    let format = args.kind.format().unwrap_or(ArchiveFormat::Tar);
+pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
+    let format = args.archive.format().unwrap_or(ArchiveFormat::Tar);
     let request = ArchiveRequest {
         image: args.image.image.clone(),
         open: args.image.options(),
         options: ArchiveOptions {
-            order: args.kind.order(),
+            order: args.archive.order(),
             paths: args.paths.clone(),
             globs: args.glob.clone(),
             strip: args.strip_components,
@@ -102,23 +30,23 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             owner: !args.no_owner,
             times: !args.no_times,
             sparse: !args.no_sparse,
-            strict: args.kind.strict,
+            strict: args.archive.strict,
             continue_on_error: !args.stop_on_error,
             ..ArchiveOptions::of(format)
         },
         xattrs: args.filter.filter()?,
         destination: destination(args)?,
     };
-    let display = Display::start(args.words.show());
+    let display = Display::start(args.verbosity.show());
     let report = archive(&request, display.observer())?;
     let seconds = display.observer().elapsed().as_secs_f64();
     let warnings = display.observer().warnings();
     drop(display);
-    if args.words.json {
+    if args.verbosity.json {
         text::print(&format!("{:#}\n", as_json(&report, seconds)))?;
     } else {
-        text::losses(args.kind.name(), &report.losses);
-        if !args.words.quiet {
+        text::losses(args.archive.name(), &report.losses);
+        if !args.verbosity.quiet {
             messages::line(summary(&report, seconds));
         }
     }
@@ -126,7 +54,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
 }
 
-fn destination(args: &Args) -> Result<Destination> {
+fn destination(args: &ExtractArgs) -> Result<Destination> {
     let file = args
         .output
         .as_deref()
@@ -140,7 +68,7 @@ fn destination(args: &Args) -> Result<Destination> {
             replace: args.force,
         });
     }
-    if args.words.json {
+    if args.verbosity.json {
         let what = "--json and an archive both want standard output; name a file by -o";
         return Err(Error::invalid(what));
     }

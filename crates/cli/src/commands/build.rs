@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Input, Layering, ManifestOptions, OpenOptions, Result, Whiteouts};
 
-use super::make_image::Making;
+use super::make_image::MakeImageArgs;
 
 /// The heading of the flags about what is packed.
 const SOURCE: &str = "Source";
@@ -140,7 +140,7 @@ pub struct Args {
     one_file_system: bool,
 
     #[command(flatten)]
-    making: Making,
+    make: MakeImageArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -184,7 +184,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             Input::layers(args.sources, layering)
         }
     };
-    args.making.run(input, |request| {
+    args.make.run(input, |request| {
         request.one_file_system = args.one_file_system;
         request.manifest = ManifestOptions {
             root: args.manifest_root,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Follow, Result, cat, resolve};
 
-use crate::args::common::Jobs;
+use crate::args::common::JobsArgs;
 use crate::args::input::ImageArgs;
 
 /// Print files of an image.
@@ -22,7 +22,7 @@ pub struct Args {
     paths: Vec<OsString>,
 
     #[command(flatten)]
-    jobs: Jobs,
+    jobs: JobsArgs,
 }
 
 /// Prints the files one after the other.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use sinterfs::{CheckReport, Depth, Result};
 
-use crate::args::common::{Jobs, Words};
+use crate::args::common::{JobsArgs, VerbosityArgs};
 use crate::args::input::ImageArgs;
 use crate::progress::Display;
 use crate::{exit, messages, text};
@@ -29,15 +29,15 @@ pub struct Args {
     deep: bool,
 
     #[command(flatten)]
-    jobs: Jobs,
+    jobs: JobsArgs,
 
     #[command(flatten)]
-    words: Words,
+    verbosity: VerbosityArgs,
 }
 
 /// Checks, and shows every problem.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let display = Display::start(args.words.show());
+    let display = Display::start(args.verbosity.show());
     let depth = Depth {
         deep: args.deep,
         threads: args.jobs.threads(),
@@ -45,13 +45,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let options = args.image.options();
     let report = sinterfs::check(&args.image.image, &options, depth, display.observer())?;
     drop(display);
-    if args.words.json {
+    if args.verbosity.json {
         text::print(&format!("{:#}\n", as_json(args, &report)))?;
     } else {
         for problem in &report.problems {
             messages::line(format_args!("sinter: {}", text::one_line(problem)));
         }
-        if !args.words.quiet {
+        if !args.verbosity.quiet {
             text::print(&summary(args.deep, &report))?;
         }
     }

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 use sinterfs::Result;
 
@@ -17,8 +16,8 @@ pub struct Args {
 }
 
 /// Prints the completions.
-pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut command = crate::Cli::command();
+pub fn run(args: &Args, definitions: clap::Command) -> Result<ExitCode> {
+    let mut command = definitions;
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "sinter", &mut text);
     text::print(&String::from_utf8_lossy(&text))?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Input, Result};
 
-use super::make_image::Making;
+use super::make_image::MakeImageArgs;
 use crate::args::input::ImageArgs;
 
 /// Turn an image into one of another format, or an archive into one, without unpacking it to disk.
@@ -28,7 +28,7 @@ pub struct Args {
     image: ImageArgs,
 
     #[command(flatten)]
-    making: Making,
+    make: MakeImageArgs,
 }
 
 /// Converts.
@@ -39,5 +39,5 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Input::Directory(path) => Input::Image { path, options },
         input => input,
     };
-    args.making.run(input, |_| ())
+    args.make.run(input, |_| ())
 }

@@ -9,7 +9,7 @@ use sinterfs::{
     Change, DiffOptions, DiffReport, Difference, Field, OpenOptions, Proof, Result, Root, What,
 };
 
-use crate::args::common::{Jobs, Words};
+use crate::args::common::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
 use crate::{exit, size, text};
 
@@ -60,15 +60,15 @@ pub struct Args {
     digest_new: Option<Root>,
 
     #[command(flatten)]
-    jobs: Jobs,
+    jobs: JobsArgs,
 
     #[command(flatten)]
-    words: Words,
+    verbosity: VerbosityArgs,
 }
 
 /// Compares, and shows every change.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let display = Display::start(args.words.show());
+    let display = Display::start(args.verbosity.show());
     let open = |digest: Option<Root>| OpenOptions {
         cache_bytes: args.cache_size,
         objects: args.objects.clone(),
@@ -89,9 +89,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .warnings()
         .saturating_sub(report.unreadable);
     drop(display);
-    if args.words.json {
+    if args.verbosity.json {
         text::print(&format!("{:#}\n", as_json(&report)))?;
-    } else if !args.words.quiet {
+    } else if !args.verbosity.quiet {
         let lines: String = report.changes.iter().map(line).collect();
         text::print(&lines)?;
     }

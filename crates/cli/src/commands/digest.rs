@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Result};
 
-use crate::args::common::Jobs;
+use crate::args::common::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::text;
 
@@ -39,7 +39,7 @@ pub struct Args {
     force: bool,
 
     #[command(flatten)]
-    jobs: Jobs,
+    jobs: JobsArgs,
 }
 
 /// Prints the root digest.

@@ -1,4 +1,4 @@
-//! Making an image by the pipeline: the flags that `build`, `convert` and `merge` share, and the run.
+//! MakeImageArgs an image by the pipeline: the flags that `build`, `convert` and `merge` share, and the run.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -6,85 +6,85 @@ use std::process::ExitCode;
 use sinterfs::verity::hex;
 use sinterfs::{BuildRequest, Destination, Error, Input, Result};
 
-use crate::args::attributes::{Attributes, Creation, Telling};
-use crate::args::common::{Jobs, Stages, Words};
-use crate::args::filter::Choosing;
-use crate::args::pack::{Packing, Target};
-use crate::args::report::Reporting;
+use crate::args::attributes::{AttributeArgs, MetadataArgs, TimestampArgs};
+use crate::args::common::{JobsArgs, StageTimingArgs, VerbosityArgs};
+use crate::args::filter::FilterArgs;
+use crate::args::pack::{PackArgs, TargetArgs};
+use crate::args::report::ReportArgs;
 use crate::build_report;
 use crate::progress::Display;
 use crate::text;
 
 /// Where an image goes and everything about how it is made.
 #[derive(Debug, clap::Args)]
-pub struct Making {
+pub struct MakeImageArgs {
     #[command(flatten)]
-    target: Target,
+    target: TargetArgs,
 
     #[command(flatten)]
-    packing: Packing,
+    pack: PackArgs,
 
     #[command(flatten)]
-    jobs: Jobs,
+    jobs: JobsArgs,
 
     #[command(flatten)]
-    choosing: Choosing,
+    filter: FilterArgs,
 
     #[command(flatten)]
-    attributes: Attributes,
+    attributes: AttributeArgs,
 
     #[command(flatten)]
-    creation: Creation,
+    timestamps: TimestampArgs,
 
     #[command(flatten)]
-    telling: Telling,
+    metadata: MetadataArgs,
 
     #[command(flatten)]
-    reporting: Reporting,
+    report: ReportArgs,
 
     #[command(flatten)]
-    stages: Stages,
+    timing: StageTimingArgs,
 
     #[command(flatten)]
-    words: Words,
+    verbosity: VerbosityArgs,
 }
 
-impl Making {
+impl MakeImageArgs {
     /// Makes an image of an input and says what was made; `more` adds what one command alone asks.
     pub fn run(self, input: Input, more: impl FnOnce(&mut BuildRequest)) -> Result<ExitCode> {
-        let (words, verbose) = (self.words, self.stages.verbose);
+        let (verbosity, verbose) = (self.verbosity, self.timing.verbose);
         let from_here = input.paths().iter().any(|path| path.as_os_str() == "-");
         if from_here && std::io::stdin().is_terminal() {
             let what = "standard input is a terminal: name what to pack, or let a pipe bring it";
             return Err(Error::invalid(what));
         }
-        let destination = self.target.destination(words)?;
+        let destination = self.target.destination(verbosity)?;
         let mut request = request(input, destination, &self.jobs);
-        let prints_digest = self.packing.prints_digest();
-        self.packing.ask(&mut request)?;
-        self.choosing.ask(&mut request)?;
-        self.attributes.ask(&mut request)?;
-        self.creation.ask(&mut request)?;
-        self.telling.ask(&mut request);
+        let prints_digest = self.pack.prints_digest();
+        self.pack.apply(&mut request)?;
+        self.filter.apply(&mut request)?;
+        self.attributes.apply(&mut request)?;
+        self.timestamps.apply(&mut request)?;
+        self.metadata.apply(&mut request);
         more(&mut request);
         if prints_digest {
-            may_print_digest(&request, words)?;
+            may_print_digest(&request, verbosity)?;
         }
-        let reporting = self.reporting.begin(&request)?;
-        let display = Display::start(words.show());
+        let reporting = self.report.begin(&request)?;
+        let display = Display::start(verbosity.show());
         let report = sinterfs::build(&request, display.observer())?;
         if let (true, Some(objects)) = (prints_digest, &report.objects) {
             text::print(&format!("{}\n", hex(&objects.digest)))?;
         }
-        let (code, timings) = build_report::tell(&report, words, verbose, display)?;
+        let (code, timings) = build_report::tell(&report, verbosity, verbose, display)?;
         reporting.map_or(Ok(()), |reporting| reporting.write(&timings))?;
         Ok(code)
     }
 }
 
 /// Fails if there is no digest, or no place for it.
-fn may_print_digest(request: &BuildRequest, words: Words) -> Result<()> {
-    if words.json || request.destination == Destination::Stdout {
+fn may_print_digest(request: &BuildRequest, verbosity: VerbosityArgs) -> Result<()> {
+    if verbosity.json || request.destination == Destination::Stdout {
         return Err(Error::invalid(
             "--print-digest wants standard output for itself",
         ));
@@ -98,7 +98,7 @@ fn may_print_digest(request: &BuildRequest, words: Words) -> Result<()> {
 }
 
 /// Starts the request for an image of some input.
-pub fn request(input: Input, destination: Destination, jobs: &Jobs) -> BuildRequest {
+pub fn request(input: Input, destination: Destination, jobs: &JobsArgs) -> BuildRequest {
     BuildRequest {
         destination,
         threads: jobs.threads(),

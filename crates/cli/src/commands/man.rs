@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use sinterfs::{Error, Result};
 
 /// Write the manual pages into a directory.
@@ -16,9 +15,9 @@ pub struct Args {
 }
 
 /// Writes a page per command.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &Args, definitions: clap::Command) -> Result<ExitCode> {
     std::fs::create_dir_all(&args.output)
-        .and_then(|()| clap_mangen::generate_to(crate::Cli::command(), &args.output))
+        .and_then(|()| clap_mangen::generate_to(definitions, &args.output))
         .map_err(|e| Error::io("cannot write the manual", e).path(&args.output))?;
     Ok(ExitCode::SUCCESS)
 }

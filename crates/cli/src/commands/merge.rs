@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Input, MergePart, Result};
 
-use super::make_image::Making;
+use super::make_image::MakeImageArgs;
 use crate::size::parse as size;
 
 /// Pack the trees of several images, archives and directories into one image.
@@ -48,7 +48,7 @@ pub struct Args {
     cache_size: u64,
 
     #[command(flatten)]
-    making: Making,
+    make: MakeImageArgs,
 }
 
 /// Merges.
@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         layers: None,
         cache_bytes: args.cache_size,
     };
-    args.making.run(input, |_| ())
+    args.make.run(input, |_| ())
 }
 
 /// Decides where each source goes.

@@ -24,6 +24,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use sinterfs::Result;
 
+use crate::args::extract::ExtractArgs;
+
 /// What `sinter` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -33,7 +35,7 @@ pub enum Command {
     Merge(Box<merge::Args>),
     Mount(mount::Args),
     Umount(umount::Args),
-    Extract(extract::Args),
+    Extract(ExtractArgs),
     Ls(ls::Args),
     Cat(cat::Args),
     Info(info::Args),
@@ -46,7 +48,9 @@ pub enum Command {
 }
 
 /// Runs a command and tells the exit code of a run without error.
-pub fn run(command: Command) -> Result<ExitCode> {
+///
+/// `definitions` returns those of the whole program, for commands about the program itself.
+pub fn run(command: Command, definitions: fn() -> clap::Command) -> Result<ExitCode> {
     match command {
         Command::Build(args) => build::run(*args),
         Command::Convert(args) => convert::run(*args),
@@ -62,7 +66,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Diff(args) => diff::run(&args),
         Command::Digest(args) => digest::run(&args),
         Command::Sign(args) => sign::run(&args),
-        Command::Completions(args) => completions::run(&args),
-        Command::Man(args) => man::run(&args),
+        Command::Completions(args) => completions::run(&args, definitions()),
+        Command::Man(args) => man::run(&args, definitions()),
     }
 }

@@ -15,7 +15,7 @@ use sinterfs::{
 };
 
 use crate::args::input::ImageArgs;
-use crate::args::stats::{WatchArgs, Watching};
+use crate::args::stats::{MountStats, StatsArgs};
 use crate::{size, text};
 
 /// Mount an image on a directory.
@@ -95,7 +95,7 @@ pub struct Args {
     no_ahead: bool,
 
     #[command(flatten)]
-    watch: WatchArgs,
+    stats: StatsArgs,
 
     /// Tell on standard output that the mount is usable, then let go of the terminal.
     #[arg(long, hide = true)]
@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// A mount that this process serves.
 struct Attached {
     session: Session,
-    watching: Option<Watching>,
+    watching: Option<MountStats>,
     _idle: IdleWatch,
 }
 
@@ -139,7 +139,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
         apply(option, &mut image, &mut options)?;
     }
     if args.kernel && image.objects.is_some() {
-        if args.watch.is_asked() {
+        if args.stats.is_asked() {
             return Err(Error::invalid(
                 "the kernel reads image and objects itself, so that nobody can count: leave out --kernel",
             ));
@@ -159,7 +159,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
         (_, true) => Through::Fuse,
         _ => Through::Best,
     };
-    let watching = args.watch.start(&opened)?;
+    let watching = args.stats.start(&opened)?;
     let image = match &watching {
         Some(watching) => watching.image(),
         None => Arc::clone(opened.image()),

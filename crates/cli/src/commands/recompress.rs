@@ -7,10 +7,10 @@ use serde_json::json;
 use sinterfs::{Header, Input, Parts, RecompressReport, RecompressRequest, Result, Root};
 
 use super::make_image;
-use crate::args::attributes::{self, Attributes, Telling};
-use crate::args::common::{Jobs, Stages, Words};
+use crate::args::attributes::{self, AttributeArgs, MetadataArgs};
+use crate::args::common::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::args::input::ImageArgs;
-use crate::args::pack::{self, Cutting, Target};
+use crate::args::pack::{self, LayoutArgs, TargetArgs};
 use crate::build_report;
 use crate::progress::Display;
 use crate::size::{human, parse as size};
@@ -45,7 +45,7 @@ pub struct Args {
     image: ImageArgs,
 
     #[command(flatten)]
-    target: Target,
+    target: TargetArgs,
 
     /// The level whose compressions are used, 0 to 9; the block size stays.
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
@@ -93,22 +93,22 @@ pub struct Args {
     remove_header: bool,
 
     #[command(flatten)]
-    jobs: Jobs,
+    jobs: JobsArgs,
 
     #[command(flatten)]
-    cutting: Cutting,
+    layout: LayoutArgs,
 
     #[command(flatten)]
-    attributes: Attributes,
+    attributes: AttributeArgs,
 
     #[command(flatten)]
-    telling: Telling,
+    metadata: MetadataArgs,
 
     #[command(flatten)]
-    stages: Stages,
+    timing: StageTimingArgs,
 
     #[command(flatten)]
-    words: Words,
+    verbosity: VerbosityArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -125,17 +125,17 @@ enum Only {
 
 /// Recompresses.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let (words, verbose) = (args.words, args.stages.verbose);
+    let (verbosity, verbose) = (args.verbosity, args.timing.verbose);
     let request = request(args)?;
-    let display = Display::start(words.show());
+    let display = Display::start(verbosity.show());
     let report = sinterfs::recompress(&request, display.observer())?;
     if let Some(built) = &report.rebuilt {
-        return build_report::tell(built, words, verbose, display).map(|(code, _)| code);
+        return build_report::tell(built, verbosity, verbose, display).map(|(code, _)| code);
     }
     let timings = display.observer().timings();
     let seconds = timings.wall.as_secs_f64();
     drop(display);
-    if words.json {
+    if verbosity.json {
         let mut all = as_json(&report, seconds);
         all["timings"] = timings.as_json();
         text::print(&format!("{all:#}\n"))?;
@@ -144,7 +144,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         if verbose {
             messages::write(&timings.as_text());
         }
-        if !words.quiet {
+        if !verbosity.quiet {
             messages::write(&summary(&report, seconds));
         }
     }
@@ -158,16 +158,16 @@ fn request(args: Args) -> Result<RecompressRequest> {
         path: args.image.image.clone(),
         options: open.clone(),
     };
-    let destination = args.target.destination(args.words)?;
+    let destination = args.target.destination(args.verbosity)?;
     let mut build = make_image::request(input, destination, &args.jobs);
     build.level = args.level;
     build.compression = compression;
     build.by_category = by_category;
     build.metadata_compression = args.metadata_compression;
     build.block_size = args.block_size;
-    args.cutting.ask(&mut build);
-    args.attributes.ask(&mut build)?;
-    args.telling.ask(&mut build);
+    args.layout.apply(&mut build);
+    args.attributes.apply(&mut build)?;
+    args.metadata.apply(&mut build);
     build.create_timestamp = attributes::source_date_epoch()?.map(i64::unsigned_abs);
     Ok(RecompressRequest {
         image: args.image.image,

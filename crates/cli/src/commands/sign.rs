@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sinterfs::{Error, Result, write_new};
 
-use crate::args::common::Jobs;
+use crate::args::common::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::text;
 
@@ -56,7 +56,7 @@ pub struct Args {
     force: bool,
 
     #[command(flatten)]
-    jobs: Jobs,
+    jobs: JobsArgs,
 }
 
 /// Signs.

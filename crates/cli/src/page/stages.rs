@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::html::Html;
-use crate::timings::{Timed, Timings};
+use crate::timings::{StageTime, Timings};
 
 /// Shows the stages of the run.
 pub fn all(html: &mut Html, timings: &Timings) {
@@ -11,7 +11,7 @@ pub fn all(html: &mut Html, timings: &Timings) {
     html.table("The stages of this run, which work at the same time where their bars overlap.");
     html.head(&["Stage", "-From", "-To", "-Time", ""]);
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    for Timed { name, from, to } in &timings.stages {
+    for StageTime { name, from, to } in &timings.stages {
         let wall = to.saturating_sub(*from);
         let [from_text, to_text, wall] = [*from, *to, wall].map(seconds);
         html.span(
