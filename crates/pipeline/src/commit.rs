@@ -35,7 +35,7 @@ pub(crate) fn commit(
         while let Some(block) = early.remove(&written) {
             let tally = Tally {
                 items: 1,
-                bytes: u64::from(block.raw_len),
+                bytes: u64::from(block.decoded_len),
                 stored: block.bytes.len() as u64,
             };
             writer.put(block)?;

@@ -44,7 +44,7 @@ fn encode_one(
     observer: &dyn Observer,
 ) -> Result<Block> {
     let block = encoder.encode(segment, permits)?;
-    if block.sequence != segment.sequence || block.raw_len as usize != segment.data.len() {
+    if block.sequence != segment.sequence || block.decoded_len as usize != segment.data.len() {
         return Err(Error::invalid(
             "the encoder returned another block than it was given",
         ));

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use sinterfs_model::{
-    Base, Ends, Error, Geometry, Observer, Result, SegmentEncoder, Source, Stage, Tails, Tree,
+    Base, Error, Geometry, Observer, Result, SegmentEncoder, Source, Stage, TailPlacement,
+    TailSharing, Tree,
 };
 
 use crate::anchors::{Anchors, Spacing};
@@ -225,7 +226,7 @@ impl<'a> StagePlan<'a> {
             tails,
             holes,
             repeats,
-            ends,
+            sharing,
         } = self.geometry
         else {
             return Err(unsupported_geometry());
@@ -241,7 +242,7 @@ impl<'a> StagePlan<'a> {
         let needs = Needs {
             cutting: u64::from(unit) * per_file::OPEN_UNITS as u64 + table,
             waiting: queued * self.threads as u64,
-            compared: repeats.is_some() || ends != Ends::Own,
+            compared: repeats.is_some() || sharing != TailSharing::Never,
             ..self.needs(unit, encoder, reads)
         };
         let budget = Budget::new(needs, self.options.memory)?;
@@ -262,8 +263,8 @@ impl<'a> StagePlan<'a> {
             unit,
             tails,
             holes,
-            sharing: ends,
-            tail_search: (ends != Ends::Own).then_some(tail_search),
+            sharing,
+            tail_search: (sharing != TailSharing::Never).then_some(tail_search),
             repeats,
         };
         Ok((SegmentOptions::PerFile(options), budget))
@@ -302,10 +303,10 @@ impl<'a> StagePlan<'a> {
 fn similar_below(geometry: &Geometry) -> u64 {
     match geometry {
         Geometry::PerFile { tails, unit, .. } => match tails {
-            Tails::Alone => 0,
-            Tails::Small => u64::from(*unit),
-            Tails::SmallBelow(most) => u64::from(*most),
-            Tails::Shared | Tails::Below(_) => u64::MAX,
+            TailPlacement::Alone => 0,
+            TailPlacement::Small => u64::from(*unit),
+            TailPlacement::SmallBelow(most) => u64::from(*most),
+            TailPlacement::Shared | TailPlacement::Below(_) => u64::MAX,
         },
         _ => u64::MAX,
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sinterfs_model::{
     Block, Content, ContentMap, Extent, ExtentSource, FileContent, Geometry, ImageWriter, Meta,
-    NodeId, Observer, Quiet, Result, Segment, SegmentEncoder, Source, Summary, Tails, Tree,
+    NodeId, Observer, Quiet, Result, Segment, SegmentEncoder, Source, Summary, TailPlacement, Tree,
     TreeBuilder,
 };
 use sinterfs_pipeline::{Options, build};
@@ -50,10 +50,10 @@ impl ImageWriter for Nothing {
     fn geometry(&self) -> Geometry {
         Geometry::PerFile {
             unit: self.unit,
-            tails: Tails::Small,
+            tails: TailPlacement::Small,
             holes: false,
             repeats: None,
-            ends: sinterfs_model::Ends::Own,
+            sharing: sinterfs_model::TailSharing::Never,
         }
     }
 

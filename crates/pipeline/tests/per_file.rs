@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sinterfs_model::{Category, Content, Geometry, MapExtent, NodeId, Quiet, Tails};
+use sinterfs_model::{Category, Content, Geometry, MapExtent, NodeId, Quiet, TailPlacement};
 use sinterfs_pipeline::source::Directory;
 use sinterfs_pipeline::source::directory::Options as Scan;
 use sinterfs_pipeline::{Options, Order, Priorities, Report, build};
@@ -13,22 +13,22 @@ use sinterfs_testkit::noise;
 use support::{Faults, File, Image, Memory, MemoryWriter, Mock, Part, data, text};
 
 const UNIT: usize = 4 << 10;
-const TAILS: [Tails; 5] = [
-    Tails::Alone,
-    Tails::Small,
-    Tails::Shared,
-    Tails::Below(UNIT as u32 / 3),
-    Tails::SmallBelow(UNIT as u32 / 3),
+const TAILS: [TailPlacement; 5] = [
+    TailPlacement::Alone,
+    TailPlacement::Small,
+    TailPlacement::Shared,
+    TailPlacement::Below(UNIT as u32 / 3),
+    TailPlacement::SmallBelow(UNIT as u32 / 3),
 ];
 
-fn geometry(tails: Tails, holes: bool) -> Geometry {
+fn geometry(tails: TailPlacement, holes: bool) -> Geometry {
     let unit = UNIT as u32;
     Geometry::PerFile {
         unit,
         tails,
         holes,
         repeats: None,
-        ends: sinterfs_model::Ends::Own,
+        sharing: sinterfs_model::TailSharing::Never,
     }
 }
 
@@ -92,7 +92,7 @@ fn check(image: &Image, geometry: Geometry) {
 fn check_list(
     image: &Image,
     list: u32,
-    (unit, tails, holes): (u32, Tails, bool),
+    (unit, tails, holes): (u32, TailPlacement, bool),
     uses: &mut BTreeMap<u32, Use>,
 ) {
     let extents = image.map.list(list);
@@ -116,11 +116,11 @@ fn check_list(
                 );
                 let alone = len == unit
                     || match tails {
-                        Tails::Alone => true,
-                        Tails::Small => has_units,
-                        Tails::Shared => false,
-                        Tails::Below(most) => len >= most,
-                        Tails::SmallBelow(most) => has_units || len >= most,
+                        TailPlacement::Alone => true,
+                        TailPlacement::Small => has_units,
+                        TailPlacement::Shared => false,
+                        TailPlacement::Below(most) => len >= most,
+                        TailPlacement::SmallBelow(most) => has_units || len >= most,
                     };
                 if alone {
                     assert_eq!(offset, 0);
@@ -257,7 +257,7 @@ fn extents<'a>(image: &'a Image, path: &str) -> &'a [MapExtent] {
 
 #[test]
 fn zeros_are_holes_wherever_they_come_from() {
-    let (image, _) = pack(&mixed(), geometry(Tails::Shared, true), &options(2));
+    let (image, _) = pack(&mixed(), geometry(TailPlacement::Shared, true), &options(2));
     let shape = |path: &str| -> Vec<(bool, u64)> {
         let extents = extents(&image, path).iter();
         let shape = extents.map(|extent| match *extent {
@@ -286,7 +286,7 @@ fn zeros_are_holes_wherever_they_come_from() {
 
 #[test]
 fn fragments_hold_one_category_and_are_well_filled() {
-    for (tails, fewest) in [(Tails::Small, 600), (Tails::Shared, 600)] {
+    for (tails, fewest) in [(TailPlacement::Small, 600), (TailPlacement::Shared, 600)] {
         let (image, _) = pack(&mixed(), geometry(tails, true), &options(2));
         let mut fragments: BTreeMap<u32, usize> = BTreeMap::new();
         for list in 0..image.map.list_count() {
@@ -328,7 +328,7 @@ fn fragments_hold_one_category_and_are_well_filled() {
 #[test]
 fn duplicates_share_a_list_unless_switched_off() {
     let source = mixed();
-    let geometry = geometry(Tails::Small, true);
+    let geometry = geometry(TailPlacement::Small, true);
     let (image, report) = pack(&source, geometry, &options(2));
     assert_eq!(extents(&image, "text/12365"), extents(&image, "twin/12365"));
     assert!(report.duplicates >= 8);
@@ -349,7 +349,7 @@ fn hard_links_are_stored_once() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a"), text(2 * UNIT + 10, 1)).unwrap();
     std::fs::hard_link(dir.path().join("a"), dir.path().join("b")).unwrap();
-    let geometry = geometry(Tails::Shared, true);
+    let geometry = geometry(TailPlacement::Shared, true);
     let (writer, image) = MemoryWriter::of(geometry, Faults::default());
     let source = Directory::open(dir.path(), Scan::default()).unwrap();
     let apart = Options {
@@ -437,7 +437,7 @@ fn huge_sparse_files_cost_nothing() {
     };
     make("100-gigabytes", 100_000_000_007);
     make("2-tebibytes", 2 << 40);
-    let geometry = geometry(Tails::Small, true);
+    let geometry = geometry(TailPlacement::Small, true);
     let (writer, image) = MemoryWriter::of(geometry, Faults::default());
     let source = Directory::open(dir.path(), Scan::default()).unwrap();
     let memory = Some(64 << 20);
@@ -493,7 +493,7 @@ fn higher_priorities_come_first() {
             priorities,
             ..options(2)
         };
-        let geometry = geometry(Tails::Small, true);
+        let geometry = geometry(TailPlacement::Small, true);
         let (image, _) = pack(&source, geometry, &options);
         check(&image, geometry);
         let mut paths: Vec<String> = source.files.keys().cloned().collect();
@@ -547,7 +547,7 @@ mod random {
             duplicates: bool,
         ) {
             // units of a few bytes make blocks by the ten thousand
-            let geometry = Geometry::PerFile { unit: unit.max(40), tails, holes, repeats: None, ends: sinterfs_model::Ends::Own };
+            let geometry = Geometry::PerFile { unit: unit.max(40), tails, holes, repeats: None, sharing: sinterfs_model::TailSharing::Never };
             let source = Mock::new(files);
             let mut dumps = Vec::new();
             for threads in [1, 3] {

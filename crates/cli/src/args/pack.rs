@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use sinterfs::{
     BuildRequest, Categorizers, ComposefsOptions, Destination, Error, Order, PerFileOptions,
-    Result, Tails, VolumeOptions,
+    Result, TailPlacement, VolumeOptions,
 };
 
 use super::common::VerbosityArgs;
@@ -325,8 +325,8 @@ impl PackArgs {
 impl SquashfsArgs {
     fn options(self) -> PerFileOptions {
         let tails = match (self.tailends, self.no_fragments) {
-            (true, _) => Some(Tails::Shared),
-            (_, true) => Some(Tails::Alone),
+            (true, _) => Some(TailPlacement::Shared),
+            (_, true) => Some(TailPlacement::Alone),
             _ => None,
         };
         PerFileOptions {

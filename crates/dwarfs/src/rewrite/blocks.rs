@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sinterfs_block::codec::Encoding;
-use sinterfs_model::{Category, Error, Result, Segment, SegmentEncoder, Standing};
+use sinterfs_model::{Category, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::{MemoryNeeds, WorkerPermits};
 
 use super::{carry, samples};
@@ -198,15 +198,7 @@ impl<'a> Recoder<'a> {
             by_category: Vec::new(),
             block_size: u32::try_from(block_size).unwrap_or(u32::MAX),
         };
-        let segment = Segment {
-            sequence: number,
-            category: samples.unwrap_or(rule.category),
-            fragment: false,
-            ends: false,
-            standing: Standing::First,
-            data: Arc::new(raw),
-            repeats: Vec::new(),
-        };
+        let segment = Segment::solid(number, samples.unwrap_or(rule.category), Arc::new(raw));
         let block = encoder.encode(&segment, permits)?;
         let before = extent.len.saturating_sub(header.size());
         let after = (block.bytes.len() as u64).saturating_sub(SECTION_HEADER);
@@ -215,7 +207,7 @@ impl<'a> Recoder<'a> {
         }
         Ok(Done {
             category: rule.category,
-            raw_len: block.raw_len,
+            raw_len: block.decoded_len,
             bytes: block.bytes,
             recoded: true,
         })

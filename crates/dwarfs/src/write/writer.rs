@@ -205,9 +205,9 @@ impl ImageWriter for DwarfsWriter {
                 block.sequence
             )));
         }
-        if block.raw_len > self.options.block_size() {
+        if block.decoded_len > self.options.block_size() {
             let size = self.options.block_size();
-            let len = block.raw_len;
+            let len = block.decoded_len;
             return Err(Error::invalid(format!(
                 "block {expected}: {len} bytes, more than {size}"
             )));
@@ -218,7 +218,7 @@ impl ImageWriter for DwarfsWriter {
                 block.bytes.len()
             )));
         }
-        self.put_section(block.category, block.raw_len, block.bytes)
+        self.put_section(block.category, block.decoded_len, block.bytes)
     }
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {

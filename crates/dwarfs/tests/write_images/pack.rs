@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 use sinterfs_model::{
     BlockId, Category, ContentMap, FileType, Geometry, ImageWriter, MapExtent, NodeId, Segment,
-    Standing, Summary,
+    Summary,
 };
 use sinterfs_workers::WorkerPermits;
 
@@ -48,15 +48,8 @@ impl Filler {
         if !self.current.is_empty() {
             let sequence = self.segments.len() as u32;
             let data = Arc::new(std::mem::take(&mut self.current));
-            self.segments.push(Segment {
-                sequence,
-                category: self.category,
-                fragment: false,
-                ends: false,
-                standing: Standing::First,
-                data,
-                repeats: Vec::new(),
-            });
+            self.segments
+                .push(Segment::solid(sequence, self.category, data));
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 use sinterfs_model::{
     Block, BlockId, Category, Content, ContentMap, ImageWriter, Kind, MapExtent, Meta, NodeId,
-    Segment, Standing, Time, TreeBuilder,
+    Segment, Time, TreeBuilder,
 };
 use sinterfs_workers::WorkerPermits;
 
@@ -18,15 +18,7 @@ fn writer() -> Box<dyn ImageWriter> {
 }
 
 fn segment(sequence: u32, len: usize) -> Segment {
-    Segment {
-        sequence,
-        category: Category::Default,
-        fragment: false,
-        ends: false,
-        standing: Standing::First,
-        data: Arc::new(vec![7; len]),
-        repeats: Vec::new(),
-    }
+    Segment::solid(sequence, Category::Default, Arc::new(vec![7; len]))
 }
 
 fn block(writer: &dyn ImageWriter, sequence: u32) -> Block {

@@ -9,7 +9,7 @@ use sinterfs_dwarfs::read::Dwarfs;
 use sinterfs_dwarfs::write::{DwarfsWriter, WriteOptions};
 use sinterfs_model::{
     BlockId, Category, Content, ContentMap, Cursor, ExtentSource, FileType, Image, ImageWriter,
-    Ino, MapExtent, NodeId, Segment, Standing, Summary, Tree, TreeBuilder,
+    Ino, MapExtent, NodeId, Segment, Summary, Tree, TreeBuilder,
 };
 
 use crate::pack::Sink;
@@ -34,15 +34,7 @@ pub fn rewrite(image: &Dwarfs, options: &WriteOptions) -> (Vec<u8>, Summary) {
     let encoder = writer.encoder();
     for (sequence, bytes) in (0..).zip(blocks) {
         let data = Arc::new(bytes);
-        let segment = Segment {
-            sequence,
-            category: Category::Default,
-            fragment: false,
-            ends: false,
-            standing: Standing::First,
-            data,
-            repeats: Vec::new(),
-        };
+        let segment = Segment::solid(sequence, Category::Default, data);
         writer
             .put(
                 encoder

@@ -74,9 +74,10 @@ pub(super) fn packed_content(
     for (start, pieces) in tables.packed.groups() {
         let mut block = start / BLOCK;
         for piece in pieces {
-            maps.clusters.push(piece.raw_len, block, piece.stored_len)?;
+            maps.clusters
+                .push(piece.decoded_len, block, piece.stored_len)?;
             block += u64::from(piece.stored_len) / BLOCK;
-            maps.size += u64::from(piece.raw_len);
+            maps.size += u64::from(piece.decoded_len);
         }
     }
     if let Some(prefixes) = tables.packed.prefixes.filter(|_| maps.size > 0) {
@@ -113,7 +114,7 @@ pub(super) fn homeless_tails<'a>(
 /// Returns whether an extent of so many bytes, one of `count`, is a fragment.
 fn is_fragment(tables: &ContentTables, len: u32, count: usize) -> bool {
     let options = &tables.options;
-    len < options.unit() && options.tails().shares(u64::from(len), count > 1)
+    len < options.unit() && options.tails().is_in_fragment(u64::from(len), count > 1)
 }
 
 /// Returns whether all of a content is in the packed inode, in a row of units of its own.
@@ -291,21 +292,21 @@ impl Maps {
         if let Some(start) = homeless {
             return self.push_stored(&PlacedUnit {
                 start,
-                stored: tail.raw_len,
-                raw: tail.raw_len,
+                stored: tail.decoded_len,
+                raw: tail.decoded_len,
             });
         }
         let kept = tables.inline_tails.get(unit).len() as u32;
         if kept == 0 {
             // there was no room for it, so it became the last block of the unit
             let last = tables.units.get(unit)?.end() / BLOCK - 1;
-            self.clusters.push(tail.raw_len, last, BLOCK as u32)?;
+            self.clusters.push(tail.decoded_len, last, BLOCK as u32)?;
         } else if layout.is_flat {
             return Err(map_violates_geometry());
         } else {
-            self.clusters.end_inline(tail.raw_len, kept)?;
+            self.clusters.end_inline(tail.decoded_len, kept)?;
         }
-        self.size += u64::from(tail.raw_len);
+        self.size += u64::from(tail.decoded_len);
         Ok(())
     }
 

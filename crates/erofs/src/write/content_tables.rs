@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use sinterfs_model::{Block, Error, Piece, Result, Tails};
+use sinterfs_model::{Block, Error, Result, StoredPart, TailPlacement};
 
 use super::encoded::{EncodedUnit, OwnPcluster, PclusterRef, flat_refs};
 use super::inline_tails::InlineTails;
@@ -65,21 +65,21 @@ impl ContentTables {
         let stored = block.bytes.len();
         let encoded = self.encoded(block)?;
         let shared = self.shared_tail(unit).map_or(0, |tail| tail.len);
-        if block.raw_len > self.options.unit() || !covers(block, encoded.as_ref(), shared) {
+        if block.decoded_len > self.options.unit() || !covers(block, encoded.as_ref(), shared) {
             return Err(Error::invalid(format!(
                 "block {unit}: {stored} bytes for {}, in an image with units of {}",
-                block.raw_len,
+                block.decoded_len,
                 self.options.unit()
             )));
         }
-        self.pieces.push(unit, &block.pieces)?;
+        self.pieces.push(unit, block.parts())?;
         if let Some(encoded) = encoded.as_ref().filter(|encoded| !encoded.is_flat) {
             let tail = encoded.inline.map_or(0, |tail| tail.stored_len as usize);
             return Ok(self.take_pclusters(block, tail, may_keep_tail));
         }
         let may_be_inline = match &encoded {
             Some(flat) => flat.inline.is_some(),
-            None => self.options.tails() == Tails::Alone || self.sideband.tails.is_some(),
+            None => self.options.tails() == TailPlacement::Alone || self.sideband.tails.is_some(),
         };
         let now = if may_keep_tail && may_be_inline {
             self.keep_flat_tail(block)
@@ -95,8 +95,8 @@ impl ContentTables {
             let unit = encoded.get(block.sequence);
             return unit.ok_or_else(map_violates_geometry).map(Some);
         }
-        let is_cut = !block.pieces.is_empty();
-        Ok(is_cut.then(|| EncodedUnit::from_pieces(block.sequence, &block.pieces)))
+        let is_cut = !block.parts().is_empty();
+        Ok(is_cut.then(|| EncodedUnit::from_pieces(block.sequence, block.parts())))
     }
 
     /// Keeps the last bytes of a block, which are an inline tail; makes them a whole block if there is
@@ -170,8 +170,8 @@ impl ContentTables {
             }]
             .into(),
         };
-        let inline = (tail > 0).then_some(Piece {
-            raw_len: tail,
+        let inline = (tail > 0).then_some(StoredPart {
+            decoded_len: tail,
             stored_len: tail,
         });
         Ok(EncodedUnit {
@@ -194,7 +194,7 @@ impl ContentTables {
 fn covers(block: &Block, encoded: Option<&EncodedUnit>, shared: u32) -> bool {
     let stored = block.bytes.len() as u64;
     let Some(encoded) = encoded else {
-        let raw = u64::from(block.raw_len.saturating_sub(shared));
+        let raw = u64::from(block.decoded_len.saturating_sub(shared));
         return stored <= raw && (stored > 0 || raw == 0);
     };
     if encoded.is_flat {
@@ -208,8 +208,10 @@ fn covers(block: &Block, encoded: Option<&EncodedUnit>, shared: u32) -> bool {
     });
     let (inline_raw, inline_stored) = encoded
         .inline
-        .map_or((0, 0), |tail| (tail.raw_len, tail.stored_len));
+        .map_or((0, 0), |tail| (tail.decoded_len, tail.stored_len));
     let own = encoded.own_pclusters(block.sequence);
     let own: u64 = own.map(|pcluster| u64::from(pcluster.stored)).sum();
-    follow && end + inline_raw + shared >= block.raw_len && own + u64::from(inline_stored) == stored
+    follow
+        && end + inline_raw + shared >= block.decoded_len
+        && own + u64::from(inline_stored) == stored
 }

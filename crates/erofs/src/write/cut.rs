@@ -5,7 +5,7 @@
 //! result depends on the content and the options alone. `dedupe` cuts around earlier content by the
 //! same steps.
 
-use sinterfs_model::{Piece, Result};
+use sinterfs_model::{Result, StoredPart};
 
 use super::compression::Compression;
 use super::encoded::PclusterRef;
@@ -31,16 +31,16 @@ pub(super) struct Cut {
     /// What is stored of it, an inline tail last.
     pub(super) bytes: Vec<u8>,
     /// The tail that goes behind the inode.
-    pub(super) inline: Option<Piece>,
+    pub(super) inline: Option<StoredPart>,
     /// The length of the tail that shares pclusters with others; its bytes are not among `bytes`.
     pub(super) shared_tail: usize,
 }
 
 impl Cut {
     /// Returns the pieces of a unit that refers to no other.
-    pub(super) fn pieces(&self) -> Vec<Piece> {
-        let own = self.refs.iter().map(|one| Piece {
-            raw_len: one.raw,
+    pub(super) fn pieces(&self) -> Vec<StoredPart> {
+        let own = self.refs.iter().map(|one| StoredPart {
+            decoded_len: one.raw,
             stored_len: one.stored,
         });
         own.chain(self.inline).collect()
@@ -187,9 +187,9 @@ impl<'a> Cutter<'a> {
 }
 
 /// Returns the lengths of a piece of at most 4 MiB.
-pub(super) fn piece(raw: usize, stored: usize) -> Piece {
-    Piece {
-        raw_len: raw as u32,
+pub(super) fn piece(raw: usize, stored: usize) -> StoredPart {
+    StoredPart {
+        decoded_len: raw as u32,
         stored_len: stored as u32,
     }
 }
@@ -242,12 +242,12 @@ mod tests {
             let most = 16 * BLOCK as usize;
             let cut = cut_up(text, &raw, most, 0);
             let pieces = cut.pieces();
-            let sum = |part: fn(&Piece) -> u32| pieces.iter().map(part).sum::<u32>() as usize;
-            assert_eq!(sum(|piece| piece.raw_len), raw.len(), "{text}");
+            let sum = |part: fn(&StoredPart) -> u32| pieces.iter().map(part).sum::<u32>() as usize;
+            assert_eq!(sum(|piece| piece.decoded_len), raw.len(), "{text}");
             assert_eq!(sum(|piece| piece.stored_len), cut.bytes.len());
             let (_, inner) = pieces.split_last().unwrap();
             for piece in inner {
-                assert!(u64::from(piece.raw_len) >= BLOCK, "{text}: {piece:?}");
+                assert!(u64::from(piece.decoded_len) >= BLOCK, "{text}: {piece:?}");
                 assert!(piece.stored_len as usize <= most && piece.stored_len % 4096 == 0);
             }
             let compression: Compression = text.parse().unwrap();

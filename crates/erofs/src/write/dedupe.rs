@@ -214,7 +214,7 @@ fn references(refs: &[PclusterRef], repeat: &Repeat, in_blocks: bool) -> Vec<Pcl
 mod tests {
     use std::sync::Arc;
 
-    use sinterfs_model::{BlockId, Piece};
+    use sinterfs_model::{BlockId, StoredPart};
 
     use super::super::search::TailRule;
     use super::*;
@@ -262,11 +262,11 @@ mod tests {
         };
         let cut = cut(&compression, rule, (1, &raw), &[repeat], find).unwrap();
         let Cut { refs, bytes, .. } = cut;
-        let inline = cut.inline.unwrap_or(Piece {
-            raw_len: 0,
+        let inline = cut.inline.unwrap_or(StoredPart {
+            decoded_len: 0,
             stored_len: 0,
         });
-        let not_in_refs = cut.shared_tail + inline.raw_len as usize;
+        let not_in_refs = cut.shared_tail + inline.decoded_len as usize;
         assert!(not_in_refs == 0 || rule.tail != TailRule::default());
         let (mut end, mut stored, mut referred) = (0, 0, 0);
         for part in &refs {

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use sinterfs_model::{Error, Kind, Piece, Result};
+use sinterfs_model::{Error, Kind, Result, StoredPart};
 
 use super::limits::BLOCK;
 
@@ -56,7 +56,7 @@ pub(super) struct EncodedUnit {
     pub(super) is_flat: bool,
     /// The last pcluster, or the tail of a flat unit, if it may go behind the inode. No later unit
     /// refers to it.
-    pub(super) inline: Option<Piece>,
+    pub(super) inline: Option<StoredPart>,
 }
 
 /// A pcluster in blocks that is stored with its own unit.
@@ -73,7 +73,7 @@ pub(super) struct OwnPcluster {
 impl EncodedUnit {
     /// Describes a unit that consists of the pieces of its block. The last one is an inline tail if
     /// it does not fill whole blocks.
-    pub(super) fn from_pieces(unit: u32, pieces: &[Piece]) -> Self {
+    pub(super) fn from_pieces(unit: u32, pieces: &[StoredPart]) -> Self {
         let (pieces, inline) = match pieces.split_last() {
             Some((last, before)) if !fills_blocks(last) => (before, Some(*last)),
             _ => (pieces, None),
@@ -82,13 +82,13 @@ impl EncodedUnit {
         let refs = pieces.iter().map(|piece| {
             let pcluster = PclusterRef {
                 start,
-                raw: piece.raw_len,
-                whole: piece.raw_len,
+                raw: piece.decoded_len,
+                whole: piece.decoded_len,
                 stored: piece.stored_len,
                 unit,
                 at,
             };
-            start += piece.raw_len;
+            start += piece.decoded_len;
             at += piece.stored_len;
             pcluster
         });
@@ -136,7 +136,7 @@ pub(super) fn flat_refs(unit: u32, len: u32) -> Arc<[PclusterRef]> {
     starts.map(block).collect()
 }
 
-fn fills_blocks(piece: &Piece) -> bool {
+fn fills_blocks(piece: &StoredPart) -> bool {
     u64::from(piece.stored_len).is_multiple_of(BLOCK)
 }
 
@@ -235,8 +235,8 @@ mod tests {
 
     #[test]
     fn pieces_become_references_and_an_inline_tail() {
-        let piece = |raw_len, stored_len| Piece {
-            raw_len,
+        let piece = |decoded_len, stored_len| StoredPart {
+            decoded_len,
             stored_len,
         };
         let unit = EncodedUnit::from_pieces(7, &[piece(9000, 4096), piece(500, 120)]);

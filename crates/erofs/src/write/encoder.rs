@@ -43,7 +43,7 @@ impl UnitEncoder {
 
     /// Returns what may become of the tail of a unit.
     fn tail_rule(&self, segment: &Segment) -> TailRule {
-        if !segment.ends {
+        if !segment.ends_content() {
             return TailRule::default();
         }
         let longest = self.options.block_size.max(SHARED_TAIL_MAX);
@@ -70,7 +70,7 @@ impl UnitEncoder {
     /// Cuts a unit into pclusters or extents, around what it repeats where that is referred to.
     fn cut(&self, segment: &Segment) -> Result<Block> {
         let unit = segment.sequence;
-        let is_packed = segment.fragment || self.options.packs_all();
+        let is_packed = segment.is_fragment() || self.options.packs_all();
         let in_blocks = self.in_blocks();
         let to_pad = in_blocks && is_packed;
         let padded = to_pad.then(|| padded(segment.data.to_vec()));
@@ -89,7 +89,7 @@ impl UnitEncoder {
             None => cut::cut(compression, rule, (unit, raw))?,
             Some(units) => {
                 let find = |unit| units.wait(unit);
-                dedupe::cut(compression, rule, (unit, raw), &segment.repeats, find)?
+                dedupe::cut(compression, rule, (unit, raw), segment.repeats(), find)?
             }
         };
         let is_flat = in_blocks && !is_packed && !gains(&cut, unit, raw.len());
@@ -127,7 +127,7 @@ impl UnitEncoder {
             tails.add(unit, segment.data.get(from..).unwrap_or_default())?;
         }
         let block = Block::new(segment, cut.bytes)?;
-        Ok(block.of_pieces(pieces).with_digests(digests))
+        Ok(block.with_parts(pieces).with_digests(digests))
     }
 }
 
@@ -152,7 +152,7 @@ fn gains(cut: &Cut, unit: u32, raw: usize) -> bool {
 fn flat(segment: &Segment) -> Cut {
     let raw = segment.data.len();
     let end = raw % BLOCK as usize;
-    let is_short = segment.ends && (1..=FILE_INLINE_MAX).contains(&(end as u64));
+    let is_short = segment.ends_content() && (1..=FILE_INLINE_MAX).contains(&(end as u64));
     let whole = raw - if is_short { end } else { 0 };
     Cut {
         refs: flat_refs(segment.sequence, whole as u32).to_vec(),

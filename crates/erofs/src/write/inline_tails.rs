@@ -1,4 +1,4 @@
-//! Tails of units that wait in memory for their inodes, which are written last.
+//! TailPlacement of units that wait in memory for their inodes, which are written last.
 //!
 //! In: tails in the sequence of units. Out: the tail of a unit, or where it was written after all.
 //! **Invariant:** memory is at most `INLINE_TAILS_MAX`, and 16 bytes for each tail.

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use sinterfs_model::{Ends, Error, Result, Tails};
+use sinterfs_model::{Error, Result, TailPlacement, TailSharing};
 
 use super::compression::Compression;
 use super::limits::{BLOCK, UNIT_MAX};
@@ -216,14 +216,14 @@ impl WriteOptions {
     }
 
     /// Returns what is made of ends that fragments have already.
-    pub(super) fn ends(&self) -> Ends {
+    pub(super) fn sharing(&self) -> TailSharing {
         match self.form() {
-            Form::Plain | Form::Chunks => Ends::Own,
-            Form::Extents => Ends::Whole,
+            Form::Plain | Form::Chunks => TailSharing::Never,
+            Form::Extents => TailSharing::Whole,
             // a file is in one piece there
-            Form::Clusters if self.packs_all() => Ends::Whole,
+            Form::Clusters if self.packs_all() => TailSharing::Whole,
             // what is before fills whole blocks, but not its last cluster
-            Form::Clusters => Ends::Parts {
+            Form::Clusters => TailSharing::Suffix {
                 align: BLOCK as u32,
                 least: self.block_size,
             },
@@ -303,18 +303,18 @@ impl WriteOptions {
     }
 
     /// Returns what becomes of the ends of files.
-    pub(super) fn tails(&self) -> Tails {
+    pub(super) fn tails(&self) -> TailPlacement {
         match self.form() {
-            Form::Extents | Form::Clusters if self.packs_all() => Tails::Small,
-            Form::Plain | Form::Chunks => Tails::Alone,
-            Form::Extents if !self.has_fragments() => Tails::SmallBelow(0),
-            Form::Extents if self.extended.dedupe => Tails::SmallBelow(self.block_size),
-            Form::Extents => Tails::Small,
+            Form::Extents | Form::Clusters if self.packs_all() => TailPlacement::Small,
+            Form::Plain | Form::Chunks => TailPlacement::Alone,
+            Form::Extents if !self.has_fragments() => TailPlacement::SmallBelow(0),
+            Form::Extents if self.extended.dedupe => TailPlacement::SmallBelow(self.block_size),
+            Form::Extents => TailPlacement::Small,
             Form::Clusters if self.has_fragments() => {
                 let few = self.block_size.saturating_mul(SHARED_CLUSTERS);
-                Tails::Below(few.min(SHARED_MAX.max(self.block_size)))
+                TailPlacement::Below(few.min(SHARED_MAX.max(self.block_size)))
             }
-            Form::Clusters => Tails::Alone,
+            Form::Clusters => TailPlacement::Alone,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! **Invariant:** fragments are in the order of their units; memory is 16 bytes for each fragment and
 //! for each group, 8 for each pcluster of groups.
 
-use sinterfs_model::{Piece, Result};
+use sinterfs_model::{Result, StoredPart};
 
 use super::packed_tails::TailGroup;
 use super::unit_table::{PlacedUnit, map_violates_geometry};
@@ -19,7 +19,7 @@ pub(super) struct PackedInode {
     tails_start: u64,
     /// Where groups begin in the image and in `pieces`.
     groups: Vec<(u64, usize)>,
-    pieces: Vec<Piece>,
+    pieces: Vec<StoredPart>,
     /// The table of long prefixes at its end, which is always in the image itself.
     pub(super) prefixes: Option<PlacedUnit>,
 }
@@ -50,7 +50,7 @@ impl PackedInode {
     }
 
     /// Iterates over the groups: their offsets in the image, and their pclusters.
-    pub(super) fn groups(&self) -> impl Iterator<Item = (u64, &[Piece])> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = (u64, &[StoredPart])> {
         let ends = self.groups.iter().skip(1).map(|group| group.1);
         let ends = ends.chain([self.pieces.len()]);
         self.groups.iter().zip(ends).map(|(&(start, from), end)| {

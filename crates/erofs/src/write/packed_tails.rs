@@ -1,4 +1,4 @@
-//! Tails behind the last full pclusters of files, put together in groups for the packed inode.
+//! TailPlacement behind the last full pclusters of files, put together in groups for the packed inode.
 //!
 //! In: the tail of each unit, from many threads. Out: groups of tails, cut into pclusters by the thread
 //! that added the last missing tail, and where each unit's tail is. **Invariant:** groups depend on the
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sinterfs_block::checksum::sha512_256;
-use sinterfs_model::{Piece, Result};
+use sinterfs_model::{Result, StoredPart};
 
 use super::compression::Compression;
 use super::cut::{self, CutRule};
@@ -32,13 +32,13 @@ const PACK: usize = 2 * BLOCK as usize;
 /// The most digests of tails that are kept; later tails are looked up but not kept.
 const DIGESTS_MAX: usize = 7 << 17;
 
-/// Tails that were put together, padded and encoded.
+/// TailPlacement that were put together, padded and encoded.
 #[derive(Debug)]
 pub(super) struct TailGroup {
     /// The stored pclusters.
     pub(super) bytes: Vec<u8>,
     /// Their lengths.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<StoredPart>,
 }
 
 /// Where a shared tail is.
@@ -217,7 +217,13 @@ mod tests {
         let (others, other_found) = groups((0..300).rev());
         assert_eq!(found, other_found);
         let sum: usize = (0..200).map(|unit| tail(unit).len()).sum();
-        let raw = |group: &TailGroup| group.pieces.iter().map(|piece| piece.raw_len).sum::<u32>();
+        let raw = |group: &TailGroup| {
+            group
+                .pieces
+                .iter()
+                .map(|piece| piece.decoded_len)
+                .sum::<u32>()
+        };
         let all: u32 = groups_in_order.iter().map(raw).sum();
         assert!(groups_in_order.len() > 3 && (all as usize) < sum + sum / 20);
         assert_eq!(groups_in_order.len(), others.len());

@@ -3,12 +3,12 @@
 //! In: blocks in sequence. Out: the pieces of a unit. **Invariant:** memory is 8 bytes for each piece
 //! and for each unit that has some.
 
-use sinterfs_model::{Error, Piece, Result};
+use sinterfs_model::{Error, Result, StoredPart};
 
 /// The pieces of all units, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct PieceTable {
-    pieces: Vec<Piece>,
+    pieces: Vec<StoredPart>,
     /// The units that have pieces, and where these begin.
     starts: Vec<(u32, u32)>,
 }
@@ -18,7 +18,7 @@ impl PieceTable {
     ///
     /// # Errors
     /// `Limit` for more pieces than an image of 16 TiB has.
-    pub(super) fn push(&mut self, unit: u32, pieces: &[Piece]) -> Result<()> {
+    pub(super) fn push(&mut self, unit: u32, pieces: &[StoredPart]) -> Result<()> {
         if pieces.is_empty() {
             return Ok(());
         }
@@ -30,7 +30,7 @@ impl PieceTable {
     }
 
     /// Returns the pieces of a unit; none if it is stored as a whole.
-    pub(super) fn get(&self, unit: u32) -> &[Piece] {
+    pub(super) fn get(&self, unit: u32) -> &[StoredPart] {
         let Ok(at) = self.starts.binary_search_by_key(&unit, |entry| entry.0) else {
             return &[];
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sinterfs_block::Sink;
 use sinterfs_model::{
-    Block, ContentMap, Error, Geometry, ImageWriter, Result, SegmentEncoder, Standing, Summary,
+    Block, ContentMap, Error, Geometry, ImageWriter, Preceded, Result, SegmentEncoder, Summary,
     Tree,
 };
 
@@ -96,7 +96,7 @@ impl ErofsWriter {
 
     /// Returns where an equal chunk is; if there is none, records this one to be here.
     fn stored_chunk(&mut self, block: &Block, here: u64) -> Option<u64> {
-        match (self.options.form(), &block.digests[..]) {
+        match (self.options.form(), block.digests()) {
             (Form::Chunks, &[digest]) => self.digests.find_or_insert(digest, here),
             _ => None,
         }
@@ -105,18 +105,19 @@ impl ErofsWriter {
     /// Lists the pclusters of a unit if some were stored before and are worth referring to. If not,
     /// records them to be in a row from `start` on.
     fn shared_pclusters(&mut self, block: &Block, start: u64) -> Option<Vec<OwnPcluster>> {
-        if self.options.form() != Form::Clusters || block.digests.is_empty() {
+        if self.options.form() != Form::Clusters || block.digests().is_empty() {
             return None;
         }
         let pclusters = self.tables.own_pclusters(block);
-        let digests = block.digests.iter();
+        let digests = block.digests().iter();
         let stored = digests.filter(|one| self.digests.contains(one)).count();
         // indexes of files of several units are long, and compact only where blocks are in a row
-        let is_only = block.standing == Standing::First && block.raw_len < self.options.unit();
+        let is_only =
+            block.preceded() == Preceded::ByNothing && block.decoded_len < self.options.unit();
         if stored > 0 && (is_only || stored >= pclusters.len() / FEW) {
             return Some(pclusters);
         }
-        for (pcluster, &digest) in pclusters.iter().zip(&block.digests) {
+        for (pcluster, &digest) in pclusters.iter().zip(block.digests()) {
             let here = start + u64::from(pcluster.at);
             self.digests.find_or_insert(digest, here);
         }
@@ -162,7 +163,7 @@ fn write_new(
     bytes: &[u8],
 ) -> Result<Vec<MovedPcluster>> {
     let (mut moved, mut end) = (Vec::with_capacity(pclusters.len()), 0);
-    for (pcluster, &digest) in pclusters.iter().zip(&block.digests) {
+    for (pcluster, &digest) in pclusters.iter().zip(block.digests()) {
         let from = pcluster.at as usize;
         end = from + pcluster.stored as usize;
         let here = out.offset;
@@ -186,7 +187,7 @@ impl ImageWriter for ErofsWriter {
             tails: self.options.tails(),
             holes: self.options.keeps_holes(),
             repeats: self.options.repeats(),
-            ends: self.options.ends(),
+            sharing: self.options.sharing(),
         }
     }
 
@@ -202,22 +203,22 @@ impl ImageWriter for ErofsWriter {
         let here = self.content_out().offset;
         let stored = self.stored_chunk(&block, here);
         let start = stored.unwrap_or(here);
-        let in_row = match block.standing {
-            Standing::First => true,
-            Standing::Next => self.row == Some(start),
-            Standing::BehindHole => self.options.form() != Form::Chunks,
+        let in_row = match block.preceded() {
+            Preceded::ByNothing => true,
+            Preceded::BySegments => self.row == Some(start),
+            Preceded::ByHole => self.options.form() != Form::Chunks,
         };
         // inline tails are in the image, which has no content where there is a device for it
         let taken = self.tables.take(&block, in_row && self.blob.is_none())?;
         let row_end = start + taken.now as u64;
         self.row = in_row.then_some(row_end);
         if stored.is_some() {
-            self.tables.units.push(start, row_end, block.raw_len);
+            self.tables.units.push(start, row_end, block.decoded_len);
             return Ok(());
         }
         let end = self.write_unit(&block, start, taken)?;
-        self.tables.units.push(start, end, block.raw_len);
-        self.raw_bytes += u64::from(block.raw_len);
+        self.tables.units.push(start, end, block.decoded_len);
+        self.raw_bytes += u64::from(block.decoded_len);
         self.block_bytes += end - start;
         Ok(())
     }
@@ -266,15 +267,8 @@ mod tests {
         writer.tables.inline_tails.bytes = vec![0; INLINE_TAILS_MAX - 10];
         let encoder = writer.encoder();
         for (sequence, len) in [5000, 4100, 4107, 4096].into_iter().enumerate() {
-            let segment = Segment {
-                sequence: sequence as u32,
-                category: Category::Default,
-                fragment: false,
-                ends: false,
-                standing: Standing::First,
-                data: Arc::new(vec![7; len]),
-                repeats: Vec::new(),
-            };
+            let segment =
+                Segment::solid(sequence as u32, Category::Default, Arc::new(vec![7; len]));
             writer
                 .put(
                     encoder

@@ -15,8 +15,8 @@
 use std::sync::Arc;
 
 use sinterfs_model::{
-    BlockId, Category, Ends as EndsAllowed, Error, Machine, MapExtent, Repeat, Result, Segment,
-    Standing, Tails,
+    BlockId, Category, Error, Machine, MapExtent, Preceded, Repeat, Result, Segment, TailPlacement,
+    TailSharing, UnitInfo,
 };
 
 use crate::anchors::Anchor;
@@ -34,11 +34,11 @@ pub(crate) struct PerFileOptions {
     /// Bytes of a unit.
     pub unit: u32,
     /// Where the ends of contents go.
-    pub tails: Tails,
+    pub tails: TailPlacement,
     /// Whether units of zeros are holes.
     pub holes: bool,
     /// What is made of ends that fragments have already, and how these are looked for, if they are.
-    pub sharing: EndsAllowed,
+    pub sharing: TailSharing,
     pub tail_search: Option<tail_dedup::TailSearch>,
     /// How repeats are looked for, if they are.
     pub repeats: Option<RepeatSearch>,
@@ -47,12 +47,12 @@ pub(crate) struct PerFileOptions {
 /// Cuts content; `emit` takes each segment.
 pub(crate) struct PerFile<E> {
     unit: usize,
-    tails: Tails,
+    tails: TailPlacement,
     holes: bool,
     emit: E,
     repeats: Option<RepeatFinder>,
     tails_stored: Option<TailIndex>,
-    sharing: EndsAllowed,
+    sharing: TailSharing,
     /// A unit of zeros, for holes that are data, and its first segment.
     zeros: Option<(Arc<Vec<u8>>, BlockId)>,
     /// The open fragments, one of a category at most.
@@ -169,7 +169,9 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         let mut anchors = std::mem::take(&mut self.content.anchors);
         let category = self.content.category.unwrap_or_default();
         if !rest.is_empty() {
-            let shared = self.tails.shares(rest.len() as u64, self.content.has_units);
+            let shared = self
+                .tails
+                .is_in_fragment(rest.len() as u64, self.content.has_units);
             if self.holes && is_zero(&rest) {
                 self.skip(rest.len() as u64);
             } else if !shared {
@@ -294,10 +296,10 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     ) -> Result<()> {
         let sequence = self.result.number()?;
         let is_first = self.result.extents.len() == self.content.first_extent;
-        let standing = match self.content.has_hole {
-            true => Standing::BehindHole,
-            false if is_first => Standing::First,
-            false => Standing::Next,
+        let preceded = match self.content.has_hole {
+            true => Preceded::ByHole,
+            false if is_first => Preceded::ByNothing,
+            false => Preceded::BySegments,
         };
         self.result.extents.push(MapExtent::Data {
             block: BlockId(sequence),
@@ -307,11 +309,13 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         (self.emit)(Segment {
             sequence,
             category,
-            fragment: false,
-            ends,
-            standing,
             data,
-            repeats,
+            unit: Some(UnitInfo {
+                is_fragment: false,
+                ends_content: ends,
+                preceded,
+                repeats,
+            }),
         })
     }
 
@@ -362,7 +366,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         if found.len == len {
             return Some(found);
         }
-        let EndsAllowed::Parts { align, least } = self.sharing else {
+        let TailSharing::Suffix { align, least } = self.sharing else {
             return None;
         };
         let front = (len - found.len).next_multiple_of(align.max(1) as usize);
@@ -453,11 +457,12 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         (self.emit)(Segment {
             sequence,
             category: fragment.category,
-            fragment: true,
-            ends: false,
-            standing: Standing::First,
             data,
-            repeats,
+            unit: Some(UnitInfo {
+                is_fragment: true,
+                repeats,
+                ..UnitInfo::default()
+            }),
         })
     }
 }

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, Result, Segment, Standing};
+use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, Result, Segment};
 
 use crate::anchors::{Anchor, Anchors, BlockPosition, Spacing};
 use crate::base::BaseBlocks;
@@ -377,15 +377,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         let data = self.past.close(block)?;
         let sequence = self.result.number()?;
         self.numbers[block as usize] = sequence;
-        (self.emit)(Segment {
-            sequence,
-            category,
-            fragment: false,
-            ends: false,
-            standing: Standing::First,
-            data,
-            repeats: Vec::new(),
-        })
+        (self.emit)(Segment::solid(sequence, category, data))
     }
 
     /// Adds bytes to the extents of the current content, to the last one if they follow it.

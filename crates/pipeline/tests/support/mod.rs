@@ -180,7 +180,7 @@ impl ImageWriter for MemoryWriter {
             Geometry::PerFile { unit, .. } => unit,
             _ => panic!("a geometry that is not known"),
         };
-        assert!(block.raw_len > 0 && block.raw_len <= most);
+        assert!(block.decoded_len > 0 && block.decoded_len <= most);
         let bytes = block.bytes.iter().map(|byte| byte ^ 0x55).collect();
         image.blocks.push((block.category, bytes));
         Ok(())

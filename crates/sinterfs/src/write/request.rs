@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use sinterfs_model::Tails;
+use sinterfs_model::TailPlacement;
 use sinterfs_pipeline::source::XattrFilter;
 use sinterfs_pipeline::{Categorizers, Order};
 
@@ -201,7 +201,7 @@ impl BuildRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerFileOptions {
     /// What becomes of the ends of files; `None` means what the format's users expect.
-    pub tails: Option<Tails>,
+    pub tails: Option<TailPlacement>,
     /// What is stored without compression, in the format's words.
     pub raw: Option<String>,
     /// Bytes of chunks that are stored once wherever they are equal.

@@ -26,7 +26,7 @@ impl SegmentEncoder for BlockEncoder {
                 self.block_size
             )));
         }
-        let asked = match segment.fragment {
+        let asked = match segment.is_fragment() {
             true => self.raw_fragments,
             false => self.raw_data,
         };

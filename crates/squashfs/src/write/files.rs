@@ -3,7 +3,7 @@
 //! In: what was put and the content map. Out: for each file its first block, its sizes, its fragment.
 //! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.
 
-use sinterfs_model::{ContentMap, Error, MapExtent, NodeId, Result, Tails};
+use sinterfs_model::{ContentMap, Error, MapExtent, NodeId, Result, TailPlacement};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
@@ -31,7 +31,7 @@ const _: () = assert!(size_of::<Placed>() == 16);
 pub(super) struct Blocks {
     pub(super) placed: Vec<Placed>,
     pub(super) unit: u32,
-    pub(super) tails: Tails,
+    pub(super) tails: TailPlacement,
 }
 
 /// Where the content of one file is.
@@ -84,7 +84,7 @@ impl Blocks {
         let &MapExtent::Data { block, offset, len } = extents.last()? else {
             return None;
         };
-        let shared = self.tails.shares(u64::from(len), extents.len() > 1);
+        let shared = self.tails.is_in_fragment(u64::from(len), extents.len() > 1);
         (shared && len < self.unit).then_some((block.0, offset))
     }
 
@@ -173,7 +173,7 @@ mod tests {
 
     const UNIT: u32 = 4096;
 
-    fn blocks(tails: Tails) -> Blocks {
+    fn blocks(tails: TailPlacement) -> Blocks {
         let placed = (0..6u32).map(|n| Placed {
             start: 96 + u64::from(n) * 1000,
             word: BlockWord(U32::new(1000)),
@@ -224,7 +224,7 @@ mod tests {
             &[],
         ];
         let map = map(&lists);
-        let mut shared = blocks(Tails::Shared);
+        let mut shared = blocks(TailPlacement::Shared);
         assert_eq!(shared.number_fragments(&map).unwrap(), 2);
         let (first, words) = place(&shared, &map, 0).unwrap();
         assert_eq!(words, [1000, 0, 0, 1000]);
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(first, expected);
         assert_eq!(place(&shared, &map, 1).unwrap().0.fragment, Some((1, 20)));
 
-        let mut small = blocks(Tails::Small);
+        let mut small = blocks(TailPlacement::Small);
         assert_eq!(small.number_fragments(&map).unwrap(), 1);
         let (first, words) = place(&small, &map, 0).unwrap();
         assert_eq!((first.fragment, words.len()), (None, 5));
@@ -262,7 +262,7 @@ mod tests {
             &[endless],
         ];
         let map = map(&lists);
-        let blocks = blocks(Tails::Alone);
+        let blocks = blocks(TailPlacement::Alone);
         for file in 0..lists.len() as u32 {
             assert!(place(&blocks, &map, file).is_err(), "{file}");
         }

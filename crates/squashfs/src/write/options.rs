@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use sinterfs_model::{Error, Result, Tails};
+use sinterfs_model::{Error, Result, TailPlacement};
 
 use super::compression::Compression;
 use crate::layout::{BLOCK_SIZE_MAX, BLOCK_SIZE_MIN, Flags};
@@ -17,7 +17,7 @@ pub struct WriteOptions {
     /// What is stored without compression.
     pub raw: Parts,
     /// What becomes of the ends of files.
-    pub tails: Tails,
+    pub tails: TailPlacement,
     /// Whether blocks of zeros are holes.
     pub holes: bool,
     /// Whether equal files are known to be stored once; readers are told, and nothing else.
@@ -40,7 +40,7 @@ impl Default for WriteOptions {
             block_size: 128 << 10,
             compression: Compression::default(),
             raw: Parts::default(),
-            tails: Tails::Small,
+            tails: TailPlacement::Small,
             holes: true,
             duplicates: true,
             export: true,
@@ -72,8 +72,8 @@ impl WriteOptions {
             (self.raw.has(Part::Fragments), Flags::RAW_FRAGMENTS),
             (self.raw.has(Part::Xattrs), Flags::RAW_XATTRS),
             (self.raw.has(Part::Ids), Flags::RAW_IDS),
-            (self.tails == Tails::Alone, Flags::NO_FRAGMENTS),
-            (self.tails == Tails::Shared, Flags::ALWAYS_FRAGMENTS),
+            (self.tails == TailPlacement::Alone, Flags::NO_FRAGMENTS),
+            (self.tails == TailPlacement::Shared, Flags::ALWAYS_FRAGMENTS),
             (self.duplicates, Flags::DUPLICATES),
             (self.export, Flags::EXPORTABLE),
             (!self.xattrs, Flags::NO_XATTRS),

@@ -324,7 +324,7 @@ impl ImageWriter for SquashfsWriter {
             tails: self.options.tails,
             holes: self.options.holes,
             repeats: None,
-            ends: sinterfs_model::Ends::Own,
+            sharing: sinterfs_model::TailSharing::Never,
         }
     }
 
@@ -346,13 +346,14 @@ impl ImageWriter for SquashfsWriter {
             )));
         }
         let stored = block.bytes.len() as u32;
-        if block.raw_len > self.options.block_size || stored > block.raw_len || stored == 0 {
+        if block.decoded_len > self.options.block_size || stored > block.decoded_len || stored == 0
+        {
             return Err(Error::invalid(format!(
                 "block {number}: {stored} bytes for {}, in an image with blocks of {}",
-                block.raw_len, self.options.block_size
+                block.decoded_len, self.options.block_size
             )));
         }
-        let bit = if stored == block.raw_len {
+        let bit = if stored == block.decoded_len {
             BlockWord::RAW
         } else {
             0
@@ -362,7 +363,7 @@ impl ImageWriter for SquashfsWriter {
             word: BlockWord(U32::new(stored | bit)),
             fragment: NO_FRAGMENT,
         });
-        self.raw_bytes += u64::from(block.raw_len);
+        self.raw_bytes += u64::from(block.decoded_len);
         self.block_bytes += u64::from(stored);
         self.write(&block.bytes)
     }

@@ -1,7 +1,7 @@
 //! New SquashFS images: levels, and our options to the writer's own.
 
 use sinterfs_block::Sink;
-use sinterfs_model::{ImageWriter, Result, Tails};
+use sinterfs_model::{ImageWriter, Result, TailPlacement};
 use sinterfs_pipeline::{Categorizers, Order};
 use sinterfs_squashfs::write::{Parts, SquashfsWriter, WriteOptions};
 
@@ -76,7 +76,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         block_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
         compression: options.compression.parse()?,
         raw: raw.unwrap_or_default(),
-        tails: per_file.tails.unwrap_or(Tails::Small),
+        tails: per_file.tails.unwrap_or(TailPlacement::Small),
         holes: !per_file.no_holes,
         export: !per_file.no_export,
         xattrs: !per_file.no_xattrs,

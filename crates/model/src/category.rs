@@ -1,0 +1,107 @@
+//! Categories: kinds of content that are cut and encoded apart from each other.
+//!
+//! **Invariant:** a category is a plain value, so equal formats of samples are one category.
+
+use crate::{Machine, RawImage, Waveform};
+
+/// A kind of content that is cut and encoded as a stream of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum Category {
+    /// Anything without a better name.
+    #[default]
+    Default,
+    /// Nearly no control characters: prose, programs, tables.
+    Text,
+    /// Programs and libraries for one machine.
+    Code(Machine),
+    /// PCM audio without its headers.
+    Waveform(Waveform),
+    /// The image of a FITS file without its headers.
+    Fits(RawImage),
+    /// Content that is already compressed and gains nothing from more.
+    Incompressible,
+    /// Content of any kind that is needed before all other.
+    Hot,
+}
+
+impl Category {
+    /// Returns the name that images and reports show.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "<default>",
+            Self::Text => "text",
+            Self::Code(machine) => machine.name(),
+            Self::Waveform(_) => "pcmaudio/waveform",
+            Self::Fits(_) => "fits/image",
+            Self::Incompressible => "incompressible",
+            Self::Hot => "hot",
+        }
+    }
+
+    /// Finds the category that an image calls by a name; `None` for a name that says not enough to
+    /// know one, as that of audio does without the form of its samples.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let plain = [Self::Default, Self::Text, Self::Incompressible, Self::Hot];
+        let code = Machine::ALL.into_iter().map(Self::Code);
+        plain
+            .into_iter()
+            .chain(code)
+            .find(|category| category.name() == name)
+    }
+
+    /// Returns whether a name is that of some category, or of several: what stands before their slash.
+    pub fn is_known(name: &str) -> bool {
+        matches!(
+            name,
+            "pcmaudio" | "pcmaudio/waveform" | "fits" | "fits/image" | "code"
+        ) || Self::from_name(name).is_some()
+    }
+
+    /// Returns whether a name is that of this category, or of all whose names begin with it and a
+    /// slash.
+    pub fn is_called(self, name: &str) -> bool {
+        let rest = self.name().strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Returns the bytes that stay together: content of this category comes, and is cut, in
+    /// multiples of so many.
+    pub const fn granularity(self) -> u32 {
+        match self {
+            Self::Waveform(waveform) => waveform.frame(),
+            Self::Fits(image) => image.frame(),
+            Self::Default | Self::Text | Self::Code(_) | Self::Incompressible | Self::Hot => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_are_found_by_their_names() {
+        for category in [Category::Text, Category::Code(Machine::X86_64)] {
+            assert_eq!(Category::from_name(category.name()), Some(category));
+        }
+        assert_eq!(Category::from_name("pcmaudio/waveform"), None);
+        for name in [
+            "<default>",
+            "text",
+            "code",
+            "code/arm64",
+            "fits",
+            "pcmaudio/waveform",
+        ] {
+            assert!(Category::is_known(name), "{name}");
+        }
+        for name in ["", "code/", "code/x", "pcmaudio/", "binary"] {
+            assert!(!Category::is_known(name), "{name}");
+        }
+        let arm = Category::Code(Machine::Arm);
+        assert!(arm.is_called("code") && arm.is_called("code/arm"));
+        assert!(!arm.is_called("code/arm64") && !arm.is_called("co") && !arm.is_called("text"));
+        assert!(Machine::ALL.is_sorted());
+    }
+}

@@ -1,0 +1,83 @@
+//! Geometry: how a format allows content to be cut.
+//!
+//! **Invariant:** plain data; the segment stage follows it and the writer of the image relies on it
+//! to know what an extent of the content map means.
+
+/// How a format allows content to be cut.
+///
+/// A pipeline that cannot cut in this way has to refuse it (`Unsupported`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Geometry {
+    /// Content of many files is packed into solid blocks; files are lists of byte ranges. An
+    /// extent may begin anywhere in any block, and a hole may begin and end at any byte.
+    Solid {
+        /// The largest block in bytes before encoding.
+        block_size: u32,
+    },
+    /// Content is cut into units of one size. Every block holds one unit of one file, or it is a
+    /// fragment: tails of several files of one category.
+    ///
+    /// The extents of a file follow its units: each but the last is a unit's `Data` at offset 0 of
+    /// a block of its own, or a `Hole` of whole units (at the end of a file: up to that end). The
+    /// blocks of a file have consecutive numbers, whatever holes are between them. The tail after
+    /// the last whole unit is a shorter block or part of a fragment, as `tails` specifies.
+    PerFile {
+        /// Bytes of a unit; a fragment has no more.
+        unit: u32,
+        /// Where the tail of a file is stored.
+        tails: TailPlacement,
+        /// Whether units of zeros are holes; if not, holes are data.
+        holes: bool,
+        /// The shortest repeat that segments report; `None` if the format does not use repeats.
+        repeats: Option<u32>,
+        /// How tails share bytes of fragments.
+        sharing: TailSharing,
+    },
+}
+
+/// Which part of a tail may be stored by referring to bytes that a fragment has already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TailSharing {
+    /// None: equal tails are stored once for each content.
+    Never,
+    /// The whole tail, which may be anywhere in a fragment and overlap other tails.
+    Whole,
+    /// The whole tail, or its last bytes from a multiple of `align` on; the bytes before become a
+    /// block of their own, which is shorter than a unit and not the last of the file.
+    Suffix {
+        /// The multiple in bytes.
+        align: u32,
+        /// The fewest bytes that are shared.
+        least: u32,
+    },
+}
+
+/// Where the tail of a file is stored: the bytes after its last whole unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TailPlacement {
+    /// In a block of its own.
+    Alone,
+    /// In a fragment if the file has no whole unit, else in a block of its own.
+    Small,
+    /// In a fragment.
+    Shared,
+    /// In a fragment if the tail has fewer bytes than these, else in a block of its own.
+    Below(u32),
+    /// In a fragment if the tail has fewer bytes than these and the file has no whole unit, else in
+    /// a block of its own.
+    SmallBelow(u32),
+}
+
+impl TailPlacement {
+    /// Returns whether a tail of `len` bytes goes into a fragment.
+    pub fn is_in_fragment(self, len: u64, has_units: bool) -> bool {
+        match self {
+            Self::Alone => false,
+            Self::Small => !has_units,
+            Self::Shared => true,
+            Self::Below(limit) => len < u64::from(limit),
+            Self::SmallBelow(limit) => !has_units && len < u64::from(limit),
+        }
+    }
+}
