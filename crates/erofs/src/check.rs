@@ -124,9 +124,10 @@ impl Walk<'_> {
         }
         for (name, nid, claimed) in children {
             let name = String::from_utf8_lossy(&name);
-            let path = match dir.path.is_empty() {
-                true => name.into_owned(),
-                false => format!("{}/{name}", dir.path),
+            let path = if dir.path.is_empty() {
+                name.into_owned()
+            } else {
+                format!("{}/{name}", dir.path)
             };
             let kind = self.inode(nid, claimed, &path, report)?;
             if kind != Some(FileType::Directory) {

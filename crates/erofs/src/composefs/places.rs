@@ -24,12 +24,13 @@ impl Content {
     /// Cuts content: whole blocks, and an end that has one, too, if it fills more than half.
     pub(super) fn cut(len: u64) -> Self {
         let (blocks, tail) = (len / BLOCK, len % BLOCK);
-        match tail <= END_MAX {
-            true => Self::Blocks { blocks, tail },
-            false => Self::Blocks {
+        if tail <= END_MAX {
+            Self::Blocks { blocks, tail }
+        } else {
+            Self::Blocks {
                 blocks: blocks + 1,
                 tail: 0,
-            },
+            }
         }
     }
 }
@@ -83,22 +84,25 @@ fn behind(at: u64, len: u64, blocks: u64, tail: u64) -> (u64, u64, u64) {
         return (at, blocks, tail);
     }
     let moved = (at + BLOCK - (at + len) % BLOCK).next_multiple_of(INODE_SLOT);
-    match fits(moved) {
-        true => (moved, blocks, tail),
-        false => (at.next_multiple_of(BLOCK), blocks + 1, 0),
+    if fits(moved) {
+        (moved, blocks, tail)
+    } else {
+        (at.next_multiple_of(BLOCK), blocks + 1, 0)
     }
 }
 
 /// Moves a symlink so that all of it is in one block; of what has as many bytes as a block, the target
 /// is elsewhere.
 fn whole(at: u64, len: u64, target: u64) -> (u64, u64, u64) {
-    let at = match at % BLOCK + len + target <= BLOCK {
-        true => at,
-        false => at.next_multiple_of(BLOCK),
+    let at = if at % BLOCK + len + target <= BLOCK {
+        at
+    } else {
+        at.next_multiple_of(BLOCK)
     };
-    match len + target < BLOCK {
-        true => (at, 0, target),
-        false => (at, 1, 0),
+    if len + target < BLOCK {
+        (at, 0, target)
+    } else {
+        (at, 1, 0)
     }
 }
 

@@ -102,9 +102,10 @@ impl Image {
 
     /// Returns the type that an inode has in the image: whiteouts are escaped as files.
     pub(super) fn kind(&self, inode: u32) -> FileType {
-        match self.is_whiteout(inode) {
-            true => FileType::File,
-            false => self.files.inode(inode).kind,
+        if self.is_whiteout(inode) {
+            FileType::File
+        } else {
+            self.files.inode(inode).kind
         }
     }
 
@@ -142,9 +143,10 @@ impl Image {
             xattrs::count(xattrs.len() as u64)?;
             let known = self.files.inode(inode);
             let (content, size) = self.content(inode);
-            let own = match self.is_compact(known, size, self.links(inode)) {
-                true => size_of::<InodeCompact>(),
-                false => size_of::<InodeExtended>(),
+            let own = if self.is_compact(known, size, self.links(inode)) {
+                size_of::<InodeCompact>()
+            } else {
+                size_of::<InodeExtended>()
             };
             self.places[inode as usize] = places.next((own + xattrs.len()) as u64, content);
         }

@@ -45,12 +45,13 @@ impl Default for Versions {
 impl Versions {
     /// `Invalid` for versions that there are not.
     fn check(self) -> Result<Self> {
-        match self.min <= self.max && self.max <= 1 {
-            true => Ok(self),
-            false => Err(Error::invalid(format!(
+        if self.min <= self.max && self.max <= 1 {
+            Ok(self)
+        } else {
+            Err(Error::invalid(format!(
                 "versions {} to {} of the format: there are 0 and 1",
                 self.min, self.max
-            ))),
+            )))
         }
     }
 }
@@ -238,9 +239,10 @@ impl Image {
             ino: U32::new(self.numbers[inode as usize]),
             links,
         };
-        match self.is_compact(known, size, links) {
-            true => out.write(head.compact(known).as_bytes())?,
-            false => out.write(head.extended(known).as_bytes())?,
+        if self.is_compact(known, size, links) {
+            out.write(head.compact(known).as_bytes())?
+        } else {
+            out.write(head.extended(known).as_bytes())?
         }
         out.write(&xattrs)?;
         if place.tail > 0 {

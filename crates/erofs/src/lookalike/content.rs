@@ -102,9 +102,10 @@ pub(super) fn place(
     }
     if inode.allocated < inode.size {
         let ranges = ranges(image, inode)?;
-        let most = match *mapped < ROOM {
-            true => CHUNKS,
-            false => (4 * ranges.len() as u64).clamp(16, CHUNKS),
+        let most = if *mapped < ROOM {
+            CHUNKS
+        } else {
+            (4 * ranges.len() as u64).clamp(16, CHUNKS)
         };
         let bits = chunk_bits(inode.size, &ranges, most);
         let runs = data_runs(inode.size, &ranges, bits);
@@ -153,16 +154,17 @@ fn chunks(inode: &Inode, runs: &[(u64, u64)], bits: u32, space: &mut Space) -> R
     }
     for start in starts {
         let start = start.unwrap_or(u64::MAX);
-        match wide {
-            true => map.extend_from_slice(
+        if wide {
+            map.extend_from_slice(
                 ChunkIndex {
                     start_high: U16::new((start >> 32) as u16),
                     device: U16::new(0),
                     start: U32::new(start as u32),
                 }
                 .as_bytes(),
-            ),
-            false => map.extend_from_slice(&(start as u32).to_le_bytes()),
+            );
+        } else {
+            map.extend_from_slice(&(start as u32).to_le_bytes())
         }
     }
     Ok(Body::Chunks { format, map })

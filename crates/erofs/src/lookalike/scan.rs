@@ -170,9 +170,10 @@ impl<'a> Scan<'a> {
 
     /// Finds out where content will be.
     fn make(&mut self, mut inode: Inode) -> Result<Made> {
-        let xattrs = match self.image.info().capability.xattrs {
-            true => self.pool.inline(&self.image.xattrs(inode.ino)?)?,
-            false => Vec::new(),
+        let xattrs = if self.image.info().capability.xattrs {
+            self.pool.inline(&self.image.xattrs(inode.ino)?)?
+        } else {
+            Vec::new()
         };
         let body = match inode.kind {
             FileType::File => {

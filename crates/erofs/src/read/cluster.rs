@@ -34,14 +34,15 @@ impl Erofs {
     ) -> Result<()> {
         let key = self.key_of(cluster);
         let whole = skip == 0 && buf.len() as u64 == cluster.decoded;
-        let read = match whole && !cluster.partial && !keep && !self.cache.holds(key) {
-            true => self.decode(cluster, buf),
-            false => self.cache.read(key, skip, buf, || {
+        let read = if whole && !cluster.partial && !keep && !self.cache.holds(key) {
+            self.decode(cluster, buf)
+        } else {
+            self.cache.read(key, skip, buf, || {
                 // up to 12 MiB, which the map has made sure of
                 let mut decoded = vec![0; usize::try_from(cluster.decoded).unwrap_or(0)];
                 self.decode(cluster, &mut decoded)?;
                 Ok(Opened::Decoded(decoded))
-            }),
+            })
         };
         read.map_err(|error| match cluster.storage {
             Storage::Device(address) => error.at("cluster", address.at),

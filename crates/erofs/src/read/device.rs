@@ -176,9 +176,10 @@ impl Devices {
             Error::corrupt(format!("there is no device {}", address.device))
                 .at("content", address.at)
         })?;
-        match extra.within {
-            true => Ok((&*self.image, extra.start.saturating_add(address.at))),
-            false => Ok((extra.source(index)?, address.at)),
+        if extra.within {
+            Ok((&*self.image, extra.start.saturating_add(address.at)))
+        } else {
+            Ok((extra.source(index)?, address.at))
         }
     }
 }
@@ -187,9 +188,10 @@ impl Extra {
     fn source(&self, index: usize) -> Result<&dyn ReadAt> {
         self.source.as_deref().ok_or_else(|| {
             let tag = String::from_utf8_lossy(&self.slot.tag);
-            let named = match tag.is_empty() {
-                true => String::new(),
-                false => format!(" ({tag})"),
+            let named = if tag.is_empty() {
+                String::new()
+            } else {
+                format!(" ({tag})")
             };
             Error::invalid(format!(
                 "the content is on device {}{named} of the image, which was not given",

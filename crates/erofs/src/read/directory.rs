@@ -139,17 +139,18 @@ impl DirBlock {
     /// Returns an entry whose name is checked.
     pub(crate) fn entry(&self, index: usize) -> Result<Entry<'_>> {
         let bad = |what: &str| Error::corrupt(format!("entry {index}: {what}"));
-        let raw = match index < self.count {
-            true => self.raw(index),
-            false => None,
+        let raw = if index < self.count {
+            self.raw(index)
+        } else {
+            None
         };
         let raw = raw.ok_or_else(|| bad("not there"))?;
         let start = usize::from(raw.name_offset.get());
-        let next = match index + 1 < self.count {
-            true => self
-                .raw(index + 1)
-                .map(|next| usize::from(next.name_offset.get())),
-            false => None,
+        let next = if index + 1 < self.count {
+            self.raw(index + 1)
+                .map(|next| usize::from(next.name_offset.get()))
+        } else {
+            None
         };
         let name = match next {
             Some(end) => self.bytes.get(start..end),

@@ -114,9 +114,10 @@ impl Erofs {
         };
         (node.uid, node.gid) = (u32::from(raw.uid.get()), u32::from(raw.gid.get()));
         node.size = u64::from(raw.size.get());
-        (node.nlink, node.start_high) = match one_name {
-            true => (1, self.high(raw.nlink.get())),
-            false => (u32::from(raw.nlink.get()), None),
+        (node.nlink, node.start_high) = if one_name {
+            (1, self.high(raw.nlink.get()))
+        } else {
+            (u32::from(raw.nlink.get()), None)
         };
         Ok(node)
     }
@@ -204,9 +205,10 @@ impl Erofs {
 impl Node {
     /// Returns where the extended attributes begin.
     pub(crate) fn xattrs(&self) -> Spot {
-        self.spot.skip(match self.extended {
-            true => size_of::<InodeExtended>() as u64,
-            false => size_of::<InodeCompact>() as u64,
+        self.spot.skip(if self.extended {
+            size_of::<InodeExtended>() as u64
+        } else {
+            size_of::<InodeCompact>() as u64
         })
     }
 

@@ -154,9 +154,10 @@ impl Erofs {
     /// Fills the buffer with stored content. What is metadata in the end (directories) goes through
     /// the cache where it is in the image itself.
     pub(crate) fn read_stored(&self, address: Address, buf: &mut [u8], keep: bool) -> Result<()> {
-        match keep && address.device == 0 && self.superblock.devices.is_empty() {
-            true => self.read_pages(address.at, buf),
-            false => self.devices.read(address, buf),
+        if keep && address.device == 0 && self.superblock.devices.is_empty() {
+            self.read_pages(address.at, buf)
+        } else {
+            self.devices.read(address, buf)
         }
     }
 }

@@ -115,21 +115,23 @@ impl Superblock {
                 .get(..name_end.unwrap_or(raw.volume_name.len()))
                 .unwrap_or_default()
                 .to_vec(),
-            prefixes: match has(incompat::XATTR_PREFIXES) {
-                true => (
+            prefixes: if has(incompat::XATTR_PREFIXES) {
+                (
                     raw.xattr_prefix_count,
                     u64::from(raw.xattr_prefix_start.get()) << 2,
-                ),
-                false => (0, 0),
+                )
+            } else {
+                (0, 0)
             },
             packed: special(
                 has(incompat::FRAGMENTS | incompat::XATTR_PREFIXES),
                 raw.packed_nid.get(),
             ),
             metabox: special(has(incompat::METABOX), raw.metabox_nid.get()),
-            devices: match has(incompat::DEVICE_TABLE) {
-                true => device::slots(source, &raw)?,
-                false => Vec::new(),
+            devices: if has(incompat::DEVICE_TABLE) {
+                device::slots(source, &raw)?
+            } else {
+                Vec::new()
             },
             configs: Configs::read(source, &raw)?,
         })
@@ -191,9 +193,10 @@ fn raw(source: &dyn ReadAt) -> Result<layout::Superblock> {
 fn checked(source: &dyn ReadAt, raw: &layout::Superblock) -> Result<u32> {
     const CHECKSUM: std::ops::Range<usize> = 4..8;
     let block = 1_u64 << raw.block_bits;
-    let len = match block > SUPERBLOCK_OFFSET {
-        true => block - SUPERBLOCK_OFFSET,
-        false => block,
+    let len = if block > SUPERBLOCK_OFFSET {
+        block - SUPERBLOCK_OFFSET
+    } else {
+        block
     };
     let mut bytes = source.read(SUPERBLOCK_OFFSET, len)?.to_vec();
     if let Some(field) = bytes.get_mut(CHECKSUM) {

@@ -103,9 +103,10 @@ impl Erofs {
 
     fn shared_xattr(&self, number: u32) -> Result<(Vec<u8>, Vec<u8>)> {
         let in_metabox = self.superblock.compat & compat::SHARED_EA_IN_METABOX != 0;
-        let area = match in_metabox && self.metabox.is_some() {
-            true => Area::Metabox,
-            false => Area::Image,
+        let area = if in_metabox && self.metabox.is_some() {
+            Area::Metabox
+        } else {
+            Area::Image
         };
         let start = self.superblock.xattr_start;
         let at = start.saturating_add(u64::from(number) * XATTR_WORD);
@@ -126,9 +127,10 @@ impl Erofs {
     pub(super) fn read_prefixes(&self) -> Result<Vec<Prefix>> {
         let (count, mut at) = self.superblock.prefixes;
         let plain = self.superblock.compat & compat::PLAIN_XATTR_PFX != 0;
-        let home = match plain {
-            true => None,
-            false => self.packed.as_ref().or(self.metabox.as_ref()),
+        let home = if plain {
+            None
+        } else {
+            self.packed.as_ref().or(self.metabox.as_ref())
         };
         let mut prefixes = Vec::with_capacity(usize::from(count));
         for number in 0..count {

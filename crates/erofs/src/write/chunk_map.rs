@@ -120,9 +120,10 @@ impl ChunkMap {
 
     /// Returns the bytes of an entry of the map, which begins at a multiple of them.
     fn entry(&self) -> u64 {
-        match self.on_device {
-            true => size_of::<ChunkIndex>() as u64,
-            false => size_of::<u32>() as u64,
+        if self.on_device {
+            size_of::<ChunkIndex>() as u64
+        } else {
+            size_of::<u32>() as u64
         }
     }
 

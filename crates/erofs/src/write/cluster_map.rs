@@ -78,9 +78,10 @@ impl ClusterMap {
     /// Adds content that is stored in blocks, encoded if these are less.
     pub(super) fn push(&mut self, raw: u32, block: u64, stored: u32) -> Result<()> {
         let block = u32::try_from(block).map_err(|_| Error::limit("an image of 16 TiB or more"))?;
-        let kind = match raw > stored {
-            true => ClusterType::Head1,
-            false => ClusterType::Plain,
+        let kind = if raw > stored {
+            ClusterType::Head1
+        } else {
+            ClusterType::Plain
         };
         let blocks = (u64::from(stored) / BLOCK) as u16;
         self.add(
@@ -234,12 +235,13 @@ impl ClusterMap {
             // a cluster has `UNIT_MAX` bytes at most
             let back = (number - last.0) as u16;
             let forth = (next.peek().map_or(end, |head| head.start / BLOCK) - number) as u16;
-            match back == 1 && self.big {
-                true => Index::Blocks {
+            if back == 1 && self.big {
+                Index::Blocks {
                     blocks: last.1,
                     forth,
-                },
-                false => Index::Behind { back, forth },
+                }
+            } else {
+                Index::Behind { back, forth }
             }
         })
     }

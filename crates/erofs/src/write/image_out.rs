@@ -40,9 +40,10 @@ impl ImageOut {
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.waiting.extend_from_slice(bytes);
         self.offset += bytes.len() as u64;
-        match self.waiting.len() >= PIECE {
-            true => self.flush(),
-            false => Ok(()),
+        if self.waiting.len() >= PIECE {
+            self.flush()
+        } else {
+            Ok(())
         }
     }
 

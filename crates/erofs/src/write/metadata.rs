@@ -137,9 +137,10 @@ impl ErofsWriter {
 
     /// Writes all that is metadata, and tells what the superblock needs to know.
     pub(super) fn metadata(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Facts, Dropped)> {
-        let xattrs = match self.options.xattrs {
-            true => Xattrs::new(tree, self.options.given_prefixes()?)?,
-            false => Xattrs::none(),
+        let xattrs = if self.options.xattrs {
+            Xattrs::new(tree, self.options.given_prefixes()?)?
+        } else {
+            Xattrs::none()
         };
         let packed = packed_content(&mut self.tables, map)?.map(|packed| packed.size);
         let prefixes_packed_at = match packed.filter(|_| xattrs.prefixes.count() > 0) {
@@ -305,11 +306,12 @@ fn tail(tree: &Tree, node: NodeId, nid: impl Fn(NodeId) -> u64) -> Result<Vec<u8
 }
 
 fn check_target(target: &[u8]) -> Result<()> {
-    match target.len() as u64 <= BLOCK {
-        true => Ok(()),
-        false => Err(Error::limit(format!(
+    if target.len() as u64 <= BLOCK {
+        Ok(())
+    } else {
+        Err(Error::limit(format!(
             "a symlink's target of {} bytes",
             target.len()
-        ))),
+        )))
     }
 }

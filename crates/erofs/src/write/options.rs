@@ -101,11 +101,12 @@ impl WriteOptions {
             )));
         }
         let Some(algorithm) = self.compression.algorithm() else {
-            return match self.extended.dedupe {
-                true => Err(Error::invalid(
+            return if self.extended.dedupe {
+                Err(Error::invalid(
                     "dedupe: files can refer to parts of each other only where they are compressed",
-                )),
-                false => Ok(()),
+                ))
+            } else {
+                Ok(())
             };
         };
         let first = Kernel::first_with(algorithm);
@@ -143,12 +144,13 @@ impl WriteOptions {
                 self.compression
             )));
         }
-        match self.kernel.knows_chunks() {
-            true => Ok(()),
-            false => Err(Error::unsupported(format!(
+        if self.kernel.knows_chunks() {
+            Ok(())
+        } else {
+            Err(Error::unsupported(format!(
                 "Linux {} does not read chunks, only 5.15 and newer do",
                 self.kernel
-            ))),
+            )))
         }
     }
 
@@ -166,12 +168,13 @@ impl WriteOptions {
     }
 
     fn check_device(&self) -> Result<()> {
-        match self.device.is_none() || self.kernel.knows_devices() {
-            true => Ok(()),
-            false => Err(Error::unsupported(format!(
+        if self.device.is_none() || self.kernel.knows_devices() {
+            Ok(())
+        } else {
+            Err(Error::unsupported(format!(
                 "Linux {} does not know further devices, only 5.16 and newer do",
                 self.kernel
-            ))),
+            )))
         }
     }
 

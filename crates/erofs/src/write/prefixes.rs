@@ -61,12 +61,13 @@ impl Prefixes {
         prefixes.sort();
         prefixes.dedup();
         let all = Self(prefixes);
-        match all.0.len() <= ASKED_MOST && all.table().len() <= TABLE_MAX {
-            true => Ok(all),
-            false => Err(Error::limit(format!(
+        if all.0.len() <= ASKED_MOST && all.table().len() <= TABLE_MAX {
+            Ok(all)
+        } else {
+            Err(Error::limit(format!(
                 "{} long prefixes: at most {ASKED_MOST}, in {TABLE_MAX} bytes",
                 all.0.len()
-            ))),
+            )))
         }
     }
 
@@ -85,10 +86,7 @@ impl Prefixes {
             saved += gain - cost;
             all.0.push(prefix);
         }
-        match saved >= BLOCK {
-            true => all,
-            false => Self::default(),
-        }
+        if saved >= BLOCK { all } else { Self::default() }
     }
 
     /// Returns how a name is stored: the number of its prefix, and the rest.

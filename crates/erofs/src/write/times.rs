@@ -27,14 +27,13 @@ impl Times {
         let made = made.map(|made| i64::try_from(made).unwrap_or(i64::MAX));
         let latest = times().map(|time| time.secs).max().unwrap_or(0);
         let made = made.unwrap_or(latest);
-        let (epoch, nanos) = match counts {
-            true => {
-                let nanos = most(times().map(|time| time.nanos)).unwrap_or(0);
-                let alike = times().filter(|time| time.nanos == nanos);
-                let first = alike.map(|time| time.secs).min().unwrap_or(0);
-                (first.min(made), nanos)
-            }
-            false => most(times()).map_or((0, 0), |time| (time.secs, time.nanos)),
+        let (epoch, nanos) = if counts {
+            let nanos = most(times().map(|time| time.nanos)).unwrap_or(0);
+            let alike = times().filter(|time| time.nanos == nanos);
+            let first = alike.map(|time| time.secs).min().unwrap_or(0);
+            (first.min(made), nanos)
+        } else {
+            most(times()).map_or((0, 0), |time| (time.secs, time.nanos))
         };
         let made = made.saturating_sub(epoch).max(0);
         Self {

@@ -225,7 +225,7 @@ impl ImageWriter for ErofsWriter {
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         let tails = self.tables.sideband.tails.as_ref();
-        if let Some(group) = tails.map_or(Ok(None), |tails| tails.take_last())? {
+        if let Some(group) = tails.map_or(Ok(None), super::packed_tails::PackedTails::take_last)? {
             self.put_group(&group)?;
         }
         let start = self.out.offset;

@@ -31,9 +31,10 @@ impl Chunks {
         }
         let bits = image.superblock.block_bits + u32::from(format & chunk::BITS_MASK);
         let indexes = format & chunk::INDEXES != 0;
-        let entry = match indexes {
-            true => size_of::<ChunkIndex>() as u64,
-            false => ADDRESS,
+        let entry = if indexes {
+            size_of::<ChunkIndex>() as u64
+        } else {
+            ADDRESS
         };
         Ok(Self {
             table: node.end().align(entry),
@@ -58,31 +59,28 @@ impl Chunks {
     }
 
     fn place(&self, image: &Erofs, number: u64) -> Result<Place> {
-        let (device, block, hole) = match self.indexes {
-            true => {
-                let entry = size_of::<ChunkIndex>() as u64;
-                let index: ChunkIndex =
-                    image.fetch(self.table.skip(number.saturating_mul(entry)))?;
-                let low = u64::from(index.start.get());
-                let (block, hole) = match self.wide {
-                    true => (
-                        low | u64::from(index.start_high.get()) << 32,
-                        (1_u64 << 48) - 1,
-                    ),
-                    false => (low, u64::from(u32::MAX)),
-                };
-                (index.device.get() & image.devices.mask(), block, hole)
-            }
-            false => {
-                let mut address = [0; ADDRESS as usize];
-                let at = self.table.skip(number.saturating_mul(ADDRESS));
-                image.read_metadata(at, &mut address)?;
+        let (device, block, hole) = if self.indexes {
+            let entry = size_of::<ChunkIndex>() as u64;
+            let index: ChunkIndex = image.fetch(self.table.skip(number.saturating_mul(entry)))?;
+            let low = u64::from(index.start.get());
+            let (block, hole) = if self.wide {
                 (
-                    0,
-                    u64::from(u32::from_le_bytes(address)),
-                    u64::from(u32::MAX),
+                    low | u64::from(index.start_high.get()) << 32,
+                    (1_u64 << 48) - 1,
                 )
-            }
+            } else {
+                (low, u64::from(u32::MAX))
+            };
+            (index.device.get() & image.devices.mask(), block, hole)
+        } else {
+            let mut address = [0; ADDRESS as usize];
+            let at = self.table.skip(number.saturating_mul(ADDRESS));
+            image.read_metadata(at, &mut address)?;
+            (
+                0,
+                u64::from(u32::from_le_bytes(address)),
+                u64::from(u32::MAX),
+            )
         };
         if block == hole {
             return Ok(Place::Hole);

@@ -66,9 +66,10 @@ impl Clusters {
         let is_last = end == node.size;
         if let (true, Some(low)) = (is_last, self.header.fragment()) {
             // full indexes have room for the high bits
-            let high = match super::header::is_full(node) {
-                true => block << 32,
-                false => 0,
+            let high = if super::header::is_full(node) {
+                block << 32
+            } else {
+                0
             };
             let place = Place::Packed(low | high);
             return Ok(Run { start, len, place });
@@ -155,12 +156,13 @@ impl Clusters {
     /// says, or else one logical cluster.
     fn stored(&mut self, image: &Erofs, head: &Head) -> Result<u64> {
         let next = head.number + 1;
-        let blocks = match next < self.count {
-            true => match self.indexes.entry(image, next)? {
+        let blocks = if next < self.count {
+            match self.indexes.entry(image, next)? {
                 Entry::NonHead { blocks, .. } => blocks,
                 Entry::Head { .. } => None,
-            },
-            false => None,
+            }
+        } else {
+            None
         };
         Ok(match blocks {
             Some(blocks) => blocks << image.superblock.block_bits,

@@ -64,9 +64,10 @@ impl Extents {
         let size = LENGTHS << shift;
         let table = header.end.align(size);
         let bits = header.bits(image);
-        let count = match size < SORTED {
-            true => node.size.div_ceil(1 << bits),
-            false => header.extents(),
+        let count = if size < SORTED {
+            node.size.div_ceil(1 << bits)
+        } else {
+            header.extents()
         };
         let end = table.at.checked_add(count.saturating_mul(size));
         if end.is_none_or(|end| end > image.area_len(table.area)) {

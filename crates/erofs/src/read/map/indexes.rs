@@ -83,28 +83,29 @@ impl Indexes {
         count: u64,
     ) -> Result<Self> {
         let packed = !is_full(node);
-        let table = match packed {
-            true => header.end,
-            false => header.end.skip(MapHeader::FULL_PADDING),
+        let table = if packed {
+            header.end
+        } else {
+            header.end.skip(MapHeader::FULL_PADDING)
         };
-        let form = match packed {
-            false => Form::Full,
-            true => {
-                let to_align = table.align(LARGE_ALIGN).at.saturating_sub(table.at);
-                let before = (to_align / SMALL).min(count);
-                let large = match header.has(advise::COMPACTED_2B) {
-                    true => (count - before) / LARGE_COUNT * LARGE_COUNT,
-                    false => 0,
-                };
-                // the type is above the offset: 16 bits for each index of a small pack, 14 of a large one
-                if bits > 14 || large > 0 && bits > 12 {
-                    return Err(Error::unsupported(format!(
-                        "packed indexes of clusters of 2^{bits} bytes"
-                    )));
-                }
-                let big = header.has(advise::BIG_CLUSTER_1 | advise::BIG_CLUSTER_2);
-                Form::Packed { before, large, big }
+        let form = if !packed {
+            Form::Full
+        } else {
+            let to_align = table.align(LARGE_ALIGN).at.saturating_sub(table.at);
+            let before = (to_align / SMALL).min(count);
+            let large = if header.has(advise::COMPACTED_2B) {
+                (count - before) / LARGE_COUNT * LARGE_COUNT
+            } else {
+                0
+            };
+            // the type is above the offset: 16 bits for each index of a small pack, 14 of a large one
+            if bits > 14 || large > 0 && bits > 12 {
+                return Err(Error::unsupported(format!(
+                    "packed indexes of clusters of 2^{bits} bytes"
+                )));
             }
+            let big = header.has(advise::BIG_CLUSTER_1 | advise::BIG_CLUSTER_2);
+            Form::Packed { before, large, big }
         };
         let end = table.at.checked_add(count.saturating_mul(LARGE));
         if end.is_none_or(|end| end > image.area_len(table.area)) {
@@ -245,9 +246,10 @@ impl Unpacked {
     /// Returns the index of a logical cluster if it is one of these.
     fn get(&self, number: u64) -> Option<Entry> {
         let index = number.checked_sub(self.first)?;
-        match index < self.count {
-            true => self.entries.get(usize::try_from(index).ok()?).copied(),
-            false => None,
+        if index < self.count {
+            self.entries.get(usize::try_from(index).ok()?).copied()
+        } else {
+            None
         }
     }
 }
@@ -279,10 +281,10 @@ impl Pack<'_> {
     /// Reads all indexes. The block of a head is the pack's, and on over the clusters that begin before it.
     fn unpack(&self, first: u64, unpacked: &mut Unpacked) {
         let width = (self.bytes.len() as u64).saturating_sub(4) * 8 / self.count;
-        let mut block = match self.big {
-            true => self.base(),
-            // the pack's block is that of the last cluster before it
-            false => self.base() + 1,
+        let mut block = if self.big {
+            self.base()
+        } else {
+            self.base() + 1
         };
         let mut before = None;
         let mut this = self.raw(0, width);
