@@ -404,7 +404,7 @@ fn what_cannot_be_is_refused() {
         (&["-Eztailpacking", "-Cnone"], "behind inodes anyway"),
         (
             &["-Eztailpacking,all-fragments", "--target-kernel=6.1"],
-            "leave nothing for it",
+            "no file has a tail of its own",
         ),
         (
             &["-Eall-fragments", "--target-kernel=5.17"],

@@ -1,12 +1,12 @@
 //! composefs: an EROFS image of metadata, whose files' content is in a store of objects.
 //!
-//! `view` shows what overlayfs shows of an image and a store, `write` makes images, `parse` and `print`
-//! are their text. Written images have the bytes of the reference's (mkcomposefs, versions 0 and 1 of
-//! the format): nothing of them may change.
+//! `view` shows what overlayfs shows of an image and a store, `write` makes images, `parse` and
+//! `print` are their text. Written images have the bytes of the reference's (mkcomposefs, versions
+//! 0 and 1 of the format): nothing of them may change.
 //!
-//! Sources: composefs-dump(5); "Documentation/filesystems/overlayfs.rst" of Linux (metacopy, redirect,
-//! nesting); composefs-rs (MIT or Apache-2.0) for the header and the attributes; images of
-//! mkcomposefs 1.0.8 for their layout.
+//! Sources: composefs-dump(5); "Documentation/filesystems/overlayfs.rst" of Linux (metacopy,
+//! redirect, nesting); composefs-rs (MIT or Apache-2.0) for the header and the attributes; images
+//! of mkcomposefs 1.0.8 for their layout.
 
 mod attributes;
 mod escape;
@@ -53,8 +53,8 @@ pub fn object_path(digest: &VerityDigest) -> String {
     path
 }
 
-/// Returns the version of the format that the beginning of a composefs image names; `None` for other
-/// images.
+/// Returns the version of the format that the beginning of a composefs image names; `None` for
+/// other images.
 pub(crate) fn version(source: &dyn ReadAt) -> Result<Option<u32>> {
     let mut bytes = [0; size_of::<ComposefsHeader>()];
     if source.len() < bytes.len() as u64 {

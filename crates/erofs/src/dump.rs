@@ -4,7 +4,8 @@
 //! In: an opened image. Out: lines that depend on the image alone, for people and for tests that
 //! compare with what an image looked like before.
 //!
-//! **Invariant:** directories come in bytewise order of paths; memory is that of the paths that wait.
+//! **Invariant:** directories come in bytewise order of paths; memory is that of the paths that
+//! wait.
 
 use std::io::Write;
 

@@ -307,8 +307,8 @@ pub struct XattrHeader {
 
 const _: () = assert!(size_of::<XattrHeader>() == 12);
 
-/// What the number of a prefix is added to for the hash of a name, of which five bits choose a bit of
-/// `XattrHeader::name_filter`.
+/// What the number of a prefix is added to for the hash of a name, of which five bits choose a bit
+/// of `XattrHeader::name_filter`.
 pub const XATTR_FILTER_SEED: u32 = 0x25bb_e08f;
 
 /// The units of extended attributes, in bytes.

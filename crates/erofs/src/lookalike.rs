@@ -1,11 +1,11 @@
-//! An uncompressed EROFS image that exists only as answers to reads: what a kernel mounts to show any
-//! other image.
+//! An uncompressed EROFS image that exists only as answers to reads: what a kernel mounts to show
+//! any other image.
 //!
-//! In: an opened image of any format. Out: `Lookalike`, whose metadata is made at once and kept, and whose
-//! content is read from the image when somebody asks for it.
+//! In: an opened image of any format. Out: `Lookalike`, whose metadata is made at once and kept,
+//! and whose content is read from the image when somebody asks for it.
 //!
-//! **Invariant:** a read gives all bytes that were asked for or an error: readers take what is missing for
-//! zeros. What the image shows and EROFS cannot is counted, never dropped in silence.
+//! **Invariant:** a read gives all bytes that were asked for or an error: readers take what is
+//! missing for zeros. What the image shows and EROFS cannot is counted, never dropped in silence.
 //!
 //! The parts have fixed places, so that every inode can be written before all lengths are known:
 //!
@@ -86,8 +86,8 @@ impl fmt::Debug for Lookalike {
 impl Lookalike {
     /// Makes the metadata of all of an image.
     ///
-    /// Memory: some 64 bytes for each inode, 12 for each name and the names, 24 for each file, the blocks
-    /// of large directories.
+    /// Memory: some 64 bytes for each inode, 12 for each name and the names, 24 for each file, the
+    /// blocks of large directories.
     ///
     /// # Errors
     /// What reading the image's metadata gives, `Corrupt` for directories that form a cycle, `Limit` for
@@ -125,7 +125,8 @@ impl Lookalike {
         all
     }
 
-    /// Reads as much as one of the parts has from a place on, and tells how much that is; never nothing.
+    /// Reads as much as one of the parts has from a place on, and tells how much that is; never
+    /// nothing.
     fn read_part(&self, place: u64, buf: &mut [u8]) -> Result<usize> {
         let parts = [
             (&self.first, 0, INODES),

@@ -3,8 +3,8 @@
 //! In: a source of bytes, and those of further devices. Out: `Erofs`.
 //!
 //! **Invariant:** opening checks the superblock alone, in constant time; all other metadata is
-//! checked when it is used, each time, so that damage is an error of those who meet it. No object is
-//! kept for an inode.
+//! checked when it is used, each time, so that damage is an error of those who meet it. No object
+//! is kept for an inode.
 
 mod cluster;
 mod config;
@@ -168,8 +168,8 @@ impl Erofs {
     }
 }
 
-/// Lists the devices that an image needs to be read; none if it has what is on them itself. Nothing but the
-/// superblock is read.
+/// Lists the devices that an image needs to be read; none if it has what is on them itself. Nothing
+/// but the superblock is read.
 pub fn needed_devices(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Slot>> {
     let source = window(Arc::clone(source), offset)?;
     let superblock = Superblock::read(&*source)?;
@@ -193,8 +193,8 @@ pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     superblock::is_image(source, offset)
 }
 
-/// Counts inodes as the image does, but no more than there is room for in the image and the metabox;
-/// that many if the image does not say.
+/// Counts inodes as the image does, but no more than there is room for in the image and the
+/// metabox; that many if the image does not say.
 fn inodes(superblock: &Superblock, stored: u64, metabox: u64) -> u64 {
     let room = (stored / INODE_SLOT).saturating_add(metabox / INODE_SLOT);
     match superblock.inodes {

@@ -1,4 +1,5 @@
-//! Writing EROFS images: blocks as they come, then names, attributes and inodes, the superblock last.
+//! Writing EROFS images: blocks as they come, then names, attributes and inodes, the superblock
+//! last.
 //!
 //! In: encoded blocks in sequence, at the end the tree and the map of its content. Out: an image.
 //! **Invariant:** the image depends on what is put and on the options alone, not on the number of
@@ -34,6 +35,7 @@ mod times;
 mod unit_table;
 mod volume_id;
 mod writer;
+mod xattr_name;
 pub(crate) mod xattrs;
 
 pub use compression::Compression;

@@ -1,5 +1,5 @@
-//! Extents in records of every length, in images made here byte by byte: we read from them what was put
-//! in, and so does the kernel. mkfs.erofs writes only the longer records.
+//! Extents in records of every length, in images made here byte by byte: we read from them what was
+//! put in, and so does the kernel. mkfs.erofs writes only the longer records.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
@@ -266,9 +266,9 @@ fn a_table_that_begins_again_is_refused() {
     refused(&image, file, "d/rep");
 }
 
-/// Makes an image with a file `f` of two extents of three logical clusters each, in full indexes; `back` is
-/// how far the last index refers back. What is stored for the first extent goes on where the second
-/// begins, which a reader does not see that is led there.
+/// Makes an image with a file `f` of two extents of three logical clusters each, in full indexes;
+/// `back` is how far the last index refers back. What is stored for the first extent goes on where
+/// the second begins, which a reader does not see that is led there.
 fn indexes(back: u64) -> Built {
     let mut image = tree(8);
     let end = inode(&mut image, FILE, 0o100_644, 6 * BLOCK, 1, 1);

@@ -1,10 +1,10 @@
-//! Extended attributes of a written image: those of the files, escaped where overlayfs would take them for
-//! its own, and those that make overlayfs find content in the store.
+//! Extended attributes of a written image: those of the files, escaped where overlayfs would take
+//! them for its own, and those that make overlayfs find content in the store.
 //!
 //! In: files. Out: what is behind each inode, and the attributes that several have.
 //!
-//! **Invariant:** attributes are sorted by their full names; one that two inodes have is shared, the
-//! shared ones are sorted backwards by name, length and value.
+//! **Invariant:** attributes are sorted by their full names; one that two inodes have is shared,
+//! the shared ones are sorted backwards by name, length and value.
 
 use std::collections::HashMap;
 
@@ -89,8 +89,8 @@ fn escaped(name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Counts attributes to find those that are shared: first by a hash of each, then by what they are, so
-/// that memory is not taken by those that one inode alone has.
+/// Counts attributes to find those that are shared: first by a hash of each, then by what they are,
+/// so that memory is not taken by those that one inode alone has.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     hashes: HashMap<u64, u32>,

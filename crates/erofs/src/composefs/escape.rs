@@ -1,6 +1,7 @@
 //! Bytes as words of composefs-dump(5), and back.
 //!
-//! **Invariant:** a word has no space and no newline, and reading it gives the bytes that it was made of.
+//! **Invariant:** a word has no space and no newline, and reading it gives the bytes that it was
+//! made of.
 
 use std::io::{self, Write};
 

@@ -1,10 +1,11 @@
-//! The files of an image that is to be written: inodes with all that is known of them, and directories
-//! of names.
+//! The files of an image that is to be written: inodes with all that is known of them, and
+//! directories of names.
 //!
 //! In: a dump, or a scanned tree with what is known of each file's content. Out: `Files`.
 //!
-//! **Invariant:** inode 0 is the root; each other inode has one name of its own, which says where the
-//! inode stands in the image, and any number of further names; no name stands twice in a directory.
+//! **Invariant:** inode 0 is the root; each other inode has one name of its own, which says where
+//! the inode stands in the image, and any number of further names; no name stands twice in a
+//! directory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -155,8 +156,8 @@ impl Files {
         }
     }
 
-    /// Takes a scanned tree, for which `body` tells what files hold. Further names of one file become
-    /// files of their own, as with the reference.
+    /// Takes a scanned tree, for which `body` tells what files hold. Further names of one file
+    /// become files of their own, as with the reference.
     pub fn of_tree(
         tree: &Tree,
         kept: Kept,

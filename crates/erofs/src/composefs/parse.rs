@@ -2,8 +2,8 @@
 //!
 //! In: lines of a dump. Out: `Files`.
 //!
-//! **Invariant:** what a line says is kept or the line is refused, with its number. Of a dump of any
-//! length, memory takes what the files take and one line.
+//! **Invariant:** what a line says is kept or the line is refused, with its number. Of a dump of
+//! any length, memory takes what the files take and one line.
 
 use std::collections::HashMap;
 use std::io::BufRead;

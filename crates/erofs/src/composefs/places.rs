@@ -2,8 +2,8 @@
 //!
 //! In: lengths. Out: places, as the reference chooses them.
 //!
-//! **Invariant:** an inode is at a multiple of 32 bytes; what is behind it does not cross a block, and of
-//! a symlink nothing does. What finds no room behind an inode goes into a block of its own.
+//! **Invariant:** an inode is at a multiple of 32 bytes; what is behind it does not cross a block,
+//! and of a symlink nothing does. What finds no room behind an inode goes into a block of its own.
 
 use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
@@ -91,8 +91,8 @@ fn behind(at: u64, len: u64, blocks: u64, tail: u64) -> (u64, u64, u64) {
     }
 }
 
-/// Moves a symlink so that all of it is in one block; of what has as many bytes as a block, the target
-/// is elsewhere.
+/// Moves a symlink so that all of it is in one block; of what has as many bytes as a block, the
+/// target is elsewhere.
 fn whole(at: u64, len: u64, target: u64) -> (u64, u64, u64) {
     let at = if at % BLOCK + len + target <= BLOCK {
         at

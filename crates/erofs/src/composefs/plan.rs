@@ -1,9 +1,10 @@
-//! What is decided before an image is written: the order of inodes, what they share, where they stand.
+//! What is decided before an image is written: the order of inodes, what they share, where they
+//! stand.
 //!
 //! In: files. Out: `Image`.
 //!
-//! **Invariant:** inodes stand level by level from the root, those of a directory by their names, each at
-//! its own name. Tables go by the inodes' indexes in `files`.
+//! **Invariant:** inodes stand level by level from the root, those of a directory by their names,
+//! each at its own name. Tables go by the inodes' indexes in `files`.
 
 use sinterfs_model::{FileType, Result, Time};
 
@@ -140,7 +141,7 @@ impl Image {
         for at in 0..self.order.len() {
             let inode = self.order[at];
             let xattrs = self.shared.inline(&self.attributes(inode), 0);
-            xattrs::count(xattrs.len() as u64)?;
+            xattrs::count_field(xattrs.len() as u64)?;
             let known = self.files.inode(inode);
             let (content, size) = self.content(inode);
             let own = if self.is_compact(known, size, self.links(inode)) {
@@ -264,7 +265,8 @@ fn add_stubs(files: &mut Files) -> Result<()> {
     Ok(())
 }
 
-/// Returns how large the chunks of a file are, as a power of two of blocks: one chunk, if that can be.
+/// Returns how large the chunks of a file are, as a power of two of blocks: one chunk, if that can
+/// be.
 pub(super) fn chunk_bits(size: u64) -> u32 {
     let blocks = size.div_ceil(BLOCK).max(1);
     let bits = blocks.next_power_of_two().trailing_zeros();

@@ -1,10 +1,10 @@
 //! A composefs image as composefs-dump(5).
 //!
-//! In: an opened image. Out: a line for each name, as `composefs-info dump` writes it: what the files
-//! were, without what the format added.
+//! In: an opened image. Out: a line for each name, as `composefs-info dump` writes it: what the
+//! files were, without what the format added.
 //!
-//! **Invariant:** each name once, the names of a directory behind it, in bytewise order; memory is 8
-//! bytes an inode and the names that wait. `parse` reads what is printed.
+//! **Invariant:** each name once, the names of a directory behind it, in bytewise order; memory is
+//! 8 bytes an inode and the names that wait. `parse` reads what is printed.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};

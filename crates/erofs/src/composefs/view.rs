@@ -1,12 +1,13 @@
 //! What overlayfs shows of a composefs image and a store of objects.
 //!
-//! In: an opened image and a store. Out: `Composefs`, which shows the content of objects; no whiteouts
-//! (devices 0:0), which hide the store's own directories; and none of overlayfs' attributes but those
-//! that were escaped for it, under their true names.
+//! In: an opened image and a store. Out: `Composefs`, which shows the content of objects; no
+//! whiteouts (devices 0:0), which hide the store's own directories; and none of overlayfs'
+//! attributes but those that were escaped for it, under their true names.
 //!
-//! **Invariant:** an object whose length is not the file's is refused. If it is asked for, so is one whose
-//! fs-verity digest is not the one that the image names: all of it is hashed before the first byte of
-//! it is shown, once for each file. (What changes an object later is for the kernel's fs-verity.)
+//! **Invariant:** an object whose length is not the file's is refused. If it is asked for, so is
+//! one whose fs-verity digest is not the one that the image names: all of it is hashed before the
+//! first byte of it is shown, once for each file. (What changes an object later is for the kernel's
+//! fs-verity.)
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -31,8 +32,8 @@ pub trait Objects: Send + Sync {
 /// The prefixes of overlayfs' own attributes.
 const OVERLAY: [&[u8]; 2] = [TRUSTED, USER];
 
-/// Returns what overlayfs' attributes say of where a file's content is: `None` for a file that has its
-/// own.
+/// Returns what overlayfs' attributes say of where a file's content is: `None` for a file that has
+/// its own.
 pub(crate) fn redirect(xattrs: &Xattrs) -> Option<Vec<u8>> {
     OVERLAY.iter().find_map(|prefix| {
         let value = |name: &[u8]| {
@@ -90,8 +91,8 @@ impl Composefs {
         self
     }
 
-    /// Returns the inode of a file and the object that holds its content; `None` for a file that has
-    /// its own.
+    /// Returns the inode of a file and the object that holds its content; `None` for a file that
+    /// has its own.
     fn object(&self, ino: Ino) -> Result<(Inode, Option<Object>)> {
         let inode = self.image.inode(ino)?;
         let own = inode.kind != FileType::File || inode.size == 0 || inode.allocated > 0;
@@ -103,8 +104,8 @@ impl Composefs {
         Ok((inode, redirect(&xattrs).map(|path| Object { path, digest })))
     }
 
-    /// Returns the path of the object that holds a file's content, and the digest that the image names; `None`
-    /// for a file that has its own.
+    /// Returns the path of the object that holds a file's content, and the digest that the image
+    /// names; `None` for a file that has its own.
     pub fn object_of(&self, ino: Ino) -> Result<Option<(Vec<u8>, Option<VerityDigest>)>> {
         let (_, object) = self.object(ino)?;
         Ok(object.map(|object| (object.path, object.digest)))

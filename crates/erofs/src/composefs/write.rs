@@ -2,7 +2,8 @@
 //!
 //! In: files. Out: the header, the superblock, inodes, shared attributes, blocks of content.
 //!
-//! **Invariant:** the image depends on the files and the versions alone; the content of objects is a hole.
+//! **Invariant:** the image depends on the files and the versions alone; the content of objects is
+//! a hole.
 
 use std::io::Write;
 
@@ -171,8 +172,8 @@ impl Image {
         Ok(raw)
     }
 
-    /// Makes the content of an inode: names, a target, bytes, or the addresses of chunks, all of them
-    /// holes.
+    /// Makes the content of an inode: names, a target, bytes, or the addresses of chunks, all of
+    /// them holes.
     fn bytes(&self, inode: u32) -> Vec<u8> {
         let known = self.files.inode(inode);
         match (known.kind, &known.body) {
@@ -232,7 +233,7 @@ impl Image {
         };
         let head = Head {
             format: (layout as u16) << format::LAYOUT_SHIFT,
-            xattr_count: U16::new(xattrs::count(xattrs.len() as u64)?),
+            xattr_count: U16::new(xattrs::count_field(xattrs.len() as u64)?),
             mode: U16::new(self.kind(inode).bits() as u16 | known.mode),
             size,
             start: U32::new(start),

@@ -1,7 +1,7 @@
 //! Where the content of a file is: in a row, or in chunks, of which those without data are holes.
 //!
-//! In: a file with holes. Out: a map of chunks. **Invariant:** a chunk is a hole only if all of it is one;
-//! the map is as small as it can be without hiding holes, and bounded.
+//! In: a file with holes. Out: a map of chunks. **Invariant:** a chunk is a hole only if all of it
+//! is one; the map is as small as it can be without hiding holes, and bounded.
 
 use std::ops::ControlFlow;
 
@@ -76,8 +76,8 @@ fn ranges(image: &dyn Image, inode: &Inode) -> Result<Vec<Range>> {
     Ok(ranges)
 }
 
-/// Returns the size of chunks as a power of two: the largest that shows all holes, or the smallest of which
-/// there are not too many.
+/// Returns the size of chunks as a power of two: the largest that shows all holes, or the smallest
+/// of which there are not too many.
 fn chunk_bits(size: u64, ranges: &[Range], most: u64) -> u32 {
     let edges = ranges.iter().flat_map(|range| [range.start, range.end]);
     let edges = edges

@@ -1,5 +1,5 @@
-//! Inodes of a lookalike: all are extended ones, since older kernels take all times of compact ones for the
-//! same.
+//! Inodes of a lookalike: all are extended ones, since older kernels take all times of compact ones
+//! for the same.
 //!
 //! In: what `stat` tells, and where content is. Out: the bytes of an inode.
 //! **Invariant:** attributes and the map follow it as the format wants them aligned.
@@ -11,7 +11,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use super::Shown;
 use super::content::Body;
 use crate::layout::{InodeExtended, chunk, format};
-use crate::write::inode_offsets::Extent;
+use crate::write::inode_offsets::InodeSize;
 use crate::write::inodes::tail_of;
 use crate::write::xattrs;
 
@@ -53,21 +53,22 @@ impl Made {
     }
 
     /// Returns what it takes.
-    pub(super) fn extent(&self) -> Extent {
+    pub(super) fn extent(&self) -> InodeSize {
         let own = size_of::<InodeExtended>() as u64;
         let end = own + self.xattrs.len() as u64;
         let fixed = match &self.body {
             Body::Chunks { format, map } => end.next_multiple_of(entry(*format)) + map.len() as u64,
             Body::Flat(_) => end,
         };
-        Extent {
+        InodeSize {
             inode: own,
             fixed,
             tail: self.tail(),
         }
     }
 
-    /// Makes the bytes up to the end of content behind it; `number` is for programs that know 32 bits.
+    /// Makes the bytes up to the end of content behind it; `number` is for programs that know 32
+    /// bits.
     pub(super) fn bytes(&self, number: u64) -> Result<Vec<u8>> {
         let Inode {
             kind, meta, nlink, ..
@@ -80,7 +81,7 @@ impl Made {
         let time = meta.times.modified;
         let raw = InodeExtended {
             format: U16::new(format::EXTENDED | (layout as u16) << format::LAYOUT_SHIFT),
-            xattr_count: U16::new(xattrs::count(self.xattrs.len() as u64)?),
+            xattr_count: U16::new(xattrs::count_field(self.xattrs.len() as u64)?),
             mode: U16::new(kind.bits() as u16 | meta.mode & 0o7777),
             start_high: U16::new((start >> 32) as u16),
             size: U64::new(self.shown.size),

@@ -1,7 +1,7 @@
 //! The names of one directory, and the content that EROFS makes of them.
 //!
-//! In: a directory of an image. Out: blocks of entries. **Invariant:** entries are sorted through all
-//! blocks, `.` and `..` among them; names that no kernel takes are an error.
+//! In: a directory of an image. Out: blocks of entries. **Invariant:** entries are sorted through
+//! all blocks, `.` and `..` among them; names that no kernel takes are an error.
 
 use std::ops::ControlFlow;
 

@@ -11,7 +11,7 @@ use zerocopy::little_endian::U32;
 
 use super::{DIRECTORIES, XATTRS};
 use crate::layout::{XATTR_WORD, XattrHeader};
-use crate::write::xattrs::{Dropped, Pair, SHARED_MAX};
+use crate::write::xattrs::{DroppedXattrs, SHARED_MAX, XattrPair};
 
 /// The most bytes of attributes of which it is remembered that they were seen.
 const REMEMBERED: usize = 16 << 20;
@@ -30,7 +30,7 @@ pub(super) struct Pool {
     pub(super) bytes: Vec<u8>,
     seen: HashMap<Box<[u8]>, Seen>,
     remembered: usize,
-    pub(super) dropped: Dropped,
+    pub(super) dropped: DroppedXattrs,
 }
 
 impl Pool {
@@ -38,7 +38,7 @@ impl Pool {
     pub(super) fn inline(&mut self, xattrs: &Xattrs) -> Result<Vec<u8>> {
         let (mut shared, mut own, mut entry) = (Vec::new(), Vec::new(), Vec::new());
         for (name, value) in xattrs {
-            let Some(pair) = Pair::new(name, value, &mut self.dropped) else {
+            let Some(pair) = XattrPair::new(name, value, &mut self.dropped) else {
                 continue;
             };
             entry.clear();

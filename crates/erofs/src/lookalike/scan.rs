@@ -1,7 +1,7 @@
-//! All of an image, directory by directory: inodes get their places, directories their content.
+//! All of an image, directory by directory: inodes get their offsets, directories their content.
 //!
-//! In: the image. Out: the parts of a lookalike. **Invariant:** no recursion; the inodes of a directory are
-//! together, and their order is that in which `ls -R` and `find` come to them.
+//! In: the image. Out: the parts of a lookalike. **Invariant:** no recursion; the inodes of a
+//! directory are together, and their order is that in which `ls -R` and `find` come to them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use super::space::Space;
 use super::{CONTENT, DIRECTORIES, INODES, Shown, XATTRS};
 use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
-use crate::write::inode_offsets::Places;
+use crate::write::inode_offsets::InodeOffsets;
 
 /// A directory whose inode has its place, and whose content is to be made.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ struct Waiting {
 pub(super) struct Scan<'a> {
     image: &'a dyn Image,
     shown: Shown,
-    places: Places,
+    offsets: InodeOffsets,
     pub(super) inodes: Vec<u8>,
     pub(super) directories: Vec<u8>,
     pub(super) xattrs: Vec<u8>,
@@ -59,7 +59,7 @@ impl<'a> Scan<'a> {
         Self {
             image,
             shown,
-            places: Places::default(),
+            offsets: InodeOffsets::default(),
             inodes: Vec::new(),
             directories: Vec::new(),
             xattrs: Vec::new(),
@@ -102,7 +102,7 @@ impl<'a> Scan<'a> {
         losses
     }
 
-    /// Returns what a directory names their places, and makes its content.
+    /// Returns what a directory names their offsets, and makes its content.
     fn fill(&mut self, dir: Waiting, names: &mut Listing) -> Result<()> {
         let first = self.waiting.len();
         for at in 0..names.len() {
@@ -132,13 +132,13 @@ impl<'a> Scan<'a> {
         let made = self.make(inode);
         let made = made.map_err(|error| error.path(format!("inode {}", ino.0)))?;
         let extent = made.extent();
-        let place = self.places.next(extent);
-        if INODES + self.places.end > XATTRS {
+        let place = self.offsets.next(extent);
+        if INODES + self.offsets.end > XATTRS {
             return Err(Error::limit("4 GiB of inodes"));
         }
         let nid = (INODES + place) / INODE_SLOT;
         let at = usize::try_from(place).map_err(|_| Error::limit("the inodes"))?;
-        let end = usize::try_from(self.places.end).map_err(|_| Error::limit("the inodes"))?;
+        let end = usize::try_from(self.offsets.end).map_err(|_| Error::limit("the inodes"))?;
         self.inodes.resize(end, 0);
         put(&mut self.inodes, at, &made.bytes(self.count + 1)?)?;
         let tail = at + extent.fixed as usize;

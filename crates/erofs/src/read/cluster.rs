@@ -2,9 +2,9 @@
 //!
 //! In: a cluster and a range of its content. Out: these bytes, from the cache or decoded.
 //!
-//! **Invariant:** a cluster of a file that is read whole is decoded straight into the reader's memory, if
-//! it is not in the cache already; only those that are read in part, and directories, are kept. Stored
-//! and decoded lengths are within the format's bounds.
+//! **Invariant:** a cluster of a file that is read whole is decoded straight into the reader's
+//! memory, if it is not in the cache already; only those that are read in part, and directories,
+//! are kept. Stored and decoded lengths are within the format's bounds.
 
 use std::cell::Cell;
 

@@ -1,8 +1,8 @@
-//! `sinterfs_model::Image` for an opened EROFS image: every question answered from the metadata as it is
-//! stored.
+//! `sinterfs_model::Image` for an opened EROFS image: every question answered from the metadata as
+//! it is stored.
 //!
-//! **Invariant:** inode numbers are EROFS's own; a cursor is a block of the directory and an entry of
-//! it.
+//! **Invariant:** inode numbers are EROFS's own; a cursor is a block of the directory and an entry
+//! of it.
 
 use std::ops::ControlFlow;
 
@@ -117,8 +117,8 @@ impl Erofs {
         }
     }
 
-    /// Returns the packed inode for the fragments of another. `Corrupt` if there is none, and for the
-    /// special inodes, which would go round in a circle.
+    /// Returns the packed inode for the fragments of another. `Corrupt` if there is none, and for
+    /// the special inodes, which would go round in a circle.
     fn packed_for(&self, node: &Node) -> Result<&Node> {
         let special = [&self.packed, &self.metabox].into_iter().flatten();
         let mut special = special.map(|special| special.nid);
@@ -176,7 +176,8 @@ impl Erofs {
         Ok(())
     }
 
-    /// Shows the extents of a run that is in the packed inode at an offset, from a byte of the file on.
+    /// Shows the extents of a run that is in the packed inode at an offset, from a byte of the file
+    /// on.
     fn packed_extents(
         &self,
         node: &Node,
@@ -214,8 +215,8 @@ impl Erofs {
 }
 
 impl Erofs {
-    /// Makes sure that a file's content is in the image. `Unsupported` for a file of composefs whose
-    /// content is an object elsewhere: zeros in its place would be believed.
+    /// Makes sure that a file's content is in the image. `Unsupported` for a file of composefs
+    /// whose content is an object elsewhere: zeros in its place would be believed.
     fn expect_content(&self, node: &Node) -> Result<()> {
         let may_be_elsewhere = node.size > 0
             && node.xattr_len > 0

@@ -2,8 +2,8 @@
 //!
 //! In: the number of an inode. Out: `Node`, in plain numbers.
 //!
-//! **Invariant:** a node's type, layout and time are known to make sense, and its extended attributes
-//! lie behind it; whether its content does, its map tells.
+//! **Invariant:** a node's type, layout and time are known to make sense, and its extended
+//! attributes lie behind it; whether its content does, its map tells.
 
 use sinterfs_model::{Error, FileType, Rdev, Result, Time};
 

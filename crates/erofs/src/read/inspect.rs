@@ -1,5 +1,5 @@
-//! What checking and dumping ask for beyond `sinterfs_model::Image`: entries as they are, inodes with all that
-//! belongs to them.
+//! What checking and dumping ask for beyond `sinterfs_model::Image`: entries as they are, inodes
+//! with all that belongs to them.
 //!
 //! **Invariant:** looks at metadata only; content is not decoded.
 

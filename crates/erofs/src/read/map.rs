@@ -3,8 +3,8 @@
 //! In: a node and a position below its size. Out: the run of bytes around the position that come
 //! from one place.
 //!
-//! **Invariant:** a run holds the position, is not empty, and does not reach past the size. Runs are
-//! found from the metadata each time; a map keeps a small window of it and no list of runs.
+//! **Invariant:** a run holds the position, is not empty, and does not reach past the size. Runs
+//! are found from the metadata each time; a map keeps a small window of it and no list of runs.
 
 mod chunks;
 mod clusters;
@@ -161,8 +161,9 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Finds the run at a position, which is below the node's size. Runs of the packed inode, which one file
-    /// after the other asks for, are remembered: a run of a long cluster is as long a way through its indexes.
+    /// Finds the run at a position, which is below the node's size. Runs of the packed inode, which
+    /// one file after the other asks for, are remembered: a run of a long cluster is as long a way
+    /// through its indexes.
     pub(crate) fn run_at(&mut self, position: u64) -> Result<Run> {
         let packed = self.image.packed.as_ref();
         if packed.is_none_or(|packed| packed.nid != self.node.nid) {

@@ -2,9 +2,9 @@
 //!
 //! In: a spot. Out: bytes or a typed structure.
 //!
-//! **Invariant:** reads of the image go through the cache in pages, so that small structures cost no
-//! call each; every thread keeps the last few pages at hand. The metabox is read as any file is; its own metadata is in the image, so there is no
-//! way in a circle.
+//! **Invariant:** reads of the image go through the cache in pages, so that small structures cost
+//! no call each; every thread keeps the last few pages at hand. The metabox is read as any file is;
+//! its own metadata is in the image, so there is no way in a circle.
 
 use sinterfs_block::cache::Opened;
 use sinterfs_model::{Error, Result};

@@ -2,16 +2,16 @@
 //!
 //! In: a page's key in the cache, and the way to find it there. Out: bytes of it.
 //!
-//! **Invariant:** a key names the same bytes for as long as the process lives, so nothing here is ever out
-//! of date. A thread keeps `PAGES` pages.
+//! **Invariant:** a key names the same bytes for as long as the process lives, so nothing here is
+//! ever out of date. A thread keeps `PAGES` pages.
 
 use std::cell::RefCell;
 
 use sinterfs_block::cache::Held;
 use sinterfs_model::Result;
 
-/// How many pages a thread keeps: an inode is beside its map, its content may be in the packed inode, of
-/// which the map is elsewhere, and so are directories and attributes that are shared.
+/// How many pages a thread keeps: an inode is beside its map, its content may be in the packed
+/// inode, of which the map is elsewhere, and so are directories and attributes that are shared.
 const PAGES: usize = 4;
 
 thread_local! {

@@ -21,7 +21,8 @@ pub(crate) struct Prefix {
 }
 
 impl Erofs {
-    /// Returns the long prefixes of names of extended attributes, each with the short one that it begins with.
+    /// Returns the long prefixes of names of extended attributes, each with the short one that it
+    /// begins with.
     pub fn xattr_prefixes(&self) -> Vec<Vec<u8>> {
         let prefixes = self.prefixes.iter();
         let full = prefixes.map(|prefix| {

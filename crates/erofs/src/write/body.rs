@@ -1,5 +1,5 @@
-//! Where the content of files is: in a row of blocks and behind the inode, in extents, in pclusters,
-//! in chunks, or in the packed inode.
+//! Where the content of files is: in a row of blocks and behind the inode, in extents, in
+//! pclusters, in chunks, or in the packed inode.
 //!
 //! In: the tables of content and the content map. Out: for each file what its inode records.
 //! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.

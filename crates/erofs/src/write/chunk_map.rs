@@ -1,7 +1,8 @@
-//! Maps of chunks: content of one size anywhere in the image, or nowhere.
+//! Maps of chunks: ranges of one size, each anywhere in the image or a hole.
 //!
-//! In: pieces of a file and where they are. Out: what follows its inode. **Invariant:** chunks are as long as
-//! they can be, so that the map is as short. Format: `docs/formats/erofs.md`, "Where content is".
+//! In: the stored ranges of a file. Out: what follows its inode. **Invariant:** chunks are as long
+//! as they can be, so that the map is as short as possible. Format: `docs/formats/erofs.md`, "Where
+//! content is".
 
 use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
@@ -10,7 +11,7 @@ use zerocopy::little_endian::{U16, U32};
 use super::limits::{BLOCK, BLOCK_BITS};
 use crate::layout::{ChunkIndex, chunk};
 
-/// The longest chunk as a power of two: kernels count in words of their machine.
+/// The longest chunk as a power of two: kernels count in machine words.
 const BITS_MAX: u32 = 30;
 
 /// The most chunks of a file, a bound on memory.
@@ -19,32 +20,32 @@ const CHUNKS_MAX: u64 = 64 << 20;
 /// The address of a hole.
 const HOLE: u32 = u32::MAX;
 
-/// The number of the device that has content, where the image does not.
+/// The number of the device for content.
 const DEVICE: u16 = 1;
 
 /// The chunks of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChunkMap {
-    /// The size of each as a power of two, in bytes.
+    /// The size of chunks as a power of two, in bytes.
     bits: u32,
-    /// The first block of each.
+    /// The first block of each chunk.
     blocks: Vec<u32>,
-    /// Whether they are on a further device.
+    /// Whether content is on a further device.
     on_device: bool,
 }
 
-/// ChunkPieces of a file as they come, one after the other; neighbours become one.
+/// The ranges of a file, one after the other; adjacent ones are merged.
 #[derive(Debug, Default)]
 pub(super) struct ChunkPieces {
-    /// Whether they are on a further device.
+    /// Whether content is on a further device.
     on_device: bool,
     size: u64,
-    /// Where each begins in the file, and where it is; `None` for a hole.
+    /// Where each range begins in the file and in the image; `None` for a hole.
     found: Vec<(u64, Option<u64>)>,
 }
 
 impl ChunkPieces {
-    /// Starts with none; `on_device` says whether they are on a further device.
+    /// Starts an empty file; `on_device` is whether content is on a further device.
     pub(super) fn new(on_device: bool) -> Self {
         Self {
             on_device,
@@ -52,7 +53,7 @@ impl ChunkPieces {
         }
     }
 
-    /// Adds a piece that is stored from a byte on, or a hole.
+    /// Adds a range of so many bytes that is stored at an offset, or a hole.
     pub(super) fn push(&mut self, len: u64, start: Option<u64>) {
         let goes_on = self.found.last().is_some_and(|&(from, place)| {
             let next = place.map(|place| place.saturating_add(self.size - from));
@@ -67,6 +68,7 @@ impl ChunkPieces {
     /// Cuts the file into chunks.
     ///
     /// # Errors
+    ///
     /// `Limit` for too many chunks, and for blocks beyond 16 TiB.
     pub(super) fn chunks(&self) -> Result<ChunkMap> {
         let ends = self.found.iter().skip(1).map(|&(from, _)| from);
@@ -77,8 +79,8 @@ impl ChunkPieces {
         let count = self.size.div_ceil(1 << bits);
         if count > CHUNKS_MAX {
             return Err(Error::limit(format!(
-                "a file of {} bytes needs {count} chunks of {} bytes; longer chunks (--chunk-size, -b), \
-                 or extents (--target-kernel 6.15)",
+                "a file of {} bytes needs {count} chunks of {} bytes; longer chunks need fewer, \
+                 and so do extents, which Linux 6.15 and newer read",
                 self.size,
                 1_u64 << bits
             )));
@@ -112,13 +114,13 @@ fn address(block: u64) -> Result<u32> {
 }
 
 impl ChunkMap {
-    /// Returns what the inode says of how they are kept.
+    /// Returns the chunk format for the inode.
     pub(super) fn format(&self) -> u64 {
         let indexes = if self.on_device { chunk::INDEXES } else { 0 };
         u64::from((self.bits - u32::from(BLOCK_BITS)) as u16 & chunk::BITS_MASK | indexes)
     }
 
-    /// Returns the bytes of an entry of the map, which begins at a multiple of them.
+    /// Returns the bytes of an entry of the map, which is aligned to as many.
     fn entry(&self) -> u64 {
         if self.on_device {
             size_of::<ChunkIndex>() as u64
@@ -127,7 +129,7 @@ impl ChunkMap {
         }
     }
 
-    /// Returns the bytes from an inode's end on to that of the map.
+    /// Returns the bytes from an inode's end to the end of the map.
     pub(super) fn len(&self, from: u64) -> u64 {
         from.next_multiple_of(self.entry()) - from + self.blocks.len() as u64 * self.entry()
     }
@@ -169,7 +171,7 @@ mod tests {
         assert_eq!(chunks(&[(5 << 40, None)]), (30, vec![HOLE; 5 << 10]));
         assert_eq!(chunks(&[(5000, None)]), (13, vec![HOLE]));
         assert_eq!(chunks(&[(1, None)]), (12, vec![HOLE]));
-        // pieces that follow each other are one
+        // adjacent ranges are merged
         let row = [(64 * KIB, Some(7)), (64 * KIB, Some(23)), (5, Some(39))];
         assert_eq!(chunks(&row), (18, vec![7]));
         let holes = [

@@ -1,8 +1,9 @@
-//! Maps of clusters: content in whole blocks, found by an index for each block of the file.
+//! Maps of pclusters: content in whole blocks, found by an index for each lcluster, which is a
+//! block of the file.
 //!
-//! In: clusters of a file in their order. Out: what follows its inode, packed indexes where these can tell
-//! it, else full ones. **Invariant:** no two clusters begin in one logical cluster, which is a block.
-//! Format: `docs/formats/erofs.md`, "Where content is", "ClusterMap".
+//! In: the pclusters of a file in order. Out: what follows its inode: compact indexes where these
+//! can express the map, else full ones. **Invariant:** no two pclusters begin in one lcluster.
+//! Format: `docs/formats/erofs.md`, "Where content is", "Clusters".
 
 use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
@@ -13,57 +14,38 @@ use super::limits::BLOCK;
 use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
 
 mod compact;
+mod index;
+
+use index::{Head, Index};
 
 /// Bytes of the header of a map.
 const HEADER: u64 = size_of::<MapHeader>() as u64;
 
-/// The clusters of a file.
+/// The pclusters of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ClusterMap {
     heads: Vec<Head>,
     /// Bytes of content so far.
     size: u64,
-    /// Where the last of them are in the packed inode.
+    /// The offset of the last part of the content in the packed inode, if it is there.
     fragment: Option<u64>,
-    /// The length of the last of them, if it is behind the indexes.
+    /// The stored length of the last pcluster, if it is behind the indexes.
     inline: Option<u32>,
-    /// The algorithm's number.
+    /// The number of the algorithm.
     algorithm: u8,
-    /// Whether clusters may have several blocks.
+    /// Whether pclusters may have several blocks.
     big: bool,
 }
 
-/// Where a cluster begins, in the file and in the image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Head {
-    start: u64,
-    block: u32,
-    blocks: u16,
-    kind: ClusterType,
-    /// Whether there is more content in it.
-    partial: bool,
-}
-
-/// What the index of a logical cluster tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Index {
-    /// A cluster begins at a byte of it.
-    Head { offset: u16, head: Head },
-    /// None begins: the distance to the one before, and to the next or the end.
-    Behind { back: u16, forth: u16 },
-    /// None begins, but one did in the index before, and has so many blocks.
-    Blocks { blocks: u16, forth: u16 },
-}
-
-/// How indexes are stored.
+/// The form of indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Full,
-    Packed,
+    Compact,
 }
 
 impl ClusterMap {
-    /// Starts with no content.
+    /// Starts an empty file.
     pub(super) fn new(algorithm: u8, big: bool) -> Self {
         Self {
             heads: Vec::new(),
@@ -75,7 +57,7 @@ impl ClusterMap {
         }
     }
 
-    /// Adds content that is stored in blocks, encoded if these are less.
+    /// Adds content that is stored in blocks, compressed if these are fewer.
     pub(super) fn push(&mut self, raw: u32, block: u64, stored: u32) -> Result<()> {
         let block = u32::try_from(block).map_err(|_| Error::limit("an image of 16 TiB or more"))?;
         let kind = if raw > stored {
@@ -96,7 +78,7 @@ impl ClusterMap {
         )
     }
 
-    /// Adds content that is the first part of what a pcluster in blocks holds.
+    /// Adds content that is the first part of what a pcluster holds.
     pub(super) fn push_ref(&mut self, one: &PclusterRef, block: u64) -> Result<()> {
         self.push(one.whole, block, one.stored)?;
         self.size -= u64::from(one.whole - one.raw);
@@ -106,14 +88,16 @@ impl ClusterMap {
         Ok(())
     }
 
-    /// Returns whether the end of the content is behind the indexes.
+    /// Returns whether the content ends with an inline tail.
     pub(super) fn has_inline(&self) -> bool {
         self.inline.is_some()
     }
 
-    /// Returns whether clusters are referred to of which there is more.
-    pub(super) fn has_parts(&self) -> bool {
-        self.heads.iter().any(|head| head.partial)
+    /// Returns whether compact indexes have the fields for the map.
+    fn can_be_compact(&self) -> bool {
+        let has_partial = self.heads.iter().any(|head| head.partial);
+        let is_far = |offset| u32::try_from(offset).is_err();
+        !has_partial && !self.fragment.is_some_and(is_far)
     }
 
     /// Adds the end of the content, which is in the packed inode.
@@ -133,7 +117,7 @@ impl ClusterMap {
         )
     }
 
-    /// Adds the end of the content, which became so many bytes that stand behind the indexes.
+    /// Adds the end of the content, an inline tail of so many stored bytes.
     pub(super) fn end_inline(&mut self, raw: u32, len: u32) -> Result<()> {
         self.inline = Some(len);
         self.add(
@@ -158,7 +142,7 @@ impl ClusterMap {
         Ok(())
     }
 
-    /// Returns the blocks of all clusters.
+    /// Returns the blocks of all pclusters.
     pub(super) fn blocks(&self) -> u64 {
         self.heads.iter().map(|head| u64::from(head.blocks)).sum()
     }
@@ -166,9 +150,18 @@ impl ClusterMap {
     /// Makes what follows an inode that ends at a multiple of 4.
     pub(super) fn map(&self, from: u64) -> (Form, Vec<u8>) {
         let table = from.next_multiple_of(HEADER) + HEADER;
-        let packed = compact::of(self, table);
-        let form = packed.as_ref().map_or(Form::Full, |_| Form::Packed);
-        let (advise, indexes) = match packed {
+        let compact = if self.can_be_compact() {
+            compact::packs(
+                &|| self.indexes(),
+                self.size.div_ceil(BLOCK),
+                table,
+                self.big,
+            )
+        } else {
+            None
+        };
+        let form = compact.as_ref().map_or(Form::Full, |_| Form::Compact);
+        let (advise, indexes) = match compact {
             Some((advise, packs)) => (advise, packs),
             None => (0, self.full()),
         };
@@ -181,8 +174,8 @@ impl ClusterMap {
     fn header(&self, form: Form, mut advise: u16) -> MapHeader {
         if self.big {
             advise |= advise::BIG_CLUSTER_1;
-            if form == Form::Packed {
-                // kernels want both or none there
+            if form == Form::Compact {
+                // kernels accept both flags or none there
                 advise |= advise::BIG_CLUSTER_2;
             }
         }
@@ -202,8 +195,8 @@ impl ClusterMap {
         }
     }
 
-    /// Makes the head that stands where content ends within a logical cluster in which none begins: without
-    /// it kernels would take the last cluster for longer than it is.
+    /// Returns a head for where content ends in an lcluster without one: kernels would otherwise
+    /// take the last pcluster for longer than it is.
     fn terminator(&self) -> Option<Head> {
         let begins = |head: &Head| head.start / BLOCK == self.size / BLOCK;
         let is_needed = !self.size.is_multiple_of(BLOCK) && !self.heads.last().is_some_and(begins);
@@ -216,7 +209,7 @@ impl ClusterMap {
         })
     }
 
-    /// Lists the index of each logical cluster.
+    /// Iterates over the indexes of all lclusters.
     fn indexes(&self) -> impl Iterator<Item = Index> {
         let mut next = self
             .heads
@@ -232,7 +225,7 @@ impl ClusterMap {
                 let offset = (head.start % BLOCK) as u16;
                 return Index::Head { offset, head };
             }
-            // a cluster has `UNIT_MAX` bytes at most
+            // a pcluster has `UNIT_MAX` bytes of content at most
             let back = (number - last.0) as u16;
             let forth = (next.peek().map_or(end, |head| head.start / BLOCK) - number) as u16;
             if back == 1 && self.big {
@@ -291,17 +284,17 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_packed_where_blocks_follow_each_other() {
+    fn a_map_is_compact_where_blocks_are_adjacent() {
         let (form, bytes) = map(false, &[(9000, 7, 4096), (3288, 8, 4096)]).map(32);
-        assert_eq!(form, Form::Packed);
+        assert_eq!(form, Form::Compact);
         let header = [0, 0, 0, 0, 0, 0, 0, 0];
-        // a head at 0; behind it by 1; a head at 808 of block 2, from block 7 on
+        // a head at 0, a non-head 1 behind it, a head at 808; from block 7 on
         let first = [0x00, 0x10, 0x01, 0x20, 6, 0, 0, 0];
         let second = [0x28, 0x03, 0, 0, 7, 0, 0, 0];
         assert_eq!(bytes, [header, first, second].concat());
         let (form, bytes) = map(false, &[(4096, 7, 4096), (9000, 9, 4096)]).map(36);
         assert_eq!((form, bytes.len()), (Form::Full, 4 + 16 + 4 * 8));
-        // the content ends at 808 of a block in which no cluster begins
+        // the content ends at 808 of a block without a head
         assert_eq!(bytes[4 + 16 + 3 * 8..], [0, 0, 0x28, 3, 0, 0, 0, 0]);
     }
 
@@ -310,17 +303,20 @@ mod tests {
         let parts: Vec<_> = (0..40).map(|n| (6000, 100 + n, 4096)).collect();
         let (form, bytes) = map(true, &parts).map(32);
         // 6 before, 48 in large packs, 5 behind
-        assert_eq!((form, bytes.len()), (Form::Packed, 8 + 24 + 3 * 32 + 24));
+        assert_eq!((form, bytes.len()), (Form::Compact, 8 + 24 + 3 * 32 + 24));
         let advise = advise::COMPACTED_2B | advise::BIG_CLUSTER_1 | advise::BIG_CLUSTER_2;
         assert_eq!(bytes[4..6], advise.to_le_bytes());
     }
 
     #[test]
-    fn an_end_in_the_packed_inode_may_be_far_away() {
+    fn an_offset_in_the_packed_inode_may_be_large() {
         let mut near = map(true, &[(1 << 20, 5, 8192)]);
         near.end_in_packed(5000, 0x1234).unwrap();
         let (form, bytes) = near.map(32);
-        assert_eq!((form, &bytes[..4]), (Form::Packed, &[0x34, 0x12, 0, 0][..]));
+        assert_eq!(
+            (form, &bytes[..4]),
+            (Form::Compact, &[0x34, 0x12, 0, 0][..])
+        );
         let mut far = map(true, &[(1 << 20, 5, 8192)]);
         far.end_in_packed(5000, 7 << 32 | 0x1234).unwrap();
         let (form, bytes) = far.map(32);

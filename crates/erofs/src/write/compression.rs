@@ -1,8 +1,8 @@
-//! The compression of an image: one codec with its options, as text, as a value, and as readers are
-//! told of it.
+//! The compression of an image: one codec with its options, as text, as a value and as the
+//! configuration that readers get.
 //!
-//! In: text like `zstd:level=19`, then raw bytes. Out: streams of the codec. **Invariant:** the result
-//! depends on the bytes and the options alone.
+//! In: text like `zstd:level=19`, then raw bytes. Out: streams of the codec. **Invariant:** the
+//! result depends on the bytes and the options alone.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -18,18 +18,18 @@ use super::limits::BLOCK;
 use crate::layout::compressed::{DeflateConfig, Lz4Config, LzmaConfig, ZstdConfig};
 use crate::read::Algorithm;
 
-/// Names the one codec of an image, and its options.
+/// The codec of an image with its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
     /// Nothing is compressed.
     None,
-    /// LZ4 by the fast method.
+    /// The fast method of LZ4.
     Lz4 {
-        /// 0, or below for faster and larger.
+        /// 0, or a negative number for more speed.
         level: i32,
     },
-    /// LZ4 by the high-compression method.
+    /// The high-compression method of LZ4.
     Lz4Hc {
         /// The level.
         level: i32,
@@ -41,24 +41,24 @@ pub enum Compression {
     },
     /// DEFLATE.
     Deflate {
-        /// The level, as libdeflate has them.
+        /// The level, as of libdeflate.
         level: i32,
     },
     /// Zstandard.
     Zstd {
-        /// The level; below 1 are the fast ones.
+        /// The level; those below 1 are fast.
         level: i32,
     },
 }
 
-/// How a codec fills a cluster.
+/// How a codec fills a pcluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filling {
     /// It stops when the room is full.
     Exact,
-    /// It does, but looks at how much content there is first.
+    /// It stops when the room is full, but adapts to the length of its input first.
     Ahead,
-    /// It cannot be told how much room there is.
+    /// It cannot stop at a given output length.
     Unknown,
 }
 
@@ -71,17 +71,17 @@ const LZMA_DEFAULT: u32 = 6;
 const DEFLATE_DEFAULT: i32 = 9;
 const ZSTD_DEFAULT: i32 = 15;
 
-/// The longest distance of LZMA in bytes. Kernels take as much memory for each thread that decodes.
+/// The dictionary of LZMA in bytes. Kernels take as much memory for each decoding thread.
 const LZMA_DICT: u32 = 1 << 20;
 
-/// The shortest window of Zstandard that a reader can be told of, as a power of two.
+/// The smallest window of Zstandard that the configuration can express, as a power of two.
 const ZSTD_WINDOW_MIN: u32 = 10;
 
-/// The longest window of Zstandard that kernels allow, as a power of two.
+/// The largest window of Zstandard that kernels allow, as a power of two.
 const ZSTD_WINDOW_MAX: u32 = 20;
 
 impl Compression {
-    /// Encodes a unit or a part of it; `None` if that makes it no smaller.
+    /// Encodes content; `None` if that makes it no smaller.
     pub(super) fn encode(&self, raw: &[u8]) -> Result<Option<Vec<u8>>> {
         match *self {
             Self::None => Ok(None),
@@ -97,7 +97,7 @@ impl Compression {
     pub(super) fn filling(&self) -> Filling {
         match *self {
             Self::Lz4Hc { .. } => Filling::Exact,
-            // the tables of LZ4's fast method are finer where there is less content
+            // the tables of LZ4's fast method are finer for short input
             Self::Lz4 { level: 0 } | Self::Lzma { .. } => Filling::Ahead,
             Self::None | Self::Lz4 { .. } | Self::Deflate { .. } | Self::Zstd { .. } => {
                 Filling::Unknown
@@ -105,8 +105,8 @@ impl Compression {
         }
     }
 
-    /// Encodes as much as fills `room` bytes, and tells how much that is: nothing where the codec cannot be
-    /// told how much room there is.
+    /// Encodes as much as fills `room` bytes, and returns how much that is: nothing where the codec
+    /// cannot stop at a given output length.
     pub(super) fn fill(&self, raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
         match *self {
             Self::Lz4 { level: 0 } => encode::lz4_fill(raw, room),
@@ -129,8 +129,7 @@ impl Compression {
         }
     }
 
-    /// Returns the configuration that readers are told of, for units of so many bytes and clusters of so
-    /// many.
+    /// Returns the configuration for readers, for units and pclusters of so many bytes.
     pub(super) fn config(&self, unit: u32, cluster: u32) -> Vec<u8> {
         match self {
             Self::None => Vec::new(),
@@ -158,7 +157,7 @@ impl Compression {
                 config.as_bytes().to_vec()
             }
             Self::Zstd { .. } => {
-                // a frame of one unit has no longer window than that
+                // the window of a frame of one unit is no larger than the unit
                 let window = unit
                     .trailing_zeros()
                     .clamp(ZSTD_WINDOW_MIN, ZSTD_WINDOW_MAX);
@@ -172,7 +171,7 @@ impl Compression {
         }
     }
 
-    /// Returns how many bytes encoding a unit of `len` bytes takes at most.
+    /// Returns how many bytes of memory encoding `len` bytes takes at most.
     pub(super) fn memory(&self, len: u32) -> u64 {
         match *self {
             Self::None => 0,
@@ -199,9 +198,9 @@ impl Compression {
     }
 }
 
-/// Takes the header and the checksum of zlib off. A stream does not begin with zeros, which readers would
-/// take for what fills a block: the first byte of one that begins with bytes as they are has bits that mean
-/// nothing.
+/// Removes the header and the checksum of zlib. A stream must not begin with a zero, which readers
+/// would take for padding: the first byte of a stream that begins with a stored block has unused
+/// bits, one of which is set.
 fn bare(mut stream: Vec<u8>) -> Vec<u8> {
     const UNUSED: u8 = 1 << 3;
     const HEADER: usize = 2;
@@ -225,8 +224,8 @@ impl Default for Compression {
 impl FromStr for Compression {
     type Err = Error;
 
-    /// Reads `none`, `lz4:level=0`, `lz4hc:level=12`, `lzma:level=6`, `deflate:level=9`,
-    /// `zstd:level=15`; every option may be left out.
+    /// Parses `none`, `lz4:level=0`, `lz4hc:level=12`, `lzma:level=6`, `deflate:level=9` or
+    /// `zstd:level=15`; all options may be omitted.
     fn from_str(text: &str) -> Result<Self> {
         let mut options = Options::new(text)?;
         let compression = match options.name() {
@@ -256,8 +255,8 @@ impl FromStr for Compression {
             },
             name => {
                 return Err(Error::invalid(format!(
-                    "compression `{text}`: EROFS has no `{name}` (there are none, lz4, lz4hc, lzma, \
-                     deflate and zstd)"
+                    "compression `{text}`: EROFS has no `{name}` (there are none, lz4, lz4hc, \
+                     lzma, deflate and zstd)"
                 )));
             }
         };
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_are_told_of_the_window() {
+    fn the_configuration_has_the_window() {
         let zstd = Compression::default();
         assert_eq!(zstd.config(1 << 17, 1 << 20), [0, 7, 0, 0, 0, 0]);
         assert_eq!(zstd.config(1 << 22, 1 << 20), [0, 10, 0, 0, 0, 0]);

@@ -1,8 +1,8 @@
 //! What the writer keeps of content: where units are, what they were cut into, and their tails.
 //!
-//! In: blocks in sequence. Out: for each block how much of it is written now; later, what any unit is
-//! decoded from. **Invariant:** a unit is taken once and as a whole; each table has one owner and one
-//! way in.
+//! In: blocks in sequence. Out: for each block how much of it is written now; later, what any unit
+//! is decoded from. **Invariant:** a unit is taken once and as a whole; each table has one owner
+//! and one way in.
 
 use std::sync::Arc;
 
@@ -99,8 +99,8 @@ impl ContentTables {
         Ok(is_cut.then(|| EncodedUnit::from_pieces(block.sequence, block.parts())))
     }
 
-    /// Keeps the last bytes of a block, which are an inline tail; makes them a whole block if there is
-    /// no room or no place for them.
+    /// Keeps the last bytes of a block, which are an inline tail; makes them a whole block if there
+    /// is no room or no place for them.
     fn take_pclusters(&mut self, block: &Block, tail: usize, may_keep_tail: bool) -> Taken {
         let now = block.bytes.len().saturating_sub(tail);
         if tail == 0 {
@@ -112,8 +112,8 @@ impl ContentTables {
         Taken { now, gap }
     }
 
-    /// Keeps the part of a block at the end of an uncompressed unit, if it is short enough and there
-    /// is room, and returns the bytes before it.
+    /// Keeps the part of a block at the end of an uncompressed unit, if it is short enough and
+    /// there is room, and returns the bytes before it.
     fn keep_flat_tail(&mut self, block: &Block) -> usize {
         let stored = block.bytes.len();
         let now = stored - stored % BLOCK as usize;
@@ -189,8 +189,8 @@ impl ContentTables {
     }
 }
 
-/// Returns whether what a block was cut into is all of it but a shared tail of so many bytes; a block
-/// that was not cut must not be longer than its content.
+/// Returns whether what a block was cut into is all of it but a shared tail of so many bytes; a
+/// block that was not cut must not be longer than its content.
 fn covers(block: &Block, encoded: Option<&EncodedUnit>, shared: u32) -> bool {
     let stored = block.bytes.len() as u64;
     let Some(encoded) = encoded else {

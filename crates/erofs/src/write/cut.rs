@@ -97,7 +97,8 @@ impl<'a> Cutter<'a> {
         Ok(())
     }
 
-    /// Stores the next pcluster, or some uncompressed content, which end at an offset at the latest.
+    /// Stores the next pcluster, or some uncompressed content, which end at an offset at the
+    /// latest.
     pub(super) fn store_next(&mut self, to: usize) -> Result<()> {
         let rest = self.raw.get(self.done..to).unwrap_or_default();
         let most = self.rule.most;

@@ -1,10 +1,10 @@
-//! Cuts a unit around content that is stored already: what an earlier unit has, too, is referred to,
-//! and the rest is cut as `cut` does.
+//! Cuts a unit around content that is stored already: what an earlier unit has, too, is referred
+//! to, and the rest is cut as `cut` does.
 //!
-//! In: a unit, its repeats, and the encoded units that these are in. Out: as of `cut`. Readers decode
-//! a pcluster from its start only, so a reference begins where some pcluster does and has its content
-//! up to the end of the repeat. **Invariant:** references in blocks begin in different logical
-//! clusters; the result depends on the unit, on earlier ones and on the options alone.
+//! In: a unit, its repeats, and the encoded units that these are in. Out: as of `cut`. Readers
+//! decode a pcluster from its start only, so a reference begins where some pcluster does and has
+//! its content up to the end of the repeat. **Invariant:** references in blocks begin in different
+//! logical clusters; the result depends on the unit, on earlier ones and on the options alone.
 
 use sinterfs_model::{Repeat, Result};
 
@@ -138,15 +138,15 @@ fn refer(cutter: &mut Cutter<'_>, found: &[PclusterRef]) -> Result<usize> {
 }
 
 /// Returns whether indexes can express a reference in a unit of `len` bytes: what follows begins in
-/// another logical cluster, or nothing does; and a pcluster of several blocks has one index more for
-/// their number.
+/// another logical cluster, or nothing does; and a pcluster of several blocks has one index more
+/// for their number.
 fn can_be_indexed(one: &PclusterRef, len: usize) -> bool {
     let is_last = one.end() as usize == len;
     has_indexes(one, one.end()) || is_last && u64::from(one.stored) <= BLOCK
 }
 
-/// Makes what is between the last reference and the next one, at `start`, begin in a logical cluster
-/// of its own by taking some content from the last one. Returns whether it does.
+/// Makes what is between the last reference and the next one, at `start`, begin in a logical
+/// cluster of its own by taking some content from the last one. Returns whether it does.
 fn make_room(cutter: &mut Cutter<'_>, start: u32) -> bool {
     let (unit, done) = (cutter.unit, cutter.done as u32);
     let Some(last) = cutter.cut.refs.last_mut() else {

@@ -39,7 +39,8 @@ impl DigestIndex {
         self.offsets.contains_key(digest)
     }
 
-    /// Returns where something with this digest is; if there is nothing, records it to be at `here`.
+    /// Returns where something with this digest is; if there is nothing, records it to be at
+    /// `here`.
     pub(super) fn find_or_insert(&mut self, digest: Digest, here: u64) -> Option<u64> {
         let found = self.offsets.get(&digest).copied();
         if found.is_none() && self.offsets.len() < self.most {

@@ -1,8 +1,7 @@
-//! Directories: blocks of entries and names, sorted through all of them.
+//! Directories: blocks of entries and names, sorted across blocks.
 //!
-//! In: a directory of the tree and the numbers of inodes. Out: its content.
-//! **Invariant:** its length does not depend on numbers of inodes. Format: `docs/formats/erofs.md`,
-//! "Directories".
+//! In: a directory of the tree and the numbers of inodes. Out: its content. **Invariant:** its
+//! length does not depend on the numbers of inodes. Format: `docs/formats/erofs.md`, "Directories".
 
 use sinterfs_model::{Error, FileType, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
@@ -14,7 +13,7 @@ use crate::layout::{DirentRaw, NAME_MAX};
 /// Bytes of an entry without its name.
 const ENTRY: u64 = size_of::<DirentRaw>() as u64;
 
-/// Returns the type of a file as entries do.
+/// Returns the code of a file type in an entry.
 const fn kind(kind: FileType) -> u8 {
     match kind {
         FileType::File => 1,
@@ -27,7 +26,7 @@ const fn kind(kind: FileType) -> u8 {
     }
 }
 
-/// Returns the directory that holds the one name of another; the root holds itself.
+/// Returns the parent of a directory; the root is its own.
 fn parent(tree: &Tree, dir: NodeId) -> NodeId {
     if dir == NodeId::ROOT {
         return dir;
@@ -36,7 +35,7 @@ fn parent(tree: &Tree, dir: NodeId) -> NodeId {
     link.map_or(NodeId::ROOT, |link| link.parent)
 }
 
-/// Lists the names of a directory in their order, with `.` and `..`.
+/// Lists the entries of a directory in order, `.` and `..` among them.
 fn entries(tree: &Tree, dir: NodeId) -> Result<Vec<(&[u8], NodeId)>> {
     let own: [(&[u8], NodeId); 2] = [(b".", dir), (b"..", parent(tree, dir))];
     let links = tree.children(dir).iter();
@@ -53,7 +52,7 @@ fn entries(tree: &Tree, dir: NodeId) -> Result<Vec<(&[u8], NodeId)>> {
     Ok(entries)
 }
 
-/// Returns how many of the entries go into the first block, and the bytes that they take.
+/// Returns how many of the entries fit into a block, and the bytes that they take.
 pub(crate) fn first_block<T>(entries: &[(&[u8], T)]) -> (usize, u64) {
     let mut used = 0;
     for (count, (name, _)) in entries.iter().enumerate() {
@@ -78,7 +77,7 @@ pub(super) fn len(tree: &Tree, dir: NodeId) -> Result<u64> {
     Ok(len)
 }
 
-/// Makes the content of a directory; `nid` tells the number of a node's inode.
+/// Makes the content of a directory; `nid` returns the number of a node's inode.
 pub(super) fn content(tree: &Tree, dir: NodeId, nid: impl Fn(NodeId) -> u64) -> Result<Vec<u8>> {
     let entries = entries(tree, dir)?;
     let (mut rest, mut bytes) = (&entries[..], Vec::new());
@@ -96,7 +95,7 @@ pub(super) fn content(tree: &Tree, dir: NodeId, nid: impl Fn(NodeId) -> u64) -> 
     Ok(bytes)
 }
 
-/// Appends a block of entries: `inode` tells the number and the type of each.
+/// Appends a block of entries; `inode` returns the number and the type of each.
 pub(crate) fn write_block<T>(
     block: &[(&[u8], T)],
     inode: impl Fn(&T) -> (u64, FileType),
@@ -119,8 +118,8 @@ pub(crate) fn write_block<T>(
     }
 }
 
-/// Counts the names of a directory: its own, `.`, and `..` of each directory in it.
-pub(super) fn names(tree: &Tree, dir: NodeId) -> u32 {
+/// Returns the link count of a directory: its name, `.`, and `..` of each directory in it.
+pub(super) fn link_count(tree: &Tree, dir: NodeId) -> u32 {
     let links = tree.children(dir).iter();
     let is_dir = |node| tree.node(node).content.kind() == FileType::Directory;
     let dirs = links.filter(|link| is_dir(link.node)).count();

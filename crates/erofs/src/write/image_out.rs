@@ -1,4 +1,4 @@
-//! The image while it grows: bytes to the sink, their count and their hash.
+//! The output of the image: buffered bytes to the sink, their count and their hash.
 
 use sinterfs_block::Sink;
 use sinterfs_block::checksum::Xxh3;
@@ -6,20 +6,20 @@ use sinterfs_model::{Error, Result};
 
 use super::limits::BLOCK;
 
-/// Bytes that are written at once.
+/// How many bytes are written at once.
 const PIECE: usize = 1 << 20;
 
-/// What has been written.
+/// An output that is written from front to back.
 pub(super) struct ImageOut {
     sink: Box<dyn Sink>,
-    /// Where the next byte goes, behind those that wait.
+    /// The offset of the next byte, behind those that are buffered.
     pub(super) offset: u64,
     hash: Xxh3,
     waiting: Vec<u8>,
 }
 
 impl ImageOut {
-    /// Starts with nothing, as if so many bytes stood before.
+    /// Starts an empty output whose first byte has this offset.
     pub(super) fn behind(sink: Box<dyn Sink>, offset: u64) -> Self {
         Self {
             sink,
@@ -47,14 +47,14 @@ impl ImageOut {
         }
     }
 
-    /// Fills the last block with zeros and tells the number of the next.
+    /// Pads the last block with zeros and returns the number of the next.
     pub(super) fn fill_block(&mut self) -> Result<u64> {
         let fill = self.offset.next_multiple_of(BLOCK) - self.offset;
         self.fill_to(self.offset + fill)?;
         Ok(self.offset / BLOCK)
     }
 
-    /// Writes zeros up to a place that is less than a block ahead.
+    /// Writes zeros up to an offset that is less than a block ahead.
     pub(super) fn fill_to(&mut self, place: u64) -> Result<()> {
         const ZEROS: [u8; BLOCK as usize] = [0; BLOCK as usize];
         let len = place.checked_sub(self.offset).map(usize::try_from);
@@ -69,7 +69,7 @@ impl ImageOut {
         Ok(())
     }
 
-    /// Returns a hash of everything.
+    /// Returns a hash of everything that was written.
     pub(super) fn hash(&mut self) -> Result<u64> {
         self.flush()?;
         Ok(self.hash.digest())
@@ -82,7 +82,7 @@ impl ImageOut {
         self.close()
     }
 
-    /// Ends what has no superblock.
+    /// Ends an output that has no superblock.
     pub(super) fn close(&mut self) -> Result<()> {
         self.flush()?;
         self.sink.flush().map_err(cannot_write)

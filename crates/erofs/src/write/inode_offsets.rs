@@ -1,46 +1,46 @@
-//! Where inodes are: sizes become places.
+//! Where inodes are in the metadata.
 //!
-//! In: for each inode, in the order of the image, what it takes. Out: its place in the metadata.
-//! **Invariant:** neither an inode's own bytes nor an end of content behind it cross a block.
+//! In: the size of each inode, in the order of the image. Out: its offset. **Invariant:** neither
+//! an inode's own bytes nor its inline tail cross a block.
 
 use sinterfs_model::{Content, NodeId, Tree};
 
 use super::limits::BLOCK;
 use crate::layout::INODE_SLOT;
 
-/// What an inode and all behind it takes, in bytes.
+/// The sizes of an inode and of what follows it, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
-    /// The inode.
+pub(crate) struct InodeSize {
+    /// The inode itself.
     pub(crate) inode: u64,
     /// The inode, its attributes and the map of its content.
     pub(crate) fixed: u64,
-    /// The end of its content, `INLINE_MAX` at most.
+    /// Its inline tail, `INLINE_MAX` at most.
     pub(crate) tail: u64,
 }
 
 /// The metadata as far as it has been laid out.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct InodeOffsets {
     /// Bytes so far.
     pub(crate) end: u64,
 }
 
-impl Places {
-    /// Returns the next inode its place.
-    pub(crate) fn next(&mut self, extent: Extent) -> u64 {
-        let mut place = self.end.next_multiple_of(INODE_SLOT);
+impl InodeOffsets {
+    /// Returns the offset of the next inode.
+    pub(crate) fn next(&mut self, size: InodeSize) -> u64 {
+        let mut offset = self.end.next_multiple_of(INODE_SLOT);
         let crosses = |from: u64, len: u64| from % BLOCK + len > BLOCK;
-        while crosses(place, extent.inode) || crosses(place + extent.fixed, extent.tail) {
-            place += INODE_SLOT;
+        while crosses(offset, size.inode) || crosses(offset + size.fixed, size.tail) {
+            offset += INODE_SLOT;
         }
-        self.end = place + extent.fixed + extent.tail;
-        place
+        self.end = offset + size.fixed + size.tail;
+        offset
     }
 }
 
-/// Lists all nodes in the order of their inodes: behind the root those of each directory together, in the
-/// order in which `ls -R` and `find` come to them.
+/// Lists all nodes in the order of their inodes: the root, then the entries of each directory
+/// together, in the order in which `ls -R` and `find` visit them.
 pub(super) fn order(tree: &Tree) -> Vec<NodeId> {
     let mut order = Vec::with_capacity(tree.nodes().len());
     let mut seen = vec![false; tree.nodes().len()];
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn nothing_crosses_a_block() {
-        let mut places = Places::default();
+        let mut offsets = InodeOffsets::default();
         for (fixed, tail) in [
             (64, 4032),
             (64, 4000),
@@ -77,20 +77,20 @@ mod tests {
             (4096 * 3 + 28, 4032),
             (64, 0),
         ] {
-            let extent = Extent {
+            let size = InodeSize {
                 inode: 64,
                 fixed,
                 tail,
             };
-            let before = places.end;
-            let place = places.next(extent);
-            assert!(place >= before && place.is_multiple_of(32) && place - before < 4128);
-            assert!(place % BLOCK <= BLOCK - 64);
+            let before = offsets.end;
+            let offset = offsets.next(size);
+            assert!(offset >= before && offset.is_multiple_of(32) && offset - before < 4128);
+            assert!(offset % BLOCK <= BLOCK - 64);
             assert!(
-                (place + fixed) % BLOCK + tail <= BLOCK,
-                "{place} {fixed} {tail}"
+                (offset + fixed) % BLOCK + tail <= BLOCK,
+                "{offset} {fixed} {tail}"
             );
-            assert_eq!(places.end, place + fixed + tail);
+            assert_eq!(offsets.end, offset + fixed + tail);
         }
     }
 

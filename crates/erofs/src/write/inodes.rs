@@ -1,7 +1,7 @@
-//! Inodes: the shorter form where it can tell everything, and what follows it.
+//! Inodes: compact where that form can express everything, and what follows them.
 //!
-//! In: nodes of the tree. Out: for each its lengths, and later its bytes. **Invariant:** lengths depend on
-//! nothing that is known only when all lengths are.
+//! In: nodes of the tree. Out: for each its sizes, and later its bytes. **Invariant:** sizes depend
+//! on nothing that is known only when all sizes are.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::cluster_map;
 use super::content_tables::ContentTables;
 use super::extent_map;
 use super::limits::{BLOCK, INLINE_MAX};
-use super::times::Times;
+use super::times::TimeBase;
 use super::xattrs::{self, Xattrs};
 use super::{directories, inode_offsets};
 use crate::layout::compressed::MapHeader;
@@ -24,9 +24,9 @@ use crate::layout::{InodeCompact, InodeExtended, format};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Plain = 0,
-    Compressed = 1,
+    CompressedFull = 1,
     Inline = 2,
-    CompressedPacked = 3,
+    CompressedCompact = 3,
     Chunks = 4,
 }
 
@@ -37,35 +37,35 @@ pub(super) struct Inodes<'a> {
     pub(super) map: &'a ContentMap,
     pub(super) tables: &'a ContentTables,
     pub(super) xattrs: &'a Xattrs<'a>,
-    pub(super) times: Times,
-    /// The blocks of targets of symlinks that are too long to be behind their inodes.
+    pub(super) times: TimeBase,
+    /// The blocks of targets of symlinks that are too long to be inline.
     pub(super) targets: &'a BTreeMap<NodeId, u64>,
 }
 
-/// One inode before it has a place.
+/// An inode before it has an offset.
 #[derive(Debug)]
 pub(super) struct Inode<'a> {
     meta: Meta,
     kind: FileType,
     links: u32,
-    /// Its number for programs that know 32 bits.
+    /// Its number for programs with inode numbers of 32 bits.
     ino: u32,
     size: u64,
     layout: Layout,
-    /// The first block, or stored blocks, or the device's number.
+    /// The first block, the number of stored blocks, the chunk format, or the device number.
     start: u64,
     xattrs: Vec<u8>,
     body: Option<Body<'a>>,
-    /// The map of its clusters.
+    /// The map of its pclusters.
     map: Vec<u8>,
-    /// Bytes of the end of its content behind it.
+    /// Bytes of its inline tail.
     tail: u64,
-    /// Seconds, if it is a compact one.
+    /// Its seconds, if it is a compact one.
     compact: Option<u32>,
 }
 
 impl<'a> Inodes<'a> {
-    /// Describes the inode of a node. `start` is the first block of a directory.
+    /// Makes the inode of a node. `start` is the first block of a directory.
     pub(super) fn inode(&self, node: NodeId, start: u64) -> Result<Inode<'a>> {
         let made = self.make(node, start);
         made.map_err(|error| {
@@ -95,7 +95,7 @@ impl<'a> Inodes<'a> {
                 inode.fill(content);
             }
             sinterfs_model::Content::Directory { .. } => {
-                inode.links = directories::names(self.tree, node);
+                inode.links = directories::link_count(self.tree, node);
                 inode.flat(directories::len(self.tree, node)?);
                 inode.start = start;
             }
@@ -109,12 +109,12 @@ impl<'a> Inodes<'a> {
             }
             sinterfs_model::Content::Fifo | sinterfs_model::Content::Socket => {}
         }
-        xattrs::count(inode.xattrs.len() as u64)?;
+        xattrs::count_field(inode.xattrs.len() as u64)?;
         inode.choose(self.times);
         Ok(inode)
     }
 
-    /// Describes the packed inode.
+    /// Makes the packed inode.
     pub(super) fn packed(&self, content: Content<'a>) -> Inode<'a> {
         let mut inode = Inode {
             meta: Meta {
@@ -141,7 +141,7 @@ impl<'a> Inodes<'a> {
     }
 }
 
-/// Returns the length of what is behind an inode of so many bytes in a row of blocks.
+/// Returns the length of the inline tail of content of so many bytes in a row of blocks.
 pub(crate) fn tail_of(size: u64) -> u64 {
     match size % BLOCK {
         tail if tail <= INLINE_MAX => tail,
@@ -155,8 +155,8 @@ fn write_packed(offset: u64, to: &mut Vec<u8>) {
     to.extend_from_slice(&(offset | 1 << 63).to_le_bytes());
 }
 
-/// Returns how many blocks content takes, for `stat` only.
-fn told_blocks(blocks: u64) -> u64 {
+/// Returns how many blocks `stat` reports.
+fn stat_blocks(blocks: u64) -> u64 {
     blocks.min(u64::from(u32::MAX))
 }
 
@@ -185,17 +185,17 @@ impl<'a> Inode<'a> {
                     Layout::Inline
                 };
             }
-            Body::Packed(_) => self.layout = Layout::Compressed,
+            Body::Packed(_) => self.layout = Layout::CompressedFull,
             Body::Extents(extents) => {
-                self.layout = Layout::Compressed;
-                self.start = told_blocks(extent_map::stored(extents).div_ceil(BLOCK));
+                self.layout = Layout::CompressedFull;
+                self.start = stat_blocks(extent_map::stored(extents).div_ceil(BLOCK));
             }
             Body::Chunks(chunks) => {
                 self.layout = Layout::Chunks;
                 self.start = chunks.format();
             }
             Body::Clusters(clusters, end) => {
-                self.start = told_blocks(clusters.blocks());
+                self.start = stat_blocks(clusters.blocks());
                 self.tail = end.len() as u64;
             }
         }
@@ -212,7 +212,7 @@ impl<'a> Inode<'a> {
         };
     }
 
-    fn choose(&mut self, times: Times) {
+    fn choose(&mut self, times: TimeBase) {
         let fits = self.meta.uid.max(self.meta.gid).max(self.links) <= u32::from(u16::MAX)
             && u32::try_from(self.size).is_ok();
         let seconds = times.offset(self.meta.times.modified);
@@ -220,8 +220,8 @@ impl<'a> Inode<'a> {
         if let Some(Body::Clusters(clusters, _)) = &self.body {
             let (form, map) = clusters.map(self.end());
             self.layout = match form {
-                cluster_map::Form::Full => Layout::Compressed,
-                cluster_map::Form::Packed => Layout::CompressedPacked,
+                cluster_map::Form::Full => Layout::CompressedFull,
+                cluster_map::Form::Compact => Layout::CompressedCompact,
             };
             self.map = map;
         }
@@ -245,8 +245,8 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// Returns what it takes.
-    pub(super) fn extent(&self) -> inode_offsets::Extent {
+    /// Returns the sizes of the inode and of what follows it.
+    pub(super) fn total_size(&self) -> inode_offsets::InodeSize {
         let end = self.end();
         let header = size_of::<MapHeader>() as u64;
         let map = match &self.body {
@@ -256,7 +256,7 @@ impl<'a> Inode<'a> {
             Some(Body::Chunks(chunks)) => chunks.len(end),
             Some(Body::Flat(..)) | None => 0,
         };
-        inode_offsets::Extent {
+        inode_offsets::InodeSize {
             inode: self.own_len(),
             fixed: end + map,
             tail: self.tail,
@@ -268,7 +268,7 @@ impl<'a> Inode<'a> {
         (self.size - self.tail).div_ceil(BLOCK)
     }
 
-    /// Appends the inode's bytes; `tail` is the end of content where that is not a file's.
+    /// Appends the inode's bytes; `tail` is the inline tail of what is not a file.
     pub(super) fn write(&self, tail: &[u8], to: &mut Vec<u8>) -> Result<()> {
         let start = u32::try_from(self.start);
         let start = U32::new(start.map_err(|_| Error::limit("an image of 16 TiB or more"))?);
@@ -305,7 +305,7 @@ impl<'a> Inode<'a> {
     fn compact(&self, seconds: u32, start: U32) -> Result<InodeCompact> {
         Ok(InodeCompact {
             format: self.format(0),
-            xattr_count: U16::new(xattrs::count(self.xattrs.len() as u64)?),
+            xattr_count: U16::new(xattrs::count_field(self.xattrs.len() as u64)?),
             mode: self.mode(),
             nlink: U16::new(self.links as u16),
             size: U32::new(self.size as u32),
@@ -322,7 +322,7 @@ impl<'a> Inode<'a> {
         let time = self.meta.times.modified;
         Ok(InodeExtended {
             format: self.format(format::EXTENDED),
-            xattr_count: U16::new(xattrs::count(self.xattrs.len() as u64)?),
+            xattr_count: U16::new(xattrs::count_field(self.xattrs.len() as u64)?),
             mode: self.mode(),
             start_high: U16::new(0),
             size: U64::new(self.size),

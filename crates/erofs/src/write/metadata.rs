@@ -1,8 +1,8 @@
-//! All that is not content: long targets, shared attributes, directories, inodes.
+//! All that is not content: long targets of symlinks, shared attributes, directories, inodes.
 //!
-//! In: the tree, the map of its content, and where that was put. Out: the rest of the image, and what its
-//! superblock tells. **Invariant:** lengths are known before places, and places before bytes: inodes are made
-//! twice, and nothing is kept of them but their numbers.
+//! In: the tree, the map of its content, and where that was put. Out: the rest of the image, and
+//! the values of its superblock. **Invariant:** sizes are sources before offsets, and offsets before
+//! bytes: inodes are made twice, and nothing is kept of them but their numbers.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ use super::body::{self, homeless_tails, packed_content};
 use super::content_tables::ContentTables;
 use super::directories;
 use super::image_out::ImageOut;
-use super::inode_offsets::{Places, order};
+use super::inode_offsets::{InodeOffsets, order};
 use super::inodes::{Inodes, tail_of};
 use super::limits::{BLOCK, INLINE_MAX};
 use super::options::Form;
 use super::prefixes::Prefixes;
-use super::superblock::{Device, Facts};
-use super::times::Times;
+use super::superblock::{Device, SuperblockValues};
+use super::times::TimeBase;
 use super::unit_table::PlacedUnit;
 use super::volume_id::DeviceName;
 use super::writer::ErofsWriter;
-use super::xattrs::{Dropped, Xattrs};
+use super::xattrs::{DroppedXattrs, Xattrs};
 use crate::layout::{INODE_SLOT, XATTR_WORD};
 
 /// What inodes are made of besides their content.
-struct Known<'a> {
+struct InodeSources<'a> {
     tree: &'a Tree,
     map: &'a ContentMap,
     xattrs: &'a Xattrs<'a>,
-    times: Times,
+    times: TimeBase,
     targets: &'a BTreeMap<NodeId, u64>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> InodeSources<'a> {
     fn with(&self, tables: &'a ContentTables) -> Inodes<'a> {
         Inodes {
             tree: self.tree,
@@ -47,46 +47,46 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Where everything will be.
-struct Layout {
+/// Where all metadata will be.
+struct MetadataLayout {
     /// The number of the inode of each node.
     nids: Vec<u64>,
-    /// That of the packed inode.
+    /// The number of the packed inode.
     packed: Option<u64>,
-    /// The block that numbers count from.
+    /// The block that inode numbers count from.
     meta_block: u64,
     /// Bytes of all inodes.
     len: u64,
-    /// Whether content of a file is in chunks.
+    /// Whether some file is in chunks.
     chunked: bool,
 }
 
-impl Layout {
-    /// Returns inodes their places, from the block of the first directory on.
+impl MetadataLayout {
+    /// Assigns offsets to inodes; directories begin at `dir_block`.
     fn new(
         inodes: &Inodes<'_>,
         packed: Option<body::Content<'_>>,
         order: &[NodeId],
         dir_block: u64,
     ) -> Result<Self> {
-        let (mut places, mut nids) = (Places::default(), vec![0; inodes.tree.nodes().len()]);
+        let (mut offsets, mut nids) = (InodeOffsets::default(), vec![0; inodes.tree.nodes().len()]);
         let (mut meta_block, mut chunked) = (dir_block, false);
         for &node in order {
             let inode = inodes.inode(node, 0)?;
             if let Some(nid) = nids.get_mut(node.index()) {
-                *nid = places.next(inode.extent()) / INODE_SLOT;
+                *nid = offsets.next(inode.total_size()) / INODE_SLOT;
             }
             chunked |= inode.is_chunked();
             if is_directory(inodes.tree, node) {
                 meta_block += inode.blocks();
             }
         }
-        let packed = packed.map(|content| inodes.packed(content).extent());
+        let packed = packed.map(|content| inodes.packed(content).total_size());
         Ok(Self {
             nids,
-            packed: packed.map(|extent| places.next(extent) / INODE_SLOT),
+            packed: packed.map(|size| offsets.next(size) / INODE_SLOT),
             meta_block,
-            len: places.end,
+            len: offsets.end,
             chunked,
         })
     }
@@ -95,15 +95,15 @@ impl Layout {
         self.nids.get(node.index()).copied().unwrap_or(0)
     }
 
-    /// Returns the blocks of the image.
+    /// Returns the number of blocks of the image.
     fn end(&self) -> u64 {
         self.meta_block + self.len.div_ceil(BLOCK)
     }
 }
 
 impl ErofsWriter {
-    /// Writes what has no place behind inodes: ends of files that are not in rows of blocks, which are
-    /// content, and long targets of symlinks, whose blocks it tells.
+    /// Writes what does not fit behind inodes: tails of files that are not in rows of blocks, and
+    /// long targets of symlinks. Returns the blocks of the latter.
     fn write_late(&mut self, tree: &Tree, map: &ContentMap) -> Result<BTreeMap<NodeId, u64>> {
         let mut offsets = BTreeMap::new();
         let in_blocks = self.options.form() == Form::Clusters;
@@ -135,8 +135,12 @@ impl ErofsWriter {
         Ok(targets)
     }
 
-    /// Writes all that is metadata, and tells what the superblock needs to know.
-    pub(super) fn metadata(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Facts, Dropped)> {
+    /// Writes all metadata, and returns the values of the superblock.
+    pub(super) fn metadata(
+        &mut self,
+        tree: &Tree,
+        map: &ContentMap,
+    ) -> Result<(SuperblockValues, DroppedXattrs)> {
         let xattrs = if self.options.xattrs {
             Xattrs::new(tree, self.options.given_prefixes()?)?
         } else {
@@ -153,19 +157,19 @@ impl ErofsWriter {
         self.out.write(&xattrs.shared)?;
         let dir_block = self.out.fill_block()?;
         let wide = self.options.kernel.knows_extents();
-        let known = Known {
+        let sources = InodeSources {
             tree,
             map,
             xattrs: &xattrs,
-            times: Times::new(tree, self.options.made, wide),
+            times: TimeBase::new(tree, self.options.made, wide),
             targets: &targets,
         };
         let order = order(tree);
-        let layout = Layout::new(&known.with(&self.tables), packed, &order, dir_block)?;
+        let layout = MetadataLayout::new(&sources.with(&self.tables), packed, &order, dir_block)?;
         let device = self.device(layout.end())?;
-        // what is on a device has moved
+        // content on a device has moved
         let packed = packed_content(&mut self.tables, map)?;
-        let inodes = known.with(&self.tables);
+        let inodes = sources.with(&self.tables);
         write_directories(&mut self.out, tree, &order, |node| layout.nid(node))?;
         if self.out.fill_block()? != layout.meta_block {
             return Err(Error::invalid(
@@ -173,9 +177,9 @@ impl ErofsWriter {
             ));
         }
         write_inodes(&mut self.out, &inodes, packed, &order, &layout, dir_block)?;
-        let facts = Facts {
+        let values = SuperblockValues {
             inodes: tree.nodes().len() as u64,
-            times: known.times,
+            times: sources.times,
             blocks: self.out.fill_block()?,
             meta_block: layout.meta_block,
             xattr_block,
@@ -185,16 +189,16 @@ impl ErofsWriter {
             inline_pclusters: self.tables.inline_tails.has_encoded(),
             shares_clusters: self.tables.units.has_moved(),
             device,
-            xattrs: xattrs.there_are,
+            xattrs: xattrs.is_any,
             prefixes: xattrs.prefixes.clone(),
             prefixes_packed_at,
             hash: self.out.hash()?,
         };
-        Ok((facts, xattrs.dropped))
+        Ok((values, xattrs.dropped))
     }
 
-    /// Writes the long prefixes for the end of the packed inode, which has so many bytes, if kernels look for
-    /// them there, and tells where they are in it.
+    /// Writes the long prefixes for the end of the packed inode, which has `size` bytes, if the
+    /// target kernel looks for them there, and returns their offset in it.
     fn pack_prefixes(&mut self, prefixes: &Prefixes, size: u64) -> Result<Option<u64>> {
         if self.options.kernel.knows_plain_prefixes() {
             return Ok(None);
@@ -203,7 +207,7 @@ impl ErofsWriter {
         let mut table = vec![0; (at - size) as usize];
         table.extend_from_slice(&prefixes.table());
         let in_blocks = self.options.form() == Form::Clusters;
-        // in the image, as all metadata, wherever content is
+        // metadata is in the image itself, wherever content is
         let out = &mut self.out;
         if in_blocks {
             out.fill_block()?;
@@ -221,7 +225,7 @@ impl ErofsWriter {
         Ok(Some(at))
     }
 
-    /// Ends the device that has the content, if there is one: its addresses follow those of the image, so
+    /// Ends the device for content, if there is one: its addresses follow those of the image, so
     /// that both may also be one file.
     fn device(&mut self, first_block: u64) -> Result<Option<Device>> {
         let (Some(blob), Some(DeviceName(tag))) = (&mut self.blob, self.options.device) else {
@@ -233,7 +237,7 @@ impl ErofsWriter {
             first_block,
             hash: blob.hash()?,
         };
-        // chunks name the device
+        // chunks have the number of the device, other maps do not
         if self.options.form() != Form::Chunks {
             self.tables.move_by((first_block - 1).saturating_mul(BLOCK));
         }
@@ -245,7 +249,7 @@ fn is_directory(tree: &Tree, node: NodeId) -> bool {
     matches!(tree.node(node).content, Content::Directory { .. })
 }
 
-/// Writes the blocks of directories that are not behind their inodes.
+/// Writes the blocks of directories that do not fit behind their inodes.
 fn write_directories(
     out: &mut ImageOut,
     tree: &Tree,
@@ -269,7 +273,7 @@ fn write_inodes(
     inodes: &Inodes<'_>,
     packed: Option<body::Content<'_>>,
     order: &[NodeId],
-    layout: &Layout,
+    layout: &MetadataLayout,
     dir_block: u64,
 ) -> Result<()> {
     let base = layout.meta_block * BLOCK;
@@ -294,7 +298,7 @@ fn write_inodes(
     Ok(())
 }
 
-/// Makes the end of what a directory or a symlink holds, for behind its inode.
+/// Makes the inline tail of a directory or a symlink.
 fn tail(tree: &Tree, node: NodeId, nid: impl Fn(NodeId) -> u64) -> Result<Vec<u8>> {
     let mut content = match tree.node(node).content {
         Content::Directory { .. } => directories::content(tree, node, nid)?,

@@ -1,4 +1,7 @@
-//! What can be asked of the writer.
+//! The options of the writer, and what follows from them for the geometry of content.
+//!
+//! **Invariant:** what the format or the target kernel cannot express is an error here, before
+//! anything is written.
 
 use std::str::FromStr;
 
@@ -12,52 +15,53 @@ use crate::Kernel;
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::read::Algorithm;
 
-/// The shortest unit that is cut into clusters: the last cluster of each is not full, and not all
-/// of a block is.
+/// The shortest unit that is cut into pclusters: the last pcluster of each unit is not full, nor is
+/// its last block.
 const UNIT_MIN: u32 = 2 << 20;
 
-/// Units of content that is neither compressed nor has holes, where nothing tells how it was cut.
+/// The unit of content that is neither compressed nor has holes, where units leave no trace in the
+/// image.
 const PLAIN_UNIT: u32 = 1 << 20;
 
-/// The shortest repeat that is referred to where clusters need no whole blocks.
+/// The shortest repeat that is referred to where pclusters need no whole blocks.
 const REPEAT_MIN: u32 = 1 << 10;
 
-/// Files, and ends of large ones, go into fragments as they are if they are shorter than so many clusters: what is
-/// alike is together then.
+/// Files and tails shorter than so many pclusters go into fragments as they are, so that similar
+/// ones are encoded together.
 const SHARED_CLUSTERS: u32 = 4;
 
-/// They do not if they have more than this, unless a cluster has. Of longer ones what is left behind their last full
-/// cluster does.
+/// Those with more bytes than this do not, unless a pcluster has more. Of longer files the tail
+/// behind the last full pcluster is shared.
 const SHARED_MAX: u32 = 128 << 10;
 
 /// How an image is written.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// A power of two from 4 KiB to 1 MiB: bytes of content that are encoded together; for kernels
-    /// that know clusters only, the most bytes that encoding together gives.
+    /// without extents, the most stored bytes of a pcluster.
     pub block_size: u32,
     /// The codec of content.
     pub compression: Compression,
     /// The oldest kernel that is to mount the image.
     pub kernel: Kernel,
-    /// Whether units of zeros are holes, where the kernel knows them.
+    /// Whether units of zeros become holes, where the kernel knows them.
     pub holes: bool,
-    /// Content is cut into chunks of so many bytes, a power of two from 4 KiB to 4 MiB, and equal ones are
-    /// stored once; `None` cuts nothing.
+    /// The size of chunks, a power of two from 4 KiB to 4 MiB, of which equal ones are stored once;
+    /// `None` for no chunks.
     pub chunk_size: Option<u32>,
-    /// The name of the device of its own that all content is on; `None` means the image itself.
+    /// The name of the device for all content; `None` if the image itself has it.
     pub device: Option<DeviceName>,
-    /// What more the image may have.
+    /// Features that need a newer kernel or more time.
     pub extended: Extended,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
-    /// Long prefixes of names of extended attributes; none means that those are chosen that pay.
+    /// Long prefixes of names of extended attributes; if empty, those that save space are chosen.
     pub xattr_prefixes: Vec<String>,
-    /// When the image was made, in seconds since 1970; `None` means the latest time of its files.
+    /// The build time in seconds since 1970; `None` for the latest time of the files.
     pub made: Option<u64>,
-    /// The volume's UUID; `None` makes one of the image's bytes.
+    /// The UUID of the volume; `None` derives one from the bytes of the image.
     pub uuid: Option<Uuid>,
-    /// The volume's name.
+    /// The label of the volume.
     pub label: Label,
 }
 
@@ -81,8 +85,8 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Fails with `Invalid` for what the format does not have, with `Unsupported` for what the kernel
-    /// does not know.
+    /// Fails with `Invalid` for options that the format cannot express, and with `Unsupported` for
+    /// what the target kernel does not read.
     pub(super) fn check(&self) -> Result<()> {
         let size = u64::from(self.block_size);
         if !size.is_power_of_two() || !(BLOCK..=CLUSTER_MAX).contains(&size) {
@@ -93,7 +97,7 @@ impl WriteOptions {
         self.check_chunks()?;
         self.check_device()?;
         self.given_prefixes()?;
-        self.check_ends()?;
+        self.check_tails()?;
         let kernel = self.kernel;
         if self.extended.dedupe && !kernel.knows_fragments() {
             return Err(Error::unsupported(format!(
@@ -122,8 +126,8 @@ impl WriteOptions {
         }
         if size > BLOCK && !kernel.knows_big_clusters() {
             return Err(Error::unsupported(format!(
-                "block size {size}: Linux {kernel} reads clusters of 4 KiB only, 5.13 and newer read \
-                 longer ones"
+                "block size {size}: Linux {kernel} reads clusters of 4 KiB only, 5.13 and newer \
+                 read longer ones"
             )));
         }
         Ok(())
@@ -140,7 +144,7 @@ impl WriteOptions {
         }
         if self.compression != Compression::None {
             return Err(Error::invalid(format!(
-                "chunks are not compressed, and {} was to be; `-C none` or `-l0` compresses nothing",
+                "chunks are stored uncompressed, but the compression is {}",
                 self.compression
             )));
         }
@@ -154,9 +158,9 @@ impl WriteOptions {
         }
     }
 
-    /// Returns the long prefixes that hold; `None` if they are to be chosen.
+    /// Returns the long prefixes that the user chose; `None` if the writer chooses.
     pub(super) fn given_prefixes(&self) -> Result<Option<Prefixes>> {
-        let asked = Prefixes::asked(&self.xattr_prefixes)?;
+        let asked = Prefixes::from_names(&self.xattr_prefixes)?;
         match (self.kernel.knows_prefixes(), asked.count()) {
             (true, 0) => Ok(None),
             (false, 1..) => Err(Error::unsupported(format!(
@@ -190,12 +194,12 @@ impl WriteOptions {
         }
     }
 
-    /// Returns the bytes of content that are cut off a file at a time.
+    /// Returns the most bytes of a unit.
     pub(super) fn unit(&self) -> u32 {
         match self.form() {
-            // nothing tells how content without holes was cut
+            // content without holes leaves no trace of units
             Form::Plain if !self.kernel.knows_extents() => PLAIN_UNIT,
-            // a reference ends with its unit
+            // a reference cannot cross the end of a unit
             Form::Extents | Form::Clusters if self.extended.dedupe => UNIT_MAX,
             Form::Plain | Form::Extents => self.block_size,
             Form::Chunks => self.chunk_size.unwrap_or(self.block_size),
@@ -203,29 +207,29 @@ impl WriteOptions {
         }
     }
 
-    /// Returns whether holes stay what they are.
+    /// Returns whether holes are kept as holes.
     pub(super) fn keeps_holes(&self) -> bool {
         self.holes && (self.kernel.knows_extents() || self.form() == Form::Chunks)
     }
 
-    /// Returns the shortest repeat that is looked for, if any is.
+    /// Returns the shortest repeat that is looked for; `None` for no search.
     pub(super) fn repeats(&self) -> Option<u32> {
         let shortest = match self.form() {
-            // a part of a cluster of one block saves nothing, and all begin in different blocks
+            // part of a pcluster of one block saves nothing, and no two begin in one lcluster
             Form::Clusters => BLOCK as u32,
             Form::Plain | Form::Chunks | Form::Extents => REPEAT_MIN,
         };
         self.extended.dedupe.then_some(shortest)
     }
 
-    /// Returns what is made of ends that fragments have already.
+    /// Returns how tails are shared that fragments have already.
     pub(super) fn sharing(&self) -> TailSharing {
         match self.form() {
             Form::Plain | Form::Chunks => TailSharing::Never,
             Form::Extents => TailSharing::Whole,
             // a file is in one piece there
             Form::Clusters if self.packs_all() => TailSharing::Whole,
-            // what is before fills whole blocks, but not its last cluster
+            // what is before a tail fills whole blocks, but not its last pcluster
             Form::Clusters => TailSharing::Suffix {
                 align: BLOCK as u32,
                 least: self.block_size,
@@ -233,21 +237,22 @@ impl WriteOptions {
         }
     }
 
-    /// Returns whether the last cluster of a file goes behind its inode.
+    /// Returns whether the last pcluster of a file may go behind its inode.
     pub(super) fn inline_tails(&self) -> bool {
         let pays = self.kernel.knows_inline_clusters() && !self.extended.dedupe;
         let wanted = self.extended.ztailpacking.unwrap_or(pays);
         self.form() == Form::Clusters && wanted && !self.packs_all()
     }
 
-    /// Returns whether ends of files share clusters, which saves more than having them behind inodes.
+    /// Returns whether small files and tails share pclusters, which saves more than inline tails
+    /// do.
     fn has_fragments(&self) -> bool {
         let wanted = self.extended.fragments;
         let wanted = wanted.unwrap_or(self.extended.ztailpacking != Some(true));
         wanted && self.kernel.knows_fragments()
     }
 
-    fn check_ends(&self) -> Result<()> {
+    fn check_tails(&self) -> Result<()> {
         for (name, wanted) in [
             ("fragments", self.extended.fragments == Some(true)),
             ("all-fragments", self.extended.all_fragments),
@@ -265,26 +270,26 @@ impl WriteOptions {
             }
         }
         if self.extended.all_fragments && self.extended.fragments == Some(false) {
-            return Err(Error::invalid(
-                "all-fragments: are not there with ^fragments",
-            ));
+            return Err(Error::invalid("all-fragments: contradicts ^fragments"));
         }
         if self.extended.ztailpacking != Some(true) {
             return Ok(());
         }
         if !self.kernel.knows_inline_clusters() {
             return Err(Error::unsupported(format!(
-                "ztailpacking: Linux {} reads no clusters behind inodes, 5.17 and newer do",
+                "ztailpacking: Linux {} does not read clusters behind inodes, 5.17 and newer do",
                 self.kernel
             )));
         }
         let why = match self.form() {
-            Form::Clusters if self.packs_all() => "with all-fragments, files leave nothing for it",
+            Form::Clusters if self.packs_all() => {
+                "with all-fragments, no file has a tail of its own"
+            }
             Form::Clusters => return Ok(()),
             Form::Extents => {
-                "extents, which Linux 6.15 and newer get, begin at any byte and leave no block unfilled"
+                "the extents of Linux 6.15 and newer begin at any byte and leave no block unfilled"
             }
-            Form::Plain | Form::Chunks => "without compression, ends are behind inodes anyway",
+            Form::Plain | Form::Chunks => "without compression, tails are behind inodes anyway",
         };
         Err(Error::invalid(format!("ztailpacking: {why}")))
     }
@@ -294,7 +299,8 @@ impl WriteOptions {
         self.form() == Form::Clusters && self.has_fragments() && !self.packs_all()
     }
 
-    /// Returns whether files refer to equal clusters of each other, at whatever place in a page these begin.
+    /// Returns whether files refer to equal pclusters of each other, at whatever offset in a page
+    /// these begin.
     pub(super) fn shares_clusters(&self) -> bool {
         let is_allowed = self.extended.dedupe || self.shares_tails();
         self.form() == Form::Clusters && is_allowed && !self.packs_all()
@@ -305,7 +311,7 @@ impl WriteOptions {
         self.extended.all_fragments
     }
 
-    /// Returns what becomes of the ends of files.
+    /// Returns where the tails of files go.
     pub(super) fn tails(&self) -> TailPlacement {
         match self.form() {
             Form::Extents | Form::Clusters if self.packs_all() => TailPlacement::Small,
@@ -322,24 +328,25 @@ impl WriteOptions {
     }
 }
 
-/// What an image may have that takes more time, or that not every kernel reads.
+/// Features that need a newer kernel, or more time to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extended {
-    /// Whether files refer to what earlier ones have in common with them.
+    /// Whether files refer to content of earlier files.
     pub dedupe: bool,
-    /// Whether the last cluster of a file goes behind its inode; `None` where that pays.
+    /// Whether the last pcluster of a file goes behind its inode; `None` where that saves space.
     pub ztailpacking: Option<bool>,
-    /// Whether ends of files share clusters; `None` means yes, unless `ztailpacking` was asked for.
+    /// Whether small files and tails share pclusters; `None` for yes, unless `ztailpacking` was
+    /// asked for.
     pub fragments: Option<bool>,
-    /// Whether the packed inode has all files.
+    /// Whether the packed inode has the content of all files.
     pub all_fragments: bool,
 }
 
 impl FromStr for Extended {
     type Err = Error;
 
-    /// Reads `dedupe`, `ztailpacking`, `fragments`, `all-fragments`, names with commas between them; `^` before one means
-    /// not.
+    /// Parses the names `dedupe`, `ztailpacking`, `fragments` and `all-fragments`, separated by
+    /// commas; `^` before a name turns the feature off.
     fn from_str(text: &str) -> Result<Self> {
         let mut extended = Self::default();
         for option in text.split(',') {
@@ -367,14 +374,14 @@ impl FromStr for Extended {
 /// How content is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Form {
-    /// As it is; with holes by extents.
+    /// Uncompressed in a row of blocks; in extents where there are holes.
     #[default]
     Plain,
-    /// As it is; by chunks where it is not in one row.
+    /// Uncompressed; in chunks where it is not in one row.
     Chunks,
-    /// Each unit is encoded by itself and found by an extent.
+    /// Each unit encoded on its own and found by an extent.
     Extents,
-    /// Units are cut into clusters of whole blocks, which are found by indexes.
+    /// Units cut into pclusters of whole blocks, which are found by the indexes of lclusters.
     Clusters,
 }
 

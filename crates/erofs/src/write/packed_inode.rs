@@ -1,9 +1,9 @@
-//! What is in the packed inode: units that are fragments, then groups of shared tails, then a table of
-//! long prefixes.
+//! What is in the packed inode: units that are fragments, then groups of shared tails, then a table
+//! of long prefixes.
 //!
 //! In: fragments by unit, groups as they are written. Out: offsets in the packed inode.
-//! **Invariant:** fragments are in the order of their units; memory is 16 bytes for each fragment and
-//! for each group, 8 for each pcluster of groups.
+//! **Invariant:** fragments are in the order of their units; memory is 16 bytes for each fragment
+//! and for each group, 8 for each pcluster of groups.
 
 use sinterfs_model::{Result, StoredPart};
 

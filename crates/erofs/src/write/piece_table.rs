@@ -1,7 +1,7 @@
 //! The pieces of units that refer to no others.
 //!
-//! In: blocks in sequence. Out: the pieces of a unit. **Invariant:** memory is 8 bytes for each piece
-//! and for each unit that has some.
+//! In: blocks in sequence. Out: the pieces of a unit. **Invariant:** memory is 8 bytes for each
+//! piece and for each unit that has some.
 
 use sinterfs_model::{Error, Result, StoredPart};
 

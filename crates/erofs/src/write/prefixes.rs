@@ -1,29 +1,30 @@
 //! Long prefixes of names of extended attributes: what many names begin with is stored once.
 //!
-//! In: the names as they will be stored. Out: the prefixes, and the table that readers find them in.
-//! **Invariant:** what is chosen depends on the names alone. Format: `docs/formats/erofs.md`, "Attributes".
+//! In: the names as they will be stored. Out: the prefixes, and the table for readers.
+//! **Invariant:** the choice depends on the names alone. Format: `docs/formats/erofs.md`,
+//! "Attributes".
 
 use std::collections::BTreeMap;
 
 use sinterfs_model::{Error, Result};
 
 use super::limits::BLOCK;
-use super::xattrs::split_prefix;
+use super::xattr_name::split_prefix;
 use crate::layout::{XATTR_WORD, XattrEntry};
 
-/// The most prefixes that are chosen.
+/// The most prefixes that the writer chooses.
 const MOST: usize = 16;
 
-/// The most that can be asked for: a bit of their number says that it is one.
-const ASKED_MOST: usize = XattrEntry::LONG_PREFIX as usize;
+/// The most prefixes that a user can choose: one bit of a prefix number marks a long prefix.
+const GIVEN_MOST: usize = XattrEntry::LONG_PREFIX as usize;
 
-/// The most bytes of the table, so that the superblock's block has room for it.
+/// The most bytes of the table, so that it fits into the first block.
 const TABLE_MAX: usize = 2048;
 
-/// The longest prefix behind a short one.
+/// The longest part of a prefix behind the short one.
 const INFIX_MAX: usize = u8::MAX as usize - 1;
 
-/// A long prefix: that of a short one by its number, with more behind it.
+/// A long prefix: the number of a short one and what follows that.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Prefix {
     base: u8,
@@ -34,16 +35,17 @@ struct Prefix {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Prefixes(Vec<Prefix>);
 
-/// Names that take as many bytes with as without some of their end: the number of the short prefix, what is
-/// behind it, and the bytes of the value beyond a word.
-pub(super) type Names<'a> = BTreeMap<(u8, &'a [u8], u8), u64>;
+/// How often names occur: by the number of the short prefix, the rest of the name, and the bytes of
+/// the value beyond a word, which decide whether shortening the name saves a word.
+pub(super) type NameCounts<'a> = BTreeMap<(u8, &'a [u8], u8), u64>;
 
 impl Prefixes {
-    /// Takes those that are asked for.
+    /// Parses the prefixes that a user chose.
     ///
     /// # Errors
-    /// `Invalid` for what is no beginning of a name, `Limit` for too many.
-    pub(super) fn asked(names: &[String]) -> Result<Self> {
+    ///
+    /// `Invalid` for what no name can begin with, `Limit` for too many.
+    pub(super) fn from_names(names: &[String]) -> Result<Self> {
         let prefixes = names.iter().map(|name| {
             let split = split_prefix(name.as_bytes());
             match split.filter(|(_, infix)| (1..=INFIX_MAX).contains(&infix.len())) {
@@ -52,8 +54,8 @@ impl Prefixes {
                     infix: infix.to_vec(),
                 }),
                 None => Err(Error::invalid(format!(
-                    "`{name}`: a long prefix begins with user., trusted. or security. and has at most \
-                     {INFIX_MAX} bytes more"
+                    "`{name}`: a long prefix begins with user., trusted. or security. and has at \
+                     most {INFIX_MAX} bytes more"
                 ))),
             }
         });
@@ -61,21 +63,21 @@ impl Prefixes {
         prefixes.sort();
         prefixes.dedup();
         let all = Self(prefixes);
-        if all.0.len() <= ASKED_MOST && all.table().len() <= TABLE_MAX {
+        if all.0.len() <= GIVEN_MOST && all.table().len() <= TABLE_MAX {
             Ok(all)
         } else {
             Err(Error::limit(format!(
-                "{} long prefixes: at most {ASKED_MOST}, in {TABLE_MAX} bytes",
+                "{} long prefixes: at most {GIVEN_MOST}, in {TABLE_MAX} bytes",
                 all.0.len()
             )))
         }
     }
 
-    /// Chooses those that make the image smaller by a block at least; none if there are no such.
-    pub(super) fn chosen(mut names: Names<'_>) -> Self {
+    /// Chooses prefixes that make the image smaller by a block at least; none if there are no such.
+    pub(super) fn choose(mut names: NameCounts<'_>) -> Self {
         let (mut all, mut saved) = (Self::default(), 0);
         while all.0.len() < MOST {
-            let Some((prefix, gain)) = best(&names) else {
+            let Some((prefix, gain)) = best_prefix(&names) else {
                 break;
             };
             let cost = prefix.row().len() as u64;
@@ -100,12 +102,12 @@ impl Prefixes {
         })
     }
 
-    /// Returns how many there are.
+    /// Returns the number of prefixes.
     pub(super) fn count(&self) -> u8 {
         self.0.len() as u8
     }
 
-    /// Makes the table; empty if there are none.
+    /// Makes the table; empty without prefixes.
     pub(super) fn table(&self) -> Vec<u8> {
         self.0.iter().flat_map(Prefix::row).collect()
     }
@@ -116,7 +118,7 @@ impl Prefix {
         self.base == base && name.starts_with(&self.infix)
     }
 
-    /// Makes its row of the table.
+    /// Makes the row of the table.
     fn row(&self) -> Vec<u8> {
         let mut row = (self.infix.len() as u16 + 1).to_le_bytes().to_vec();
         row.push(self.base);
@@ -126,8 +128,9 @@ impl Prefix {
     }
 }
 
-/// Finds the prefix that saves most, and how many bytes: whole names, and what of them ends with a dot.
-fn best(names: &Names<'_>) -> Option<(Prefix, u64)> {
+/// Returns the prefix that saves most, and how many bytes: whole names, and their parts up to a
+/// dot.
+fn best_prefix(names: &NameCounts<'_>) -> Option<(Prefix, u64)> {
     let mut gains: BTreeMap<(u8, &[u8]), u64> = BTreeMap::new();
     for (&(base, name, beyond), &count) in names {
         let dots = name.iter().enumerate().filter(|(_, byte)| **byte == b'.');
@@ -156,14 +159,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_pays_is_chosen() {
+    fn prefixes_that_save_space_are_chosen() {
         let overlay: &[u8] = b"overlay.metacopy";
-        let mut names = Names::new();
+        let mut names = NameCounts::new();
         names.insert((4, overlay, 0), 1000);
         names.insert((4, b"overlay.redirect", 1), 900);
         names.insert((1, b"rare.name", 2), 3);
         names.insert((2, b"", 0), 5000);
-        let chosen = Prefixes::chosen(names.clone());
+        let chosen = Prefixes::choose(names.clone());
         assert_eq!(chosen.shorten(4, overlay), (0x80, &b""[..]));
         assert_eq!(chosen.shorten(4, b"overlay.redirect"), (0x81, &b""[..]));
         assert_eq!(chosen.shorten(1, b"rare.name"), (1, &b"rare.name"[..]));
@@ -171,14 +174,14 @@ mod tests {
         assert_eq!(chosen.table()[..8], *b"\x11\0\x04overl");
         assert_eq!(chosen.table().len(), 40);
         names.values_mut().for_each(|count| *count /= 100);
-        assert_eq!(Prefixes::chosen(names), Prefixes::default());
+        assert_eq!(Prefixes::choose(names), Prefixes::default());
     }
 
     #[test]
-    fn what_is_asked_for_is_taken() {
+    fn given_prefixes_are_used() {
         let asked = |names: &[&str]| {
             let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-            Prefixes::asked(&names)
+            Prefixes::from_names(&names)
         };
         let prefixes = asked(&["user.my.", "user.my.own.", "security.selinux", "user.my."]);
         let prefixes = prefixes.unwrap();
@@ -191,6 +194,6 @@ mod tests {
         }
         assert!(asked(&[&format!("user.{}", "n".repeat(255))]).is_err());
         let many: Vec<_> = (0..129).map(|n| format!("user.{n}")).collect();
-        assert!(Prefixes::asked(&many).is_err());
+        assert!(Prefixes::from_names(&many).is_err());
     }
 }

@@ -1,4 +1,5 @@
-//! How much of a unit goes into the next pcluster: as much as fills whole blocks when it is encoded.
+//! How much of a unit goes into the next pcluster: as much as fills whole blocks when it is
+//! encoded.
 //!
 //! In: the rest of a unit. Out: the next step of cutting it, with the encoded bytes. **Invariant:**
 //! every pcluster but the last has content of a block at least, so that no two begin in one logical
@@ -101,8 +102,8 @@ impl<'a> ClusterSearch<'a> {
         rest <= rule.shared && is_short
     }
 
-    /// Encodes as much of `rest` as fills at most `room` bytes, and returns how much that is; nothing
-    /// if no content fits.
+    /// Encodes as much of `rest` as fills at most `room` bytes, and returns how much that is;
+    /// nothing if no content fits.
     pub(super) fn fill(&mut self, rest: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
         let compression = self.compression;
         let (raw, stream) = match compression.filling() {
@@ -116,8 +117,8 @@ impl<'a> ClusterSearch<'a> {
         Ok((raw, stream))
     }
 
-    /// Cuts the last pcluster, if it has several blocks, to what fills all but the last of these, if
-    /// the rest is then short enough to be an inline tail.
+    /// Cuts the last pcluster, if it has several blocks, to what fills all but the last of these,
+    /// if the rest is then short enough to be an inline tail.
     fn without_tail(&mut self, rest: &[u8], stream: Vec<u8>) -> Result<(usize, Vec<u8>)> {
         let (block, all) = (BLOCK as usize, stream.len());
         let last = all % block;
@@ -144,8 +145,8 @@ impl<'a> ClusterSearch<'a> {
         room.saturating_mul(ratio) >> 8
     }
 
-    /// Hands more than enough to an encoder that stops when the room is full, as it looks at all that
-    /// it is given.
+    /// Hands more than enough to an encoder that stops when the room is full, as it looks at all
+    /// that it is given.
     fn grow(
         &self,
         rest: &[u8],
@@ -226,8 +227,8 @@ fn is_inline_tail(raw: usize, stream: &[u8]) -> bool {
     (1..=FILE_INLINE_MAX).contains(&(stream.len() as u64)) && stream.len() + INDEXES < raw
 }
 
-/// Returns how much of `rest` bytes that do not compress is stored uncompressed now; a part of a block at the
-/// end is left where it may share pclusters.
+/// Returns how much of `rest` bytes that do not compress is stored uncompressed now; a part of a
+/// block at the end is left where it may share pclusters.
 fn plain_len(rest: usize, most: usize, rule: TailRule) -> usize {
     let len = rest.min(most);
     let whole = len - len % BLOCK as usize;

@@ -1,6 +1,7 @@
-//! The superblock: what a reader needs to find the rest.
+//! The superblock: what a reader needs to find everything else.
 //!
-//! In: what was written and where. Out: the first block. Format: `docs/formats/erofs.md`, "The image".
+//! In: what was written and where. Out: the first block. Format: `docs/formats/erofs.md`, "The
+//! image".
 
 use sinterfs_block::checksum::{crc32c, sha512_256};
 use sinterfs_model::{Error, Result};
@@ -10,7 +11,7 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::limits::{BLOCK, BLOCK_BITS};
 use super::options::{Form, WriteOptions};
 use super::prefixes::Prefixes;
-use super::times::Times;
+use super::times::TimeBase;
 use super::volume_id::Uuid;
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::layout::{
@@ -18,12 +19,12 @@ use crate::layout::{
 };
 use crate::read::Algorithm;
 
-/// What there is to tell.
+/// The values of the superblock that only the finished image determines.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct SuperblockValues {
     pub(super) inodes: u64,
-    pub(super) times: Times,
-    /// Blocks of the image.
+    pub(super) times: TimeBase,
+    /// The number of blocks of the image.
     pub(super) blocks: u64,
     /// The block that inode numbers count from.
     pub(super) meta_block: u64,
@@ -32,39 +33,39 @@ pub(super) struct Facts {
     pub(super) root: u64,
     /// The number of the packed inode, if there is one.
     pub(super) packed: Option<u64>,
-    /// Whether content of a file is in chunks.
+    /// Whether some file is in chunks.
     pub(super) chunked: bool,
-    /// Whether last pclusters of files are behind their inodes.
+    /// Whether the last pclusters of some files are behind their inodes.
     pub(super) inline_pclusters: bool,
-    /// Whether files refer to clusters of others.
+    /// Whether some file refers to pclusters of another.
     pub(super) shares_clusters: bool,
     /// Where content is, if not in the image itself.
     pub(super) device: Option<Device>,
     /// Whether there are extended attributes.
     pub(super) xattrs: bool,
-    /// The long prefixes of their names.
+    /// The long prefixes of names of attributes.
     pub(super) prefixes: Prefixes,
-    /// Where the table of these begins in the packed inode; `None` means that it is in the first block.
+    /// Where the table of these is in the packed inode; `None` if it is in the first block.
     pub(super) prefixes_packed_at: Option<u64>,
     /// A hash of everything else.
     pub(super) hash: u64,
 }
 
-/// A further device, with all content.
+/// A further device, which has all content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Device {
-    /// What it is called, filled up with zeros.
+    /// Its name, padded with zeros.
     pub(super) tag: [u8; 64],
     pub(super) blocks: u64,
-    /// Its first block in the addresses that it shares with the image.
+    /// Its first block in the address space that it shares with the image.
     pub(super) first_block: u64,
-    /// A hash of it.
+    /// A hash of its content.
     pub(super) hash: u64,
 }
 
 /// Makes the first block.
-pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u8>> {
-    let mut raw = described(options, facts)?;
+pub(super) fn first_block(options: &WriteOptions, values: &SuperblockValues) -> Result<Vec<u8>> {
+    let mut raw = base_superblock(options, values)?;
     let config = config(options);
     if let Some(algorithm) = options
         .compression
@@ -76,46 +77,46 @@ pub(super) fn first_block(options: &WriteOptions, facts: &Facts) -> Result<Vec<u
     }
     let mut block = vec![0; BLOCK as usize];
     let len = Superblock::BASE + usize::from(raw.extensions) * Superblock::EXTENSION;
-    let mut hashes = facts.hash.to_le_bytes().to_vec();
+    let mut hashes = values.hash.to_le_bytes().to_vec();
     let mut end = SUPERBLOCK_OFFSET as usize + len + size_of::<u16>() + config.len();
-    if let Some(device) = &facts.device {
+    if let Some(device) = &values.device {
         end = put_device(&mut block, &mut raw, device, end)?;
         hashes.extend_from_slice(&device.hash.to_le_bytes());
     }
-    put_prefixes(&mut block, &mut raw, options, facts, end)?;
-    place(&mut block, &raw, len, &config)?;
+    put_prefixes(&mut block, &mut raw, options, values, end)?;
+    put_superblock(&mut block, &raw, len, &config)?;
     raw.uuid = match options.uuid {
         Some(Uuid(uuid)) => uuid,
-        None => made_of(&block, &hashes),
+        None => derived_uuid(&block, &hashes),
     };
-    place(&mut block, &raw, len, &config)?;
+    put_superblock(&mut block, &raw, len, &config)?;
     let checked = block.get(SUPERBLOCK_OFFSET as usize..).unwrap_or_default();
     raw.checksum = U32::new(crc32c(u32::MAX, checked));
-    place(&mut block, &raw, len, &config)?;
+    put_superblock(&mut block, &raw, len, &config)?;
     Ok(block)
 }
 
-/// Makes a superblock that tells of what it alone has to tell of.
-fn described(options: &WriteOptions, facts: &Facts) -> Result<Superblock> {
+/// Makes a superblock without the fields for codecs, devices, prefixes, UUID and checksum.
+fn base_superblock(options: &WriteOptions, values: &SuperblockValues) -> Result<Superblock> {
     let number = |value: u64| u32::try_from(value).map(U32::new).map_err(|_| too_large());
     let mut raw = Superblock::new_zeroed();
     raw.magic = U32::new(MAGIC);
     raw.feature_compat = U32::new(compat::SB_CHKSUM | compat::MTIME);
-    if facts.xattrs {
+    if values.xattrs {
         add(&mut raw.feature_compat, compat::XATTR_FILTER);
     }
     raw.block_bits = BLOCK_BITS;
-    raw.inodes = U64::new(facts.inodes);
-    raw.epoch = U64::from_bytes(facts.times.epoch.to_le_bytes());
-    raw.fixed_nanos = U32::new(facts.times.nanos);
-    raw.blocks = number(facts.blocks)?;
-    raw.meta_block = number(facts.meta_block)?;
-    raw.xattr_block = number(facts.xattr_block)?;
+    raw.inodes = U64::new(values.inodes);
+    raw.epoch = U64::from_bytes(values.times.epoch.to_le_bytes());
+    raw.fixed_nanos = U32::new(values.times.nanos);
+    raw.blocks = number(values.blocks)?;
+    raw.meta_block = number(values.meta_block)?;
+    raw.xattr_block = number(values.xattr_block)?;
     raw.volume_name = options.label.0;
-    raw.build_time = U32::new(facts.times.made);
+    raw.build_time = U32::new(values.times.made);
     if options.kernel.knows_extents() {
         raw.extensions = 1;
-        raw.root_nid = U64::new(facts.root);
+        raw.root_nid = U64::new(values.root);
         add(
             &mut raw.feature_incompat,
             incompat::BIT48 | incompat::ZERO_PADDING,
@@ -124,19 +125,19 @@ fn described(options: &WriteOptions, facts: &Facts) -> Result<Superblock> {
         if options.form() == Form::Clusters {
             add(&mut raw.feature_incompat, incompat::ZERO_PADDING);
         }
-        let root = u16::try_from(facts.root).map_err(|_| too_large())?;
+        let root = u16::try_from(values.root).map_err(|_| too_large())?;
         raw.root_nid_or_blocks_high = U16::new(root);
     }
-    if let Some(packed) = facts.packed {
+    if let Some(packed) = values.packed {
         raw.packed_nid = U64::new(packed);
     }
-    if facts.packed.is_some() || options.extended.dedupe || facts.shares_clusters {
+    if values.packed.is_some() || options.extended.dedupe || values.shares_clusters {
         add(&mut raw.feature_incompat, incompat::FRAGMENTS);
     }
-    if facts.inline_pclusters {
+    if values.inline_pclusters {
         add(&mut raw.feature_incompat, incompat::ZTAILPACKING);
     }
-    if facts.chunked {
+    if values.chunked {
         add(&mut raw.feature_incompat, incompat::CHUNKED_FILE);
     }
     Ok(raw)
@@ -146,7 +147,7 @@ fn add(features: &mut U32, bits: u32) {
     *features = U32::new(features.get() | bits);
 }
 
-/// Puts the table of devices behind what ends at `end`, and tells where it ends.
+/// Puts the table of devices behind what ends at `end`, and returns where it ends.
 fn put_device(
     block: &mut [u8],
     raw: &mut Superblock,
@@ -162,26 +163,26 @@ fn put_device(
     Ok((slot + 1) * SLOT)
 }
 
-/// Returns of the long prefixes, and puts their table behind what ends at `end` if it is not in the packed
-/// inode.
+/// Records the long prefixes, and puts their table behind what ends at `end` if it is not in the
+/// packed inode.
 fn put_prefixes(
     block: &mut [u8],
     raw: &mut Superblock,
     options: &WriteOptions,
-    facts: &Facts,
+    values: &SuperblockValues,
     end: usize,
 ) -> Result<()> {
-    raw.xattr_prefix_count = facts.prefixes.count();
+    raw.xattr_prefix_count = values.prefixes.count();
     if raw.xattr_prefix_count == 0 {
         return Ok(());
     }
     add(&mut raw.feature_incompat, incompat::XATTR_PREFIXES);
     let at = end.next_multiple_of(XATTR_WORD as usize) as u64;
-    let start = facts.prefixes_packed_at.unwrap_or(at);
+    let start = values.prefixes_packed_at.unwrap_or(at);
     let word = u32::try_from(start / XATTR_WORD).map_err(|_| too_large())?;
     raw.xattr_prefix_start = U32::new(word);
-    if facts.prefixes_packed_at.is_none() {
-        put(block, at as usize, &facts.prefixes.table())?;
+    if values.prefixes_packed_at.is_none() {
+        put(block, at as usize, &values.prefixes.table())?;
         if options.kernel.knows_plain_prefixes() {
             add(&mut raw.feature_compat, compat::PLAIN_XATTR_PFX);
         }
@@ -224,7 +225,7 @@ fn config(options: &WriteOptions) -> Vec<u8> {
 }
 
 /// Puts the superblock and the configuration of the codec into the first block.
-fn place(block: &mut [u8], raw: &Superblock, len: usize, config: &[u8]) -> Result<()> {
+fn put_superblock(block: &mut [u8], raw: &Superblock, len: usize, config: &[u8]) -> Result<()> {
     let mut bytes = raw.as_bytes().get(..len).unwrap_or_default().to_vec();
     if !config.is_empty() {
         bytes.extend_from_slice(&(config.len() as u16).to_le_bytes());
@@ -233,8 +234,8 @@ fn place(block: &mut [u8], raw: &Superblock, len: usize, config: &[u8]) -> Resul
     put(block, SUPERBLOCK_OFFSET as usize, &bytes)
 }
 
-/// Makes a UUID of the image's bytes: version 8 of RFC 9562.
-fn made_of(block: &[u8], hashes: &[u8]) -> [u8; 16] {
+/// Derives a UUID from the bytes of the image: version 8 of RFC 9562.
+fn derived_uuid(block: &[u8], hashes: &[u8]) -> [u8; 16] {
     let digest = sha512_256(&[block, hashes].concat());
     let mut uuid = [0; 16];
     uuid.iter_mut()

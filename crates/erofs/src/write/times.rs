@@ -1,39 +1,39 @@
-//! The time that compact inodes count from.
+//! The base time of compact inodes.
 //!
-//! In: the tree. Out: seconds and nanoseconds that suit the most inodes. **Invariant:** they do not depend
-//! on the order of nodes.
+//! In: the tree. Out: the seconds and nanoseconds that let most inodes be compact. **Invariant:**
+//! they do not depend on the order of nodes.
 
 use std::collections::HashMap;
 
 use sinterfs_model::{Time, Tree};
 
-/// What times of compact inodes are made of.
+/// The base of the times of compact inodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
-    /// Seconds that they count from.
+pub(super) struct TimeBase {
+    /// The seconds that these count from.
     pub(super) epoch: i64,
-    /// Nanoseconds of all.
+    /// The nanoseconds of all.
     pub(super) nanos: u32,
-    /// Whether an inode has seconds of its own.
+    /// Whether each compact inode has seconds of its own.
     counts: bool,
-    /// When the image was made, from `epoch` on.
+    /// The build time, in seconds from `epoch` on.
     pub(super) made: u32,
 }
 
-impl Times {
-    /// Chooses for a tree; `counts` says whether compact inodes have seconds of their own.
+impl TimeBase {
+    /// Chooses the base for a tree; `counts` is whether compact inodes have seconds of their own.
     pub(super) fn new(tree: &Tree, made: Option<u64>, counts: bool) -> Self {
         let times = || tree.nodes().iter().map(|node| node.meta.times.modified);
         let made = made.map(|made| i64::try_from(made).unwrap_or(i64::MAX));
         let latest = times().map(|time| time.secs).max().unwrap_or(0);
         let made = made.unwrap_or(latest);
         let (epoch, nanos) = if counts {
-            let nanos = most(times().map(|time| time.nanos)).unwrap_or(0);
+            let nanos = most_frequent(times().map(|time| time.nanos)).unwrap_or(0);
             let alike = times().filter(|time| time.nanos == nanos);
             let first = alike.map(|time| time.secs).min().unwrap_or(0);
             (first.min(made), nanos)
         } else {
-            most(times()).map_or((0, 0), |time| (time.secs, time.nanos))
+            most_frequent(times()).map_or((0, 0), |time| (time.secs, time.nanos))
         };
         let made = made.saturating_sub(epoch).max(0);
         Self {
@@ -44,15 +44,15 @@ impl Times {
         }
     }
 
-    /// Returns the seconds of a compact inode; `None` if it cannot tell the time.
+    /// Returns the seconds of a compact inode; `None` if it cannot express the time.
     pub(super) fn offset(&self, time: Time) -> Option<u32> {
         let offset = u32::try_from(time.secs.checked_sub(self.epoch)?).ok()?;
         (time.nanos == self.nanos && (self.counts || offset == 0)).then_some(offset)
     }
 }
 
-/// Finds what there is most of; of several, the least.
-fn most<T: Copy + Ord + std::hash::Hash>(all: impl Iterator<Item = T>) -> Option<T> {
+/// Returns the most frequent value; of several, the smallest.
+fn most_frequent<T: Copy + Ord + std::hash::Hash>(all: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: HashMap<T, u64> = HashMap::new();
     for one in all {
         *counts.entry(one).or_default() += 1;
@@ -91,20 +91,20 @@ mod tests {
     #[test]
     fn the_most_inodes_are_compact() {
         let tree = tree(&[(50, 7), (-9, 0), (1 << 33, 0), (5, 7), (100, 7)]);
-        let times = Times::new(&tree, None, true);
+        let times = TimeBase::new(&tree, None, true);
         assert_eq!((times.epoch, times.nanos, times.made), (5, 7, u32::MAX));
         assert_eq!(times.offset(at(50, 7)), Some(45));
         for other in [at(50, 6), at(4, 7), at(1 << 33, 7), at(i64::MIN, 7)] {
             assert_eq!(times.offset(other), None);
         }
-        // what is made earlier than its files
-        assert_eq!(Times::new(&tree, Some(2), true).epoch, 2);
+        // an image that is older than its files
+        assert_eq!(TimeBase::new(&tree, Some(2), true).epoch, 2);
     }
 
     #[test]
     fn old_kernels_know_one_time() {
         let tree = tree(&[(50, 7), (5, 7), (50, 7), (5, 7)]);
-        let times = Times::new(&tree, Some(60), false);
+        let times = TimeBase::new(&tree, Some(60), false);
         assert_eq!((times.epoch, times.nanos, times.made), (5, 7, 55));
         assert_eq!(times.offset(at(5, 7)), Some(0));
         assert_eq!(times.offset(at(50, 7)), None);

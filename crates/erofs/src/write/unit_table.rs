@@ -1,8 +1,8 @@
 //! Where each unit is in the image.
 //!
 //! In: units in sequence as they are written. Out: the offset of anything stored with a unit.
-//! **Invariant:** memory is 16 bytes for each unit, and 16 for each pcluster of units that share some
-//! of theirs.
+//! **Invariant:** memory is 16 bytes for each unit, and 16 for each pcluster of units that share
+//! some of theirs.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! What a volume and its device are called: UUID, label, name of the device.
+//! The identity of a volume and its device: UUID, label, device name.
 //!
-//! In: words of a user. Out: fields of the superblock and of the table of devices, filled up with zeros.
+//! In: words of a user. Out: fields of the superblock and of the device table, padded with zeros.
 //! **Invariant:** what does not fit is an error, never cut.
 
 use std::str::FromStr;
@@ -14,7 +14,7 @@ pub struct Uuid(pub [u8; 16]);
 impl FromStr for Uuid {
     type Err = Error;
 
-    /// Reads `01234567-89ab-cdef-0123-456789abcdef`.
+    /// Parses `01234567-89ab-cdef-0123-456789abcdef`.
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
             Error::invalid(format!(
@@ -40,12 +40,12 @@ impl FromStr for Uuid {
     }
 }
 
-/// The name of a device besides the image: 1 to 64 bytes without a zero.
+/// The name of a further device: 1 to 64 bytes without a zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceName(pub(super) [u8; 64]);
 
 impl DeviceName {
-    /// Takes a name; `Invalid` for what is none.
+    /// Checks a name. Fails with `Invalid` if it is empty, too long or has a zero.
     pub fn new(name: &[u8]) -> Result<Self> {
         let mut bytes = [0; 64];
         let room = bytes.get_mut(..name.len());
@@ -62,7 +62,7 @@ impl DeviceName {
     }
 }
 
-/// The name of a volume: at most 16 bytes without a zero.
+/// The label of a volume: at most 16 bytes without a zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Label(pub(super) [u8; 16]);
 

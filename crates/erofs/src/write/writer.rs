@@ -1,7 +1,7 @@
 //! `ErofsWriter`: the `ImageWriter` of this format.
 //!
-//! In: blocks, tree and content map. Out: bytes to a sink whose beginning is written last: content, here or on
-//! a device of its own, then what `metadata` writes.
+//! In: blocks, tree and content map. Out: bytes to a sink whose beginning is written last: content,
+//! here or on a device of its own, then what `metadata` writes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,21 +23,21 @@ use super::packed_tails::TailGroup;
 use super::superblock::first_block;
 use super::unit_table::MovedPcluster;
 
-/// A unit of a file that has more refers to pclusters of others if at least one in so many was stored
-/// before.
+/// A unit of a file that has more refers to pclusters of others if at least one in so many was
+/// stored before.
 const FEW: usize = 4;
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
-/// Memory: 16 bytes for each unit while they come; 50 to 90 for each chunk, or pcluster, that may come
-/// again, up to 170 MB; without compression also the inline tails of files, up to 256 MiB (later ones
-/// get blocks of their own). `finish` takes 12 bytes for each inode, 16 for each fragment, and each
-/// distinct attribute that is shared.
+/// Memory: 16 bytes for each unit while they come; 50 to 90 for each chunk, or pcluster, that may
+/// come again, up to 170 MB; without compression also the inline tails of files, up to 256 MiB
+/// (later ones get blocks of their own). `finish` takes 12 bytes for each inode, 16 for each
+/// fragment, and each distinct attribute that is shared.
 pub struct ErofsWriter {
     pub(super) out: ImageOut,
-    /// A device of its own for content. Until it is known where its addresses begin, they follow the
-    /// superblock's block: the length of maps must not depend on it, and might where a block has none
-    /// before it.
+    /// A device of its own for content. Until it is known where its addresses begin, they follow
+    /// the superblock's block: the length of maps must not depend on it, and might where a block
+    /// has none before it.
     pub(super) blob: Option<ImageOut>,
     pub(super) options: Arc<WriteOptions>,
     pub(super) tables: ContentTables,
@@ -154,8 +154,8 @@ impl ErofsWriter {
     }
 }
 
-/// Writes those of a unit's pclusters that were not stored before, then what follows them in `bytes`,
-/// and returns where all of them are.
+/// Writes those of a unit's pclusters that were not stored before, then what follows them in
+/// `bytes`, and returns where all of them are.
 fn write_new(
     out: &mut ImageOut,
     digests: &mut DigestIndex,
@@ -229,8 +229,8 @@ impl ImageWriter for ErofsWriter {
             self.put_group(&group)?;
         }
         let start = self.out.offset;
-        let (facts, dropped) = self.metadata(tree, map)?;
-        let first = first_block(&self.options, &facts)?;
+        let (values, dropped) = self.metadata(tree, map)?;
+        let first = first_block(&self.options, &values)?;
         self.out.end(&first)?;
         if let Some(blob) = &mut self.blob {
             blob.close()?;

@@ -1,8 +1,8 @@
-//! Extended attributes: those of one inode behind it, those of several in one place.
+//! Extended attributes: those of one inode behind it, those of several in one offset.
 //!
-//! In: the sets of the tree. Out: the shared attributes, and for each set what is behind its inodes.
-//! **Invariant:** the bytes follow the order of nodes, not that in which sets were found.
-//! Format: `docs/formats/erofs.md`, "Attributes".
+//! In: the attribute sets of the tree. Out: the shared attributes, and for each set what follows
+//! its inodes. **Invariant:** the bytes follow the order of nodes, not that in which sets were
+//! found. Format: `docs/formats/erofs.md`, "Attributes".
 
 use std::collections::HashMap;
 
@@ -11,32 +11,30 @@ use sinterfs_model::{Error, Loss, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use super::prefixes::{Names, Prefixes};
-use crate::layout::{XATTR_FILTER_SEED, XATTR_WORD, XattrEntry, XattrHeader, xattr_prefix};
+use super::prefixes::{NameCounts, Prefixes};
+use super::xattr_name::split_prefix;
+use crate::layout::{XATTR_FILTER_SEED, XATTR_WORD, XattrEntry, XattrHeader};
 
 /// An attribute is shared if more inodes than these have it.
 const FEW: u32 = 2;
 
-/// An attribute is shared if its value has more bytes, so that inodes stay together.
+/// An attribute is shared if its value is longer, so that inodes stay close to each other.
 const LONG: usize = 1024;
 
-/// The most shared attributes that an inode can have.
+/// The most shared attributes of an inode.
 pub(crate) const SHARED_MAX: usize = u8::MAX as usize;
 
-/// Prefixes that kernels show, by their numbers.
-const SHOWN: [u8; 5] = [1, 2, 3, 4, 6];
-
-/// Attributes that the image does not keep.
+/// The number of attributes that the image does not keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Dropped {
+pub(crate) struct DroppedXattrs {
     /// Those with prefixes that kernels do not show.
     pub(crate) foreign: u64,
     /// Those whose names or values are too long for the format.
     pub(crate) long: u64,
 }
 
-impl Dropped {
-    /// Returns what is to be told of them.
+impl DroppedXattrs {
+    /// Returns the losses to report.
     pub(crate) fn losses(self) -> Vec<Loss> {
         let loss = |what, count| Loss { what, count };
         let mut losses = vec![
@@ -54,17 +52,21 @@ impl Dropped {
     }
 }
 
-/// An attribute as the format has it.
+/// An attribute with the number of its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Pair<'a> {
+pub(crate) struct XattrPair<'a> {
     prefix: u8,
     name: &'a [u8],
     value: &'a [u8],
 }
 
-impl<'a> Pair<'a> {
-    /// Splits the prefix off; counts what the image does not keep.
-    pub(crate) fn new(name: &'a [u8], value: &'a [u8], dropped: &mut Dropped) -> Option<Self> {
+impl<'a> XattrPair<'a> {
+    /// Splits the prefix off; counts the attribute as dropped if the image cannot keep it.
+    pub(crate) fn new(
+        name: &'a [u8],
+        value: &'a [u8],
+        dropped: &mut DroppedXattrs,
+    ) -> Option<Self> {
         let Some((prefix, name)) = split_prefix(name) else {
             dropped.foreign += 1;
             return None;
@@ -89,28 +91,18 @@ impl<'a> Pair<'a> {
         write_entry(prefix, name, self.value, to);
     }
 
-    /// Returns whether an attribute that so many inodes have is shared.
+    /// Returns whether an attribute of so many inodes is shared.
     fn is_shared(&self, count: u32) -> bool {
         count > FEW || self.value.len() > LONG
     }
 }
 
-/// Splits the prefix off a name, by its number; `None` for names that kernels do not show.
-pub(super) fn split_prefix(name: &[u8]) -> Option<(u8, &[u8])> {
-    SHOWN.iter().find_map(|&number| {
-        let prefix = xattr_prefix(number)?;
-        let rest = name.strip_prefix(prefix.as_bytes())?;
-        // a prefix with a dot wants more, the others are whole names
-        (prefix.ends_with('.') != rest.is_empty()).then_some((number, rest))
-    })
-}
-
-/// Returns the bits of a filter that names without their prefix, which has a number, set.
+/// Returns the bit of the name filter for a name without its prefix, whose number is given.
 pub(crate) fn filter_bit(prefix: u8, name: &[u8]) -> u32 {
     1 << (xxh32(name, XATTR_FILTER_SEED + u32::from(prefix)) % u32::BITS)
 }
 
-/// Appends an attribute, whose name is without its prefix, and fills up to a word.
+/// Appends an attribute, whose name is without its prefix, and pads to a word.
 pub(crate) fn write_entry(prefix: u8, name: &[u8], value: &[u8], to: &mut Vec<u8>) {
     let entry = XattrEntry {
         name_len: name.len() as u8,
@@ -123,83 +115,83 @@ pub(crate) fn write_entry(prefix: u8, name: &[u8], value: &[u8], to: &mut Vec<u8
     to.resize(to.len().next_multiple_of(XATTR_WORD as usize), 0);
 }
 
-/// All attributes of a tree.
+/// The attributes of a tree.
 #[derive(Debug)]
 pub(super) struct Xattrs<'a> {
     /// The tree; `None` if no attributes are kept.
     tree: Option<&'a Tree>,
     /// The shared attributes, one after the other.
     pub(super) shared: Vec<u8>,
-    /// Where each of them is, in words.
-    places: HashMap<Pair<'a>, u32>,
-    /// What names begin with.
+    /// The offset of each of them in words.
+    offsets: HashMap<XattrPair<'a>, u32>,
+    /// The long prefixes of names.
     pub(super) prefixes: Prefixes,
-    /// Whether any inode has one.
-    pub(super) there_are: bool,
-    pub(super) dropped: Dropped,
+    /// Whether any inode has an attribute.
+    pub(super) is_any: bool,
+    pub(super) dropped: DroppedXattrs,
 }
 
 impl<'a> Xattrs<'a> {
-    /// Keeps nothing.
+    /// Creates the value for an image without attributes.
     pub(super) fn none() -> Self {
         Self {
             tree: None,
             shared: Vec::new(),
-            places: HashMap::new(),
+            offsets: HashMap::new(),
             prefixes: Prefixes::default(),
-            there_are: false,
-            dropped: Dropped::default(),
+            is_any: false,
+            dropped: DroppedXattrs::default(),
         }
     }
 
-    /// Collects what is shared; chooses long prefixes unless some are given.
+    /// Collects shared attributes; chooses long prefixes unless some are given.
     pub(super) fn new(tree: &'a Tree, given: Option<Prefixes>) -> Result<Self> {
         let mut all = Self {
             tree: Some(tree),
             ..Self::none()
         };
-        let mut counts: HashMap<Pair<'a>, u32> = HashMap::new();
+        let mut counts: HashMap<XattrPair<'a>, u32> = HashMap::new();
         for node in tree.nodes() {
             for (name, value) in tree.xattrs().pairs(node.xattrs) {
-                if let Some(pair) = Pair::new(name, value, &mut all.dropped) {
+                if let Some(pair) = XattrPair::new(name, value, &mut all.dropped) {
                     let count = counts.entry(pair).or_default();
                     *count = count.saturating_add(1);
                 }
             }
         }
-        all.there_are = !counts.is_empty();
-        all.prefixes = given.unwrap_or_else(|| Prefixes::chosen(names(&counts)));
-        let mut ignored = Dropped::default();
+        all.is_any = !counts.is_empty();
+        all.prefixes = given.unwrap_or_else(|| Prefixes::choose(name_counts(&counts)));
+        let mut ignored = DroppedXattrs::default();
         for node in tree.nodes() {
             for (name, value) in tree.xattrs().pairs(node.xattrs) {
-                let pair = Pair::new(name, value, &mut ignored);
+                let pair = XattrPair::new(name, value, &mut ignored);
                 if let Some((pair, count)) = pair.and_then(|pair| counts.remove_entry(&pair))
                     && pair.is_shared(count)
                 {
-                    let place = u32::try_from(all.shared.len() as u64 / XATTR_WORD);
-                    let place = place.map_err(|_| Error::limit("16 GiB of shared attributes"))?;
+                    let offset = u32::try_from(all.shared.len() as u64 / XATTR_WORD);
+                    let offset = offset.map_err(|_| Error::limit("16 GiB of shared attributes"))?;
                     pair.write_short(&all.prefixes, &mut all.shared);
-                    all.places.insert(pair, place);
+                    all.offsets.insert(pair, offset);
                 }
             }
         }
         Ok(all)
     }
 
-    /// Makes what is behind the inodes that have a set; empty if that is nothing.
+    /// Makes what follows the inodes that have a set; empty for an empty set.
     pub(super) fn inline(&self, set: XattrSet) -> Vec<u8> {
         let Some(tree) = self.tree else {
             return Vec::new();
         };
         let (mut shared, mut own) = (Vec::new(), Vec::new());
-        let (mut ignored, mut filter) = (Dropped::default(), 0);
+        let (mut ignored, mut filter) = (DroppedXattrs::default(), 0);
         for (name, value) in tree.xattrs().pairs(set) {
-            let Some(pair) = Pair::new(name, value, &mut ignored) else {
+            let Some(pair) = XattrPair::new(name, value, &mut ignored) else {
                 continue;
             };
             filter |= filter_bit(pair.prefix, pair.name);
-            match self.places.get(&pair) {
-                Some(place) if shared.len() < SHARED_MAX => shared.push(U32::new(*place)),
+            match self.offsets.get(&pair) {
+                Some(offset) if shared.len() < SHARED_MAX => shared.push(U32::new(*offset)),
                 _ => pair.write_short(&self.prefixes, &mut own),
             }
         }
@@ -215,9 +207,9 @@ impl<'a> Xattrs<'a> {
     }
 }
 
-/// Counts names by what storing them takes, each shared attribute once.
-fn names<'a>(counts: &HashMap<Pair<'a>, u32>) -> Names<'a> {
-    let mut names = Names::new();
+/// Counts names by the bytes that storing them takes, each shared attribute once.
+fn name_counts<'a>(counts: &HashMap<XattrPair<'a>, u32>) -> NameCounts<'a> {
+    let mut names = NameCounts::new();
     for (pair, &count) in counts {
         let beyond = (pair.value.len() as u64 % XATTR_WORD) as u8;
         let times = if pair.is_shared(count) { 1 } else { count };
@@ -227,11 +219,12 @@ fn names<'a>(counts: &HashMap<Pair<'a>, u32>) -> Names<'a> {
     names
 }
 
-/// Returns the count in an inode for so many bytes of attributes.
+/// Returns the field of an inode for so many bytes of attributes.
 ///
 /// # Errors
+///
 /// `Limit` if they are too many.
-pub(crate) fn count(len: u64) -> Result<u16> {
+pub(crate) fn count_field(len: u64) -> Result<u16> {
     let words = len.saturating_sub(size_of::<XattrHeader>() as u64) / XATTR_WORD;
     match len {
         0 => Ok(0),
@@ -279,7 +272,7 @@ mod tests {
         let xattrs = Xattrs::new(&tree, None).unwrap();
         assert_eq!(
             xattrs.dropped,
-            Dropped {
+            DroppedXattrs {
                 foreign: 2,
                 long: 1
             }
@@ -304,9 +297,13 @@ mod tests {
         assert_eq!(inline[5], [&header(t)[..], &[2, 0, 0, 0]].concat());
         assert!(inline[0].is_empty() && inline[6].is_empty());
         assert_eq!(
-            (count(0).unwrap(), count(12).unwrap(), count(24).unwrap()),
+            (
+                count_field(0).unwrap(),
+                count_field(12).unwrap(),
+                count_field(24).unwrap()
+            ),
             (0, 1, 4)
         );
-        assert!(count(12 + 4 * 65_535).is_err());
+        assert!(count_field(12 + 4 * 65_535).is_err());
     }
 }

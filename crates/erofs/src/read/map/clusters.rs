@@ -1,8 +1,9 @@
 //! Compressed content with an index for each logical cluster: extents from heads to the next heads.
 //!
-//! **Invariant:** whatever the indexes say, steps back are bounded by the position and steps forth by
-//! the number of logical clusters. Extents are sorted and disjoint by the form of the table: each begins in
-//! a logical cluster of its own; every distance back that an extent was found by or goes past leads to its head.
+//! **Invariant:** whatever the indexes say, steps back are bounded by the position and steps forth
+//! by the number of logical clusters. Extents are sorted and disjoint by the form of the table:
+//! each begins in a logical cluster of its own; every distance back that an extent was found by or
+//! goes past leads to its head.
 
 use sinterfs_model::{Error, Result};
 
@@ -130,8 +131,8 @@ impl Clusters {
         }
     }
 
-    /// Finds where an extent ends. `Corrupt` if an index on the way does not lead back to the head: a reader
-    /// that comes from there would find another extent.
+    /// Finds where an extent ends. `Corrupt` if an index on the way does not lead back to the head:
+    /// a reader that comes from there would find another extent.
     fn end(&mut self, image: &Erofs, node: &Node, head: &Head) -> Result<u64> {
         for number in head.number + 1..self.count {
             match self.indexes.entry(image, number)? {

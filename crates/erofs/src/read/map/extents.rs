@@ -1,12 +1,13 @@
 //! Compressed content as extents of any length, stored from any byte on (since Linux 6.15).
 //!
-//! Records of 16 or 32 bytes tell where their extents begin in the file and are found by halving. In
-//! shorter ones extents are as long as logical clusters; the shortest tell lengths only, behind the
-//! address of the first.
+//! Records of 16 or 32 bytes tell where their extents begin in the file and are found by halving.
+//! In shorter ones extents are as long as logical clusters; the shortest tell lengths only, behind
+//! the address of the first.
 //!
-//! **Invariant:** the records of a table that is searched by halving begin at 0, each behind the one
-//! before it, and all below the size: a map of another table is not made. Halving finds the same record
-//! then as going through all of them does, whatever the position and whatever the reader.
+//! **Invariant:** the records of a table that is searched by halving begin at 0, each behind the
+//! one before it, and all below the size: a map of another table is not made. Halving finds the
+//! same record then as going through all of them does, whatever the position and whatever the
+//! reader.
 
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromZeros, IntoBytes};
@@ -23,8 +24,8 @@ use crate::read::metadata::Spot;
 /// The length of records that are found by halving, at least, in bytes.
 const SORTED: u64 = 16;
 
-/// The longest table in bytes that is gone through for each map, as the window holds it then anyway;
-/// of longer ones the verdict is kept.
+/// The longest table in bytes that is gone through for each map, as the window holds it then
+/// anyway; of longer ones the verdict is kept.
 const SHORT: u64 = 512;
 
 /// The length of records without an address in bytes.
@@ -88,7 +89,8 @@ impl Extents {
         Ok(extents)
     }
 
-    /// Makes sure that halving can be trusted. `Corrupt` if an extent does not begin behind the one before it.
+    /// Makes sure that halving can be trusted. `Corrupt` if an extent does not begin behind the one
+    /// before it.
     fn expect_order(&mut self, image: &Erofs, node: &Node) -> Result<()> {
         if self.count.saturating_mul(self.size) <= SHORT {
             return self.check_order(image, node);

@@ -2,7 +2,8 @@
 //!
 //! In: runs of one inode. Out: those that hold a position.
 //!
-//! **Invariant:** runs never change, so none is out of date. At most `MOST` are kept, which is some 300 KiB.
+//! **Invariant:** runs never change, so none is out of date. At most `MOST` are kept, which is some
+//! 300 KiB.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};

@@ -4,9 +4,9 @@
 //! stored.
 //!
 //! A pack holds 2 indexes in 8 bytes or 16 in 32: bits of one number for each, then the block that
-//! the clusters of the pack begin behind. Each number has two bits of type above the offset of a head,
-//! or above the distance to it; the last index of a pack has the distance forth in its place, so its
-//! own distance is one more than that of the index before it.
+//! the clusters of the pack begin behind. Each number has two bits of type above the offset of a
+//! head, or above the distance to it; the last index of a pack has the distance forth in its place,
+//! so its own distance is one more than that of the index before it.
 
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
@@ -98,7 +98,8 @@ impl Indexes {
             } else {
                 0
             };
-            // the type is above the offset: 16 bits for each index of a small pack, 14 of a large one
+            // the type is above the offset: 16 bits for each index of a small pack, 14 of a large
+            // one
             if bits > 14 || large > 0 && bits > 12 {
                 return Err(Error::unsupported(format!(
                     "packed indexes of clusters of 2^{bits} bytes"
@@ -278,7 +279,8 @@ impl Pack<'_> {
         u64::from(u32::from_le_bytes(block))
     }
 
-    /// Reads all indexes. The block of a head is the pack's, and on over the clusters that begin before it.
+    /// Reads all indexes. The block of a head is the pack's, and on over the clusters that begin
+    /// before it.
     fn unpack(&self, first: u64, unpacked: &mut Unpacked) {
         let width = (self.bytes.len() as u64).saturating_sub(4) * 8 / self.count;
         let mut block = if self.big {

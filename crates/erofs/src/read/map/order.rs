@@ -2,8 +2,9 @@
 //!
 //! In: inodes whose tables have been gone through. Out: whether one is among them.
 //!
-//! **Invariant:** metadata never changes, so no verdict is out of date; only good ones are kept, so a
-//! table that is not in order is refused each time. At most `MOST` are kept, which is some 300 KiB.
+//! **Invariant:** metadata never changes, so no verdict is out of date; only good ones are kept, so
+//! a table that is not in order is refused each time. At most `MOST` are kept, which is some 300
+//! KiB.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};

@@ -1,15 +1,16 @@
-//! Packed indexes: 2 in 8 bytes, or 16 in 32, with one block for all.
+//! Compact indexes: 2 in 8 bytes, or 16 in 32, with one block number for all.
 //!
-//! In: clusters of a file. Out: packs; nothing where they cannot tell the blocks, which have to follow each
-//! other in a pack, parts of clusters, or an offset in the packed inode of 4 GiB and more.
+//! In: the indexes of a file. Out: packs; `None` where these cannot express the map: pclusters of a
+//! pack that are not in adjacent blocks or are referred to in part, or an offset in the packed
+//! inode of 4 GiB or more.
 
-use super::{ClusterMap, Index};
+use super::index::Index;
 use crate::layout::compressed::{ClusterIndex, ClusterType, advise};
 
-/// Indexes of a small pack, and bytes of each.
+/// The indexes of a small pack, and the bytes of each.
 const SMALL: (usize, u64) = (2, 4);
 
-/// Indexes of a large pack, and bytes of each.
+/// The indexes of a large pack, and the bytes of each.
 const LARGE: (usize, u64) = (16, 2);
 
 /// The alignment of large packs in bytes.
@@ -18,22 +19,20 @@ const LARGE_ALIGN: u64 = 32;
 /// The bits of an index below its type.
 const LOW_BITS: u32 = 12;
 
-/// Makes the packs of a table that begins at a multiple of 8, the shortest that can tell all, and what
-/// the header says of them.
-pub(super) fn of(clusters: &ClusterMap, table: u64) -> Option<(u16, Vec<u8>)> {
-    if clusters.has_parts() {
+/// Makes the packs of a table of `count` indexes that begins at a multiple of 8, as short as possible,
+/// and returns them with the flags for the header.
+pub(super) fn packs<I: Iterator<Item = Index>>(
+    indexes: &impl Fn() -> I,
+    count: u64,
+    table: u64,
+    big: bool,
+) -> Option<(u16, Vec<u8>)> {
+    if count == 0 {
         return None;
     }
-    if clusters
-        .fragment
-        .is_some_and(|at| u32::try_from(at).is_err())
-    {
-        return None;
-    }
-    let count = clusters.size.div_ceil(super::BLOCK);
     let before = (table.next_multiple_of(LARGE_ALIGN) - table) / SMALL.1;
     let large = count.saturating_sub(before) / LARGE.0 as u64;
-    let packed = |large| packs(clusters, before as usize, large).filter(|_| count > 0);
+    let packed = |large| packs_of(indexes(), (before as usize, large), big);
     let with_large = (large > 0).then(|| packed(large as usize)).flatten();
     match with_large {
         Some(packs) => Some((advise::COMPACTED_2B, packs)),
@@ -41,10 +40,13 @@ pub(super) fn of(clusters: &ClusterMap, table: u64) -> Option<(u16, Vec<u8>)> {
     }
 }
 
-/// Makes so many large packs behind so many indexes in small ones, and small ones of the rest.
-fn packs(clusters: &ClusterMap, before: usize, large: usize) -> Option<Vec<u8>> {
+/// Makes `large` large packs behind `before` indexes in small ones, and small ones for the rest.
+fn packs_of(
+    mut indexes: impl Iterator<Item = Index>,
+    (before, large): (usize, usize),
+    big: bool,
+) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut indexes = clusters.indexes();
     let mut pack = Vec::with_capacity(LARGE.0);
     let first_large = before / SMALL.0;
     for number in 0.. {
@@ -55,29 +57,29 @@ fn packs(clusters: &ClusterMap, before: usize, large: usize) -> Option<Vec<u8>> 
         if pack.is_empty() {
             break;
         }
-        let base = base(&pack, clusters.big)?;
+        let base = base(&pack, big)?;
         write(&pack, count * size as usize, count, base, &mut bytes);
     }
     Some(bytes)
 }
 
-/// Finds the block from which readers count those of a pack; `None` if there is none.
+/// Returns the block from which readers count those of a pack; `None` if there is none.
 fn base(pack: &[Index], big: bool) -> Option<u32> {
     let mut base = None;
-    // where clusters have one block each, the base is the block before the first; what is not stored
-    // in blocks comes last
+    // where all pclusters have one block, the base is the block before the first; what is not
+    // stored in blocks comes last
     let mut counted = u32::from(!big);
     for (at, index) in pack.iter().enumerate() {
         match index {
-            // blocks of a head are told behind it, unless another begins there
+            // the blocks of a head are in the next index, unless another head is there
             Index::Head { head, .. } => {
                 let is_stored = head.blocks > 0;
                 let own = head.block.checked_sub(counted);
                 if is_stored && *base.get_or_insert(own?) != own? {
                     return None;
                 }
-                let told = matches!(pack.get(at + 1), Some(Index::Blocks { .. }));
-                counted += u32::from(!told);
+                let has_count = matches!(pack.get(at + 1), Some(Index::Blocks { .. }));
+                counted += u32::from(!has_count);
             }
             Index::Blocks { blocks, .. } => counted += u32::from(*blocks),
             Index::Behind { .. } => {}
@@ -108,7 +110,7 @@ fn write(pack: &[Index], len: usize, count: usize, base: u32, to: &mut Vec<u8>) 
             filled -= 8;
         }
     }
-    // an odd count of indexes leaves half a pack
+    // an odd number of indexes leaves half a pack empty
     to.resize(end, 0);
     to.extend_from_slice(&base.to_le_bytes());
 }

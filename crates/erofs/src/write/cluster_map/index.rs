@@ -1,0 +1,25 @@
+//! The index of an lcluster, before it has a form.
+
+use crate::layout::compressed::ClusterType;
+
+/// Where a pcluster begins, in the file and in the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) start: u64,
+    pub(super) block: u32,
+    pub(super) blocks: u16,
+    pub(super) kind: ClusterType,
+    /// Whether the pcluster holds more content.
+    pub(super) partial: bool,
+}
+
+/// The index of an lcluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Index {
+    /// A pcluster begins at this offset of the lcluster.
+    Head { offset: u16, head: Head },
+    /// None begins: the distances to the last head, and to the next one or the end.
+    Behind { back: u16, forth: u16 },
+    /// None begins, but one did in the lcluster before, and has so many blocks.
+    Blocks { blocks: u16, forth: u16 },
+}
