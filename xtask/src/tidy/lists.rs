@@ -186,9 +186,6 @@ pub const CIRCLES: &[(&str, &[&str])] = &[
             "read.rs",
         ],
     ),
-    ("erofs", &["write/clusters/packs.rs", "write/clusters.rs"]),
-    ("erofs", &["write/content.rs", "write/units.rs"]),
-    ("erofs", &["write/prefixes.rs", "write/xattrs.rs"]),
     ("model", &["base.rs", "writer.rs"]),
     (
         "mount",
