@@ -7,12 +7,12 @@
 //! is encoded anew by decoding it, and every range that a file needs lies within its block. The new
 //! image depends on the old one and the options alone, not on the number of threads.
 
+mod append_to_base;
 mod blocks;
-mod carry;
-mod flow;
-mod onto;
+mod passthrough;
+mod pipeline;
 mod samples;
-mod sign;
+mod signature;
 
 use std::io::Write;
 
@@ -29,10 +29,10 @@ use crate::read::Dwarfs;
 use crate::read::section::Extent;
 use crate::write::{DwarfsWriter, HistoryInfo, WriteOptions};
 
+pub use append_to_base::{Foundation, OntoWriter};
 pub use blocks::{BlockRules, Selection};
 use blocks::{Done, Recoder};
-pub use onto::{Foundation, OntoWriter};
-pub use sign::sign;
+pub use signature::sign;
 
 /// Says how an image is written anew.
 #[derive(Debug, Clone)]
@@ -114,7 +114,7 @@ pub fn rewrite(
     );
     let summary = match &options.metadata {
         MetadataRule::Rebuild(rebuild) => {
-            writer.carry(carry::categories(image)?);
+            writer.carry(passthrough::categories(image)?);
             carry_unknown(image, &mut writer, false)?;
             writer.finish(rebuild.tree, rebuild.map)?
         }
@@ -206,7 +206,7 @@ fn put_blocks(
         observer.advance(Stage::Compress, tally(&done));
         Ok(done)
     };
-    flow::in_order(count, threads, &permits, observer, work, |done: Done| {
+    pipeline::in_order(count, threads, &permits, observer, work, |done: Done| {
         let told = tally(&done);
         writer.put_section(done.category, done.raw_len, done.bytes)?;
         recoded += u64::from(done.recoded);

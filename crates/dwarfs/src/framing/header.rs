@@ -171,7 +171,7 @@ mod tests {
             [1, 2, 3, 4, 5, 6].map(|id| read.get(id)),
             [128, 2, 0xc1, 1, 0, 1]
         );
-        assert_eq!(rest, []);
+        assert!(rest.is_empty());
     }
 
     #[test]

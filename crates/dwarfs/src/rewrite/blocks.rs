@@ -11,7 +11,7 @@ use sinterfs_block::codec::Encoding;
 use sinterfs_model::{Category, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::{MemoryNeeds, WorkerPermits};
 
-use super::{carry, samples};
+use super::{passthrough, samples};
 use crate::framing;
 use crate::layout::{Compression, SectionType};
 use crate::read::Dwarfs;
@@ -79,7 +79,7 @@ struct Rule {
 
 impl<'a> Recoder<'a> {
     pub(super) fn new(image: &'a Dwarfs, rules: &BlockRules) -> Result<Self> {
-        let carried = carry::categories(image)?.unwrap_or_default();
+        let carried = passthrough::categories(image)?.unwrap_or_default();
         let samples = samples_of(&carried);
         let CarriedCategories {
             mut names, numbers, ..

@@ -14,7 +14,7 @@ use sinterfs_model::{
 };
 use sinterfs_workers::WorkerPermits;
 
-use super::{BlockRules, Recoder, flow};
+use super::{BlockRules, Recoder, pipeline};
 use crate::read::Dwarfs;
 use crate::write::{DwarfsWriter, WriteOptions};
 
@@ -142,7 +142,7 @@ impl ImageWriter for OntoWriter {
         };
         let writer = &mut self.writer;
         let permits = WorkerPermits::default();
-        flow::in_order(count, self.threads, &permits, observer, copy, |done| {
+        pipeline::in_order(count, self.threads, &permits, observer, copy, |done| {
             let tally = Tally {
                 items: 1,
                 bytes: u64::from(done.raw_len),
