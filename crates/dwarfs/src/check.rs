@@ -6,37 +6,19 @@
 //! **Invariant:** goes on after damage as far as sections can be found. The report does not depend
 //! on the number of threads. Memory: per thread one block, stored and decoded.
 
+mod report;
 mod sections;
 mod tables;
 
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Findings, Observer, Result};
+use sinterfs_model::{Observer, Result};
 
 use crate::read::{Dwarfs, OpenOptions};
 
+pub use report::Report;
 pub(crate) use tables::needed_of_blocks;
-
-/// What a check found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// Sections that were looked at.
-    pub sections: u64,
-    /// Blocks that were decoded.
-    pub blocks: u64,
-    /// Stored bytes that were hashed.
-    pub bytes: u64,
-    /// What is wrong or unusual, in the order of the image.
-    pub findings: Findings,
-}
-
-impl Report {
-    /// Returns whether nothing is wrong.
-    pub fn is_sound(&self) -> bool {
-        self.findings.is_sound()
-    }
-}
 
 /// Checks the image in a source; `deep` decodes all blocks, `threads` (0: one for
 /// each processor) share the work.

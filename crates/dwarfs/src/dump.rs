@@ -13,8 +13,8 @@ use crate::frozen::schema::Layout;
 use crate::frozen::view::Ints;
 use crate::layout::metadata::root;
 use crate::read::Dwarfs;
-use crate::read::content::Piece;
-use crate::read::metadata::TimeColumns;
+use crate::read::chunk::Piece;
+use crate::read::inode_table::TimeColumns;
 use crate::read::strings::{Scratch, StringTable};
 
 /// Chooses what is shown.

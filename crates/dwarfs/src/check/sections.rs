@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinterfs_model::{Error, Kind, Limits, Observer, Result, Stage, Tally};
 
-use super::Report;
+use super::report::Report;
 use crate::framing;
 use crate::layout::SectionType;
 use crate::read::section::{Extent, Header, SectionReader};

@@ -4,11 +4,11 @@
 
 use sinterfs_model::{Error, Image, Ino, Result};
 
-use super::Report;
+use super::report::Report;
 use crate::frozen::view::Node;
 use crate::layout::metadata::{inode_size_cache, pair, root};
 use crate::read::Dwarfs;
-use crate::read::content::Piece;
+use crate::read::chunk::Piece;
 
 /// Returns how many bytes chunks need of each block.
 pub(crate) fn needed_of_blocks(image: &Dwarfs) -> Vec<u64> {

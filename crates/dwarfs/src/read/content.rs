@@ -11,65 +11,11 @@ use std::sync::{Arc, Weak};
 use sinterfs_block::cache::{Opened, Upcoming};
 use sinterfs_model::{Error, Extent, ExtentSource, Result};
 
-use super::Dwarfs;
-use super::metadata::Metadata;
+use super::chunk::Piece;
+use super::open::Dwarfs;
 use super::section::{self, Header};
 use super::validate::STEP;
 use crate::layout::SectionType;
-use crate::layout::metadata::chunk::OFFSET_IS_LARGE_HOLE;
-
-/// What a chunk stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// Bytes of a block.
-    Data { block: u32, offset: u64, len: u64 },
-    /// Zeros.
-    Hole { len: u64 },
-}
-
-impl Piece {
-    pub(crate) fn len(&self) -> u64 {
-        match *self {
-            Self::Data { len, .. } | Self::Hole { len } => len,
-        }
-    }
-}
-
-impl Metadata {
-    /// Returns what a chunk stands for.
-    #[inline]
-    pub(crate) fn piece(&self, index: u64) -> Piece {
-        let data: &[u8] = &self.data;
-        let chunks = &self.chunks;
-        let block = chunks.block.get_u32(data, index);
-        let offset = chunks.offset.get(data, index);
-        let size = chunks.size.get(data, index);
-        if chunks.hole_block != Some(block) {
-            return Piece::Data {
-                block,
-                offset,
-                len: size,
-            };
-        }
-        if offset == u64::from(OFFSET_IS_LARGE_HOLE) {
-            return Piece::Hole {
-                len: chunks.large_holes.get(data, size),
-            };
-        }
-        // 30 bits by 32 bits, and 32 bits
-        Piece::Hole {
-            len: size.saturating_mul(self.block_size).saturating_add(offset),
-        }
-    }
-
-    /// Returns whether a chunk is a hole whose length should be kept apart, but is not there.
-    pub(crate) fn lacks_hole_size(&self, index: u64) -> bool {
-        let data: &[u8] = &self.data;
-        self.chunks.hole_block == Some(self.chunks.block.get_u32(data, index))
-            && self.chunks.offset.get(data, index) == u64::from(OFFSET_IS_LARGE_HOLE)
-            && self.chunks.size.get(data, index) >= self.chunks.large_holes.len()
-    }
-}
 
 /// The chunks of a file.
 #[derive(Debug, Clone, Copy)]

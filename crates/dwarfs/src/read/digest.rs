@@ -12,8 +12,8 @@ use sinterfs_block::digest::{Digests, Root};
 use sinterfs_block::{Bytes, ReadAt};
 use sinterfs_model::{Error, Result};
 
+use super::open::{Dwarfs, OpenOptions};
 use super::section::{Extent, SectionReader};
-use super::{Dwarfs, OpenOptions};
 use crate::layout::SectionType;
 
 /// The digests that an image has of itself.

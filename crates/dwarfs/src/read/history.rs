@@ -8,7 +8,7 @@
 
 use sinterfs_model::Result;
 
-use super::Dwarfs;
+use super::open::Dwarfs;
 use super::options::Options;
 use crate::layout::SectionType;
 use crate::layout::metadata::{history_entry, root};

@@ -10,8 +10,8 @@ use sinterfs_model::{
     Xattrs,
 };
 
-use super::Dwarfs;
 use super::fsst::Scratch;
+use super::open::Dwarfs;
 use super::strings::undecodable;
 
 impl Dwarfs {

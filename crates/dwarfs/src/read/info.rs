@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::Result;
 
-use super::Dwarfs;
 use super::metadata::features;
+use super::open::Dwarfs;
 use super::options::Options;
 use super::section::{Extent, Header};
 use crate::framing;

@@ -9,11 +9,12 @@
 use sinterfs_block::Bytes;
 use sinterfs_model::{Error, Limits, Result};
 
+use super::inode_table::Inodes;
 use super::options::Options;
 use super::strings::StringTable;
 use super::table::Table;
 use crate::frozen::schema::Schema;
-use crate::frozen::view::{Ints, List, Node};
+use crate::frozen::view::{Ints, Node};
 use crate::layout::metadata::{
     FEATURES_KNOWN, FieldId, chunk, dir_entry, directory, inode_data, root,
 };
@@ -59,67 +60,6 @@ pub(crate) struct Chunks {
 pub(crate) struct Entries {
     pub(crate) name: Ints,
     pub(crate) inode: Ints,
-}
-
-/// Seconds and parts of seconds of one kind of time.
-#[derive(Debug, Default)]
-pub(crate) struct TimeColumns {
-    pub(crate) offset: Ints,
-    pub(crate) subsec: Ints,
-}
-
-/// What inodes have, by row.
-#[derive(Debug, Default)]
-pub(crate) struct Inodes {
-    pub(crate) mode: Ints,
-    pub(crate) owner: Ints,
-    pub(crate) group: Ints,
-    pub(crate) modified: TimeColumns,
-    pub(crate) accessed: TimeColumns,
-    pub(crate) changed: TimeColumns,
-    pub(crate) nlink_minus_one: Ints,
-    /// The row of each inode, before version 2.3; later it is the inode's number.
-    pub(crate) row_of: Option<Ints>,
-}
-
-impl Inodes {
-    /// Returns the number of inodes.
-    pub(crate) fn len(&self) -> u64 {
-        self.row_of.as_ref().map_or(self.mode.len(), Ints::len)
-    }
-
-    /// Returns the number of rows.
-    pub(crate) fn rows(&self) -> u64 {
-        self.mode.len()
-    }
-
-    /// Returns an inode's row.
-    #[inline]
-    pub(crate) fn row(&self, data: &[u8], inode: u64) -> u64 {
-        match &self.row_of {
-            None => inode,
-            Some(rows) => rows.get(data, inode),
-        }
-    }
-
-    fn open(list: &List<'_>, row_of: Option<Ints>) -> Result<Self> {
-        let time = |offset: FieldId, subsec: FieldId| -> Result<TimeColumns> {
-            Ok(TimeColumns {
-                offset: list.column(offset, 64)?,
-                subsec: list.column(subsec, 64)?,
-            })
-        };
-        Ok(Self {
-            mode: list.column(inode_data::MODE_INDEX, 32)?,
-            owner: list.column(inode_data::OWNER_INDEX, 32)?,
-            group: list.column(inode_data::GROUP_INDEX, 32)?,
-            modified: time(inode_data::MTIME_OFFSET, inode_data::MTIME_SUBSEC)?,
-            accessed: time(inode_data::ATIME_OFFSET, inode_data::ATIME_SUBSEC)?,
-            changed: time(inode_data::CTIME_OFFSET, inode_data::CTIME_SUBSEC)?,
-            nlink_minus_one: list.column(inode_data::NLINK_MINUS_ONE, 32)?,
-            row_of,
-        })
-    }
 }
 
 impl Metadata {

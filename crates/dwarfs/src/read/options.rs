@@ -8,7 +8,7 @@
 
 use sinterfs_model::{Error, Result, Time, Times};
 
-use super::metadata::{Inodes, TimeColumns};
+use super::inode_table::{Inodes, TimeColumns};
 use crate::frozen::view::Node;
 use crate::layout::metadata::{fs_options, root};
 

@@ -14,7 +14,8 @@ use sinterfs_model::{
 };
 use sinterfs_workers::WorkerPermits;
 
-use super::{BlockRules, Recoder, pipeline};
+use super::blocks::{BlockRules, Recoder};
+use super::pipeline;
 use crate::read::Dwarfs;
 use crate::write::{DwarfsWriter, WriteOptions};
 

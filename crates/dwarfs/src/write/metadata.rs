@@ -7,6 +7,7 @@
 mod categories;
 mod entries;
 mod inodes;
+mod lists;
 mod totals;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use crate::layout::metadata::{
 };
 use entries::{Directories, Links, Names};
 use inodes::Inodes;
+use lists::{ints, lookup, strings, structs};
 use totals::Totals;
 
 pub(crate) use categories::CarriedCategories;
@@ -246,27 +248,6 @@ impl<'a> Fields<'a> {
     fn optional_int(&mut self, id: FieldId, value: u64) {
         self.optional(id, Value::Int(value));
     }
-}
-
-fn ints(values: &[u32]) -> Value<'_> {
-    Value::List(Items::Ints(Column::U32(values)))
-}
-
-fn structs(columns: Vec<(FieldId, Column<'_>)>) -> Value<'_> {
-    Value::List(Items::Structs(columns))
-}
-
-fn strings<'a>(strings: impl IntoIterator<Item = &'a str>) -> Value<'a> {
-    Value::List(Items::Strings(
-        strings.into_iter().map(str::as_bytes).collect(),
-    ))
-}
-
-fn lookup((keys, values): &(Vec<u32>, Vec<u64>)) -> Value<'_> {
-    structs(vec![
-        (pair::FIRST, Column::U32(keys)),
-        (pair::SECOND, Column::U64(values)),
-    ])
 }
 
 fn fs_options(options: &WriteOptions) -> Value<'static> {

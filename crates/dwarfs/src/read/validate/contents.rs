@@ -5,7 +5,7 @@ use std::ops::Range;
 use sinterfs_model::{Error, Result};
 
 use super::inodes::Ranks;
-use crate::read::content::Piece;
+use crate::read::chunk::Piece;
 use crate::read::metadata::{Chunks, Metadata};
 
 /// Lists of more chunks than this have their offsets noted, one per so many chunks.

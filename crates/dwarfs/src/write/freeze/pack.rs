@@ -5,7 +5,7 @@
 
 use super::bits::BitBuffer;
 use super::plan::{Node, stored};
-use super::{Column, Items, Value};
+use super::value::{Column, Items, Value};
 use crate::layout::metadata::{list, optional, string};
 
 /// Writes a value at a bit position.

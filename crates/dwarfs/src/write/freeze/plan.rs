@@ -6,7 +6,7 @@
 
 use sinterfs_model::{Error, Result};
 
-use super::{Items, Value, width};
+use super::value::{Items, Value, width};
 use crate::layout::metadata::{FieldId, list, optional, string};
 
 /// A layout: bits of its own and those of its fields, all inlined into the owner's.

@@ -5,7 +5,7 @@
 
 use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 
-use super::structs;
+use super::lists::structs;
 use crate::layout::metadata::directory;
 use crate::write::freeze::{Column, Value};
 use crate::write::numbering::Numbering;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use sinterfs_model::{Content, FileType, Result, Tree};
 
-use super::structs;
+use super::lists::structs;
 use crate::layout::metadata::inode_data;
 use crate::write::freeze::{Column, Value};
 use crate::write::numbering::Numbering;

@@ -1,0 +1,221 @@
+//! Reads DwarFS images of every version: opens, validates once, answers `sinterfs_model::Image`.
+//!
+//! In: a source of bytes. Out: `Dwarfs`.
+//!
+//! **Invariant:** nothing of an opened image can make an index, an offset or a size go out of
+//! bounds: `validate` has seen it all. Metadata that is stored uncompressed is viewed where it is.
+
+use std::sync::Arc;
+
+use sinterfs_block::cache::{self, BlockCache};
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Capability, Error, FsInfo, ImageInfo, Ino, Limits, Result};
+
+use super::locate::{self, locate};
+use super::metadata::Metadata;
+use super::section::{SectionReader, Sections};
+use super::validate::{self, Derived};
+use super::xattrs;
+use crate::layout::xattrs::Header;
+use crate::layout::{MAJOR, SectionType};
+
+/// Says where in its file an image starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Offset {
+    /// Wherever the first image is found, behind any header.
+    #[default]
+    Auto,
+    /// At this byte.
+    At(u64),
+}
+
+/// Says how to open an image.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// Where the image starts.
+    pub offset: Offset,
+    /// How long the image is, if something follows it in its file.
+    pub len: Option<u64>,
+    /// What the image may make the reader allocate.
+    pub limits: Limits,
+    /// Bytes of decoded blocks to keep, if `cache` is not given.
+    pub cache_bytes: u64,
+    /// A cache to share with other images.
+    pub cache: Option<Arc<BlockCache>>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            offset: Offset::Auto,
+            len: None,
+            limits: Limits::default(),
+            cache_bytes: 512 << 20,
+            cache: None,
+        }
+    }
+}
+
+/// An opened DwarFS image. Many threads may read it at once.
+///
+/// Besides the cache of blocks it keeps the metadata in memory (as it is if it is stored
+/// uncompressed), 16 bytes per block and 8 bytes per directory; unpacked tables take 4 bytes per
+/// item.
+pub struct Dwarfs {
+    pub(crate) reader: SectionReader,
+    pub(crate) sections: Sections,
+    pub(crate) metadata: Metadata,
+    pub(crate) derived: Derived,
+    pub(super) xattrs: xattrs::State,
+    pub(super) info: ImageInfo,
+    pub(super) cache: Arc<BlockCache>,
+    /// What tells this image's blocks from those of others in a shared cache.
+    pub(super) cache_key: u128,
+}
+
+/// The blocks that a cache has room for, whatever was asked for: one in progress takes up to two with its decoder's
+/// window, and the finished one before it.
+const LEAST_BLOCKS: u64 = 3;
+
+/// The most bytes that these may take, whatever an image says of its blocks.
+const LEAST_LIMIT: u64 = 1 << 30;
+
+/// The most decoded bytes of a schema: it becomes objects that take several times as much memory.
+const SCHEMA_LIMIT: u64 = 64 << 20;
+
+impl Dwarfs {
+    /// Opens an image and validates its metadata, in time linear in the metadata.
+    ///
+    /// `Invalid` if there is no image, `Unsupported` for unknown versions and features, `Corrupt`
+    /// if the image contradicts itself, `Limit` if it asks for more than `options.limits`.
+    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+        let reader = Self::find(source, options)?;
+        let sections = reader.list(&options.limits)?;
+        let missing = |kind: SectionType| {
+            let start = reader.file_offset(0);
+            move || Error::corrupt(format!("there is no {kind}")).at("image", start)
+        };
+        let schema = sections
+            .schema
+            .ok_or_else(missing(SectionType::METADATA_V2_SCHEMA))?;
+        let tables = sections
+            .metadata
+            .ok_or_else(missing(SectionType::METADATA_V2))?;
+        let limit = options.limits.metadata;
+        let schema_limit = limit.min(SCHEMA_LIMIT);
+        let schema = reader.load(schema, SectionType::METADATA_V2_SCHEMA, schema_limit)?;
+        let tables = reader.load(tables, SectionType::METADATA_V2, limit)?;
+        let metadata = Metadata::open(&schema, &tables, &options.limits)?;
+        let derived = validate::validate(&metadata, sections.blocks.len() as u64)?;
+        let xattrs = match sections.xattrs {
+            Some(extent) => {
+                let content = reader.load(extent, SectionType::XATTRS, limit);
+                let hash = Header::hash(&schema, &tables);
+                xattrs::State::of(content, hash, metadata.inodes.len())?
+            }
+            None => xattrs::State::Absent,
+        };
+        let has_xattrs = xattrs.table().is_some();
+        let info = image_info(&reader, &metadata, &derived, has_xattrs);
+        let cache = options.cache.clone().unwrap_or_else(|| {
+            // an image that claims tiny blocks must not make the cache prepare for millions
+            let blocks = (sections.blocks.len() as u64).max(1024);
+            let typical = metadata.block_size.max(options.cache_bytes / blocks);
+            // a block that is not kept while it is decoded is begun anew by each read
+            let least = metadata.block_size.saturating_mul(LEAST_BLOCKS);
+            let bytes = options.cache_bytes.max(least.min(LEAST_LIMIT));
+            Arc::new(BlockCache::new(bytes, typical))
+        });
+        let cache_key = cache::image_key();
+        Ok(Self {
+            reader,
+            sections,
+            metadata,
+            derived,
+            xattrs,
+            info,
+            cache,
+            cache_key,
+        })
+    }
+
+    /// Returns the cache of decoded blocks.
+    pub fn cache(&self) -> &Arc<BlockCache> {
+        &self.cache
+    }
+
+    /// Returns how many inodes have extended attributes.
+    pub fn with_xattrs(&self) -> u64 {
+        self.xattrs.table().map_or(0, |table| table.len() as u64)
+    }
+
+    /// Returns why the extended attributes that the image has cannot be used; `None` if they can, or if
+    /// it has none.
+    pub fn xattrs_trouble(&self) -> Option<Error> {
+        let extent = self.sections.xattrs?;
+        let offset = self.reader.file_offset(extent.offset);
+        let why = self.xattrs.trouble()?;
+        Some(why.at(SectionType::XATTRS.to_string(), offset))
+    }
+
+    /// Finds the image in its file and checks that its version is known.
+    pub(crate) fn find(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<SectionReader> {
+        let start = match options.offset {
+            Offset::At(offset) => offset,
+            Offset::Auto => locate(&*source)?
+                .ok_or_else(|| Error::invalid("no DwarFS image was found in the file"))?,
+        };
+        let header = locate::version(&*source, start)?;
+        if let Some(len) = options.len {
+            return Ok(SectionReader::new(
+                Window::new(source, start, len)?,
+                &header,
+            ));
+        }
+        let reader = SectionReader::new(Window::from(Arc::clone(&source), start)?, &header);
+        // the index is the last section: what follows it (a partition's rest, another image, a
+        // signature) is no part of the image
+        match reader.end_of_index(&options.limits)? {
+            Some(end) if end < reader.len() => Ok(SectionReader::new(
+                Window::new(source, start, end)?,
+                &header,
+            )),
+            _ => Ok(reader),
+        }
+    }
+}
+
+fn image_info(
+    reader: &SectionReader,
+    metadata: &Metadata,
+    derived: &Derived,
+    xattrs: bool,
+) -> ImageInfo {
+    ImageInfo {
+        format: "dwarfs",
+        version: format!("{MAJOR}.{}", reader.minor),
+        root: Ino(0),
+        totals: FsInfo {
+            inodes: metadata.inodes.len(),
+            bytes: Some(derived.contents.total),
+            stored: reader.len(),
+            block_size: metadata.block_size,
+        },
+        capability: Capability {
+            xattrs,
+            special_hard_links: false,
+            holes: metadata.chunks.hole_block.is_some(),
+            all_times: !metadata.options.mtime_only,
+            time_unit: metadata.options.time_unit(),
+        },
+    }
+}
+
+impl std::fmt::Debug for Dwarfs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dwarfs")
+            .field("info", &self.info)
+            .field("blocks", &self.sections.blocks.len())
+            .finish_non_exhaustive()
+    }
+}
