@@ -18,7 +18,7 @@ use sinterfs_model::{Observer, Result};
 use crate::read::{Dwarfs, OpenOptions};
 
 pub use report::Report;
-pub(crate) use tables::needed_of_blocks;
+pub(crate) use tables::needed_block_lens;
 
 /// Checks the image in a source; `deep` decodes all blocks, `threads` (0: one for
 /// each processor) share the work.
@@ -50,7 +50,7 @@ pub fn check(
         }
     };
     let found = sections::list(&reader, &options.limits, &mut report)?;
-    let needed = image.as_ref().map(needed_of_blocks);
+    let needed = image.as_ref().map(needed_block_lens);
     let job = sections::Job {
         reader: &reader,
         found: &found,
@@ -64,7 +64,7 @@ pub fn check(
     };
     job.run(&mut report)?;
     if let Some(image) = &image {
-        if let Some(trouble) = image.xattrs_trouble() {
+        if let Some(trouble) = image.unusable_xattrs() {
             report.findings.problem(trouble);
         }
         tables::check(image, &mut report);

@@ -13,7 +13,7 @@ use crate::frozen::schema::Layout;
 use crate::frozen::view::Ints;
 use crate::layout::metadata::root;
 use crate::read::Dwarfs;
-use crate::read::chunk::Piece;
+use crate::read::chunk::Chunk;
 use crate::read::inode_table::TimeColumns;
 use crate::read::strings::{Scratch, StringTable};
 
@@ -241,11 +241,11 @@ impl Dump<'_> {
             self.line(format_args!("list {list} first_chunk {first}"))?;
         }
         for chunk in 0..metadata.chunks.block.len() {
-            match metadata.piece(chunk) {
-                Piece::Data { block, offset, len } => self.line(format_args!(
+            match metadata.chunk(chunk) {
+                Chunk::Data { block, offset, len } => self.line(format_args!(
                     "chunk {chunk} block {block} offset {offset} len {len}"
                 ))?,
-                Piece::Hole { len } => self.line(format_args!("chunk {chunk} hole len {len}"))?,
+                Chunk::Hole { len } => self.line(format_args!("chunk {chunk} hole len {len}"))?,
             }
         }
         Ok(())

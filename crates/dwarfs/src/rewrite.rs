@@ -23,15 +23,15 @@ use sinterfs_model::{
 };
 use sinterfs_workers::WorkerPermits;
 
-use crate::check::needed_of_blocks;
+use crate::check::needed_block_lens;
 use crate::layout::{Compression, MINOR_WRITTEN, SectionType};
 use crate::read::Dwarfs;
-use crate::read::section::Extent;
+use crate::read::section::SectionRange;
 use crate::write::{DwarfsWriter, HistoryInfo, WriteOptions};
 
-pub use append_to_base::{Foundation, OntoWriter};
+pub use append_to_base::{AppendingWriter, BaseImage};
 pub use blocks::{BlockRules, Selection};
-use blocks::{Done, Recoder};
+use blocks::{OutputBlock, Recoder};
 pub use signature::sign;
 
 /// Says how an image is written anew.
@@ -99,7 +99,10 @@ pub fn rewrite(
     observer: &dyn Observer,
 ) -> Result<RewriteReport> {
     let recoder = Recoder::new(image, &options.blocks)?;
-    let mut writer = Box::new(DwarfsWriter::around(out, write_options(image, options)?));
+    let mut writer = Box::new(DwarfsWriter::for_rewrite(
+        out,
+        write_options(image, options)?,
+    ));
     let kept_tables = !matches!(options.metadata, MetadataRule::Rebuild(_));
     if kept_tables {
         writer.set_minor(image.minor_version().max(MINOR_WRITTEN));
@@ -114,15 +117,15 @@ pub fn rewrite(
     );
     let summary = match &options.metadata {
         MetadataRule::Rebuild(rebuild) => {
-            writer.carry(passthrough::categories(image)?);
-            carry_unknown(image, &mut writer, false)?;
+            writer.set_categories(passthrough::categories(image)?);
+            pass_through_unknown(image, &mut writer, false)?;
             writer.finish(rebuild.tree, rebuild.map)?
         }
         MetadataRule::Keep | MetadataRule::Encode => {
             let encode = matches!(options.metadata, MetadataRule::Encode);
             add_tables(image, &mut writer, encode)?;
-            carry_unknown(image, &mut writer, true)?;
-            writer.end()?
+            pass_through_unknown(image, &mut writer, true)?;
+            writer.finish_sections()?
         }
     };
     observer.advance(
@@ -175,7 +178,7 @@ fn put_blocks(
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<u64> {
-    let needed = needed_of_blocks(image);
+    let needed = needed_block_lens(image);
     let count = u32::try_from(needed.len())
         .map_err(|_| Error::limit("more than 4294967295 blocks in a DwarFS image"))?;
     let all = image.block_size().saturating_mul(u64::from(count));
@@ -189,7 +192,7 @@ fn put_blocks(
             },
         );
     }
-    let tally = |done: &Done| Tally {
+    let tally = |done: &OutputBlock| Tally {
         items: 1,
         bytes: u64::from(done.raw_len),
         stored: done.bytes.len() as u64,
@@ -206,13 +209,20 @@ fn put_blocks(
         observer.advance(Stage::Compress, tally(&done));
         Ok(done)
     };
-    pipeline::in_order(count, threads, &permits, observer, work, |done: Done| {
-        let told = tally(&done);
-        writer.put_section(done.category, done.raw_len, done.bytes)?;
-        recoded += u64::from(done.recoded);
-        observer.advance(Stage::Commit, told);
-        Ok(())
-    })?;
+    pipeline::in_order(
+        count,
+        threads,
+        &permits,
+        observer,
+        work,
+        |done: OutputBlock| {
+            let tally = tally(&done);
+            writer.put_section(done.category, done.raw_len, done.bytes)?;
+            recoded += u64::from(done.recoded);
+            observer.advance(Stage::Commit, tally);
+            Ok(())
+        },
+    )?;
     Ok(recoded)
 }
 
@@ -223,14 +233,14 @@ fn add_tables(image: &Dwarfs, writer: &mut DwarfsWriter, encode: bool) -> Result
         (SectionType::METADATA_V2_SCHEMA, sections.schema),
         (SectionType::METADATA_V2, sections.metadata),
     ];
-    for (kind, extent) in parts {
-        let extent = extent.ok_or_else(|| Error::corrupt(format!("there is no {kind}")))?;
+    for (kind, range) in parts {
+        let range = range.ok_or_else(|| Error::corrupt(format!("there is no {kind}")))?;
         if encode {
-            check_hash(image, kind, extent)?;
-            let content = image.reader.load(extent, kind, u64::MAX)?;
+            check_hash(image, kind, range)?;
+            let content = image.reader.load(range, kind, u64::MAX)?;
             writer.append_table(kind, &content)?;
         } else {
-            let (compression, stored) = stored(image, kind, extent)?;
+            let (compression, stored) = stored(image, kind, range)?;
             writer.append_stored_table(kind, compression, &stored)?;
         }
     }
@@ -239,10 +249,10 @@ fn add_tables(image: &Dwarfs, writer: &mut DwarfsWriter, encode: bool) -> Result
 
 /// Keeps the sections of types that are not known here, and extended attributes if they still belong
 /// to the metadata.
-fn carry_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool) -> Result<()> {
+fn pass_through_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool) -> Result<()> {
     let xattrs = image.sections.xattrs.filter(|_| xattrs);
-    let xattrs = xattrs.map(|extent| (SectionType::XATTRS, extent));
-    for (kind, extent) in xattrs
+    let xattrs = xattrs.map(|range| (SectionType::XATTRS, range));
+    for (kind, range) in xattrs
         .into_iter()
         .chain(image.sections.others.iter().copied())
     {
@@ -253,32 +263,32 @@ fn carry_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool) -> Res
             SectionType::SIGNATURE,
         ];
         if !of_old.contains(&kind) {
-            let (compression, stored) = stored(image, kind, extent)?;
-            writer.carry_unknown(kind, compression, stored.to_vec());
+            let (compression, stored) = stored(image, kind, range)?;
+            writer.push_unknown(kind, compression, stored.to_vec());
         }
     }
     Ok(())
 }
 
 /// Reads the stored bytes of a section and checks both of its hashes.
-fn stored(image: &Dwarfs, kind: SectionType, extent: Extent) -> Result<(Compression, Bytes)> {
-    check_hash(image, kind, extent)?;
+fn stored(image: &Dwarfs, kind: SectionType, range: SectionRange) -> Result<(Compression, Bytes)> {
+    check_hash(image, kind, range)?;
     let read = || {
-        let header = image.reader.header_of(extent, kind)?;
-        let stored = image.reader.stored(extent, &header)?;
+        let header = image.reader.header_of(range, kind)?;
+        let stored = image.reader.stored(range, &header)?;
         Ok((header.compression, stored))
     };
     read()
-        .map_err(|error: Error| error.at(kind.to_string(), image.reader.file_offset(extent.offset)))
+        .map_err(|error: Error| error.at(kind.to_string(), image.reader.file_offset(range.offset)))
 }
 
 /// Fails if the slow hash of a section is not that of its bytes; the fast one is checked by all
 /// reading.
-fn check_hash(image: &Dwarfs, kind: SectionType, extent: Extent) -> Result<()> {
-    let header = image.reader.header_of(extent, kind)?;
-    match image.reader.sha512_256_matches(extent, &header)? {
+fn check_hash(image: &Dwarfs, kind: SectionType, range: SectionRange) -> Result<()> {
+    let header = image.reader.header_of(range, kind)?;
+    match image.reader.sha512_256_matches(range, &header)? {
         Some(false) => Err(Error::corrupt("SHA-512/256 does not match")
-            .at(kind.to_string(), image.reader.file_offset(extent.offset))),
+            .at(kind.to_string(), image.reader.file_offset(range.offset))),
         _ => Ok(()),
     }
 }

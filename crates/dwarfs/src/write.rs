@@ -20,10 +20,12 @@ mod times;
 mod writer;
 pub(crate) mod xattrs;
 
-pub use options::{HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions, own_codecs};
+pub use options::{
+    HistoryInfo, Packing, StringPacking, TimeResolution, WriteOptions, category_codecs,
+};
 pub use writer::DwarfsWriter;
 
-pub(crate) use metadata::CarriedCategories;
+pub(crate) use metadata::BlockCategories;
 pub(crate) use section::{Index, assemble};
 pub(crate) use writer::{BlockEncoder, set_minor};
 

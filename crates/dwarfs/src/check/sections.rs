@@ -9,14 +9,14 @@ use sinterfs_model::{Error, Kind, Limits, Observer, Result, Stage, Tally};
 use super::report::Report;
 use crate::framing;
 use crate::layout::SectionType;
-use crate::read::section::{Extent, Header, SectionReader};
+use crate::read::section::{SectionHeader, SectionRange, SectionReader};
 
 /// Finds all sections by going from one to the next, and compares that with the index.
 pub(super) fn list(
     reader: &SectionReader,
     limits: &Limits,
     report: &mut Report,
-) -> Result<Vec<(Header, Extent)>> {
+) -> Result<Vec<(SectionHeader, SectionRange)>> {
     let mut found = Vec::new();
     for section in reader.walk() {
         match section {
@@ -37,9 +37,13 @@ pub(super) fn list(
     Ok(found)
 }
 
-fn check_order(reader: &SectionReader, found: &[(Header, Extent)], report: &mut Report) {
-    for ((header, extent), expected) in found.iter().zip(0_u32..) {
-        let offset = reader.file_offset(extent.offset);
+fn check_order(
+    reader: &SectionReader,
+    found: &[(SectionHeader, SectionRange)],
+    report: &mut Report,
+) {
+    for ((header, range), expected) in found.iter().zip(0_u32..) {
+        let offset = reader.file_offset(range.offset);
         if header.kind.name().is_none() {
             report
                 .findings
@@ -66,38 +70,38 @@ fn check_order(reader: &SectionReader, found: &[(Header, Extent)], report: &mut 
 fn check_index(
     reader: &SectionReader,
     limits: &Limits,
-    found: &mut Vec<(Header, Extent)>,
+    found: &mut Vec<(SectionHeader, SectionRange)>,
     report: &mut Report,
 ) -> Result<()> {
     let Some(entries) = reader.index(limits)? else {
-        if let Some((_, extent)) = found
+        if let Some((_, range)) = found
             .iter()
             .find(|(header, _)| header.kind == SectionType::SECTION_INDEX)
         {
             report.findings.problem(
                 Error::corrupt("the section index is not sound; reading goes on without it")
-                    .at("SECTION_INDEX", reader.file_offset(extent.offset)),
+                    .at("SECTION_INDEX", reader.file_offset(range.offset)),
             );
         }
         return Ok(());
     };
-    let indexed: BTreeSet<u64> = entries.iter().map(|(_, extent)| extent.offset).collect();
-    for (header, extent) in found.iter() {
-        if !indexed.contains(&extent.offset) {
-            let offset = reader.file_offset(extent.offset);
+    let indexed: BTreeSet<u64> = entries.iter().map(|(_, range)| range.offset).collect();
+    for (header, range) in found.iter() {
+        if !indexed.contains(&range.offset) {
+            let offset = reader.file_offset(range.offset);
             report.findings.note(format!(
                 "the {} at {offset:#x} is not in the index",
                 header.kind
             ));
         }
     }
-    let walked: BTreeSet<u64> = found.iter().map(|(_, extent)| extent.offset).collect();
-    for (kind, extent) in entries {
-        if walked.contains(&extent.offset) {
+    let walked: BTreeSet<u64> = found.iter().map(|(_, range)| range.offset).collect();
+    for (kind, range) in entries {
+        if walked.contains(&range.offset) {
             continue;
         }
-        match reader.header_of(extent, kind) {
-            Ok(header) => found.push((header, extent)),
+        match reader.header_of(range, kind) {
+            Ok(header) => found.push((header, range)),
             Err(error) if error.kind() == Kind::Io => return Err(error),
             Err(error) => report.findings.problem(error),
         }
@@ -108,7 +112,7 @@ fn check_index(
 /// The sections to hash and decode.
 pub(super) struct Job<'a> {
     pub(super) reader: &'a SectionReader,
-    pub(super) found: &'a [(Header, Extent)],
+    pub(super) found: &'a [(SectionHeader, SectionRange)],
     pub(super) deep: bool,
     /// Threads that work; 0 means one for each processor.
     pub(super) threads: usize,
@@ -132,7 +136,7 @@ impl Job<'_> {
         let bytes = self
             .found
             .iter()
-            .fold(0_u64, |sum, (_, extent)| sum.saturating_add(extent.len));
+            .fold(0_u64, |sum, (_, range)| sum.saturating_add(range.len));
         let items = self.found.len() as u64;
         self.observer.expect(
             Stage::Verify,
@@ -179,7 +183,7 @@ impl Job<'_> {
     /// Numbers the blocks among the sections.
     fn block_numbers(&self) -> Vec<Option<usize>> {
         let mut count = 0;
-        let number = |(header, _): &(Header, Extent)| {
+        let number = |(header, _): &(SectionHeader, SectionRange)| {
             (header.kind == SectionType::BLOCK).then(|| {
                 count += 1;
                 count - 1
@@ -188,21 +192,21 @@ impl Job<'_> {
         self.found.iter().map(number).collect()
     }
 
-    fn check(&self, section: &(Header, Extent), block: Option<usize>) -> Outcome {
-        let (header, extent) = section;
+    fn check(&self, section: &(SectionHeader, SectionRange), block: Option<usize>) -> Outcome {
+        let (header, range) = section;
         let mut outcome = Outcome::default();
         let name = match block {
             Some(block) => format!("block {block}"),
             None => header.kind.to_string(),
         };
-        let offset = self.reader.file_offset(extent.offset);
+        let offset = self.reader.file_offset(range.offset);
         let mut problem = |error: Error| outcome.problems.push(error.at(name.clone(), offset));
-        match self.reader.sha512_256_matches(*extent, header) {
+        match self.reader.sha512_256_matches(*range, header) {
             Ok(Some(false)) => problem(Error::corrupt("SHA-512/256 does not match")),
             Ok(_) => {}
             Err(error) => problem(error),
         }
-        let stored = self.reader.stored(*extent, header);
+        let stored = self.reader.stored(*range, header);
         let stored = stored.map_err(&mut problem).ok();
         if let (Some(stored), Some(block), true) = (stored, block, self.deep) {
             let id = header.compression.0.get();
@@ -222,8 +226,8 @@ impl Job<'_> {
         }
         let done = Tally {
             items: 1,
-            bytes: extent.len,
-            stored: extent.len,
+            bytes: range.len,
+            stored: range.len,
         };
         self.observer.advance(Stage::Verify, done);
         outcome

@@ -8,13 +8,13 @@ use super::report::Report;
 use crate::frozen::view::Node;
 use crate::layout::metadata::{inode_size_cache, pair, root};
 use crate::read::Dwarfs;
-use crate::read::chunk::Piece;
+use crate::read::chunk::Chunk;
 
 /// Returns how many bytes chunks need of each block.
-pub(crate) fn needed_of_blocks(image: &Dwarfs) -> Vec<u64> {
+pub(crate) fn needed_block_lens(image: &Dwarfs) -> Vec<u64> {
     let mut needed = vec![0_u64; image.sections.blocks.len()];
     for index in 0..image.metadata.chunks.block.len() {
-        let Piece::Data { block, offset, len } = image.metadata.piece(index) else {
+        let Chunk::Data { block, offset, len } = image.metadata.chunk(index) else {
             continue;
         };
         let block = usize::try_from(block)
@@ -154,7 +154,7 @@ fn pairs(map: &Node<'_>, most: u64) -> Result<Vec<(u64, u64)>> {
 fn check_totals(image: &Dwarfs) -> Result<Option<String>> {
     let node = image.metadata.root();
     let stored = node.field(root::TOTAL_FS_SIZE)?.u64()?;
-    let files = image.derived.contents.total;
+    let files = image.derived.sizes.total;
     // symlinks count with the lengths of their targets, but not on Windows; before version 2.3
     // every name counts
     let old = node.field(root::TOTAL_HARDLINK_SIZE)?.optional()?.is_none();

@@ -131,10 +131,10 @@ pub fn open(compression: u16, stored: &Bytes, limit: u64) -> Result<Opened> {
 }
 
 /// Makes a category exact for what a block really holds: its padding and its unused bits.
-pub(crate) fn exact(category: Category, raw: &[u8]) -> Category {
+pub(crate) fn refine(category: Category, raw: &[u8]) -> Category {
     match category {
-        Category::Waveform(waveform) => Category::Waveform(pcm::exact(waveform, raw)),
-        Category::Fits(image) => Category::Fits(raw_image::exact(image, raw)),
+        Category::Waveform(waveform) => Category::Waveform(pcm::refine(waveform, raw)),
+        Category::Fits(image) => Category::Fits(raw_image::refine(image, raw)),
         other => other,
     }
 }
@@ -199,8 +199,8 @@ pub fn encode(
 /// damaged header.
 pub(crate) fn samples(compression: u16, stored: &[u8]) -> Result<Option<Category>> {
     Ok(match compression {
-        id::FLAC => Some(Category::Waveform(pcm::waveform(stored)?)),
-        id::RICEPP => Some(Category::Fits(raw_image::form(stored)?)),
+        id::FLAC => Some(Category::Waveform(pcm::sample_format(stored)?)),
+        id::RICEPP => Some(Category::Fits(raw_image::sample_format(stored)?)),
         _ => None,
     })
 }

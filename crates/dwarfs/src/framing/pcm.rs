@@ -49,7 +49,7 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
 }
 
 /// Returns the form of a payload's samples.
-pub(super) fn waveform(stored: &[u8]) -> Result<Waveform> {
+pub(super) fn sample_format(stored: &[u8]) -> Result<Waveform> {
     let (_, rest) = header::size(stored)?;
     let (fields, _) = header::Fields::read(rest)?;
     let [channels, bits, flags] = [1, 2, 3].map(|id| fields.get(id));
@@ -92,7 +92,7 @@ pub(super) fn encode(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<V
             raw.len()
         )));
     }
-    let waveform = exact(waveform, raw);
+    let waveform = refine(waveform, raw);
     let packing = Packing::of(waveform)?;
     let info = flac::StreamInfo {
         channels: waveform.channels.into(),
@@ -115,7 +115,7 @@ pub(super) fn encode(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<V
 }
 
 /// Returns the form of samples; where their padding is not what it should be, they fill their bytes.
-pub(super) fn exact(waveform: Waveform, raw: &[u8]) -> Waveform {
+pub(super) fn refine(waveform: Waveform, raw: &[u8]) -> Waveform {
     let full = Waveform {
         bits: waveform.bytes.saturating_mul(8),
         padding: Padding::Low,

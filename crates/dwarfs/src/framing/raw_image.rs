@@ -45,7 +45,7 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
 }
 
 /// Returns the form of a payload's samples.
-pub(super) fn form(stored: &[u8]) -> Result<RawImage> {
+pub(super) fn sample_format(stored: &[u8]) -> Result<RawImage> {
     let (_, rest) = header::size(stored)?;
     let (fields, _) = header::Fields::read(rest)?;
     let small = |id| {
@@ -64,7 +64,7 @@ pub(super) fn form(stored: &[u8]) -> Result<RawImage> {
 }
 
 /// Returns the form of samples with the low bits that all of them leave unused.
-pub(super) fn exact(image: RawImage, raw: &[u8]) -> RawImage {
+pub(super) fn refine(image: RawImage, raw: &[u8]) -> RawImage {
     let unused_lsb = ricepp::unused_lsb(raw, image.order == ByteOrder::Big) as u8;
     RawImage {
         unused_lsb,
@@ -76,7 +76,7 @@ pub(super) fn exact(image: RawImage, raw: &[u8]) -> RawImage {
 /// that makes it shortest.
 pub(super) fn encode(image: RawImage, block_size: Option<u32>, raw: &[u8]) -> Result<Vec<u8>> {
     let big_endian = image.order == ByteOrder::Big;
-    let unused_lsb = exact(image, raw).unused_lsb;
+    let unused_lsb = refine(image, raw).unused_lsb;
     let attempt = |block_size: u32| {
         let packing = ricepp::Packing {
             block_size: block_size as usize,

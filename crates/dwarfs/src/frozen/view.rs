@@ -31,7 +31,7 @@ impl Position {
         self.byte
             .checked_mul(8)
             .and_then(|bits| bits.checked_add(self.bit))
-            .ok_or_else(outside)
+            .ok_or_else(out_of_bounds)
     }
 }
 
@@ -68,7 +68,7 @@ impl<'a> Node<'a> {
         };
         let at = match u64::try_from(field.offset) {
             Ok(bytes) => Position {
-                byte: self.at.byte.checked_add(bytes).ok_or_else(outside)?,
+                byte: self.at.byte.checked_add(bytes).ok_or_else(out_of_bounds)?,
                 bit: self.at.bit,
             },
             Err(_) => Position {
@@ -77,7 +77,7 @@ impl<'a> Node<'a> {
                     .at
                     .bit
                     .checked_add(u64::from(field.offset.unsigned_abs()))
-                    .ok_or_else(outside)?,
+                    .ok_or_else(out_of_bounds)?,
             },
         };
         Ok(Self {
@@ -97,7 +97,7 @@ impl<'a> Node<'a> {
 
     /// Reads a `u32`.
     pub(crate) fn u32(&self) -> Result<u32> {
-        u32::try_from(self.uint(32)?).map_err(|_| outside())
+        u32::try_from(self.uint(32)?).map_err(|_| out_of_bounds())
     }
 
     /// Reads a `u64`.
@@ -151,7 +151,11 @@ impl<'a> Node<'a> {
             )));
         }
         let distance = self.field(list::DISTANCE)?.u64()?;
-        let base = self.at.byte.checked_add(distance).ok_or_else(outside)?;
+        let base = self
+            .at
+            .byte
+            .checked_add(distance)
+            .ok_or_else(out_of_bounds)?;
         let list = List {
             schema: self.schema,
             data: self.data,
@@ -159,7 +163,7 @@ impl<'a> Node<'a> {
             base,
             count,
         };
-        let bits = list.stride().checked_mul(count).ok_or_else(outside)?;
+        let bits = list.stride().checked_mul(count).ok_or_else(out_of_bounds)?;
         check_bits(self.data, Position { byte: base, bit: 0 }.to_bits()?, bits)?;
         Ok(list)
     }
@@ -171,12 +175,12 @@ impl<'a> Node<'a> {
             return Ok(0..0);
         }
         let distance = self.field(string::DISTANCE)?.u64()?;
-        range(self.data, self.at.byte, distance, count).ok_or_else(outside)
+        range(self.data, self.at.byte, distance, count).ok_or_else(out_of_bounds)
     }
 
     /// Reads a string, replacing what is not UTF-8.
     pub(crate) fn text(&self) -> Result<String> {
-        let bytes = self.data.get(self.string()?).ok_or_else(outside)?;
+        let bytes = self.data.get(self.string()?).ok_or_else(out_of_bounds)?;
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 }
@@ -208,12 +212,15 @@ impl<'a> List<'a> {
     /// Views an item.
     pub(crate) fn item(&self, index: u64) -> Result<Node<'a>> {
         if index >= self.count {
-            return Err(outside());
+            return Err(out_of_bounds());
         }
-        let offset = self.stride().checked_mul(index).ok_or_else(outside)?;
+        let offset = self.stride().checked_mul(index).ok_or_else(out_of_bounds)?;
         let at = match self.item {
             Some(Layout { size: 1.., .. }) => {
-                let byte = self.base.checked_add(offset / 8).ok_or_else(outside)?;
+                let byte = self
+                    .base
+                    .checked_add(offset / 8)
+                    .ok_or_else(out_of_bounds)?;
                 Position { byte, bit: 0 }
             }
             _ => Position {
@@ -284,7 +291,7 @@ impl<'a> List<'a> {
         };
         let mut end = None;
         for index in 0..self.count {
-            let found = strings.find(self.data, index).ok_or_else(outside)?;
+            let found = strings.find(self.data, index).ok_or_else(out_of_bounds)?;
             if found.is_empty() {
                 continue;
             }
@@ -308,8 +315,8 @@ impl<'a> List<'a> {
         };
         let last = (self.count - 1)
             .checked_mul(ints.stride)
-            .ok_or_else(outside)?;
-        let start = ints.bit.checked_add(last).ok_or_else(outside)?;
+            .ok_or_else(out_of_bounds)?;
+        let start = ints.bit.checked_add(last).ok_or_else(out_of_bounds)?;
         check_bits(self.data, start, u64::from(ints.width))?;
         Ok(ints)
     }
@@ -406,12 +413,12 @@ fn check_bits(data: &[u8], bit: u64, bits: u64) -> Result<()> {
     match bit.checked_add(bits) {
         _ if bits == 0 => Ok(()),
         Some(end) if end <= total => Ok(()),
-        _ => Err(outside()),
+        _ => Err(out_of_bounds()),
     }
 }
 
 #[cold]
-fn outside() -> Error {
+fn out_of_bounds() -> Error {
     Error::corrupt("the schema places a value outside of the metadata")
 }
 

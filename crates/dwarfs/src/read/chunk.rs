@@ -10,14 +10,14 @@ use crate::layout::metadata::chunk::OFFSET_IS_LARGE_HOLE;
 
 /// What a chunk stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum Chunk {
     /// Bytes of a block.
     Data { block: u32, offset: u64, len: u64 },
     /// Zeros.
     Hole { len: u64 },
 }
 
-impl Piece {
+impl Chunk {
     pub(crate) fn len(&self) -> u64 {
         match *self {
             Self::Data { len, .. } | Self::Hole { len } => len,
@@ -28,26 +28,26 @@ impl Piece {
 impl Metadata {
     /// Decodes a chunk.
     #[inline]
-    pub(crate) fn piece(&self, index: u64) -> Piece {
+    pub(crate) fn chunk(&self, index: u64) -> Chunk {
         let data: &[u8] = &self.data;
         let chunks = &self.chunks;
         let block = chunks.block.get_u32(data, index);
         let offset = chunks.offset.get(data, index);
         let size = chunks.size.get(data, index);
         if chunks.hole_block != Some(block) {
-            return Piece::Data {
+            return Chunk::Data {
                 block,
                 offset,
                 len: size,
             };
         }
         if offset == u64::from(OFFSET_IS_LARGE_HOLE) {
-            return Piece::Hole {
+            return Chunk::Hole {
                 len: chunks.large_holes.get(data, size),
             };
         }
         // 30 bits by 32 bits, and 32 bits
-        Piece::Hole {
+        Chunk::Hole {
             len: size.saturating_mul(self.block_size).saturating_add(offset),
         }
     }

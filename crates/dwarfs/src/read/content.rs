@@ -1,9 +1,9 @@
-//! Files' content: chunks to pieces, positions in a file to chunks, bytes from decoded blocks.
+//! Files' content: chunks, positions in a file to chunks, bytes from decoded blocks.
 //!
 //! In: a list of chunks and a position. Out: extents and bytes.
 //!
 //! **Invariant:** runs on validated metadata only. A block's decoded length is not known before it
-//! is decoded: a piece past its end is `Corrupt` with the block's place.
+//! is decoded: a chunk past its end is `Corrupt` with the block's place.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
@@ -11,9 +11,9 @@ use std::sync::{Arc, Weak};
 use sinterfs_block::cache::{Opened, Upcoming};
 use sinterfs_model::{Error, Extent, ExtentSource, Result};
 
-use super::chunk::Piece;
+use super::chunk::Chunk;
 use super::open::Dwarfs;
-use super::section::{self, Header};
+use super::section::{SectionHeader, SectionRange};
 use super::validate::STEP;
 use crate::layout::SectionType;
 
@@ -30,7 +30,7 @@ impl Dwarfs {
     pub(crate) fn chunks_of(&self, inode: u64) -> ChunkList {
         let data: &[u8] = &self.metadata.data;
         let file = inode.saturating_sub(self.derived.ranks.symlinks);
-        let unique = self.derived.contents.unique;
+        let unique = self.derived.sizes.unique;
         let list = match file.checked_sub(unique) {
             None => file,
             Some(shared) => {
@@ -55,10 +55,10 @@ impl Dwarfs {
         }
         let (mut size, mut allocated) = (0_u64, 0_u64);
         for index in chunks.start..chunks.end {
-            let piece = self.metadata.piece(index);
-            size = size.saturating_add(piece.len());
-            if matches!(piece, Piece::Data { .. }) {
-                allocated = allocated.saturating_add(piece.len());
+            let chunk = self.metadata.chunk(index);
+            size = size.saturating_add(chunk.len());
+            if matches!(chunk, Chunk::Data { .. }) {
+                allocated = allocated.saturating_add(chunk.len());
             }
         }
         (size, allocated)
@@ -70,7 +70,7 @@ impl Dwarfs {
         if count <= STEP {
             return None;
         }
-        let contents = &self.derived.contents;
+        let contents = &self.derived.sizes;
         let at = contents
             .long
             .binary_search_by_key(&chunks.list, |long| u64::from(long.0))
@@ -94,22 +94,22 @@ impl Dwarfs {
         (index, notes.get(at).copied().unwrap_or(0))
     }
 
-    /// Shows the pieces of a file from the one at a position on, with their own positions.
-    pub(crate) fn pieces(
+    /// Visits the chunks of a file from the one at a position on, with their own positions.
+    pub(crate) fn chunks_from(
         &self,
         chunks: &ChunkList,
         position: u64,
-    ) -> impl Iterator<Item = (u64, Piece)> + '_ {
+    ) -> impl Iterator<Item = (u64, Chunk)> + '_ {
         let (first, mut at) = self.seek(chunks, position);
         (first..chunks.end)
             .map(move |index| {
-                let piece = self.metadata.piece(index);
+                let chunk = self.metadata.chunk(index);
                 let start = at;
-                at = at.saturating_add(piece.len());
-                (start, piece)
+                at = at.saturating_add(chunk.len());
+                (start, chunk)
             })
-            .filter(move |(start, piece)| {
-                piece.len() > 0 && start.saturating_add(piece.len()) > position
+            .filter(move |(start, chunk)| {
+                chunk.len() > 0 && start.saturating_add(chunk.len()) > position
             })
     }
 
@@ -120,17 +120,17 @@ impl Dwarfs {
         from: u64,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) {
-        for (offset, piece) in self.pieces(chunks, from) {
-            let source = match piece {
-                Piece::Hole { .. } => ExtentSource::Hole,
-                Piece::Data { block, offset, .. } => ExtentSource::Block {
+        for (offset, chunk) in self.chunks_from(chunks, from) {
+            let source = match chunk {
+                Chunk::Hole { .. } => ExtentSource::Hole,
+                Chunk::Data { block, offset, .. } => ExtentSource::Block {
                     block: u64::from(block),
                     offset,
                 },
             };
             if visit(Extent {
                 offset,
-                len: piece.len(),
+                len: chunk.len(),
                 source,
             })
             .is_break()
@@ -148,19 +148,19 @@ impl Dwarfs {
         buf: &mut [u8],
     ) -> Result<usize> {
         let mut done = 0;
-        for (start, piece) in self.pieces(chunks, position) {
+        for (start, chunk) in self.chunks_from(chunks, position) {
             let Some(target) = buf.get_mut(done..).filter(|left| !left.is_empty()) else {
                 break;
             };
             let skip = position.saturating_add(done as u64).saturating_sub(start);
-            let len = usize::try_from(piece.len().saturating_sub(skip))
+            let len = usize::try_from(chunk.len().saturating_sub(skip))
                 .map_or(target.len(), |len| len.min(target.len()));
             let Some(target) = target.get_mut(..len) else {
                 break;
             };
-            match piece {
-                Piece::Hole { .. } => target.fill(0),
-                Piece::Data { block, offset, .. } => {
+            match chunk {
+                Chunk::Hole { .. } => target.fill(0),
+                Chunk::Data { block, offset, .. } => {
                     self.copy_from_block(block, offset.saturating_add(skip), target)?;
                 }
             }
@@ -177,8 +177,8 @@ impl Dwarfs {
     }
 
     fn open_block(&self, block: u32) -> Result<Opened> {
-        self.with_block(block, |extent, header| {
-            self.reader.open(extent, header, self.metadata.block_size)
+        self.with_block(block, |range, header| {
+            self.reader.open(range, header, self.metadata.block_size)
         })
     }
 
@@ -193,7 +193,7 @@ impl Dwarfs {
     fn in_block(&self, error: Error, block: u32) -> Error {
         let index = usize::try_from(block).unwrap_or(usize::MAX);
         let start = self.sections.blocks.get(index);
-        let offset = start.map_or(0, |extent| extent.offset);
+        let offset = start.map_or(0, |range| range.offset);
         error.at(format!("block {block}"), self.reader.file_offset(offset))
     }
 
@@ -201,17 +201,17 @@ impl Dwarfs {
     pub(crate) fn with_block<T>(
         &self,
         block: u32,
-        work: impl FnOnce(section::Extent, &Header) -> Result<T>,
+        work: impl FnOnce(SectionRange, &SectionHeader) -> Result<T>,
     ) -> Result<T> {
         let index = usize::try_from(block).unwrap_or(usize::MAX);
-        let extent = *self
+        let range = *self
             .sections
             .blocks
             .get(index)
             .ok_or_else(|| Error::not_found(format!("block {block}")))?;
         self.reader
-            .header_of(extent, SectionType::BLOCK)
-            .and_then(|header| work(extent, &header))
+            .header_of(range, SectionType::BLOCK)
+            .and_then(|header| work(range, &header))
             .map_err(|error| self.in_block(error, block))
     }
 }

@@ -13,7 +13,7 @@ use sinterfs_block::{Bytes, ReadAt};
 use sinterfs_model::{Error, Result};
 
 use super::open::{Dwarfs, OpenOptions};
-use super::section::{Extent, SectionReader};
+use super::section::{SectionRange, SectionReader};
 use crate::layout::SectionType;
 
 /// The digests that an image has of itself.
@@ -36,13 +36,13 @@ const SIGNATURE_LIMIT: u64 = 64 << 10;
 pub fn digest(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<DigestSection>> {
     let reader = Dwarfs::find(source, options)?;
     let sections = reader.list(&options.limits)?;
-    let Some(extent) = sections.digest else {
+    let Some(range) = sections.digest else {
         return Ok(None);
     };
-    let load = |extent| reader.load(extent, SectionType::SIGNATURE, SIGNATURE_LIMIT);
+    let load = |range| reader.load(range, SectionType::SIGNATURE, SIGNATURE_LIMIT);
     Ok(Some(DigestSection {
         start: reader.file_offset(0),
-        digests: digests(&reader, extent)?,
+        digests: digests(&reader, range)?,
         signature: sections.signature.map(load),
     }))
 }
@@ -53,19 +53,19 @@ impl Dwarfs {
         let digests = self
             .sections
             .digest
-            .map(|extent| digests(&self.reader, extent));
+            .map(|range| digests(&self.reader, range));
         Ok(digests.transpose()?.map(|digests| digests.root()))
     }
 }
 
-fn digests(reader: &SectionReader, extent: Extent) -> Result<Digests> {
-    let at = reader.file_offset(extent.offset);
+fn digests(reader: &SectionReader, range: SectionRange) -> Result<Digests> {
+    let at = reader.file_offset(range.offset);
     let located = |error: Error| error.at(SectionType::DIGEST.to_string(), at);
     // it is stored as it is, and so no longer than the image
-    let stored = reader.load(extent, SectionType::DIGEST, extent.len)?;
+    let stored = reader.load(range, SectionType::DIGEST, range.len)?;
     let digests = Digests::open(stored).map_err(located)?;
-    if digests.covered() != extent.offset {
-        let (covered, before) = (digests.covered(), extent.offset);
+    if digests.covered() != range.offset {
+        let (covered, before) = (digests.covered(), range.offset);
         return Err(located(Error::corrupt(format!(
             "stale: the digests are of {covered} bytes, but {before} are before them: another tool \
              changed the image"

@@ -68,10 +68,10 @@ impl Dwarfs {
     /// Returns the runs of the tools that made the image, oldest first.
     pub fn history(&self) -> Result<Vec<HistoryEntry>> {
         let mut entries = Vec::new();
-        for extent in &self.sections.histories {
-            let content = self.reader.load(*extent, SectionType::HISTORY, LIMIT)?;
+        for range in &self.sections.histories {
+            let content = self.reader.load(*range, SectionType::HISTORY, LIMIT)?;
             let found = parse(&content)
-                .map_err(|error| error.at("HISTORY", self.reader.file_offset(extent.offset)))?;
+                .map_err(|error| error.at("HISTORY", self.reader.file_offset(range.offset)))?;
             entries.extend(found);
         }
         Ok(entries)

@@ -9,7 +9,7 @@ use sinterfs_model::Result;
 use super::metadata::features;
 use super::open::Dwarfs;
 use super::options::Options;
-use super::section::{Extent, Header};
+use super::section::{SectionHeader, SectionRange};
 use crate::framing;
 use crate::frozen::view::Ints;
 use crate::layout::metadata::root;
@@ -74,7 +74,7 @@ impl Dwarfs {
     pub fn sections(&self) -> Result<Vec<SectionInfo>> {
         self.reader
             .walk()
-            .map(|found| found.map(|(header, extent)| self.section_info(extent, &header)))
+            .map(|found| found.map(|(header, range)| self.section_info(range, &header)))
             .collect()
     }
 
@@ -90,19 +90,19 @@ impl Dwarfs {
 
     /// Returns a block's section and its decoded size, decoding nothing.
     pub fn block_info(&self, block: u32) -> Result<(SectionInfo, u64)> {
-        self.with_block(block, |extent, header| {
-            let stored = self.reader.stored(extent, header)?;
+        self.with_block(block, |range, header| {
+            let stored = self.reader.stored(range, header)?;
             let id = header.compression.0.get();
             let decoded = framing::decoded_len(id, &stored, self.metadata.block_size)?;
-            Ok((self.section_info(extent, header), decoded))
+            Ok((self.section_info(range, header), decoded))
         })
     }
 
-    fn section_info(&self, extent: Extent, header: &Header) -> SectionInfo {
+    fn section_info(&self, range: SectionRange, header: &SectionHeader) -> SectionInfo {
         SectionInfo {
             kind: header.kind,
             compression: header.compression,
-            offset: self.reader.file_offset(extent.offset),
+            offset: self.reader.file_offset(range.offset),
             len: header.len,
             number: header.v2.map(|v2| v2.number.get()),
         }
@@ -111,7 +111,7 @@ impl Dwarfs {
     /// Returns the sizes of the image's parts.
     pub fn sizes(&self) -> Sizes {
         let header = if self.reader.is_v2() { 64 } else { 8 };
-        let stored = |extent: &Extent| extent.len.saturating_sub(header);
+        let stored = |range: &SectionRange| range.len.saturating_sub(header);
         let tables = self.sections.schema.iter().chain(&self.sections.metadata);
         Sizes {
             image: self.reader.len(),
@@ -183,7 +183,7 @@ impl Dwarfs {
         };
         let header = if self.reader.is_v2() { 64 } else { 8 };
         let mut categories: BTreeMap<u64, Category> = BTreeMap::new();
-        for (extent, number) in self
+        for (range, number) in self
             .sections
             .blocks
             .iter()
@@ -202,7 +202,7 @@ impl Dwarfs {
             category.blocks = category.blocks.saturating_add(1);
             category.stored = category
                 .stored
-                .saturating_add(extent.len.saturating_sub(header));
+                .saturating_add(range.len.saturating_sub(header));
         }
         Ok(categories.into_values().collect())
     }

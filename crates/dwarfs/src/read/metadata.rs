@@ -26,7 +26,7 @@ pub(crate) struct Metadata {
     pub(crate) schema: Schema,
     pub(crate) options: Options,
     pub(crate) block_size: u64,
-    pub(crate) chunks: Chunks,
+    pub(crate) chunks: ChunkColumns,
     /// First chunk of each list of chunks, with the end of the last.
     pub(crate) chunk_table: Table,
     /// The list of each shared file, counted from the first shared list.
@@ -46,7 +46,7 @@ pub(crate) struct Metadata {
 
 /// Ranges of blocks, and holes.
 #[derive(Debug, Default)]
-pub(crate) struct Chunks {
+pub(crate) struct ChunkColumns {
     pub(crate) block: Ints,
     pub(crate) offset: Ints,
     pub(crate) size: Ints,
@@ -170,17 +170,21 @@ impl Metadata {
         }
         let chunks = self.chunks.block.len();
         let chunk_table = if self.options.packed_chunk_table {
-            Table::Owned(Table::sums(&chunk_table, data, chunks)?)
+            Table::Owned(Table::from_differences(&chunk_table, data, chunks)?)
         } else {
             Table::View(chunk_table)
         };
         let shared_files = if self.options.packed_shared_files_table {
-            Table::Owned(Table::runs(&shared_files, data, inodes)?)
+            Table::Owned(Table::from_run_lengths(&shared_files, data, inodes)?)
         } else {
             Table::View(shared_files)
         };
         let first_entry = if self.options.packed_directories {
-            Table::Owned(Table::sums(&first_entry, data, self.entries.inode.len())?)
+            Table::Owned(Table::from_differences(
+                &first_entry,
+                data,
+                self.entries.inode.len(),
+            )?)
         } else {
             Table::View(first_entry)
         };
@@ -212,7 +216,7 @@ fn check_counts(inodes: &Inodes, entries: &Entries) -> Result<()> {
     Ok(())
 }
 
-fn open_chunks(node: &Node<'_>) -> Result<Chunks> {
+fn open_chunks(node: &Node<'_>) -> Result<ChunkColumns> {
     let list = node.field(root::CHUNKS)?.list()?;
     let hole_block = match node.field(root::HOLE_BLOCK_INDEX)?.optional()? {
         Some(block) => Some(block.u32()?),
@@ -222,7 +226,7 @@ fn open_chunks(node: &Node<'_>) -> Result<Chunks> {
         Some(sizes) => sizes.list()?.ints(64)?,
         None => Ints::default(),
     };
-    Ok(Chunks {
+    Ok(ChunkColumns {
         block: list.column(chunk::BLOCK, 32)?,
         offset: list.column(chunk::OFFSET, 32)?,
         size: list.column(chunk::SIZE, 32)?,

@@ -15,7 +15,7 @@ use super::locate::{self, locate};
 use super::metadata::Metadata;
 use super::section::{SectionReader, Sections};
 use super::validate::{self, Derived};
-use super::xattrs;
+use super::xattrs::XattrState;
 use crate::layout::xattrs::Header;
 use crate::layout::{MAJOR, SectionType};
 
@@ -66,7 +66,7 @@ pub struct Dwarfs {
     pub(crate) sections: Sections,
     pub(crate) metadata: Metadata,
     pub(crate) derived: Derived,
-    pub(super) xattrs: xattrs::State,
+    pub(super) xattrs: XattrState,
     pub(super) info: ImageInfo,
     pub(super) cache: Arc<BlockCache>,
     /// What tells this image's blocks from those of others in a shared cache.
@@ -108,12 +108,12 @@ impl Dwarfs {
         let metadata = Metadata::open(&schema, &tables, &options.limits)?;
         let derived = validate::validate(&metadata, sections.blocks.len() as u64)?;
         let xattrs = match sections.xattrs {
-            Some(extent) => {
-                let content = reader.load(extent, SectionType::XATTRS, limit);
+            Some(range) => {
+                let content = reader.load(range, SectionType::XATTRS, limit);
                 let hash = Header::hash(&schema, &tables);
-                xattrs::State::of(content, hash, metadata.inodes.len())?
+                XattrState::from_section(content, hash, metadata.inodes.len())?
             }
-            None => xattrs::State::Absent,
+            None => XattrState::Absent,
         };
         let has_xattrs = xattrs.table().is_some();
         let info = image_info(&reader, &metadata, &derived, has_xattrs);
@@ -145,16 +145,16 @@ impl Dwarfs {
     }
 
     /// Returns how many inodes have extended attributes.
-    pub fn with_xattrs(&self) -> u64 {
+    pub fn inodes_with_xattrs(&self) -> u64 {
         self.xattrs.table().map_or(0, |table| table.len() as u64)
     }
 
     /// Returns why the extended attributes that the image has cannot be used; `None` if they can, or if
     /// it has none.
-    pub fn xattrs_trouble(&self) -> Option<Error> {
-        let extent = self.sections.xattrs?;
-        let offset = self.reader.file_offset(extent.offset);
-        let why = self.xattrs.trouble()?;
+    pub fn unusable_xattrs(&self) -> Option<Error> {
+        let range = self.sections.xattrs?;
+        let offset = self.reader.file_offset(range.offset);
+        let why = self.xattrs.unusable_reason()?;
         Some(why.at(SectionType::XATTRS.to_string(), offset))
     }
 
@@ -197,7 +197,7 @@ fn image_info(
         root: Ino(0),
         totals: FsInfo {
             inodes: metadata.inodes.len(),
-            bytes: Some(derived.contents.total),
+            bytes: Some(derived.sizes.total),
             stored: reader.len(),
             block_size: metadata.block_size,
         },

@@ -23,14 +23,14 @@ use crate::layout::{
 
 /// Says where a section lies: header included, in bytes from the start of the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct SectionRange {
     pub(crate) offset: u64,
     pub(crate) len: u64,
 }
 
 /// A section's header, whatever its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct SectionHeader {
     pub(crate) kind: SectionType,
     pub(crate) compression: Compression,
     /// Stored bytes without the header.
@@ -39,7 +39,7 @@ pub(crate) struct Header {
     pub(crate) v2: Option<SectionHeaderV2>,
 }
 
-impl Header {
+impl SectionHeader {
     /// Bytes of the header itself.
     pub(crate) fn size(&self) -> u64 {
         if self.v2.is_some() { 64 } else { 8 }
@@ -49,18 +49,18 @@ impl Header {
 /// Where every section lies.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
-    pub(crate) blocks: Vec<Extent>,
-    pub(crate) schema: Option<Extent>,
-    pub(crate) metadata: Option<Extent>,
-    pub(crate) histories: Vec<Extent>,
+    pub(crate) blocks: Vec<SectionRange>,
+    pub(crate) schema: Option<SectionRange>,
+    pub(crate) metadata: Option<SectionRange>,
+    pub(crate) histories: Vec<SectionRange>,
     /// The first section of extended attributes.
-    pub(crate) xattrs: Option<Extent>,
+    pub(crate) xattrs: Option<SectionRange>,
     /// The first section of digests.
-    pub(crate) digest: Option<Extent>,
+    pub(crate) digest: Option<SectionRange>,
     /// The first section with a signature of them.
-    pub(crate) signature: Option<Extent>,
+    pub(crate) signature: Option<SectionRange>,
     /// Sections that are not needed to read files, of known and unknown types.
-    pub(crate) others: Vec<(SectionType, Extent)>,
+    pub(crate) others: Vec<(SectionType, SectionRange)>,
     /// Whether the section index told all this.
     pub(crate) from_index: bool,
 }
@@ -109,15 +109,15 @@ impl SectionReader {
                 from_index: true,
                 ..Sections::default()
             };
-            for (kind, extent) in entries {
-                self.add(&mut sections, kind, extent)?;
+            for (kind, range) in entries {
+                self.add(&mut sections, kind, range)?;
             }
             return Ok(sections);
         }
         let mut sections = Sections::default();
         let mut count = 0_u64;
         for found in self.walk() {
-            let (header, extent) = found?;
+            let (header, range) = found?;
             count = count.saturating_add(1);
             if count > limits.sections {
                 return Err(Error::limit(format!(
@@ -125,49 +125,49 @@ impl SectionReader {
                     limits.sections
                 )));
             }
-            self.add(&mut sections, header.kind, extent)?;
+            self.add(&mut sections, header.kind, range)?;
         }
         Ok(sections)
     }
 
-    fn add(&self, sections: &mut Sections, kind: SectionType, extent: Extent) -> Result<()> {
+    fn add(&self, sections: &mut Sections, kind: SectionType, range: SectionRange) -> Result<()> {
         let slot = match kind {
             SectionType::BLOCK => {
-                sections.blocks.push(extent);
+                sections.blocks.push(range);
                 return Ok(());
             }
             SectionType::HISTORY => {
-                sections.histories.push(extent);
+                sections.histories.push(range);
                 return Ok(());
             }
             SectionType::XATTRS if sections.xattrs.is_none() => {
-                sections.xattrs = Some(extent);
+                sections.xattrs = Some(range);
                 return Ok(());
             }
             SectionType::DIGEST if sections.digest.is_none() => {
-                sections.digest = Some(extent);
+                sections.digest = Some(range);
                 return Ok(());
             }
             SectionType::SIGNATURE if sections.signature.is_none() => {
-                sections.signature = Some(extent);
+                sections.signature = Some(range);
                 return Ok(());
             }
             SectionType::METADATA_V2_SCHEMA => &mut sections.schema,
             SectionType::METADATA_V2 => &mut sections.metadata,
             _ => {
-                sections.others.push((kind, extent));
+                sections.others.push((kind, range));
                 return Ok(());
             }
         };
-        if slot.replace(extent).is_some() {
+        if slot.replace(range).is_some() {
             return Err(Error::corrupt(format!("a second {kind}"))
-                .at("section", self.file_offset(extent.offset)));
+                .at("section", self.file_offset(range.offset)));
         }
         Ok(())
     }
 
     /// Goes from section to section; ends after the first error.
-    pub(crate) fn walk(&self) -> impl Iterator<Item = Result<(Header, Extent)>> + '_ {
+    pub(crate) fn walk(&self) -> impl Iterator<Item = Result<(SectionHeader, SectionRange)>> + '_ {
         let mut at = Some(self.first());
         std::iter::from_fn(move || {
             let offset = at.take().filter(|offset| *offset < self.len())?;
@@ -177,7 +177,7 @@ impl SectionReader {
                 match len.zip(end).filter(|(_, end)| *end <= self.len()) {
                     Some((len, end)) => {
                         at = Some(end);
-                        Ok((header, Extent { offset, len }))
+                        Ok((header, SectionRange { offset, len }))
                     }
                     None => Err(Error::corrupt(format!(
                         "the {} of {} bytes ends after the image",
@@ -198,8 +198,8 @@ impl SectionReader {
         }
         for (_, section) in (0..=limits.sections).zip(self.walk()) {
             match section {
-                Ok((header, extent)) if header.kind == SectionType::SECTION_INDEX => {
-                    return Ok(extent.offset.checked_add(extent.len));
+                Ok((header, range)) if header.kind == SectionType::SECTION_INDEX => {
+                    return Ok(range.offset.checked_add(range.len));
                 }
                 Ok(_) => {}
                 Err(error) if error.kind() == Kind::Io => return Err(error),
@@ -210,14 +210,14 @@ impl SectionReader {
     }
 
     /// Reads the header of the section that starts at an offset.
-    pub(crate) fn header(&self, offset: u64) -> Result<Header> {
+    pub(crate) fn header(&self, offset: u64) -> Result<SectionHeader> {
         let cut = || {
             Error::corrupt("the image ends within a section header")
                 .at("section header", self.file_offset(offset))
         };
         if !self.is_v2() {
             let header: SectionHeaderV1 = read::<_, 8>(&self.window, offset)?.ok_or_else(cut)?;
-            return Ok(Header {
+            return Ok(SectionHeader {
                 kind: header.kind,
                 compression: Compression(u16::from(header.compression).into()),
                 len: u64::from(header.length.get()),
@@ -229,7 +229,7 @@ impl SectionReader {
             return Err(Error::corrupt("expected the magic of a section")
                 .at("section header", self.file_offset(offset)));
         }
-        Ok(Header {
+        Ok(SectionHeader {
             kind: header.kind,
             compression: header.compression,
             len: header.length.get(),
@@ -238,21 +238,28 @@ impl SectionReader {
     }
 
     /// Reads the header of a listed section and checks that it says what the list says.
-    pub(crate) fn header_of(&self, extent: Extent, kind: SectionType) -> Result<Header> {
-        let header = self.header(extent.offset)?;
-        let fits = header.size().checked_add(header.len) == Some(extent.len);
+    pub(crate) fn header_of(
+        &self,
+        range: SectionRange,
+        kind: SectionType,
+    ) -> Result<SectionHeader> {
+        let header = self.header(range.offset)?;
+        let fits = header.size().checked_add(header.len) == Some(range.len);
         if header.kind != kind || !fits {
             return Err(Error::corrupt(format!(
                 "expected a {kind} of {} bytes with its header, found a {} of {} without",
-                extent.len, header.kind, header.len
+                range.len, header.kind, header.len
             ))
-            .at("section header", self.file_offset(extent.offset)));
+            .at("section header", self.file_offset(range.offset)));
         }
         Ok(header)
     }
 
     /// Reads the section index; `None` if there is none or if it is not sound.
-    pub(crate) fn index(&self, limits: &Limits) -> Result<Option<Vec<(SectionType, Extent)>>> {
+    pub(crate) fn index(
+        &self,
+        limits: &Limits,
+    ) -> Result<Option<Vec<(SectionType, SectionRange)>>> {
         if self.minor < MINOR_INDEX {
             return Ok(None);
         }
@@ -280,11 +287,11 @@ impl SectionReader {
         if !sound {
             return Ok(None);
         }
-        let extent = Extent {
+        let range = SectionRange {
             offset: last.offset(),
             len: header.size().saturating_add(header.len),
         };
-        match self.stored(extent, &header) {
+        match self.stored(range, &header) {
             Ok(content) => Ok(self.index_entries(&content, last)),
             Err(error) if error.kind() == Kind::Corrupt => Ok(None),
             Err(error) => Err(error),
@@ -295,7 +302,7 @@ impl SectionReader {
         &self,
         content: &[u8],
         last: IndexEntry,
-    ) -> Option<Vec<(SectionType, Extent)>> {
+    ) -> Option<Vec<(SectionType, SectionRange)>> {
         let entries = <[IndexEntry]>::ref_from_bytes(content).ok()?;
         // schema, metadata and the index itself, from the start of the image to its end
         if entries.len() < 3 || entries.first()?.offset() != 0 || *entries.last()? != last {
@@ -311,25 +318,25 @@ impl SectionReader {
             .zip(ends)
             .map(|(entry, end)| {
                 let len = end.checked_sub(entry.offset())?;
-                let extent = Extent {
+                let range = SectionRange {
                     offset: entry.offset(),
                     len,
                 };
-                (len >= SectionHeaderV2::SIZE as u64).then_some((entry.kind(), extent))
+                (len >= SectionHeaderV2::SIZE as u64).then_some((entry.kind(), range))
             })
             .collect()
     }
 
     /// Returns a copy of the stored bytes of a section after checking their XXH3. Its errors have no
     /// place: the caller knows what the section is called.
-    pub(crate) fn stored(&self, extent: Extent, header: &Header) -> Result<Bytes> {
+    pub(crate) fn stored(&self, range: SectionRange, header: &SectionHeader) -> Result<Bytes> {
         let Some(v2) = &header.v2 else {
-            let at = extent.offset.saturating_add(header.size());
+            let at = range.offset.saturating_add(header.size());
             return self.window.read(at, header.len);
         };
         // hashed are the end of the header and all that follows
         let skip = SectionHeaderV2::SIZE - SectionHeaderV2::XXH3_START;
-        let at = extent
+        let at = range
             .offset
             .saturating_add(SectionHeaderV2::XXH3_START as u64);
         let bytes = self
@@ -348,13 +355,18 @@ impl SectionReader {
     /// Opens a section for reading, up to `limit` decoded bytes, after checking its XXH3. One that
     /// is not encoded is not copied: its bytes are read from the image each time, and compared with
     /// checksums that are made here. Its errors have no place.
-    pub(crate) fn open(&self, extent: Extent, header: &Header, limit: u64) -> Result<Opened> {
+    pub(crate) fn open(
+        &self,
+        range: SectionRange,
+        header: &SectionHeader,
+        limit: u64,
+    ) -> Result<Opened> {
         if header.compression != Compression::NONE {
-            let stored = self.stored(extent, header)?;
+            let stored = self.stored(range, header)?;
             return framing::open(header.compression.0.get(), &stored, limit);
         }
         check_limit(header.len, limit)?;
-        let at = extent.offset.saturating_add(header.size());
+        let at = range.offset.saturating_add(header.size());
         let window = self.window.part(at, header.len)?;
         let Some(v2) = &header.v2 else {
             return Ok(Opened::Summed(Summed::new(window, |_| {})?));
@@ -371,11 +383,11 @@ impl SectionReader {
 
     /// Returns a section's decoded bytes, at most `limit` of them. Stored bytes that need no
     /// decoding are not copied again.
-    pub(crate) fn load(&self, extent: Extent, kind: SectionType, limit: u64) -> Result<Bytes> {
+    pub(crate) fn load(&self, range: SectionRange, kind: SectionType, limit: u64) -> Result<Bytes> {
         let load = || {
-            let header = self.header_of(extent, kind)?;
+            let header = self.header_of(range, kind)?;
             if header.compression != Compression::NONE {
-                return Ok(Bytes::from(self.decode(extent, &header, limit)?));
+                return Ok(Bytes::from(self.decode(range, &header, limit)?));
             }
             if header.len > limit {
                 return Err(Error::limit(format!(
@@ -383,29 +395,34 @@ impl SectionReader {
                     header.len
                 )));
             }
-            self.stored(extent, &header)
+            self.stored(range, &header)
         };
-        load().map_err(|error| error.at(kind.to_string(), self.file_offset(extent.offset)))
+        load().map_err(|error| error.at(kind.to_string(), self.file_offset(range.offset)))
     }
 
     /// Decodes a section to memory of its own. Its errors have no place.
-    pub(crate) fn decode(&self, extent: Extent, header: &Header, limit: u64) -> Result<Vec<u8>> {
-        let stored = self.stored(extent, header)?;
+    pub(crate) fn decode(
+        &self,
+        range: SectionRange,
+        header: &SectionHeader,
+        limit: u64,
+    ) -> Result<Vec<u8>> {
+        let stored = self.stored(range, header)?;
         framing::decode(header.compression.0.get(), &stored, limit)
     }
 
     /// Checks the SHA-512/256 of a section v2; `None` if it has none.
     pub(crate) fn sha512_256_matches(
         &self,
-        extent: Extent,
-        header: &Header,
+        range: SectionRange,
+        header: &SectionHeader,
     ) -> Result<Option<bool>> {
         let Some(v2) = &header.v2 else {
             return Ok(None);
         };
         let start = SectionHeaderV2::SHA_START as u64;
-        let at = extent.offset.saturating_add(start);
-        let bytes = self.window.read(at, extent.len.saturating_sub(start))?;
+        let at = range.offset.saturating_add(start);
+        let bytes = self.window.read(at, range.len.saturating_sub(start))?;
         Ok(Some(
             sinterfs_block::checksum::sha512_256(&bytes) == v2.sha512_256,
         ))

@@ -52,7 +52,7 @@ impl StringTable {
             return Err(Error::corrupt(what).within("string table"));
         }
         let index = if packed {
-            let mut offsets = Table::sums(&ints, data, buffer.len() as u64)?;
+            let mut offsets = Table::from_differences(&ints, data, buffer.len() as u64)?;
             offsets.insert(0, 0);
             Table::Owned(offsets)
         } else {

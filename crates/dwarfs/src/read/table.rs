@@ -48,7 +48,7 @@ impl Table {
 
     /// Unpacks differences: each number is the sum of all up to its own. `Corrupt` if the last is
     /// above `bound`.
-    pub(crate) fn sums(ints: &Ints, data: &[u8], bound: u64) -> Result<Vec<u32>> {
+    pub(crate) fn from_differences(ints: &Ints, data: &[u8], bound: u64) -> Result<Vec<u32>> {
         let mut sums = Vec::with_capacity(capacity(ints.len())?);
         let mut sum = 0_u64;
         for difference in ints.iter(data) {
@@ -65,7 +65,7 @@ impl Table {
 
     /// Unpacks run lengths that are stored minus two: the index of each run, as often as it is
     /// long. `Corrupt` if that makes more than `bound` numbers.
-    pub(crate) fn runs(ints: &Ints, data: &[u8], bound: u64) -> Result<Vec<u32>> {
+    pub(crate) fn from_run_lengths(ints: &Ints, data: &[u8], bound: u64) -> Result<Vec<u32>> {
         let lens = || ints.iter(data).map(|len| len.saturating_add(2));
         let total = lens().fold(0_u64, u64::saturating_add);
         if total > bound {
@@ -120,15 +120,18 @@ mod tests {
     #[test]
     fn the_example_of_packed_shared_files() {
         let (ints, data) = bytes(&[0, 3, 1, 0, 1]);
-        let runs = Table::runs(&ints, &data, 15).unwrap();
+        let runs = Table::from_run_lengths(&ints, &data, 15).unwrap();
         assert_eq!(runs, [0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 4]);
-        assert!(Table::runs(&ints, &data, 14).is_err());
+        assert!(Table::from_run_lengths(&ints, &data, 14).is_err());
     }
 
     #[test]
     fn differences_add_up() {
         let (ints, data) = bytes(&[0, 3, 0, 200]);
-        assert_eq!(Table::sums(&ints, &data, 203).unwrap(), [0, 3, 3, 203]);
-        assert!(Table::sums(&ints, &data, 202).is_err());
+        assert_eq!(
+            Table::from_differences(&ints, &data, 203).unwrap(),
+            [0, 3, 3, 203]
+        );
+        assert!(Table::from_differences(&ints, &data, 202).is_err());
     }
 }

@@ -16,7 +16,7 @@ use sinterfs_model::{Error, Result};
 
 use super::metadata::Metadata;
 
-pub(crate) use contents::{Contents, STEP};
+pub(crate) use contents::{FileSizes, STEP};
 pub(crate) use inodes::Ranks;
 
 /// What was found out when the metadata was checked.
@@ -32,7 +32,7 @@ pub(crate) struct Derived {
     /// several and the image does not tell.
     pub(crate) links: Vec<u32>,
     /// Sizes of files.
-    pub(crate) contents: Contents,
+    pub(crate) sizes: FileSizes,
 }
 
 /// Names above which they are checked in a thread of their own.
@@ -50,19 +50,19 @@ fn check(metadata: &Metadata, blocks: u64) -> Result<Derived> {
         subdirectories,
         links,
     } = entries::check(metadata, &ranks)?;
-    let (names, contents) = sinterfs_workers::join(
+    let (names, sizes) = sinterfs_workers::join(
         if metadata.names.len() > MANY { 2 } else { 1 },
         "names",
         || names::check(metadata),
         || contents::check(metadata, &ranks, blocks),
     );
     names?;
-    let contents = contents?;
+    let sizes = sizes?;
     Ok(Derived {
         ranks,
         parents,
         subdirectories,
         links,
-        contents,
+        sizes,
     })
 }

@@ -3,7 +3,7 @@
 //! In: the section's content and what the metadata is. Out: the attributes of an inode.
 //!
 //! **Invariant:** attributes are given out only if they were made for this very metadata and all of
-//! the section makes sense; if not, the image is one without attributes, and [`State`] says why: other
+//! the section makes sense; if not, the image is one without attributes, and [`XattrState`] says why: other
 //! tools change metadata and leave the section as it was.
 //! Spec: `docs/formats/dwarfs-extensions.md`.
 
@@ -18,12 +18,12 @@ use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION, is_name};
 
 /// Whether an image has extended attributes.
 #[derive(Debug, Default)]
-pub(crate) enum State {
+pub(crate) enum XattrState {
     /// There is no such section.
     #[default]
     Absent,
     /// There are some.
-    Sound(Table),
+    Sound(XattrTable),
     /// There are some, but not for this metadata.
     Stale,
     /// There should be some, but they are damaged or of a later version.
@@ -32,17 +32,17 @@ pub(crate) enum State {
 
 /// The attributes of all inodes.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct XattrTable {
     bytes: Bytes,
     rows: Range<usize>,
     starts: Range<usize>,
 }
 
-impl State {
+impl XattrState {
     /// Looks at a section's content; `metadata` is the hash of the metadata, which has so many
     /// `inodes`.
-    pub(super) fn of(content: Result<Bytes>, metadata: u64, inodes: u64) -> Result<Self> {
-        match content.and_then(|bytes| Table::open(bytes, metadata, inodes)) {
+    pub(super) fn from_section(content: Result<Bytes>, metadata: u64, inodes: u64) -> Result<Self> {
+        match content.and_then(|bytes| XattrTable::open(bytes, metadata, inodes)) {
             Ok(Some(table)) => Ok(Self::Sound(table)),
             Ok(None) => Ok(Self::Stale),
             Err(error) if error.kind() == sinterfs_model::Kind::Io => Err(error),
@@ -51,7 +51,7 @@ impl State {
     }
 
     /// Returns why there are attributes that cannot be used.
-    pub(super) fn trouble(&self) -> Option<Error> {
+    pub(super) fn unusable_reason(&self) -> Option<Error> {
         match self {
             Self::Absent | Self::Sound(_) => None,
             Self::Stale => Some(Error::corrupt(
@@ -66,7 +66,7 @@ impl State {
     }
 
     /// Returns the attributes, if they can be used.
-    pub(crate) fn table(&self) -> Option<&Table> {
+    pub(crate) fn table(&self) -> Option<&XattrTable> {
         match self {
             Self::Sound(table) => Some(table),
             _ => None,
@@ -74,7 +74,7 @@ impl State {
     }
 }
 
-impl Table {
+impl XattrTable {
     /// Validates all of a section; `None` if it is not of this metadata.
     fn open(bytes: Bytes, metadata: u64, inodes: u64) -> Result<Option<Self>> {
         let (header, rest) =
@@ -107,7 +107,7 @@ impl Table {
         }
         for bounds in starts.windows(2) {
             let set = sets.get(bounds[0].get() as usize..bounds[1].get() as usize);
-            check_set(set.ok_or_else(|| Error::corrupt("a set that ends before it starts"))?)?;
+            validate_set(set.ok_or_else(|| Error::corrupt("a set that ends before it starts"))?)?;
         }
         let rows_at = size_of::<Header>();
         let starts_at = rows_at + size_of_val(rows);
@@ -147,7 +147,7 @@ impl Table {
     }
 }
 
-fn check_set(set: &[u8]) -> Result<()> {
+fn validate_set(set: &[u8]) -> Result<()> {
     let mut before: &[u8] = b"";
     for pair in (Pairs { rest: set }) {
         let (name, _) = pair?;
@@ -216,9 +216,9 @@ mod tests {
             .bytes
     }
 
-    fn open(bytes: Vec<u8>) -> State {
+    fn open(bytes: Vec<u8>) -> XattrState {
         let hash = Header::hash(b"schema", b"tables");
-        State::of(Ok(Bytes::from(bytes)), hash, 10).unwrap()
+        XattrState::from_section(Ok(Bytes::from(bytes)), hash, 10).unwrap()
     }
 
     #[test]
@@ -257,7 +257,10 @@ mod tests {
     #[test]
     fn other_metadata_makes_them_stale() {
         let bytes = Bytes::from(content());
-        assert!(matches!(State::of(Ok(bytes), 5, 10).unwrap(), State::Stale));
+        assert!(matches!(
+            XattrState::from_section(Ok(bytes), 5, 10).unwrap(),
+            XattrState::Stale
+        ));
     }
 
     #[test]
@@ -265,13 +268,13 @@ mod tests {
         let sound = content();
         for len in 0..sound.len() {
             let state = open(sound[..len].to_vec());
-            assert!(matches!(state, State::Unusable(_)), "cut at {len}");
+            assert!(matches!(state, XattrState::Unusable(_)), "cut at {len}");
         }
         for at in 0..sound.len() {
             for bit in 0..8 {
                 let mut bytes = sound.clone();
                 bytes[at] ^= 1 << bit;
-                if let State::Sound(table) = open(bytes) {
+                if let XattrState::Sound(table) = open(bytes) {
                     for inode in 0..10 {
                         table.of_inode(inode);
                     }
@@ -279,6 +282,6 @@ mod tests {
             }
         }
         let longer = [&sound[..], b"x"].concat();
-        assert!(matches!(open(longer), State::Unusable(_)));
+        assert!(matches!(open(longer), XattrState::Unusable(_)));
     }
 }

@@ -20,7 +20,7 @@ use crate::read::Dwarfs;
 use crate::write::{DwarfsWriter, WriteOptions};
 
 /// An image that others are built on.
-pub struct Foundation {
+pub struct BaseImage {
     image: Arc<Dwarfs>,
     content: ContentMap,
     blocks: u32,
@@ -28,15 +28,15 @@ pub struct Foundation {
     path: PathBuf,
 }
 
-impl std::fmt::Debug for Foundation {
+impl std::fmt::Debug for BaseImage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Foundation")
+        f.debug_struct("BaseImage")
             .field("blocks", &self.blocks)
             .finish_non_exhaustive()
     }
 }
 
-impl Foundation {
+impl BaseImage {
     /// Takes an image, the map of its files' content in the image's own blocks, and where it came from.
     pub fn new(image: Arc<Dwarfs>, content: ContentMap, path: PathBuf) -> Result<Self> {
         let blocks = u32::try_from(image.block_count())
@@ -50,7 +50,7 @@ impl Foundation {
     }
 }
 
-impl Base for Foundation {
+impl Base for BaseImage {
     fn blocks(&self) -> u32 {
         self.blocks
     }
@@ -61,8 +61,8 @@ impl Base for Foundation {
 
     fn decode(&self, block: u32) -> Result<Vec<u8>> {
         let limit = self.image.block_size();
-        let decoded = self.image.with_block(block, |extent, header| {
-            self.image.reader.decode(extent, header, limit)
+        let decoded = self.image.with_block(block, |range, header| {
+            self.image.reader.decode(range, header, limit)
         });
         decoded.map_err(|error| error.path(&self.path))
     }
@@ -74,25 +74,25 @@ impl Base for Foundation {
 
 /// Writes an image on another; a `DwarfsWriter` for all else.
 #[derive(Debug)]
-pub struct OntoWriter {
+pub struct AppendingWriter {
     writer: Box<DwarfsWriter>,
-    foundation: Arc<Foundation>,
+    base: Arc<BaseImage>,
     /// Bytes of new blocks; those that are taken over may have more.
     block_size: u32,
     threads: usize,
 }
 
-impl OntoWriter {
+impl AppendingWriter {
     /// Starts an image; `Invalid` for options that the format does not have. So many threads copy
     /// blocks; 0 means one for each processor.
     pub fn new(
         out: Box<dyn Write + Send>,
         options: WriteOptions,
-        foundation: Foundation,
+        base: BaseImage,
         threads: usize,
     ) -> Result<Self> {
         let block_size = 1_u32.checked_shl(options.block_size_bits.into());
-        let bits = foundation.image.block_size().trailing_zeros();
+        let bits = base.image.block_size().trailing_zeros();
         let options = WriteOptions {
             block_size_bits: options
                 .block_size_bits
@@ -101,14 +101,14 @@ impl OntoWriter {
         };
         Ok(Self {
             writer: Box::new(DwarfsWriter::new(out, options)?),
-            foundation: Arc::new(foundation),
+            base: Arc::new(base),
             block_size: block_size.unwrap_or(u32::MAX),
             threads: sinterfs_workers::thread_count(threads),
         })
     }
 }
 
-impl ImageWriter for OntoWriter {
+impl ImageWriter for AppendingWriter {
     fn geometry(&self) -> Geometry {
         Geometry::Solid {
             block_size: self.block_size,
@@ -116,7 +116,7 @@ impl ImageWriter for OntoWriter {
     }
 
     fn base(&self) -> Option<Arc<dyn Base>> {
-        Some(Arc::clone(&self.foundation) as _)
+        Some(Arc::clone(&self.base) as _)
     }
 
     fn encoder(&self) -> Arc<dyn SegmentEncoder> {
@@ -128,7 +128,7 @@ impl ImageWriter for OntoWriter {
     }
 
     fn take_over(&mut self, blocks: &[u32], observer: &dyn Observer) -> Result<()> {
-        let recoder = Recoder::new(&self.foundation.image, &BlockRules::default())?;
+        let recoder = Recoder::new(&self.base.image, &BlockRules::default())?;
         let first = self.writer.number()?;
         let count = u32::try_from(blocks.len())
             .ok()
@@ -138,8 +138,8 @@ impl ImageWriter for OntoWriter {
             let number = usize::try_from(index).ok().and_then(|at| blocks.get(at));
             let number =
                 number.ok_or_else(|| Error::invalid("a block that is none of the base's"))?;
-            let taken = recoder.taken(*number, first.saturating_add(index));
-            taken.map_err(|error| error.path(&self.foundation.path))
+            let taken = recoder.copy_as(*number, first.saturating_add(index));
+            taken.map_err(|error| error.path(&self.base.path))
         };
         let writer = &mut self.writer;
         let permits = WorkerPermits::default();

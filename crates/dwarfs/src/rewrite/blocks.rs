@@ -15,8 +15,8 @@ use super::{passthrough, samples};
 use crate::framing;
 use crate::layout::{Compression, SectionType};
 use crate::read::Dwarfs;
-use crate::read::section::{Extent, Header};
-use crate::write::{BlockEncoder, CarriedCategories, assemble};
+use crate::read::section::{SectionHeader, SectionRange};
+use crate::write::{BlockCategories, BlockEncoder, assemble};
 
 /// Says which blocks are encoded anew, and how.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +47,7 @@ pub struct Selection {
 const UNNAMED: &str = "<default>";
 
 /// A block that is ready to be put.
-pub(super) struct Done {
+pub(super) struct OutputBlock {
     pub(super) category: Category,
     /// Bytes before encoding.
     pub(super) raw_len: u32,
@@ -81,7 +81,7 @@ impl<'a> Recoder<'a> {
     pub(super) fn new(image: &'a Dwarfs, rules: &BlockRules) -> Result<Self> {
         let carried = passthrough::categories(image)?.unwrap_or_default();
         let samples = samples_of(&carried);
-        let CarriedCategories {
+        let BlockCategories {
             mut names, numbers, ..
         } = carried;
         if numbers.is_empty() {
@@ -118,12 +118,17 @@ impl<'a> Recoder<'a> {
     }
 
     /// Makes a block of the new image; files need so many bytes of it.
-    pub(super) fn block(&self, number: u32, needed: u64, permits: &WorkerPermits) -> Result<Done> {
-        self.with_checked(number, |extent, header| {
+    pub(super) fn block(
+        &self,
+        number: u32,
+        needed: u64,
+        permits: &WorkerPermits,
+    ) -> Result<OutputBlock> {
+        self.with_checked(number, |range, header| {
             let rule = self.rule(number)?;
             let done = match self.encoding(rule, header.compression) {
-                Some(encoding) => self.recode(number, rule, encoding, (extent, header), permits),
-                None => self.copy(number, rule, extent, header),
+                Some(encoding) => self.recode(number, rule, encoding, (range, header), permits),
+                None => self.copy(number, rule, range, header),
             }?;
             let len = done.raw_len;
             if needed > u64::from(len) {
@@ -137,13 +142,13 @@ impl<'a> Recoder<'a> {
 
     /// Makes block `as_number` of another image of a block, as it is stored, with all that is known of what
     /// it holds.
-    pub(super) fn taken(&self, number: u32, as_number: u32) -> Result<Done> {
-        self.with_checked(number, |extent, header| {
+    pub(super) fn copy_as(&self, number: u32, as_number: u32) -> Result<OutputBlock> {
+        self.with_checked(number, |range, header| {
             let rule = self.rule(number)?;
             let samples = self.samples.get(&number).copied();
-            Ok(Done {
+            Ok(OutputBlock {
                 category: samples.unwrap_or(rule.category),
-                ..self.copy(as_number, rule, extent, header)?
+                ..self.copy(as_number, rule, range, header)?
             })
         })
     }
@@ -152,12 +157,12 @@ impl<'a> Recoder<'a> {
     fn with_checked<T>(
         &self,
         number: u32,
-        work: impl FnOnce(Extent, &Header) -> Result<T>,
+        work: impl FnOnce(SectionRange, &SectionHeader) -> Result<T>,
     ) -> Result<T> {
-        self.image.with_block(number, |extent, header| {
-            match self.image.reader.sha512_256_matches(extent, header)? {
+        self.image.with_block(number, |range, header| {
+            match self.image.reader.sha512_256_matches(range, header)? {
                 Some(false) => Err(Error::corrupt("SHA-512/256 does not match")),
-                _ => work(extent, header),
+                _ => work(range, header),
             }
         })
     }
@@ -174,8 +179,8 @@ impl<'a> Recoder<'a> {
     /// Chooses the encoding of a block; `None` keeps it as it is.
     fn encoding<'r>(&self, rule: &'r Rule, now: Compression) -> Option<&'r Encoding> {
         let special = matches!(now, Compression::FLAC | Compression::RICEPP);
-        let stays = matches!(rule.category, Category::Incompressible | Category::Hot);
-        let leave = !rule.named && (special || stays);
+        let unchanged = matches!(rule.category, Category::Incompressible | Category::Hot);
+        let leave = !rule.named && (special || unchanged);
         rule.encoding.as_ref().filter(|_| !leave)
     }
 
@@ -184,13 +189,13 @@ impl<'a> Recoder<'a> {
         number: u32,
         rule: &Rule,
         encoding: &Encoding,
-        (extent, header): (Extent, &Header),
+        (range, header): (SectionRange, &SectionHeader),
         permits: &WorkerPermits,
-    ) -> Result<Done> {
+    ) -> Result<OutputBlock> {
         let block_size = self.image.block_size();
-        let raw = self.image.reader.decode(extent, header, block_size)?;
+        let raw = self.image.reader.decode(range, header, block_size)?;
         // codecs of samples know even what the metadata does not tell
-        let stored = self.image.reader.stored(extent, header)?;
+        let stored = self.image.reader.stored(range, header)?;
         let samples = framing::samples(header.compression.0.get(), &stored)?
             .or_else(|| self.samples.get(&number).copied());
         let encoder = BlockEncoder {
@@ -200,12 +205,12 @@ impl<'a> Recoder<'a> {
         };
         let segment = Segment::solid(number, samples.unwrap_or(rule.category), Arc::new(raw));
         let block = encoder.encode(&segment, permits)?;
-        let before = extent.len.saturating_sub(header.size());
+        let before = range.len.saturating_sub(header.size());
         let after = (block.bytes.len() as u64).saturating_sub(SECTION_HEADER);
         if self.keep_smaller && after >= before {
-            return self.copy(number, rule, extent, header);
+            return self.copy(number, rule, range, header);
         }
-        Ok(Done {
+        Ok(OutputBlock {
             category: rule.category,
             raw_len: block.decoded_len,
             bytes: block.bytes,
@@ -213,15 +218,21 @@ impl<'a> Recoder<'a> {
         })
     }
 
-    fn copy(&self, number: u32, rule: &Rule, extent: Extent, header: &Header) -> Result<Done> {
-        let stored = self.image.reader.stored(extent, header)?;
+    fn copy(
+        &self,
+        number: u32,
+        rule: &Rule,
+        range: SectionRange,
+        header: &SectionHeader,
+    ) -> Result<OutputBlock> {
+        let stored = self.image.reader.stored(range, header)?;
         let id = header.compression.0.get();
         let limit = self.image.block_size();
         let raw_len = match header.v2 {
             Some(_) => framing::decoded_len(id, &stored, limit)?,
             None => framing::decode(id, &stored, limit)?.len() as u64,
         };
-        Ok(Done {
+        Ok(OutputBlock {
             category: rule.category,
             raw_len: u32::try_from(raw_len).unwrap_or(u32::MAX),
             bytes: assemble(number, SectionType::BLOCK, header.compression, &stored),
@@ -231,7 +242,7 @@ impl<'a> Recoder<'a> {
 }
 
 /// Finds what is known of the samples of blocks.
-fn samples_of(carried: &CarriedCategories) -> BTreeMap<u32, Category> {
+fn samples_of(carried: &BlockCategories) -> BTreeMap<u32, Category> {
     let (blocks, numbers) = &carried.json_of_blocks;
     let known = |(&block, &number): (&u32, &u32)| {
         let at = |index: u32| usize::try_from(index).unwrap_or(usize::MAX);

@@ -8,14 +8,14 @@ use sinterfs_model::{Error, Result};
 
 use crate::layout::metadata::{pair, root};
 use crate::read::Dwarfs;
-use crate::write::CarriedCategories;
+use crate::write::BlockCategories;
 
 /// Reads what an image tells of the categories of its blocks; `None` if it tells nothing.
-pub(super) fn categories(image: &Dwarfs) -> Result<Option<CarriedCategories>> {
+pub(super) fn categories(image: &Dwarfs) -> Result<Option<BlockCategories>> {
     read(image).map_err(|error| error.within("METADATA_V2"))
 }
 
-fn read(image: &Dwarfs) -> Result<Option<CarriedCategories>> {
+fn read(image: &Dwarfs) -> Result<Option<BlockCategories>> {
     let Some((names, numbers)) = image.block_categories()? else {
         return Ok(None);
     };
@@ -51,7 +51,7 @@ fn read(image: &Dwarfs) -> Result<Option<CarriedCategories>> {
             json.len()
         )));
     }
-    Ok(Some(CarriedCategories {
+    Ok(Some(BlockCategories {
         names,
         numbers,
         json,

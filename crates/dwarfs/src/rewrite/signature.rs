@@ -33,9 +33,9 @@ pub fn sign(
     }
     let (mut index, mut end, mut indexed) = (Index::default(), None, false);
     for section in reader.walk() {
-        let (header, extent) = section?;
+        let (header, range) = section?;
         match (header.kind, end) {
-            (SectionType::DIGEST, None) => end = extent.offset.checked_add(extent.len),
+            (SectionType::DIGEST, None) => end = range.offset.checked_add(range.len),
             (_, None) => {}
             (SectionType::SIGNATURE, Some(_)) => continue,
             (SectionType::SECTION_INDEX, Some(_)) => {
@@ -47,7 +47,7 @@ pub fn sign(
                 return Err(Error::invalid(what));
             }
         }
-        index.push(header.kind, extent.offset)?;
+        index.push(header.kind, range.offset)?;
     }
     let Some(end) = end else {
         return Err(Error::invalid(

@@ -26,7 +26,7 @@ use inodes::Inodes;
 use lists::{ints, lookup, strings, structs};
 use totals::Totals;
 
-pub(crate) use categories::CarriedCategories;
+pub(crate) use categories::BlockCategories;
 
 /// Frozen metadata and what it could not hold.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(super) struct Blocks {
     /// The category of each.
     pub(super) categories: Vec<Category>,
     /// What to tell of the categories instead.
-    pub(super) carried: Option<CarriedCategories>,
+    pub(super) known_categories: Option<BlockCategories>,
 }
 
 /// Gathers and freezes the metadata.
@@ -89,7 +89,7 @@ struct Tables<'t> {
     chunk_table: Vec<u32>,
     shared_files: Vec<u32>,
     devices: Vec<u64>,
-    categories: Cow<'t, CarriedCategories>,
+    categories: Cow<'t, BlockCategories>,
     cached_sizes: (Vec<u32>, Vec<u64>),
     cached_allocated: (Vec<u32>, Vec<u64>),
     totals: Totals,
@@ -113,9 +113,9 @@ impl<'t> Tables<'t> {
             chunk_table: chunks.table(packing.chunk_table),
             shared_files: shared_files(&numbering.shared, packing.shared_files),
             devices: devices(tree, &numbering),
-            categories: match &blocks.carried {
-                Some(carried) => Cow::Borrowed(carried),
-                None => Cow::Owned(CarriedCategories::of(&blocks.categories)),
+            categories: match &blocks.known_categories {
+                Some(known) => Cow::Borrowed(known),
+                None => Cow::Owned(BlockCategories::from_blocks(&blocks.categories)),
             },
             cached_sizes: chunks.cached_sizes(),
             cached_allocated: chunks.cached_allocated(),

@@ -54,7 +54,7 @@ impl Default for WriteOptions {
         Self {
             block_size_bits: 24,
             encoding: zstd,
-            by_category: own_codecs(Some(8), Encoding::None, None),
+            by_category: category_codecs(Some(8), Encoding::None, None),
             metadata_encoding: zstd,
             time_resolution: TimeResolution::SECOND,
             keep_all_times: false,
@@ -119,7 +119,7 @@ impl WriteOptions {
 
 /// Names the categories that have a codec of their own: audio with FLAC of a level and images with
 /// Rice codes, both if there is a level, what is incompressible, and what is needed first if it has one.
-pub fn own_codecs(
+pub fn category_codecs(
     flac_level: Option<u32>,
     incompressible: Encoding,
     hot: Option<Encoding>,
@@ -379,11 +379,11 @@ mod tests {
         };
         assert!(all.check().is_err() && metadata.check().is_err());
         let own = WriteOptions {
-            by_category: own_codecs(Some(2), Encoding::None, None),
+            by_category: category_codecs(Some(2), Encoding::None, None),
             ..WriteOptions::default()
         };
         own.check().unwrap();
-        assert_eq!(own_codecs(None, Encoding::None, None).len(), 1);
+        assert_eq!(category_codecs(None, Encoding::None, None).len(), 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use sinterfs_model::{Category, Result};
 
-use super::metadata::CarriedCategories;
+use super::metadata::BlockCategories;
 use super::section::assemble;
 use super::writer::DwarfsWriter;
 use crate::layout::{Compression, SectionType};
@@ -33,12 +33,12 @@ impl DwarfsWriter {
     }
 
     /// Keeps what another image tells of its blocks' categories, in place of what was put.
-    pub(crate) fn carry(&mut self, categories: Option<CarriedCategories>) {
-        self.blocks.carried = categories;
+    pub(crate) fn set_categories(&mut self, categories: Option<BlockCategories>) {
+        self.blocks.known_categories = categories;
     }
 
     /// Keeps a section of an unknown type, to follow the metadata.
-    pub(crate) fn carry_unknown(
+    pub(crate) fn push_unknown(
         &mut self,
         kind: SectionType,
         compression: Compression,

@@ -61,11 +61,11 @@ impl DwarfsWriter {
     /// Starts an image; `Invalid` for options that the format does not have.
     pub fn new(out: Box<dyn Write + Send>, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        Ok(Self::around(out, options))
+        Ok(Self::for_rewrite(out, options))
     }
 
     /// Starts an image with the block size of another, whatever that is.
-    pub(crate) fn around(out: Box<dyn Write + Send>, options: WriteOptions) -> Self {
+    pub(crate) fn for_rewrite(out: Box<dyn Write + Send>, options: WriteOptions) -> Self {
         Self {
             out,
             digest: options.digest.then(DigestBuilder::default),
@@ -143,7 +143,7 @@ impl DwarfsWriter {
     }
 
     /// Appends what follows the metadata, and tells what the image is like.
-    pub(crate) fn end(mut self: Box<Self>) -> Result<Summary> {
+    pub(crate) fn finish_sections(mut self: Box<Self>) -> Result<Summary> {
         for (kind, compression, stored) in std::mem::take(&mut self.unknown) {
             let bytes = assemble(self.number()?, kind, compression, &stored);
             self.append(kind, bytes)?;
@@ -226,7 +226,7 @@ impl ImageWriter for DwarfsWriter {
         self.append_metadata(&metadata)?;
         self.summary.losses = losses(&metadata);
         self.append_xattrs(tree, &metadata)?;
-        self.end()
+        self.finish_sections()
     }
 }
 
@@ -267,7 +267,7 @@ impl SegmentEncoder for BlockEncoder {
         let is_own = |(name, _): &&(String, Encoding)| segment.category.is_called(name);
         let own = self.by_category.iter().find(is_own);
         // what the image tells of samples has to hold for all of them
-        let category = framing::exact(segment.category, &segment.data);
+        let category = framing::refine(segment.category, &segment.data);
         let bytes = section(
             segment.sequence,
             SectionType::BLOCK,

@@ -5,15 +5,15 @@ use std::ops::Range;
 use sinterfs_model::{Error, Result};
 
 use super::inodes::Ranks;
-use crate::read::chunk::Piece;
-use crate::read::metadata::{Chunks, Metadata};
+use crate::read::chunk::Chunk;
+use crate::read::metadata::{ChunkColumns, Metadata};
 
 /// Lists of more chunks than this have their offsets noted, one per so many chunks.
 pub(crate) const STEP: u64 = 64;
 
 /// Sizes of files, noted where adding up chunks would take long.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub(crate) struct FileSizes {
     /// The number of files whose list of chunks is theirs alone.
     pub(crate) unique: u64,
     /// Lists of more than `STEP` chunks: their number, and where their notes start; in order.
@@ -27,7 +27,7 @@ pub(crate) struct Contents {
 }
 
 /// Checks all chunks, lists and shared files.
-pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<Contents> {
+pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<FileSizes> {
     let data: &[u8] = &metadata.data;
     let files = ranks.files.saturating_sub(ranks.symlinks);
     let shared = metadata.shared_files.len();
@@ -50,7 +50,7 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<C
         )));
     }
     // chunks that take no bits: there could be any number of them
-    let Chunks {
+    let ChunkColumns {
         block,
         offset,
         size,
@@ -59,9 +59,9 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<C
     if block.len() > 1 && block.width() == 0 && offset.width() == 0 && size.width() == 0 {
         return Err(Error::corrupt(format!("{} chunks, all empty", block.len())));
     }
-    let mut contents = Contents {
+    let mut contents = FileSizes {
         unique,
-        ..Contents::default()
+        ..FileSizes::default()
     };
     let mut sharing = Sharing {
         metadata,
@@ -89,7 +89,7 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<C
     Ok(contents)
 }
 
-impl Contents {
+impl FileSizes {
     /// Checks a list's chunks, adds them up and makes notes if there are many.
     fn add(
         &mut self,
@@ -109,17 +109,17 @@ impl Contents {
             if long && (index - start).is_multiple_of(STEP) {
                 self.offsets.push(size);
             }
-            let piece = metadata.piece(index);
-            check_piece(metadata, index, &piece, blocks)?;
+            let chunk = metadata.chunk(index);
+            check_chunk(metadata, index, &chunk, blocks)?;
             // files are as long as a signed offset can tell
             size = size
-                .checked_add(piece.len())
+                .checked_add(chunk.len())
                 .filter(|size| i64::try_from(*size).is_ok())
                 .ok_or_else(|| {
                     Error::corrupt(format!("the size of chunk list {list} overflows"))
                 })?;
-            if !matches!(piece, Piece::Hole { .. }) {
-                allocated = allocated.saturating_add(piece.len());
+            if !matches!(chunk, Chunk::Hole { .. }) {
+                allocated = allocated.saturating_add(chunk.len());
             }
         }
         if long {
@@ -131,17 +131,17 @@ impl Contents {
 }
 
 /// Checks that a chunk lies within a block that exists, or is a hole with a size.
-fn check_piece(metadata: &Metadata, index: u64, piece: &Piece, blocks: u64) -> Result<()> {
-    let what = match *piece {
-        Piece::Data { block, .. } if u64::from(block) >= blocks => {
+fn check_chunk(metadata: &Metadata, index: u64, chunk: &Chunk, blocks: u64) -> Result<()> {
+    let what = match *chunk {
+        Chunk::Data { block, .. } if u64::from(block) >= blocks => {
             format!("is in block {block} of {blocks}")
         }
         // 32 bits each
-        Piece::Data { offset, len, .. } if offset.saturating_add(len) > metadata.block_size => {
+        Chunk::Data { offset, len, .. } if offset.saturating_add(len) > metadata.block_size => {
             let end = offset.saturating_add(len);
             format!("ends at {end} of a block of {}", metadata.block_size)
         }
-        Piece::Hole { .. } if metadata.lacks_hole_size(index) => {
+        Chunk::Hole { .. } if metadata.lacks_hole_size(index) => {
             "is a large hole whose size is not there".to_owned()
         }
         _ => return Ok(()),

@@ -10,7 +10,7 @@ use sinterfs_model::{ByteOrder, Category, Padding, RawImage, Waveform};
 
 /// What an image tells of the categories of its blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct CarriedCategories {
+pub(crate) struct BlockCategories {
     /// The names of the categories.
     pub(crate) names: Vec<String>,
     /// The category of each block; none if no block has one.
@@ -21,9 +21,9 @@ pub(crate) struct CarriedCategories {
     pub(crate) json_of_blocks: (Vec<u32>, Vec<u32>),
 }
 
-impl CarriedCategories {
+impl BlockCategories {
     /// Names the categories of blocks.
-    pub(super) fn of(categories: &[Category]) -> Self {
+    pub(super) fn from_blocks(categories: &[Category]) -> Self {
         let names: BTreeSet<&str> = categories.iter().map(|category| category.name()).collect();
         if names.iter().all(|name| *name == Category::Default.name()) {
             return Self::default();
@@ -38,7 +38,7 @@ impl CarriedCategories {
         };
         let (mut json, mut json_of_blocks) = (Vec::new(), (Vec::new(), Vec::new()));
         for (block, category) in (0..).zip(categories) {
-            let Some(told) = details(*category) else {
+            let Some(told) = sample_json(*category) else {
                 continue;
             };
             let known = json.iter().position(|known| *known == told);
@@ -59,15 +59,15 @@ impl CarriedCategories {
 }
 
 /// Returns what is known of a category's samples; keys in the order of the alphabet.
-fn details(category: Category) -> Option<String> {
+fn sample_json(category: Category) -> Option<String> {
     match category {
-        Category::Waveform(waveform) => Some(of_waveform(waveform)),
-        Category::Fits(image) => Some(of_image(image)),
+        Category::Waveform(waveform) => Some(waveform_json(waveform)),
+        Category::Fits(image) => Some(image_json(image)),
         _ => None,
     }
 }
 
-fn of_waveform(waveform: Waveform) -> String {
+fn waveform_json(waveform: Waveform) -> String {
     let Waveform {
         channels,
         bits,
@@ -89,7 +89,7 @@ fn of_waveform(waveform: Waveform) -> String {
     )
 }
 
-fn of_image(image: RawImage) -> String {
+fn image_json(image: RawImage) -> String {
     let RawImage {
         components,
         unused_lsb,
@@ -137,7 +137,7 @@ mod tests {
                 order: ByteOrder::Big,
             })
         };
-        let told = CarriedCategories::of(&[
+        let told = BlockCategories::from_blocks(&[
             Category::Waveform(mono),
             Category::Default,
             Category::Waveform(eight),

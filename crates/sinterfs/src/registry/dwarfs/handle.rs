@@ -66,7 +66,7 @@ impl Handle for Opened {
             0
         };
         let layouts = self.concrete.metadata_history()?.len() as u64;
-        let unusable = self.concrete.xattrs_trouble().is_some();
+        let unusable = self.concrete.unusable_xattrs().is_some();
         let losses = [
             ("extended attributes that cannot be used", unusable.into()),
             ("times of birth", births),
@@ -77,7 +77,7 @@ impl Handle for Opened {
     }
 
     fn warnings(&self) -> Vec<Error> {
-        self.concrete.xattrs_trouble().into_iter().collect()
+        self.concrete.unusable_xattrs().into_iter().collect()
     }
 
     fn decoded_bytes(&self) -> u64 {

@@ -30,7 +30,7 @@ pub(super) fn details(image: &Dwarfs) -> Result<Details> {
         ("section index".to_owned(), image.has_index().into()),
         (
             "inodes with extended attributes".to_owned(),
-            image.with_xattrs().into(),
+            image.inodes_with_xattrs().into(),
         ),
         (
             "time resolution ns".to_owned(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sinterfs_block::Sink;
 use sinterfs_dwarfs::read::Dwarfs;
 use sinterfs_dwarfs::rewrite::{
-    self, BlockRules, Foundation, MetadataRule, OntoWriter, Rebuild, Selection,
+    self, AppendingWriter, BaseImage, BlockRules, MetadataRule, Rebuild, Selection,
 };
 use sinterfs_model::{ContentMap, ImageWriter, Observer, Result};
 
@@ -31,9 +31,9 @@ impl Reuse for Blocks {
         content: ContentMap,
         path: &Path,
     ) -> Result<Box<dyn ImageWriter>> {
-        let foundation = Foundation::new(Arc::clone(&self.0), content, path.to_owned())?;
+        let base = BaseImage::new(Arc::clone(&self.0), content, path.to_owned())?;
         let own = write_options(options)?;
-        let writer = OntoWriter::new(Box::new(out), own, foundation, options.threads)?;
+        let writer = AppendingWriter::new(Box::new(out), own, base, options.threads)?;
         Ok(Box::new(writer))
     }
 

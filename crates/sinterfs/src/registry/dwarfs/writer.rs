@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use sinterfs_block::{ReadAt, Sink};
 use sinterfs_dwarfs::rewrite;
-use sinterfs_dwarfs::write::{DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, own_codecs};
+use sinterfs_dwarfs::write::{
+    DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, category_codecs,
+};
 use sinterfs_model::{ImageWriter, Result};
 
 use super::levels::LEVELS;
@@ -71,7 +73,7 @@ pub(super) fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         encoding: options.compression.parse()?,
         by_category: [
             &solid.by_category[..],
-            &own_codecs(solid.flac_level, solid.incompressible, solid.hot),
+            &category_codecs(solid.flac_level, solid.incompressible, solid.hot),
         ]
         .concat(),
         metadata_encoding: solid.metadata_compression,
