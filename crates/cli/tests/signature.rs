@@ -266,7 +266,7 @@ fn an_image_holds_its_signature() {
         "there is no signature of the image",
     );
     let bare = image(work.path(), "bare.dwarfs", 1, &[]);
-    refused(&sign(&bare, &secret, &embed), 2, "no digests to be signed");
+    refused(&sign(&bare, &secret, &embed), 2, "no digests to sign");
     let other = image(work.path(), "image.squashfs", 1, &[]);
     let before = fs::read(&other).unwrap();
     refused(&sign(&other, &secret, &embed), 4, "hold no signatures");

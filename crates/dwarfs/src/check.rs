@@ -1,10 +1,10 @@
 //! Checks an image: every hash of every section, the order of sections, the metadata, and, when
 //! asked, every block by decoding it.
 //!
-//! In: a source. Out: `Report`, which lists all that is wrong, each with its place.
+//! In: a source. Out: `Report`, which lists every problem with its location.
 //!
-//! **Invariant:** goes on after damage as far as sections can be found. The report does not depend
-//! on the number of threads. Memory: per thread one block, stored and decoded.
+//! **Invariant:** continues after damage as far as sections can be found. The report does not
+//! depend on the number of threads. Memory: one block per thread, stored and decoded.
 
 mod report;
 mod sections;
@@ -20,11 +20,11 @@ use crate::read::{Dwarfs, OpenOptions};
 pub use report::Report;
 pub(crate) use tables::needed_block_lens;
 
-/// Checks the image in a source; `deep` decodes all blocks, `threads` (0: one for
-/// each processor) share the work.
+/// Checks the image in a source with `threads` threads (0: one for each processor); `deep` also
+/// decodes all blocks.
 ///
-/// Damage is in the report. An error means that nothing could be checked: there is no image, its
-/// version is not known, reading failed, or the observer asked to stop.
+/// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
+/// no image, its version is unknown, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
@@ -38,7 +38,7 @@ pub fn check(
     if options.len.is_none() && end < source.len() {
         let bytes = source.len() - end;
         report.findings.note(format!(
-            "{bytes} bytes after the image, at {end:#x}, are no part of it"
+            "{bytes} bytes after the image, at {end:#x}, are not part of it"
         ));
     }
     let image = match Dwarfs::open(source, options) {

@@ -1,9 +1,8 @@
-//! Shows an image as text: sections, schema, and the tables of the metadata, one item a line.
+//! Prints an image as text: sections, schema, and the tables of the metadata, one item per line.
 //!
-//! In: an opened image. Out: lines that depend on the image alone, for people and for tests that
-//! compare with what an image looked like before.
+//! In: an opened image. Out: lines that depend on the image alone, for people and for golden tests.
 //!
-//! **Invariant:** shows what is stored: tables are unpacked, but nothing is resolved or joined.
+//! **Invariant:** prints what is stored: tables are unpacked, but references are not resolved.
 
 use std::io::Write;
 
@@ -17,7 +16,7 @@ use crate::read::chunk::Chunk;
 use crate::read::inode_table::TimeColumns;
 use crate::read::strings::{Scratch, StringTable};
 
-/// Chooses what is shown.
+/// Selects what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
     /// The sections.
@@ -105,7 +104,7 @@ impl Dump<'_> {
         Ok(())
     }
 
-    /// Shows what stands alone.
+    /// Prints single values.
     fn facts(&mut self) -> Result<()> {
         let image = self.image;
         let options = image.options();

@@ -2,7 +2,7 @@
 //!
 //! In: bytes of an image. Out: typed headers, read and written without copies.
 //!
-//! **Invariant:** only layout: nothing here decides whether a value makes sense.
+//! **Invariant:** only layout: values are not validated here.
 //! Format: `docs/formats/dwarfs.md`, "FILE STRUCTURE" of upstream's dwarfs-format(5).
 
 pub mod metadata;
@@ -14,13 +14,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first bytes of an image and of every section since version 2.2.
 pub const MAGIC: [u8; 6] = *b"DWARFS";
 
-/// The only major version there is; another one is another format.
+/// The only major version.
 pub const MAJOR: u8 = 2;
 
-/// The newest minor version whose images are understood.
+/// The newest minor version that can be read.
 pub const MINOR_ACCEPTED: u8 = 6;
 
-/// The minor version of images that are written (what upstream 0.7.3 to 0.15 write and read).
+/// The minor version of written images (that of upstream 0.7.3 to 0.15).
 pub const MINOR_WRITTEN: u8 = 5;
 
 /// The first minor version with section headers v2 (hashes and numbers).
@@ -75,7 +75,7 @@ pub struct SectionHeaderV2 {
     pub sha512_256: [u8; 32],
     /// XXH3-64 (seed 0) of everything from `number` to the end of the section.
     pub xxh3_64: U64,
-    /// Counts the sections from 0.
+    /// The number of the section, from 0.
     pub number: U32,
     /// What the section holds.
     pub kind: SectionType,
@@ -90,9 +90,9 @@ const _: () = assert!(size_of::<SectionHeaderV2>() == 64);
 impl SectionHeaderV2 {
     /// The length of the header in bytes.
     pub const SIZE: usize = size_of::<Self>();
-    /// Where the bytes start that SHA-512/256 is taken over.
+    /// The offset of the first byte that SHA-512/256 covers.
     pub const SHA_START: usize = 0x28;
-    /// Where the bytes start that XXH3-64 is taken over.
+    /// The offset of the first byte that XXH3-64 covers.
     pub const XXH3_START: usize = 0x30;
 }
 
@@ -101,7 +101,7 @@ const _: () =
 const _: () =
     assert!(core::mem::offset_of!(SectionHeaderV2, number) == SectionHeaderV2::XXH3_START);
 
-/// What a section holds; open, because readers skip what they do not know.
+/// The type of a section; any value is valid, as readers skip unknown types.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -113,17 +113,17 @@ impl SectionType {
     pub const BLOCK: Self = Self(U16::new(0));
     /// The Frozen2 schema of the metadata, in thrift compact encoding.
     pub const METADATA_V2_SCHEMA: Self = Self(U16::new(7));
-    /// The metadata, laid out as the schema says.
+    /// The metadata, laid out by the schema.
     pub const METADATA_V2: Self = Self(U16::new(8));
     /// Types and offsets of all sections; the last section, never compressed.
     pub const SECTION_INDEX: Self = Self(U16::new(9));
-    /// How the image came to be, in thrift compact encoding; informational.
+    /// The runs of the tools that made the image, in thrift compact encoding; informational.
     pub const HISTORY: Self = Self(U16::new(10));
-    /// Extended attributes; not of upstream, whose readers skip it.
+    /// Extended attributes; an extension that upstream's readers skip.
     pub const XATTRS: Self = Self(U16::new(0x5801));
-    /// Digests of all that is before it; not of upstream either.
+    /// Digests of all bytes before it; an extension, too.
     pub const DIGEST: Self = Self(U16::new(0x5802));
-    /// A signature of these; not of upstream either.
+    /// A signature of the digests; an extension, too.
     pub const SIGNATURE: Self = Self(U16::new(0x5803));
 
     /// Returns the name of the type, upstream's where it has one; `None` for an unknown one.
@@ -157,8 +157,8 @@ impl std::fmt::Debug for SectionType {
     }
 }
 
-/// How the bytes of a section are encoded; open, because an image may hold blocks that only
-/// another build can decode.
+/// The encoding of a section's bytes; any value is valid, as only sections that are read need a
+/// known one.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -166,7 +166,7 @@ impl std::fmt::Debug for SectionType {
 pub struct Compression(pub U16);
 
 impl Compression {
-    /// Stored as it is.
+    /// Not encoded.
     pub const NONE: Self = Self(U16::new(0));
     /// An .xz stream.
     pub const LZMA: Self = Self(U16::new(1));
@@ -174,7 +174,7 @@ impl Compression {
     pub const ZSTD: Self = Self(U16::new(2));
     /// A 32-bit size and a raw LZ4 block.
     pub const LZ4: Self = Self(U16::new(3));
-    /// The same as `LZ4` to a reader.
+    /// Decoded as `LZ4`.
     pub const LZ4HC: Self = Self(U16::new(4));
     /// A varint size and a brotli stream, large window allowed.
     pub const BROTLI: Self = Self(U16::new(5));
@@ -214,7 +214,7 @@ impl std::fmt::Debug for Compression {
     }
 }
 
-/// Takes apart and puts together the entries of a `SECTION_INDEX`.
+/// An entry of a `SECTION_INDEX`: 16 bits of type above 48 bits of offset.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -222,7 +222,7 @@ impl std::fmt::Debug for Compression {
 pub struct IndexEntry(pub U64);
 
 impl IndexEntry {
-    /// The bits that hold the offset; the type is above them.
+    /// The width of the offset in bits.
     pub const OFFSET_BITS: u32 = 48;
 
     /// Makes an entry; `None` if the offset from the start of the image needs more than 48 bits.

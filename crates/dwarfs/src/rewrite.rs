@@ -1,11 +1,11 @@
-//! Writes an image anew around the content that it has: other encodings of blocks and metadata, or
-//! metadata laid out anew, with the same files in the same blocks.
+//! Rewrites an image without its source: recompresses blocks and metadata, or rebuilds the
+//! metadata, with the same files in the same blocks.
 //!
-//! In: an opened image. Out: an image of the newest version to a sink that is never sought in.
+//! In: an opened image. Out: an image of the newest version, to a sink without seeking.
 //!
-//! **Invariant:** every byte that is taken over was checked: sections by both of their hashes, what
-//! is encoded anew by decoding it, and every range that a file needs lies within its block. The new
-//! image depends on the old one and the options alone, not on the number of threads.
+//! **Invariant:** every copied byte was verified: sections by both of their hashes, recompressed
+//! content by decoding it, and every range of a file is within its block. The new image depends on
+//! the old one and the options alone, not on the number of threads.
 
 mod append_to_base;
 mod blocks;
@@ -34,64 +34,63 @@ pub use blocks::{BlockRules, Selection};
 use blocks::{OutputBlock, Recoder};
 pub use signature::sign;
 
-/// Says how an image is written anew.
+/// Options of a rewrite.
 #[derive(Debug, Clone)]
 pub struct RewriteOptions<'a> {
-    /// What becomes of blocks.
+    /// The rules for blocks.
     pub blocks: BlockRules,
-    /// What becomes of the metadata.
+    /// The rule for the metadata.
     pub metadata: MetadataRule<'a>,
-    /// The encoding of the history and of metadata that is encoded anew.
+    /// The encoding of the history and of recompressed metadata.
     pub metadata_encoding: Encoding,
-    /// The run that is added to the image's history; `None` leaves the whole history out.
+    /// The run that is added to the image's history; `None` drops the whole history.
     pub history: Option<HistoryInfo>,
-    /// Whether the image ends with a table of its sections.
+    /// Whether a section index is written.
     pub section_index: bool,
-    /// Whether it has digests of all its bytes, whatever the old one has.
+    /// Whether digests of the whole image are written, whether or not the old one has any.
     pub digest: bool,
-    /// Threads that work; 0 means one for each processor.
+    /// The number of threads; 0 means one for each processor.
     pub threads: usize,
 }
 
-/// What becomes of the metadata.
+/// A rule for the metadata.
 #[derive(Debug, Clone)]
 pub enum MetadataRule<'a> {
-    /// The stored bytes stay.
+    /// Copies the stored bytes.
     Keep,
-    /// The tables stay and are encoded anew.
+    /// Recompresses the tables.
     Encode,
-    /// The tables are made anew of the image's tree.
+    /// Rebuilds the tables from the image's tree.
     Rebuild(Box<Rebuild<'a>>),
 }
 
-/// What metadata is made of.
+/// What metadata is rebuilt from.
 #[derive(Debug, Clone)]
 pub struct Rebuild<'a> {
-    /// The tree, as a scan of the image gave it; owners, modes and times may have been changed.
+    /// The tree from a scan of the image; owners, modes and times may have been changed.
     pub tree: &'a Tree,
-    /// Where the content of its files is, in the image's blocks.
+    /// The content of its files, in the image's blocks.
     pub map: &'a ContentMap,
-    /// How it is written; encodings, history and block size are not taken from here, and without a
-    /// time of creation it keeps the image's.
+    /// Options of the metadata; encodings, history and block size are ignored here, and without a
+    /// creation time the image's is kept.
     pub options: WriteOptions,
 }
 
-/// What was written.
+/// The result of a rewrite.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RewriteReport {
     /// The new image.
     pub image: Summary,
-    /// Blocks that were encoded anew; the others are as they were.
+    /// The number of recompressed blocks; the others were copied.
     pub recoded: u64,
 }
 
-/// Writes an image anew.
+/// Rewrites an image.
 ///
-/// Memory: `2 * threads + 2` blocks, stored and decoded, besides the opened image and, where
-/// metadata is encoded anew, what its codec takes.
+/// Memory: the opened image, `2 * threads + 2` blocks, stored and decoded, and what the codec of
+/// recompressed metadata takes.
 ///
-/// `Corrupt` for whatever turns out to be damaged, `Invalid` for rules about categories that the
-/// image does not have.
+/// `Corrupt` for any damage, `Invalid` for rules about categories that the image does not have.
 pub fn rewrite(
     image: &Dwarfs,
     out: Box<dyn Write + Send>,
@@ -170,7 +169,7 @@ fn write_options(image: &Dwarfs, options: &RewriteOptions<'_>) -> Result<WriteOp
     })
 }
 
-/// Puts all blocks, and tells how many were encoded anew.
+/// Writes all blocks; returns how many were recompressed.
 fn put_blocks(
     image: &Dwarfs,
     recoder: &Recoder<'_>,
@@ -226,7 +225,7 @@ fn put_blocks(
     Ok(recoded)
 }
 
-/// Adds schema and tables as the image has them.
+/// Writes the image's own schema and tables.
 fn add_tables(image: &Dwarfs, writer: &mut DwarfsWriter, encode: bool) -> Result<()> {
     let sections = &image.sections;
     let parts = [
@@ -247,8 +246,8 @@ fn add_tables(image: &Dwarfs, writer: &mut DwarfsWriter, encode: bool) -> Result
     Ok(())
 }
 
-/// Keeps the sections of types that are not known here, and extended attributes if they still belong
-/// to the metadata.
+/// Copies sections of unknown types and, if `xattrs`, the extended attributes, which belong to
+/// unchanged metadata only.
 fn pass_through_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool) -> Result<()> {
     let xattrs = image.sections.xattrs.filter(|_| xattrs);
     let xattrs = xattrs.map(|range| (SectionType::XATTRS, range));
@@ -256,7 +255,7 @@ fn pass_through_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool)
         .into_iter()
         .chain(image.sections.others.iter().copied())
     {
-        // digests are of the old image, and so are signatures
+        // digests and signatures are of the old image
         let of_old = [
             SectionType::SECTION_INDEX,
             SectionType::DIGEST,
@@ -270,7 +269,7 @@ fn pass_through_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool)
     Ok(())
 }
 
-/// Reads the stored bytes of a section and checks both of its hashes.
+/// Reads the stored bytes of a section after verifying both of its hashes.
 fn stored(image: &Dwarfs, kind: SectionType, range: SectionRange) -> Result<(Compression, Bytes)> {
     check_hash(image, kind, range)?;
     let read = || {
@@ -282,8 +281,7 @@ fn stored(image: &Dwarfs, kind: SectionType, range: SectionRange) -> Result<(Com
         .map_err(|error: Error| error.at(kind.to_string(), image.reader.file_offset(range.offset)))
 }
 
-/// Fails if the slow hash of a section is not that of its bytes; the fast one is checked by all
-/// reading.
+/// Fails if the SHA-512/256 of a section does not match; reading verifies only the XXH3.
 fn check_hash(image: &Dwarfs, kind: SectionType, range: SectionRange) -> Result<()> {
     let header = image.reader.header_of(range, kind)?;
     match image.reader.sha512_256_matches(range, &header)? {

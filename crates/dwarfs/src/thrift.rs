@@ -1,5 +1,5 @@
-//! Thrift's compact encoding: schema, history and codec headers of DwarFS are stored in it.
+//! Thrift's compact protocol, the encoding of schema, history and codec headers.
 //!
-//! Only what these structures need; nothing is generated from an interface description.
+//! Supports what these structures need; no code is generated from an interface description.
 
 pub(crate) mod read;

@@ -1,9 +1,9 @@
-//! Writing DwarFS images, format 2.5: blocks as they come, then schema, metadata, history and
+//! Writes DwarFS images of version 2.5: blocks in sequence, then schema, metadata, history and
 //! index.
 //!
-//! In: encoded blocks in sequence, at the end the tree and the map of its content. Out: an image,
-//! written from front to back. **Invariant:** the image depends on what is put and on the options
-//! alone. Format: upstream's dwarfs-format(5), `thrift/*.thrift` and `frozen/`.
+//! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image, written
+//! from front to back. **Invariant:** the image depends on these and on the options alone. Format:
+//! upstream's dwarfs-format(5), `thrift/*.thrift` and `frozen/`.
 
 mod chunks;
 mod compact;
@@ -29,7 +29,7 @@ pub(crate) use metadata::BlockCategories;
 pub(crate) use section::{Index, assemble};
 pub(crate) use writer::{BlockEncoder, set_minor};
 
-/// Turns counts into where each run starts, with the end of the last; packed, into the differences
+/// Converts counts to the start of each run and the end of the last; if packed, to the differences
 /// of these, the first being zero.
 fn with_sentinel(counts: &[u32], packed: bool) -> Vec<u32> {
     let mut table = Vec::with_capacity(counts.len() + 1);

@@ -1,24 +1,24 @@
 //! What a check found.
 //!
-//! **Invariant:** findings are in the order of the image, whatever thread made them.
+//! **Invariant:** findings are in the order of the image, regardless of threads.
 
 use sinterfs_model::Findings;
 
 /// What a check found.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Sections that were looked at.
+    /// The number of sections checked.
     pub sections: u64,
-    /// Blocks that were decoded.
+    /// The number of blocks decoded.
     pub blocks: u64,
-    /// Stored bytes that were hashed.
+    /// The number of stored bytes hashed.
     pub bytes: u64,
-    /// What is wrong or unusual, in the order of the image.
+    /// Problems and notes, in the order of the image.
     pub findings: Findings,
 }
 
 impl Report {
-    /// Returns whether nothing is wrong.
+    /// Returns whether no problem was found.
     pub fn is_sound(&self) -> bool {
         self.findings.is_sound()
     }

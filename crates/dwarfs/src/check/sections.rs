@@ -11,7 +11,7 @@ use crate::framing;
 use crate::layout::SectionType;
 use crate::read::section::{SectionHeader, SectionRange, SectionReader};
 
-/// Finds all sections by going from one to the next, and compares that with the index.
+/// Finds all sections by following the headers, and compares them with the index.
 pub(super) fn list(
     reader: &SectionReader,
     limits: &Limits,
@@ -59,14 +59,14 @@ fn check_order(
         }
         if v2.file.minor != reader.minor {
             report.findings.note(format!(
-                "the {} at {offset:#x} says version 2.{}, the image 2.{}",
+                "the {} at {offset:#x} has version 2.{}, the image 2.{}",
                 header.kind, v2.file.minor, reader.minor
             ));
         }
     }
 }
 
-/// Compares the index with what was found; adds sections that only the index knows.
+/// Compares the index with the sections found; adds those that only the index lists.
 fn check_index(
     reader: &SectionReader,
     limits: &Limits,
@@ -79,7 +79,7 @@ fn check_index(
             .find(|(header, _)| header.kind == SectionType::SECTION_INDEX)
         {
             report.findings.problem(
-                Error::corrupt("the section index is not sound; reading goes on without it")
+                Error::corrupt("the section index is damaged; reading continues without it")
                     .at("SECTION_INDEX", reader.file_offset(range.offset)),
             );
         }
@@ -114,16 +114,16 @@ pub(super) struct Job<'a> {
     pub(super) reader: &'a SectionReader,
     pub(super) found: &'a [(SectionHeader, SectionRange)],
     pub(super) deep: bool,
-    /// Threads that work; 0 means one for each processor.
+    /// The number of threads; 0 means one for each processor.
     pub(super) threads: usize,
-    /// The largest decoded block.
+    /// The largest decoded length of a block.
     pub(super) block_limit: u64,
-    /// Bytes that chunks need of each block, where the metadata could be read.
+    /// The decoded length that chunks need of each block, if the metadata could be read.
     pub(super) needed: Option<&'a [u64]>,
     pub(super) observer: &'a dyn Observer,
 }
 
-/// What one section turned out to be.
+/// The result of checking one section.
 #[derive(Default)]
 struct Outcome {
     problems: Vec<Error>,
@@ -131,7 +131,7 @@ struct Outcome {
 }
 
 impl Job<'_> {
-    /// Checks all sections with many threads.
+    /// Checks all sections on several threads.
     pub(super) fn run(&self, report: &mut Report) -> Result<()> {
         let bytes = self
             .found

@@ -1,6 +1,6 @@
-//! What the metadata says about itself a second time: caches, totals, categories, history.
+//! Checks what the metadata stores redundantly: caches, totals, categories, history.
 //!
-//! Reading needs none of it, so that opening an image does not look at it.
+//! Reading files needs none of it, so opening an image does not check it.
 
 use sinterfs_model::{Error, Image, Ino, Result};
 
@@ -10,7 +10,7 @@ use crate::layout::metadata::{inode_size_cache, pair, root};
 use crate::read::Dwarfs;
 use crate::read::chunk::Chunk;
 
-/// Returns how many bytes chunks need of each block.
+/// Returns the decoded length that chunks need of each block.
 pub(crate) fn needed_block_lens(image: &Dwarfs) -> Vec<u64> {
     let mut needed = vec![0_u64; image.sections.blocks.len()];
     for index in 0..image.metadata.chunks.block.len() {
@@ -27,7 +27,7 @@ pub(crate) fn needed_block_lens(image: &Dwarfs) -> Vec<u64> {
     needed
 }
 
-/// Checks what reading does not need.
+/// Checks the tables that reading does not need.
 pub(super) fn check(image: &Dwarfs, report: &mut Report) {
     match check_totals(image) {
         Ok(note) => note.into_iter().for_each(|note| report.findings.note(note)),
@@ -46,7 +46,7 @@ pub(super) fn check(image: &Dwarfs, report: &mut Report) {
     }
     if !image.metadata.block_size.is_power_of_two() {
         report.findings.note(format!(
-            "the block size, {}, is no power of two",
+            "the block size, {}, is not a power of two",
             image.metadata.block_size
         ));
     }
@@ -115,7 +115,7 @@ fn check_size_cache(image: &Dwarfs) -> Result<()> {
         let found = image.size_of(&image.chunks_of_list(list)).0;
         if size != found {
             return Err(Error::corrupt(format!(
-                "the cached size of chunk list {list} is {size}, the chunks make {found}"
+                "the cached size of chunk list {list} is {size}, but its chunks have {found}"
             )));
         }
     }
@@ -123,7 +123,7 @@ fn check_size_cache(image: &Dwarfs) -> Result<()> {
         let found = image.size_of(&image.chunks_of_list(list)).1;
         if size != found {
             return Err(Error::corrupt(format!(
-                "the cached size of chunk list {list} is {size} without holes, the chunks make \
+                "the cached size of chunk list {list} is {size} without holes, but its chunks have \
                  {found}"
             )));
         }
@@ -150,13 +150,13 @@ fn pairs(map: &Node<'_>, most: u64) -> Result<Vec<(u64, u64)>> {
         .collect()
 }
 
-/// Compares the total that `statfs` shows; nobody relies on it.
+/// Compares the total that upstream's `statfs` reports; a difference is only noted.
 fn check_totals(image: &Dwarfs) -> Result<Option<String>> {
     let node = image.metadata.root();
     let stored = node.field(root::TOTAL_FS_SIZE)?.u64()?;
     let files = image.derived.sizes.total;
-    // symlinks count with the lengths of their targets, but not on Windows; before version 2.3
-    // every name counts
+    // includes the lengths of symlink targets, except in images made on Windows; before version
+    // 2.3 every hard link counts
     let old = node.field(root::TOTAL_HARDLINK_SIZE)?.optional()?.is_none();
     if old || stored == files {
         return Ok(None);
@@ -167,7 +167,7 @@ fn check_totals(image: &Dwarfs) -> Result<Option<String>> {
         total = total.saturating_add(image.inode(Ino(inode))?.size);
     }
     Ok((stored != total)
-        .then(|| format!("total_fs_size is {stored}, files and symlinks make {total}")))
+        .then(|| format!("total_fs_size is {stored}, but files and symlinks have {total}")))
 }
 
 fn check_history(image: &Dwarfs) -> Result<()> {

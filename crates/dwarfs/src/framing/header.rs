@@ -1,18 +1,18 @@
-//! The LEB128 size, and the header in thrift's compact protocol that FLAC and RICEPP have behind
-//! it: a struct of numbers.
+//! The LEB128 size, and the header that follows it for FLAC and RICEPP: a struct of numbers in
+//! thrift's compact protocol.
 //!
-//! **Invariant:** bounded by the bytes at hand; a field type that cannot be skipped is an error.
+//! **Invariant:** no read beyond the given bytes; a field type that cannot be skipped is an error.
 
 use sinterfs_model::{Error, Result};
 
-/// Takes a LEB128 number off the front: what it is, and the rest.
+/// Decodes a LEB128 number; returns it and the remaining bytes.
 pub(super) fn size(bytes: &[u8]) -> Result<(u64, &[u8])> {
     let mut rest = bytes;
     let value = number(&mut rest)?;
     Ok((value, rest))
 }
 
-/// Writes a number as LEB128.
+/// Encodes a number as LEB128.
 pub(super) fn write_size(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
@@ -27,7 +27,7 @@ pub(super) fn write_size(mut value: u64) -> Vec<u8> {
 pub(super) struct Fields(Vec<(i64, u64)>);
 
 impl Fields {
-    /// Takes a struct off the front: what it is, and the rest.
+    /// Decodes a struct; returns it and the remaining bytes.
     pub(super) fn read(bytes: &[u8]) -> Result<(Self, &[u8])> {
         let mut rest = bytes;
         let mut fields = Vec::new();
@@ -45,7 +45,7 @@ impl Fields {
                 1 => 1,
                 2 => 0,
                 3 => byte(&mut rest)?.into(),
-                // upstream keeps unsigned numbers in thrift's signed ones of the same width
+                // upstream stores unsigned numbers as thrift's signed ones of the same width
                 4 => signed(&mut rest)?.cast_unsigned() & 0xffff,
                 5 => signed(&mut rest)?.cast_unsigned() & 0xffff_ffff,
                 6 => signed(&mut rest)?.cast_unsigned(),
@@ -55,7 +55,7 @@ impl Fields {
         }
     }
 
-    /// Returns the number in a field; 0 where there is none, as thrift has it.
+    /// Returns the value of a field; 0 if it is absent, as in thrift.
     pub(super) fn get(&self, id: i64) -> u64 {
         self.0
             .iter()
@@ -65,12 +65,12 @@ impl Fields {
     }
 }
 
-/// Writes a struct of numbers; the first field has id 1 and so on.
+/// Encodes a struct of numbers with the field ids 1, 2, and so on.
 pub(super) fn write_fields(fields: &[Field]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let zigzag = |value: u32| write_size(u64::from(value) << 1);
     for field in fields {
-        // each id is one more than the last
+        // each id is one more than the one before
         match *field {
             Field::Bool(value) => bytes.push(if value { 0x11 } else { 0x12 }),
             Field::Byte(value) => bytes.extend([0x13, value]),
@@ -88,7 +88,7 @@ pub(super) fn write_fields(fields: &[Field]) -> Vec<u8> {
     bytes
 }
 
-/// A number of a struct, by the type that it has in the stream.
+/// A number of a struct, by its thrift type.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Field {
     Bool(bool),
@@ -105,7 +105,7 @@ fn byte(bytes: &mut &[u8]) -> Result<u8> {
     Ok(first)
 }
 
-/// Takes a number of 7 bits a byte, least first, of at most 64 bits.
+/// Decodes a LEB128 number of at most 64 bits.
 fn number(bytes: &mut &[u8]) -> Result<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -122,7 +122,7 @@ fn number(bytes: &mut &[u8]) -> Result<u64> {
     Err(bad("number above 64 bits"))
 }
 
-/// Takes a number whose sign is in the lowest bit.
+/// Decodes a zigzag number.
 fn signed(bytes: &mut &[u8]) -> Result<i64> {
     let value = number(bytes)?;
     Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())

@@ -1,7 +1,7 @@
-//! What DwarFS writes around a codec's stream: the payload of a section, by compression id.
+//! Framing of codec streams: the payload of a section, by compression id.
 //!
-//! In: a section's payload with its compression id, or a raw block with an encoding. Out: the
-//! other one. See `docs/formats/dwarfs.md`, compression ids.
+//! In: a payload with its compression id, or a decoded block with an encoding. Out: the other of
+//! the two. Spec: `docs/formats/dwarfs.md`, compression ids.
 //!
 //! | id | name | payload |
 //! |---|---|---|
@@ -13,8 +13,8 @@
 //! | 6 | flac | size (LEB128), header (thrift compact), stream |
 //! | 7 | ricepp | size (LEB128), header (thrift compact), bit stream |
 //!
-//! **Invariant:** a decoded size is held against the limit before anything is allocated, and what
-//! is decoded has that size or is an error.
+//! **Invariant:** a decoded size is compared with the limit before anything is allocated, and
+//! decoding returns exactly that size or an error.
 
 mod header;
 mod pcm;
@@ -31,13 +31,13 @@ use sinterfs_workers::WorkerPermits;
 
 /// The compression ids.
 pub mod id {
-    /// The bytes as they are.
+    /// The bytes, not encoded.
     pub const NONE: u16 = 0;
     /// An .xz stream.
     pub const LZMA: u16 = 1;
     /// A Zstandard frame.
     pub const ZSTD: u16 = 2;
-    /// An LZ4 block by either method.
+    /// An LZ4 block of either compressor.
     pub const LZ4: u16 = 3;
     /// An LZ4 block; upstream reads this id, but writes [`LZ4`].
     pub const LZ4HC: u16 = 4;
@@ -49,7 +49,7 @@ pub mod id {
     pub const RICEPP: u16 = 7;
 }
 
-/// Returns the name of a compression id, as upstream shows it.
+/// Returns upstream's name of a compression id.
 pub fn name(compression: u16) -> Option<&'static str> {
     Some(match compression {
         id::NONE => "NONE",
@@ -64,7 +64,7 @@ pub fn name(compression: u16) -> Option<&'static str> {
     })
 }
 
-/// Returns the decoded size of a payload in bytes, without decoding it. `Limit` if that is above
+/// Returns the decoded length of a payload in bytes, without decoding it. `Limit` if it is above
 /// `limit`, `Unsupported` for an unknown id, `Corrupt` for a damaged payload.
 pub fn decoded_len(compression: u16, stored: &[u8], limit: u64) -> Result<u64> {
     let len = match compression {
@@ -105,11 +105,11 @@ pub fn decode(compression: u16, stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     }
 }
 
-/// Blocks up to this decoded size are decoded at once, in bytes.
+/// Blocks of up to this decoded length are decoded at once, in bytes.
 const SMALL: u64 = 256 << 10;
 
-/// Opens a payload for reading, with the errors of [`decode`]; large ones of codecs that can be
-/// decoded step by step are decoded later, as far as is needed.
+/// Opens a payload for reading, with the errors of [`decode`]. Large payloads of codecs that
+/// support it are decoded incrementally, on demand.
 pub fn open(compression: u16, stored: &Bytes, limit: u64) -> Result<Opened> {
     let decoder = match compression {
         id::LZMA | id::ZSTD | id::BROTLI if decoded_len(compression, stored, limit)? <= SMALL => {
@@ -130,7 +130,7 @@ pub fn open(compression: u16, stored: &Bytes, limit: u64) -> Result<Opened> {
     })
 }
 
-/// Makes a category exact for what a block really holds: its padding and its unused bits.
+/// Adapts a category of samples to the samples of a block: their padding and unused bits.
 pub(crate) fn refine(category: Category, raw: &[u8]) -> Category {
     match category {
         Category::Waveform(waveform) => Category::Waveform(pcm::refine(waveform, raw)),
@@ -139,11 +139,11 @@ pub(crate) fn refine(category: Category, raw: &[u8]) -> Category {
     }
 }
 
-/// Encodes a block and tells its compression id; the bytes as they are and id 0 where the codec
-/// gains nothing.
+/// Encodes a block; returns its compression id and payload: id 0 and the unchanged bytes if the
+/// codec does not make it smaller.
 ///
 /// # Errors
-/// `Invalid` for a codec of samples and content of which the category tells no samples.
+/// `Invalid` for a codec of samples if the category describes none.
 pub fn encode(
     encoding: &Encoding,
     category: Category,
@@ -195,7 +195,7 @@ pub fn encode(
     }
 }
 
-/// Returns what a payload's header says of samples; `None` for codecs of bytes. `Corrupt` for a
+/// Returns the sample format in a payload's header; `None` for codecs of bytes. `Corrupt` for a
 /// damaged header.
 pub(crate) fn samples(compression: u16, stored: &[u8]) -> Result<Option<Category>> {
     Ok(match compression {
@@ -205,7 +205,7 @@ pub(crate) fn samples(compression: u16, stored: &[u8]) -> Result<Option<Category
     })
 }
 
-/// Takes the size off the front of an LZ4 payload.
+/// Splits an LZ4 payload into decoded size and block.
 fn lz4_size(stored: &[u8]) -> Result<(u64, &[u8])> {
     let (size, block) = stored
         .split_first_chunk()

@@ -1,12 +1,12 @@
-//! PCM audio: a FLAC stream, and how its samples were packed in the file; both directions.
+//! PCM audio: a FLAC stream, and how its samples were packed in the file; decodes and encodes.
 //!
 //! In: size, header (1 channels, 2 bits per sample, 3 flags), FLAC stream. Out: the waveform's
-//! bytes. Flags: 0x80 big-endian; 0x40 signed, else offset binary; 0x20 the sample is at the top
-//! of its bytes with zeros below, else at the bottom with its sign above (zeros if unsigned);
+//! bytes. Flags: 0x80 big-endian; 0x40 signed, else offset binary; 0x20 the sample occupies the
+//! high bits of its bytes with zeros below, else the low bits, sign-extended (zeros if unsigned);
 //! the lowest two bits are the bytes of a sample minus one.
 //!
 //! **Invariant:** the header and the stream agree on channels and width, and the width fits the
-//! bytes; the output never grows beyond the size by more than a frame.
+//! bytes; the output exceeds the size by less than one frame.
 
 use sinterfs_block::codec::{check_limit, flac};
 use sinterfs_model::{ByteOrder, Error, Padding, Result, Waveform};
@@ -29,7 +29,7 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     let info = decoder.info();
     if u64::from(info.channels) != channels || info.bits_per_sample != packing.bits {
         return Err(Error::corrupt(format!(
-            "flac: the header tells {channels} channels of {bits} bits, the stream {} of {}",
+            "flac: the header has {channels} channels of {bits} bits, the stream {} of {}",
             info.channels, info.bits_per_sample
         )));
     }
@@ -48,7 +48,7 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// Returns the form of a payload's samples.
+/// Returns the sample format of a payload.
 pub(super) fn sample_format(stored: &[u8]) -> Result<Waveform> {
     let (_, rest) = header::size(stored)?;
     let (fields, _) = header::Fields::read(rest)?;
@@ -73,7 +73,7 @@ pub(super) fn sample_format(stored: &[u8]) -> Result<Waveform> {
     })
 }
 
-/// How hard FLAC is tried.
+/// The effort of the FLAC encoder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     pub(super) level: u32,
@@ -82,13 +82,13 @@ pub(super) struct Effort {
 
 /// Encodes a waveform of whole frames into a payload.
 ///
-/// Where its padding is not what the waveform says, samples are taken to fill their bytes.
-/// `Invalid` for a waveform that FLAC does not hold.
+/// Samples whose padding is not as the waveform describes it are encoded at full width.
+/// `Invalid` for a waveform that FLAC cannot represent.
 pub(super) fn encode(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<Vec<u8>> {
     let frame = waveform.frame() as usize;
     if frame == 0 || !raw.len().is_multiple_of(frame) {
         return Err(Error::invalid(format!(
-            "flac: {} bytes are no whole frames of {frame}",
+            "flac: {} bytes are not whole frames of {frame}",
             raw.len()
         )));
     }
@@ -114,7 +114,7 @@ pub(super) fn encode(waveform: Waveform, effort: Effort, raw: &[u8]) -> Result<V
     Ok(payload)
 }
 
-/// Returns the form of samples; where their padding is not what it should be, they fill their bytes.
+/// Returns the sample format; at full width if the padding is not as the waveform describes it.
 pub(super) fn refine(waveform: Waveform, raw: &[u8]) -> Waveform {
     let full = Waveform {
         bits: waveform.bytes.saturating_mul(8),
@@ -145,7 +145,7 @@ fn flags(waveform: Waveform) -> u8 {
     })
 }
 
-/// Says how a sample lies in its bytes.
+/// Describes how a sample is stored in its bytes.
 #[derive(Debug, Clone, Copy)]
 struct Packing {
     bits: u32,
@@ -183,7 +183,7 @@ impl Packing {
         })
     }
 
-    /// Appends the bytes of samples, each of which fits the width.
+    /// Appends samples as bytes; each must fit the width.
     fn pack(self, samples: &[i32], packed: &mut Vec<u8>) {
         match self.bytes {
             1 => self.pack_as::<1>(samples, packed),
@@ -193,7 +193,7 @@ impl Packing {
         }
     }
 
-    /// Takes samples from their bytes; `false` if padding is not what it should be.
+    /// Decodes samples from their bytes; returns `false` if any padding is wrong.
     fn unpack(self, packed: &[u8], samples: &mut Vec<i32>) -> bool {
         match self.bytes {
             1 => self.unpack_as::<1>(packed, samples),
@@ -219,7 +219,7 @@ impl Packing {
                 own.reverse();
             }
             let value = u32::from_le_bytes(bytes);
-            // the sample alone, at the top of 32 bits, and what its bytes would be
+            // the sample in the high bits of 32, and its bytes if encoded again
             let (sample, again) = if self.padded_below {
                 let sample = value >> padding << spare;
                 (sample, sample >> spare << padding)

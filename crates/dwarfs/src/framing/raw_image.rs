@@ -1,20 +1,20 @@
-//! Images of 16-bit samples: the size, a header, Rice codes; both directions.
+//! Images of 16-bit samples: the size, a header, Rice codes; decodes and encodes.
 //!
-//! Header: 1 samples in a block, 2 components, 3 bytes a sample (2), 4 unused low bits, 5 big-endian,
-//! 6 version (1).
+//! Header: 1 samples per block, 2 components, 3 bytes per sample (2), 4 unused low bits,
+//! 5 big-endian, 6 version (1).
 //!
-//! **Invariant:** low bits are left out only if they are zero in the whole block, whatever the
-//! category promised.
+//! **Invariant:** low bits are omitted only if they are zero in the whole block, even if the
+//! category declares more of them unused.
 
 use sinterfs_block::codec::{check_limit, ricepp};
 use sinterfs_model::{ByteOrder, Error, RawImage, Result};
 
 use super::header::{self, Field};
 
-/// The version that is written, and the last that is read.
+/// The version written, and the newest that is read.
 const VERSION: u16 = 1;
 
-/// Numbers of samples in a block that are tried; between them there is little to gain.
+/// The numbers of samples per block that are tried; values in between gain little.
 const BLOCK_SIZES: [u32; 5] = [16, 32, 64, 128, 256];
 
 /// Decodes a payload of up to `limit` decoded bytes.
@@ -32,7 +32,7 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     ] = [1, 2, 3, 4, 5, 6].map(|id| fields.get(id));
     if version > VERSION.into() || bytes != 2 {
         return Err(Error::unsupported(format!(
-            "ricepp: version {version} with {bytes} bytes a sample"
+            "ricepp: version {version} with {bytes} bytes per sample"
         )));
     }
     let packing = ricepp::Packing {
@@ -44,7 +44,7 @@ pub(super) fn decode(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     ricepp::decode(stream, len, packing)
 }
 
-/// Returns the form of a payload's samples.
+/// Returns the sample format of a payload.
 pub(super) fn sample_format(stored: &[u8]) -> Result<RawImage> {
     let (_, rest) = header::size(stored)?;
     let (fields, _) = header::Fields::read(rest)?;
@@ -63,7 +63,7 @@ pub(super) fn sample_format(stored: &[u8]) -> Result<RawImage> {
     })
 }
 
-/// Returns the form of samples with the low bits that all of them leave unused.
+/// Returns the sample format with the number of low bits that are zero in all samples.
 pub(super) fn refine(image: RawImage, raw: &[u8]) -> RawImage {
     let unused_lsb = ricepp::unused_lsb(raw, image.order == ByteOrder::Big) as u8;
     RawImage {
@@ -72,8 +72,8 @@ pub(super) fn refine(image: RawImage, raw: &[u8]) -> RawImage {
     }
 }
 
-/// Encodes whole samples into a payload, with the given number of samples in a block or the one
-/// that makes it shortest.
+/// Encodes whole samples, with the given number of samples per block or, without one, with the
+/// number that gives the shortest payload.
 pub(super) fn encode(image: RawImage, block_size: Option<u32>, raw: &[u8]) -> Result<Vec<u8>> {
     let big_endian = image.order == ByteOrder::Big;
     let unused_lsb = refine(image, raw).unused_lsb;
@@ -92,7 +92,7 @@ pub(super) fn encode(image: RawImage, block_size: Option<u32>, raw: &[u8]) -> Re
             let mut best = attempt(BLOCK_SIZES[0])?;
             for size in &BLOCK_SIZES[1..] {
                 let next = attempt(*size)?;
-                // with larger blocks it only gets worse after the first rise
+                // once the payload grows, larger blocks only make it longer
                 if next.1.len() >= best.1.len() {
                     break;
                 }

@@ -1,9 +1,9 @@
-//! Takes numbers of 0 to 64 bits from anywhere in a byte string, lowest bit first.
+//! Extracts numbers of 0 to 64 bits from any bit position of a byte string, lowest bit first.
 //!
 //! **Invariant:** bits past the end read as zero; views check their range once, when they are
-//! made, so that this never decides what an image means.
+//! created, so this case does not occur for valid images.
 
-/// Reads `width` bits from bit number `bit` on. `width` is at most 64.
+/// Extracts `width` bits, at most 64, at bit number `bit`.
 #[inline]
 pub(crate) fn extract(data: &[u8], bit: u64, width: u32) -> u64 {
     if width == 0 {

@@ -1,10 +1,10 @@
-//! The schema: which layout the root has, and which fields at which places every layout has.
+//! The schema: the layout of the root, and the fields of every layout with their offsets.
 //!
 //! In: the bytes of a `METADATA_V2_SCHEMA` section, decoded. Out: `Schema`, whose references all
 //! resolve.
 //!
-//! **Invariant:** sizes and widths are not negative, and every layout id that is named exists.
-//! Layouts may name each other in circles: who follows them must bound the depth.
+//! **Invariant:** sizes and widths are not negative, and every referenced layout exists. Layouts
+//! may refer to each other in cycles: code that follows them must bound the depth.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::thrift::read::{Reader, Wire};
 /// The newest version of Frozen2 files.
 pub(crate) const FILE_VERSION: i32 = 1;
 
-/// Numbers a layout within its schema.
+/// The number of a layout in its schema.
 pub(crate) type LayoutId = i16;
 
-/// Says how one image lays its metadata out.
+/// Describes the layout of one image's metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Schema {
     /// The version of Frozen2; `FILE_VERSION` in every image known.
@@ -27,33 +27,33 @@ pub(crate) struct Schema {
     pub(crate) relax_type_checks: bool,
     /// All layouts.
     pub(crate) layouts: BTreeMap<LayoutId, Layout>,
-    /// The layout of what lies at the start of the metadata.
+    /// The layout of the structure at the start of the metadata.
     pub(crate) root: LayoutId,
 }
 
-/// Says how a value, a structure, a list or a string is laid out; which of these it is the reader
-/// has to know.
+/// Describes the layout of a value, structure, list or string; the schema does not record which
+/// of these it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Layout {
-    /// Bytes that it takes where it starts at a byte; 0 if it is packed to bits.
+    /// The size in bytes of a byte-aligned layout; 0 if it is bit-packed.
     pub(crate) size: u32,
-    /// Bits that it takes.
+    /// The size in bits.
     pub(crate) bits: u16,
-    /// The fields that take room at all, by id.
+    /// The fields with a size above zero, by id.
     pub(crate) fields: BTreeMap<i16, Field>,
 }
 
-/// Says what a field is and where it lies in its structure.
+/// The layout and offset of a field in its structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// How it is laid out.
+    /// The layout.
     pub(crate) layout: LayoutId,
-    /// Bytes from the start of the structure if not negative, else minus the bits.
+    /// The offset from the start of the structure: in bytes, or negated in bits.
     pub(crate) offset: i16,
 }
 
 impl Schema {
-    /// Reads a schema; the bytes must end with it.
+    /// Decodes a schema. `Corrupt` if any bytes follow it.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         Self::parse_prefix(bytes).and_then(|(schema, rest)| {
             if rest.is_empty() {
@@ -67,7 +67,7 @@ impl Schema {
         })
     }
 
-    /// Reads a schema and tells what follows it.
+    /// Decodes a schema; returns it and the remaining bytes.
     pub(crate) fn parse_prefix(bytes: &[u8]) -> Result<(Self, &[u8])> {
         let mut reader = Reader::new(bytes);
         let schema = read_schema(&mut reader)?;
@@ -75,7 +75,7 @@ impl Schema {
         Ok((schema, reader.rest()))
     }
 
-    /// Returns a layout. Layouts that a checked schema names exist.
+    /// Returns a layout; one that a decoded schema refers to always exists.
     pub(crate) fn layout(&self, id: LayoutId) -> Option<&Layout> {
         self.layouts.get(&id)
     }
@@ -93,9 +93,7 @@ impl Schema {
             .flat_map(|layout| layout.fields.values());
         for id in named.map(|field| field.layout).chain([self.root]) {
             if !self.layouts.contains_key(&id) {
-                return Err(Error::corrupt(format!(
-                    "layout {id} is named, but not there"
-                )));
+                return Err(Error::corrupt(format!("layout {id} does not exist")));
             }
         }
         Ok(())
@@ -139,7 +137,7 @@ fn read_map<T>(
     for _ in 0..count {
         let key = reader.int()?;
         if map.insert(key, read(reader)?).is_some() {
-            return Err(Error::corrupt(format!("the id {key} stands twice")));
+            return Err(Error::corrupt(format!("the id {key} occurs twice")));
         }
     }
     Ok(map)
@@ -275,7 +273,7 @@ pub(crate) mod tests {
             Schema::parse(&bytes).unwrap_err().to_string()
         };
         let root = EXAMPLE.len() - 2;
-        assert!(broken(root, 0x0e).contains("layout 7 is named"));
+        assert!(broken(root, 0x0e).contains("layout 7 does not exist"));
         assert!(broken(1, 0x04).contains("version 2 of Frozen2"));
         assert!(broken(9, 0x0b).contains("negative size"));
         let mut longer = EXAMPLE.to_vec();

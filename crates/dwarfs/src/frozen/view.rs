@@ -1,11 +1,11 @@
-//! Views of values in the metadata: places and widths, found once through the schema.
+//! Views of values in the metadata: positions and widths, resolved once through the schema.
 //!
 //! In: a schema and the metadata's bytes. Out: `Node` (one value or structure), `List` (its
-//! items), `Ints` and `Strings` (a field of all items, ready for fast reading).
+//! items), `Ints` and `Strings` (one field of all items, for fast reading).
 //!
-//! **Invariant:** a view that was made lies wholly within the metadata. Views hold no bytes; they
-//! are given the same bytes again whenever they are read. What the schema leaves out is zero,
-//! false, empty or absent.
+//! **Invariant:** a view is wholly within the metadata. `Ints` and `Strings` hold no bytes: callers
+//! pass the same bytes to every read. Fields that the schema omits are zero, false, empty or
+//! absent.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ use super::bits::extract;
 use super::schema::{Layout, Schema};
 use crate::layout::metadata::{FieldId, list, optional, string};
 
-/// The most items of lists that are read to objects: features, categories, earlier versions.
+/// The largest number of items in lists that become objects: features, categories, versions.
 const SHORT: u64 = 1 << 16;
 
-/// Where something starts: bits past a byte, as distances are counted from the byte.
+/// A position as a byte and bits beyond it: distances count from the byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     byte: u64,
@@ -26,7 +26,7 @@ struct Position {
 }
 
 impl Position {
-    /// The bit number from the start of the metadata.
+    /// Returns the bit number from the start of the metadata.
     fn to_bits(self) -> Result<u64> {
         self.byte
             .checked_mul(8)
@@ -40,7 +40,7 @@ impl Position {
 pub(crate) struct Node<'a> {
     schema: &'a Schema,
     data: &'a [u8],
-    /// `None` where the schema leaves the field out.
+    /// `None` if the schema omits the field.
     layout: Option<&'a Layout>,
     at: Position,
 }
@@ -87,7 +87,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Reads an unsigned number; `Corrupt` if its type has fewer bits than the schema gives it.
+    /// Reads an unsigned number; `Corrupt` if the schema gives it more than `type_bits` bits.
     pub(crate) fn uint(&self, type_bits: u32) -> Result<u64> {
         let width = self.width(type_bits)?;
         let bit = self.at.to_bits()?;
@@ -114,7 +114,7 @@ impl<'a> Node<'a> {
         let width = self.layout.map_or(0, |layout| u32::from(layout.bits));
         if width > type_bits {
             return Err(Error::corrupt(format!(
-                "the schema gives {width} bits to a number of {type_bits}"
+                "the schema stores a number of {type_bits} bits in {width}"
             )));
         }
         Ok(width)
@@ -142,8 +142,8 @@ impl<'a> Node<'a> {
                 count: 0,
             });
         }
-        // A list of items without bits takes no room whatever its count; every such list that
-        // makes sense is shorter than the lists that refer to its items, which do take room.
+        // A list of items without bits has no size whatever its count. A valid one is shorter than
+        // the lists that refer to its items, and those do have a size.
         let bound = (self.data.len() as u64).saturating_mul(8);
         if count > bound {
             return Err(Error::corrupt(format!(
@@ -168,7 +168,7 @@ impl<'a> Node<'a> {
         Ok(list)
     }
 
-    /// Finds a string's bytes.
+    /// Returns the range of a string's bytes.
     pub(crate) fn string(&self) -> Result<Range<usize>> {
         let count = self.field(string::COUNT)?.u64()?;
         if count == 0 {
@@ -201,7 +201,7 @@ impl<'a> List<'a> {
         self.count
     }
 
-    /// Bits from one item to the next: whole bytes if the item's layout has a size.
+    /// Returns the bits from one item to the next: whole bytes if the item's layout has a size.
     fn stride(&self) -> u64 {
         self.item.map_or(0, |item| match item.size {
             0 => u64::from(item.bits),
@@ -248,7 +248,7 @@ impl<'a> List<'a> {
         self.items().map(|item| item?.text()).collect()
     }
 
-    /// Fails for a list that nobody would write where each item becomes an object of its own.
+    /// Fails with `Limit` for a list too long to become objects.
     pub(crate) fn expect_short(&self) -> Result<()> {
         if self.count > SHORT {
             return Err(Error::limit(format!(
@@ -275,9 +275,8 @@ impl<'a> List<'a> {
         self.column_of(&self.item(0)?.field(id)?, type_bits)
     }
 
-    /// Views the strings of a list of strings, checking that each lies within the metadata and begins
-    /// where the one before it ends: writers put them so, and strings that share bytes are a sign of
-    /// damage.
+    /// Views a list of strings. `Corrupt` unless each string is within the metadata and begins
+    /// where the one before it ends, as all writers store them.
     pub(crate) fn strings(&self) -> Result<Strings> {
         if self.count == 0 {
             return Ok(Strings::default());
@@ -296,16 +295,14 @@ impl<'a> List<'a> {
                 continue;
             }
             if end.is_some_and(|end| end != found.start) {
-                return Err(Error::corrupt(
-                    "strings of a list are not one after the other",
-                ));
+                return Err(Error::corrupt("the strings of a list are not contiguous"));
             }
             end = Some(found.end);
         }
         Ok(strings)
     }
 
-    /// Takes the field of the first item as a pattern for all.
+    /// Derives the column from the field of the first item.
     fn column_of(&self, first: &Node<'a>, type_bits: u32) -> Result<Ints> {
         let ints = Ints {
             bit: first.at.to_bits()?,
@@ -322,7 +319,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// Numbers at equal distances.
+/// Numbers at a constant stride.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ints {
     bit: u64,
@@ -332,18 +329,18 @@ pub(crate) struct Ints {
 }
 
 impl Ints {
-    /// Returns how many there are.
+    /// Returns the number of items.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.count
     }
 
-    /// Returns the bits of each.
+    /// Returns the width of each number in bits.
     pub(crate) fn width(&self) -> u32 {
         self.width
     }
 
-    /// Reads one; 0 past the end.
+    /// Reads a number; 0 past the end.
     #[inline]
     pub(crate) fn get(&self, data: &[u8], index: u64) -> u64 {
         if index >= self.count {
@@ -356,20 +353,20 @@ impl Ints {
         )
     }
 
-    /// Reads one of a list of numbers that have 32 bits at most; 0 past the end.
+    /// Reads a number of a list of at most 32 bits each; 0 past the end.
     #[inline]
     pub(crate) fn get_u32(&self, data: &[u8], index: u64) -> u32 {
         u32::try_from(self.get(data, index)).unwrap_or(u32::MAX)
     }
 
-    /// Reads all from front to back.
+    /// Reads all numbers in order.
     pub(crate) fn iter<'d>(&self, data: &'d [u8]) -> impl Iterator<Item = u64> + use<'d> {
         let ints = *self;
         (0..ints.count).map(move |index| ints.get(data, index))
     }
 }
 
-/// Strings of a list.
+/// The strings of a list.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Strings {
     owner: u64,
@@ -379,7 +376,7 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
-    /// Returns how many there are.
+    /// Returns the number of items.
     pub(crate) fn len(&self) -> u64 {
         self.len.len()
     }

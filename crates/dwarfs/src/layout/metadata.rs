@@ -1,10 +1,10 @@
-//! Field ids of the metadata's structures, and the values with a special meaning.
+//! Field ids of the metadata's structures, and values with a special meaning.
 //!
-//! The Frozen2 schema names fields by these numbers only; which bits a field has is the schema's
-//! business. One module per structure of upstream's `thrift/metadata.thrift`, one per structure of
+//! The Frozen2 schema identifies fields by these numbers; it also defines their position and width.
+//! One module per structure of upstream's `thrift/metadata.thrift`, one per structure of
 //! Frozen2 itself (list, string, optional, pair). **Invariant:** the ids never change.
 
-/// Names a field in a Frozen2 schema.
+/// The id of a field in a Frozen2 schema.
 pub type FieldId = i16;
 
 /// `list<T>`, `set<T>` and `map<K, V>` as Frozen2 lays them out.
@@ -70,7 +70,7 @@ pub mod root {
     pub const NAMES: FieldId = 10;
     /// `list<string>`; empty if `compact_symlinks` is there.
     pub const SYMLINKS: FieldId = 11;
-    /// `u64`: what all times are counted from, in units of the time resolution.
+    /// `u64`: the base of all times, in units of the time resolution.
     pub const TIMESTAMP_BASE: FieldId = 12;
     /// `u32`: bytes.
     pub const BLOCK_SIZE: FieldId = 15;
@@ -96,7 +96,7 @@ pub mod root {
     pub const COMPACT_SYMLINKS: FieldId = 25;
     /// `optional u32`: the character that separates names in symlink targets.
     pub const PREFERRED_PATH_SEPARATOR: FieldId = 26;
-    /// `optional set<string>`: what a reader must know to read the image at all.
+    /// `optional set<string>`: features that a reader must support.
     pub const FEATURES: FieldId = 27;
     /// `optional list<string>`.
     pub const CATEGORY_NAMES: FieldId = 28;
@@ -130,8 +130,8 @@ pub mod chunk {
     /// `large_hole_size`.
     pub const SIZE: FieldId = 3;
 
-    /// The `OFFSET` of a hole whose length is in `large_hole_size`. (dwarfs-format(5) says
-    /// `BLOCK_SIZE - 1`; upstream writes and reads this.)
+    /// The `OFFSET` of a hole whose length is in `large_hole_size`. (dwarfs-format(5) has
+    /// `BLOCK_SIZE - 1`; upstream writes and reads this value.)
     pub const OFFSET_IS_LARGE_HOLE: u32 = u32::MAX;
 }
 
@@ -182,7 +182,7 @@ pub mod inode_data {
 /// `dir_entry`.
 pub mod dir_entry {
     use super::FieldId;
-    /// `u32`: index into the names; of no meaning for the root.
+    /// `u32`: index into the names; unused for the root.
     pub const NAME_INDEX: FieldId = 1;
     /// `u32`: the inode.
     pub const INODE_NUM: FieldId = 2;
@@ -233,7 +233,7 @@ pub mod inode_size_cache {
     pub const ALLOCATED_SIZE_LOOKUP: FieldId = 3;
 }
 
-/// `history_entry` of the metadata: with what it was made before it was rewritten.
+/// `history_entry` of the metadata: properties of the metadata before a rewrite.
 pub mod history_entry {
     use super::FieldId;
     /// `u8`.
@@ -248,8 +248,8 @@ pub mod history_entry {
     pub const OPTIONS: FieldId = 5;
 }
 
-/// The one feature that exists: chunks may be holes.
+/// The only defined feature: chunks may be holes.
 pub const FEATURE_SPARSE_FILES: &str = "sparsefiles";
 
-/// All features that a reader here knows.
+/// All supported features.
 pub const FEATURES_KNOWN: &[&str] = &[FEATURE_SPARSE_FILES];

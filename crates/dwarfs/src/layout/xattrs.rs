@@ -1,4 +1,4 @@
-//! The bytes of the section of extended attributes, which upstream's readers skip.
+//! The layout of the section of extended attributes, which upstream's readers skip.
 //!
 //! In: bytes of the section. Out: typed records, read and written without copies.
 //! Spec: `docs/formats/dwarfs-extensions.md`.
@@ -10,19 +10,19 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first bytes of the section.
 pub const MAGIC: [u8; 8] = *b"SINTERXA";
 
-/// The longest name of an attribute, with its prefix, that any system knows.
+/// The longest name of an attribute on any system, with its prefix, in bytes.
 pub const MAX_NAME: usize = 255;
 
-/// Returns whether an attribute can have a name.
+/// Returns whether a name is valid for an attribute.
 pub fn is_name(name: &[u8]) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && !name.contains(&0)
 }
 
-/// The only version there is.
+/// The only version.
 pub const VERSION: u32 = 1;
 
-/// The start of the section. Behind it follow `inodes` times [`Row`], `sets + 1` times where in
-/// the rest a set starts (32 bits each; the last one is the end), and the sets.
+/// The start of the section. It is followed by `inodes` [`Row`]s, `sets + 1` offsets of sets (32
+/// bits each; the last is the end), and the sets.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -32,11 +32,11 @@ pub struct Header {
     pub magic: [u8; 8],
     /// `VERSION`.
     pub version: U32,
-    /// How many inodes have attributes.
+    /// The number of inodes with attributes.
     pub inodes: U32,
-    /// XXH3-64 of the decoded schema and, behind it, the decoded metadata that the inodes are of.
+    /// XXH3-64 of the decoded schema followed by the decoded metadata that the section belongs to.
     pub metadata: U64,
-    /// How many sets there are.
+    /// The number of sets.
     pub sets: U32,
     /// Zero.
     pub reserved: U32,
@@ -68,16 +68,16 @@ pub struct Row {
 
 const _: () = assert!(size_of::<Row>() == 8);
 
-/// The start of an attribute in a set; behind it follow the bytes of name and value. Attributes
-/// ascend by name, bytewise.
+/// The start of an attribute in a set; the bytes of name and value follow. Attributes ascend
+/// bytewise by name.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct Pair {
-    /// Bytes of the name with its prefix, from 1 to 255.
+    /// The length of the name with its prefix in bytes, 1 to 255.
     pub name: U32,
-    /// Bytes of the value.
+    /// The length of the value in bytes.
     pub value: U32,
 }
 

@@ -8,7 +8,7 @@
 use super::metadata::Metadata;
 use crate::layout::metadata::chunk::OFFSET_IS_LARGE_HOLE;
 
-/// What a chunk stands for.
+/// A decoded chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chunk {
     /// Bytes of a block.
@@ -52,7 +52,7 @@ impl Metadata {
         }
     }
 
-    /// Returns whether a chunk is a hole whose length should be kept apart, but is not there.
+    /// Returns whether a chunk is a hole whose length is missing from `large_hole_size`.
     pub(crate) fn lacks_hole_size(&self, index: u64) -> bool {
         let data: &[u8] = &self.data;
         self.chunks.hole_block == Some(self.chunks.block.get_u32(data, index))

@@ -1,9 +1,9 @@
-//! Files' content: chunks, positions in a file to chunks, bytes from decoded blocks.
+//! Content of files: from positions in a file to chunks, and from chunks to bytes of blocks.
 //!
-//! In: a list of chunks and a position. Out: extents and bytes.
+//! In: a chunk list and a position. Out: extents and bytes.
 //!
-//! **Invariant:** runs on validated metadata only. A block's decoded length is not known before it
-//! is decoded: a chunk past its end is `Corrupt` with the block's place.
+//! **Invariant:** operates on validated metadata only. A block's decoded length is unknown until it
+//! is decoded: a chunk past its end is `Corrupt`, with the block's location.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
@@ -17,7 +17,7 @@ use super::section::{SectionHeader, SectionRange};
 use super::validate::STEP;
 use crate::layout::SectionType;
 
-/// The chunks of a file.
+/// The chunk list of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkList {
     list: u64,
@@ -26,7 +26,7 @@ pub(crate) struct ChunkList {
 }
 
 impl Dwarfs {
-    /// Finds the chunks of a file by its inode.
+    /// Returns the chunk list of a file.
     pub(crate) fn chunks_of(&self, inode: u64) -> ChunkList {
         let data: &[u8] = &self.metadata.data;
         let file = inode.saturating_sub(self.derived.ranks.symlinks);
@@ -41,14 +41,14 @@ impl Dwarfs {
         self.chunks_of_list(list)
     }
 
-    /// Finds the chunks of a list; none for a list that is not there.
+    /// Returns a chunk list by its number; an empty one past the last.
     pub(crate) fn chunks_of_list(&self, list: u64) -> ChunkList {
         let bound = |at: u64| u64::from(self.metadata.chunk_table.get(&self.metadata.data, at));
         let (start, end) = (bound(list), bound(list.saturating_add(1)));
         ChunkList { list, start, end }
     }
 
-    /// Returns the bytes of a file, with and without holes.
+    /// Returns the size of a file in bytes, with and without holes.
     pub(crate) fn size_of(&self, chunks: &ChunkList) -> (u64, u64) {
         if let Some((notes, allocated)) = self.notes(chunks) {
             return (notes.last().copied().unwrap_or(0), allocated);
@@ -64,7 +64,7 @@ impl Dwarfs {
         (size, allocated)
     }
 
-    /// Finds the offsets that were noted for a long list, and its bytes without holes.
+    /// Returns the recorded offsets of a long list, and its bytes without holes.
     fn notes(&self, chunks: &ChunkList) -> Option<(&[u64], u64)> {
         let count = chunks.end.saturating_sub(chunks.start);
         if count <= STEP {
@@ -81,7 +81,7 @@ impl Dwarfs {
         Some((notes, *contents.allocated.get(at)?))
     }
 
-    /// Finds a chunk at or before a position, and that chunk's own position.
+    /// Returns a chunk at or before a position, and the position of that chunk.
     fn seek(&self, chunks: &ChunkList, position: u64) -> (u64, u64) {
         let Some((notes, _)) = self.notes(chunks) else {
             return (chunks.start, 0);
@@ -94,7 +94,7 @@ impl Dwarfs {
         (index, notes.get(at).copied().unwrap_or(0))
     }
 
-    /// Visits the chunks of a file from the one at a position on, with their own positions.
+    /// Returns the chunks of a file from the one at `position` on, each with its own position.
     pub(crate) fn chunks_from(
         &self,
         chunks: &ChunkList,
@@ -113,7 +113,7 @@ impl Dwarfs {
             })
     }
 
-    /// Shows a file's extents from the one at a position on.
+    /// Visits a file's extents from the one at position `from` on.
     pub(crate) fn extents_of(
         &self,
         chunks: &ChunkList,
@@ -182,13 +182,13 @@ impl Dwarfs {
         })
     }
 
-    /// Makes other processors decode ahead of whoever waits much for it.
+    /// Enables decoding ahead on other processors while readers wait for decoders.
     pub fn decode_ahead(self: &Arc<Self>) {
         let image: Weak<dyn Upcoming> = Arc::downgrade(self) as _;
         self.cache.decode_ahead(Some(image));
     }
 
-    /// Returns an error that concerns a block its place.
+    /// Adds a block's location to an error.
     #[cold]
     fn in_block(&self, error: Error, block: u32) -> Error {
         let index = usize::try_from(block).unwrap_or(usize::MAX);
@@ -197,7 +197,7 @@ impl Dwarfs {
         error.at(format!("block {block}"), self.reader.file_offset(offset))
     }
 
-    /// Reads a block's header, and gives errors that concern the block its place.
+    /// Calls `work` with a block's header; adds the block's location to errors.
     pub(crate) fn with_block<T>(
         &self,
         block: u32,

@@ -1,10 +1,10 @@
-//! The section of digests of all bytes before it.
+//! The section with digests of all bytes before it.
 //!
-//! In: a source. Out: where the image starts, and the digests that its section holds.
+//! In: a source. Out: the start of the image, and the digests in its section.
 //!
-//! **Invariant:** nothing here is trusted, the way to the section as little as what it holds: who knows
-//! the root of these can read what they cover and nothing else, and needs no section behind that.
-//! Spec: `docs/formats/dwarfs-extensions.md`.
+//! **Invariant:** neither the section nor the path to it is trusted: the caller compares the root
+//! of the digests with a known one, and reads only bytes that they cover. Spec:
+//! `docs/formats/dwarfs-extensions.md`.
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ use super::open::{Dwarfs, OpenOptions};
 use super::section::{SectionRange, SectionReader};
 use crate::layout::SectionType;
 
-/// The digests that an image has of itself.
+/// The digests stored in an image.
 #[derive(Debug)]
 pub struct DigestSection {
-    /// Where in its file the image starts; the covered bytes begin there.
+    /// The offset of the image in its file; the covered bytes begin there.
     pub start: u64,
-    /// The digests of the bytes from there to the section.
+    /// The digests of the bytes from `start` to the section.
     pub digests: Digests,
-    /// A signature of the root, if there is one, or why it cannot be read.
+    /// The signature of the root, if there is one, or the error of reading it.
     pub signature: Option<Result<Bytes>>,
 }
 
-/// The longest signature that makes sense, in bytes.
+/// The longest accepted signature in bytes.
 const SIGNATURE_LIMIT: u64 = 64 << 10;
 
 /// Reads the section of digests; `None` if there is none.
 ///
-/// `Corrupt` if it is damaged, or not of what is before it.
+/// `Corrupt` if it is damaged, or does not cover exactly what precedes it.
 pub fn digest(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<DigestSection>> {
     let reader = Dwarfs::find(source, options)?;
     let sections = reader.list(&options.limits)?;
@@ -48,7 +48,7 @@ pub fn digest(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Option<D
 }
 
 impl Dwarfs {
-    /// Returns the root of the digests that the image has of itself; nothing is compared with them.
+    /// Returns the root of the digests in the image, without verifying anything.
     pub fn root_digest(&self) -> Result<Option<Root>> {
         let digests = self
             .sections
@@ -61,13 +61,13 @@ impl Dwarfs {
 fn digests(reader: &SectionReader, range: SectionRange) -> Result<Digests> {
     let at = reader.file_offset(range.offset);
     let located = |error: Error| error.at(SectionType::DIGEST.to_string(), at);
-    // it is stored as it is, and so no longer than the image
+    // not encoded, and so not longer than the image
     let stored = reader.load(range, SectionType::DIGEST, range.len)?;
     let digests = Digests::open(stored).map_err(located)?;
     if digests.covered() != range.offset {
         let (covered, before) = (digests.covered(), range.offset);
         return Err(located(Error::corrupt(format!(
-            "stale: the digests are of {covered} bytes, but {before} are before them: another tool \
+            "stale: the digests cover {covered} bytes, but {before} precede them: another tool \
              changed the image"
         ))));
     }

@@ -1,19 +1,19 @@
-//! Decodes FSST: short strings whose frequent substrings of 1 to 8 bytes became single bytes.
+//! Decodes FSST: strings in which frequent substrings of 1 to 8 bytes are single bytes.
 //!
-//! In: a symbol table as `string_table.symtab` holds it; encoded strings. Out: strings.
+//! In: the symbol table in `string_table.symtab`; encoded strings. Out: strings.
 //!
 //! **Invariant:** an output is at most eight times as long as its input.
 //! Spec: dwarfs-format(5), "Names and Symlinks String Table Packing".
 
 use sinterfs_model::{Error, Result};
 
-/// The code that says: the next byte is meant as it is.
+/// The code that precedes a literal byte.
 const ESCAPE: u8 = 255;
 
-/// What starts every symbol table but for its bytes 1 to 3: version and magic number.
+/// The magic number in bytes 4 to 7 of a symbol table.
 const MAGIC: [u8; 4] = [0x0a, 0x14, 0x34, 0x01];
 
-/// Bytes before the symbols: header, zero-termination flag, histogram of lengths.
+/// The length of header, zero-termination flag and histogram of lengths in bytes.
 const HEADER: usize = 17;
 
 /// The symbols of one string table.
@@ -23,7 +23,7 @@ pub(crate) struct Fsst {
 }
 
 impl Fsst {
-    /// Reads a symbol table.
+    /// Decodes a symbol table.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         let bad = |what: &'static str| Error::corrupt(what).within("FSST symbol table");
         let (head, mut symbols) = bytes
@@ -61,7 +61,7 @@ impl Fsst {
         match zero_terminated {
             0 => {}
             1 => {
-                // code 0 is the byte 0; it is counted, but not stored
+                // code 0 is the byte 0: counted, but not stored
                 let [ones, ..] = &mut histogram;
                 *ones = ones
                     .checked_sub(1)
@@ -71,7 +71,7 @@ impl Fsst {
             }
             _ => return Err(bad("unknown kind of termination")),
         }
-        // two bytes first, one byte last
+        // in the order of codes: symbols of 2 to 8 bytes, then of one
         for len in [2, 3, 4, 5, 6, 7, 8, 1_usize] {
             let number = histogram.get(len - 1).copied().unwrap_or(0);
             for _ in 0..number {
@@ -101,11 +101,10 @@ impl Fsst {
         }
     }
 
-    /// Decodes a string into the scratch. `None` if it names a symbol that is not there, or ends
-    /// in an escape.
+    /// Decodes a string into `scratch`. `None` if it contains an unknown code or ends in an escape.
     pub(crate) fn decode<'s>(&self, encoded: &[u8], scratch: &'s mut Scratch) -> Option<&'s [u8]> {
         let out = &mut scratch.0;
-        // every symbol is written as eight bytes, of which the next one overwrites the last ones
+        // every symbol is written as eight bytes; the next one overwrites the excess
         let bound = encoded.len().checked_mul(8)?.checked_add(8)?;
         if out.len() < bound {
             out.resize(bound, 0);
@@ -130,7 +129,7 @@ impl Fsst {
     }
 }
 
-/// Memory that strings are decoded into, used again and again.
+/// A reusable buffer for decoded strings.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch(Vec<u8>);
 

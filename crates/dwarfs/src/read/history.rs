@@ -1,9 +1,9 @@
-//! How an image came to be: every run of the tools that made it, and every rewrite.
+//! The history of an image: every run of a tool that wrote it, and every rewrite.
 //!
 //! In: `HISTORY` sections (thrift compact) and `metadata_version_history`. Out: entries, oldest
 //! first.
 //!
-//! **Invariant:** informational only; damage here concerns nobody who reads files.
+//! **Invariant:** informational only: damage here does not affect reading files.
 //! Spec: upstream's `thrift/history.thrift`.
 
 use sinterfs_model::Result;
@@ -14,7 +14,7 @@ use crate::layout::SectionType;
 use crate::layout::metadata::{history_entry, root};
 use crate::thrift::read::{Reader, Wire};
 
-/// The most decoded bytes of a history: objects made of it take many times as much memory.
+/// The largest decoded history in bytes: its objects take many times as much memory.
 const LIMIT: u64 = 4 << 20;
 
 /// The version of a tool.
@@ -28,7 +28,7 @@ pub struct Version {
     pub git_rev: Option<String>,
     /// The branch of its source.
     pub git_branch: Option<String>,
-    /// What `git describe` said.
+    /// The output of `git describe`.
     pub git_desc: Option<String>,
 }
 
@@ -49,18 +49,18 @@ pub struct HistoryEntry {
     pub libraries: Vec<String>,
 }
 
-/// What the metadata was before it was rewritten.
+/// Properties of the metadata before a rewrite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetadataVersion {
     /// The major version of the format.
     pub major: u8,
     /// The minor version of the format.
     pub minor: u8,
-    /// The version of the library that made it.
+    /// The version of the library that wrote it.
     pub made_by: Option<String>,
     /// The block size in bytes.
     pub block_size: u32,
-    /// How the tables were stored.
+    /// The storage options of the tables.
     pub options: Option<Options>,
 }
 
@@ -77,7 +77,7 @@ impl Dwarfs {
         Ok(entries)
     }
 
-    /// Returns what the metadata was before each rewrite, oldest first.
+    /// Returns the properties of the metadata before each rewrite, oldest first.
     pub fn metadata_history(&self) -> Result<Vec<MetadataVersion>> {
         let Some(list) = self
             .metadata

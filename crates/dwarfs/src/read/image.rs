@@ -1,7 +1,7 @@
-//! `sinterfs_model::Image` for an opened DwarFS image: every question answered from the tables.
+//! `sinterfs_model::Image` for an opened DwarFS image, answered from the tables.
 //!
-//! **Invariant:** inode numbers are DwarFS's own; a cursor is one more than the position of the
-//! entry within its directory, so that it stays valid for as long as the image is the same.
+//! **Invariant:** inode numbers are DwarFS's own; a cursor is one more than the index of the
+//! entry in its directory, so it stays valid across mounts of the same image.
 
 use std::ops::{ControlFlow, Range};
 
@@ -15,7 +15,7 @@ use super::open::Dwarfs;
 use super::strings::undecodable;
 
 impl Dwarfs {
-    /// Finds the type of an inode; `NotFound` if there is none with that number.
+    /// Returns the type of an inode; `NotFound` if no inode has that number.
     fn kind_of(&self, ino: Ino) -> Result<FileType> {
         if ino.0 >= self.derived.ranks.others {
             return Err(Error::not_found(format!("inode {}", ino.0)));

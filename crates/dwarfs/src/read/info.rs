@@ -1,4 +1,4 @@
-//! What an image tells about itself: sections, sizes, categories, options, who made it.
+//! Information about an image: sections, sizes, categories, options, creator.
 //!
 //! **Invariant:** informational only; reading files needs none of it.
 
@@ -18,28 +18,28 @@ use crate::layout::{Compression, SectionType};
 /// A section of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionInfo {
-    /// What it holds.
+    /// The type.
     pub kind: SectionType,
-    /// How it is encoded.
+    /// The encoding.
     pub compression: Compression,
-    /// Where its header starts, in bytes from the start of the file.
+    /// The offset of its header from the start of the file in bytes.
     pub offset: u64,
-    /// Stored bytes without the header.
+    /// The stored length without the header in bytes.
     pub len: u64,
     /// Its number; sections v1 have none.
     pub number: Option<u32>,
 }
 
-/// The sizes of an image's parts in bytes, headers of sections not counted.
+/// The sizes of an image's parts in bytes, without section headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sizes {
-    /// The image, all headers counted.
+    /// The image, including headers.
     pub image: u64,
-    /// Blocks as they are stored.
+    /// The stored blocks.
     pub blocks: u64,
-    /// The schema and the metadata as they are stored.
+    /// The stored schema and metadata.
     pub metadata: u64,
-    /// The metadata when it is decoded.
+    /// The decoded metadata.
     pub metadata_decoded: u64,
 }
 
@@ -48,9 +48,9 @@ pub struct Sizes {
 pub struct Category {
     /// Its name.
     pub name: String,
-    /// How many blocks there are.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Bytes of these blocks as they are stored.
+    /// The stored bytes of these blocks.
     pub stored: u64,
 }
 
@@ -70,7 +70,7 @@ impl Dwarfs {
         self.sections.from_index
     }
 
-    /// Lists the sections in the order of the image, reading all their headers.
+    /// Returns the sections in the order of the image; reads all their headers.
     pub fn sections(&self) -> Result<Vec<SectionInfo>> {
         self.reader
             .walk()
@@ -88,7 +88,7 @@ impl Dwarfs {
         self.metadata.block_size
     }
 
-    /// Returns a block's section and its decoded size, decoding nothing.
+    /// Returns a block's section and its decoded length, without decoding it.
     pub fn block_info(&self, block: u32) -> Result<(SectionInfo, u64)> {
         self.with_block(block, |range, header| {
             let stored = self.reader.stored(range, header)?;
@@ -126,17 +126,17 @@ impl Dwarfs {
         }
     }
 
-    /// Returns how the tables are stored.
+    /// Returns the storage options of the tables.
     pub fn options(&self) -> &Options {
         &self.metadata.options
     }
 
-    /// Returns the features that the image needs.
+    /// Returns the features that the image requires.
     pub fn features(&self) -> Result<Vec<String>> {
         features(&self.metadata.root())
     }
 
-    /// Returns the version of the library that made the metadata, where the image tells.
+    /// Returns the version of the library that wrote the metadata, if recorded.
     pub fn made_by(&self) -> Result<Option<String>> {
         match self
             .metadata
@@ -149,7 +149,7 @@ impl Dwarfs {
         }
     }
 
-    /// Returns when the metadata was made, in seconds since 1970, where the image tells.
+    /// Returns the time when the metadata was written in seconds since 1970, if recorded.
     pub fn created(&self) -> Result<Option<u64>> {
         match self
             .metadata
@@ -162,7 +162,7 @@ impl Dwarfs {
         }
     }
 
-    /// Returns the category of a block, where the image tells.
+    /// Returns the category of a block, if recorded.
     pub fn block_category(&self, block: u64) -> Result<Option<String>> {
         let Some((names, numbers)) = self.category_tables()? else {
             return Ok(None);
@@ -176,7 +176,7 @@ impl Dwarfs {
             .and_then(|number| names.get(number).cloned()))
     }
 
-    /// Lists the categories that blocks have.
+    /// Returns the categories of all blocks.
     pub fn categories(&self) -> Result<Vec<Category>> {
         let Some((names, numbers)) = self.category_tables()? else {
             return Ok(Vec::new());
@@ -207,7 +207,7 @@ impl Dwarfs {
         Ok(categories.into_values().collect())
     }
 
-    /// Returns the names of the categories and the category of each block, where the image tells.
+    /// Returns the names of the categories and the category of each block, if recorded.
     pub fn block_categories(&self) -> Result<Option<(Vec<String>, Vec<u32>)>> {
         let Some((names, numbers)) = self.category_tables()? else {
             return Ok(None);

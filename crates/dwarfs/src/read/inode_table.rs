@@ -10,14 +10,14 @@ use sinterfs_model::Result;
 use crate::frozen::view::{Ints, List};
 use crate::layout::metadata::{FieldId, inode_data};
 
-/// Seconds and parts of seconds of one kind of time.
+/// The columns of one kind of time: units since the base, and units below a second.
 #[derive(Debug, Default)]
 pub(crate) struct TimeColumns {
     pub(crate) offset: Ints,
     pub(crate) subsec: Ints,
 }
 
-/// What inodes have, by row.
+/// The columns of `inodes`, by row.
 #[derive(Debug, Default)]
 pub(crate) struct Inodes {
     pub(crate) mode: Ints,
@@ -27,7 +27,7 @@ pub(crate) struct Inodes {
     pub(crate) accessed: TimeColumns,
     pub(crate) changed: TimeColumns,
     pub(crate) nlink_minus_one: Ints,
-    /// The row of each inode, before version 2.3; later it is the inode's number.
+    /// The row of each inode before version 2.3; since then the row is the inode's number.
     pub(crate) row_of: Option<Ints>,
 }
 

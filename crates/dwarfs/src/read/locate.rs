@@ -1,9 +1,9 @@
-//! Finds the image in a file: where asked, or behind whatever lies before it.
+//! Finds the image in a file, at a given offset or behind any header.
 //!
-//! In: a source. Out: the offset of the first section, and the version found there.
+//! In: a source. Out: the offset of the first section, and its version.
 //!
-//! **Invariant:** within a file the text `DWARFS` alone is never believed: a second section must
-//! follow where the first one ends. Spec: dwarfs-format(5), "Header Detection".
+//! **Invariant:** behind the start of a file the magic alone does not identify an image: a second
+//! section must follow where the first one ends. Spec: dwarfs-format(5), "Header Detection".
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
@@ -14,17 +14,17 @@ use crate::layout::{
     SectionType,
 };
 
-/// Bytes that are searched at once.
+/// The number of bytes searched at once.
 const STEP: usize = 1 << 18;
 
-/// The newest encoding id in images with sections v1 (LZ4HC).
+/// The largest compression id in images with v1 section headers (LZ4HC).
 const COMPRESSION_V1_MAX: u8 = 4;
 
-/// Finds the first place where an image starts; `None` if there is none.
+/// Returns the offset of the first image; `None` if there is none.
 ///
-/// A source that begins with the magic is taken for an image even if the second section is not
-/// where it should be: it is damaged then, and an image further on would be one inside of it.
-/// Otherwise reads the source from its start to the place that is found.
+/// A source that begins with the magic is an image even if no second section follows the first: it
+/// is damaged then, and an image behind that offset would be part of its content. Otherwise reads
+/// the source from its start to the offset found.
 pub fn locate(source: &dyn ReadAt) -> Result<Option<u64>> {
     let len = source.len();
     let first = read::<FileHeader, 8>(source, 0)?;
@@ -45,7 +45,7 @@ pub fn locate(source: &dyn ReadAt) -> Result<Option<u64>> {
                 return Ok(Some(offset));
             }
         }
-        // a magic across the border of two windows is seen whole in the second
+        // windows overlap, so that a magic across their border is found in the second
         let step = want.saturating_sub(MAGIC.len());
         if step == 0 {
             break;
@@ -55,7 +55,7 @@ pub fn locate(source: &dyn ReadAt) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// Lists where the magic with the known major version stands.
+/// Returns the offsets of the magic with the known major version.
 fn candidates(window: &[u8]) -> impl Iterator<Item = usize> {
     let magic = [b'D', b'W', b'A', b'R', b'F', b'S', MAJOR];
     let mut at = 0;
@@ -71,7 +71,7 @@ fn candidates(window: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns whether two sections that fit each other stand here.
+/// Returns whether two consecutive sections start at an offset.
 fn starts_here(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     let Some(file) = read::<FileHeader, 8>(source, offset)? else {
         return Ok(false);
@@ -124,7 +124,7 @@ fn starts_here_v2(source: &dyn ReadAt, offset: u64) -> Result<bool> {
         && next.number.get() == 1)
 }
 
-/// Reads the version at the start of an image and refuses what is not understood.
+/// Reads the version at the start of an image. `Unsupported` for an unknown one.
 pub(super) fn version(source: &dyn ReadAt, offset: u64) -> Result<FileHeader> {
     let header = read::<FileHeader, 8>(source, offset)?;
     let Some(header) = header.filter(|header| header.magic == MAGIC) else {

@@ -1,10 +1,10 @@
 //! The metadata's tables, viewed in place through the schema.
 //!
-//! In: the decoded schema and metadata sections. Out: every table that reading files needs, one
-//! shape for all versions: before 2.3 the inodes are the directory entries, too.
+//! In: the decoded schema and metadata sections. Out: every table that reading files needs, in one
+//! form for all versions (before 2.3 the inodes are the directory entries, too).
 //!
-//! **Invariant:** views lie within the metadata, but what they hold has not been checked yet:
-//! that is `validate`'s business. Spec: upstream's `thrift/metadata.thrift`.
+//! **Invariant:** views are within the metadata; their values are not checked until `validate`.
+//! Spec: upstream's `thrift/metadata.thrift`.
 
 use sinterfs_block::Bytes;
 use sinterfs_model::{Error, Limits, Result};
@@ -27,11 +27,11 @@ pub(crate) struct Metadata {
     pub(crate) options: Options,
     pub(crate) block_size: u64,
     pub(crate) chunks: ChunkColumns,
-    /// First chunk of each list of chunks, with the end of the last.
+    /// The first chunk of each chunk list, and the end of the last.
     pub(crate) chunk_table: Table,
-    /// The list of each shared file, counted from the first shared list.
+    /// The chunk list of each shared file, relative to the first shared list.
     pub(crate) shared_files: Table,
-    /// First entry of each directory, with the end of the last.
+    /// The first entry of each directory, and the end of the last.
     pub(crate) first_entry: Table,
     pub(crate) entries: Entries,
     pub(crate) inodes: Inodes,
@@ -44,18 +44,18 @@ pub(crate) struct Metadata {
     pub(crate) symlinks: StringTable,
 }
 
-/// Ranges of blocks, and holes.
+/// The columns of `chunks`.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkColumns {
     pub(crate) block: Ints,
     pub(crate) offset: Ints,
     pub(crate) size: Ints,
-    /// The block number that says: a hole.
+    /// The block number that marks a hole.
     pub(crate) hole_block: Option<u32>,
     pub(crate) large_holes: Ints,
 }
 
-/// Names in directories.
+/// The columns of directory entries.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     pub(crate) name: Ints,
@@ -63,7 +63,7 @@ pub(crate) struct Entries {
 }
 
 impl Metadata {
-    /// Views the tables. `Unsupported` if the image needs a feature that is not known.
+    /// Views the tables. `Unsupported` if the image requires an unknown feature.
     pub(crate) fn open(schema: &[u8], data: &Bytes, limits: &Limits) -> Result<Self> {
         let schema = Schema::parse(schema).map_err(|error| error.within("METADATA_V2_SCHEMA"))?;
         Self::view(schema, data, limits).map_err(|error| error.within("METADATA_V2"))
@@ -152,10 +152,10 @@ impl Metadata {
         Ok(Self { schema, ..metadata })
     }
 
-    /// Unpacks the tables that the options call packed.
+    /// Unpacks the tables that are packed according to the options.
     fn unpack(self, chunk_table: Ints, shared_files: Ints, first_entry: Ints) -> Result<Self> {
         let data: &[u8] = &self.data;
-        // Bounds first: a table that is longer than what it is about makes no sense.
+        // Bounds first: no table may be longer than the inodes that it describes.
         let inodes = self.inodes.len();
         for (what, len) in [
             ("chunk_table", chunk_table.len()),
@@ -196,14 +196,14 @@ impl Metadata {
         })
     }
 
-    /// Views the root again, for what is not needed to read files.
+    /// Views the root structure, for fields that reading files does not need.
     pub(crate) fn root(&self) -> Node<'_> {
         Node::root(&self.schema, &self.data)
     }
 }
 
-/// Checks that entries are able to name all inodes. What is unpacked later is as long as the list
-/// of inodes at most; this bounds it by bits that are really there.
+/// Checks that there are enough entries for all inodes. Unpacked tables are at most as long as the
+/// list of inodes; this bounds them by bits that exist in the image.
 fn check_counts(inodes: &Inodes, entries: &Entries) -> Result<()> {
     let (rows, total) = (inodes.rows(), entries.inode.len());
     let width = entries.inode.width();
@@ -235,7 +235,7 @@ fn open_chunks(node: &Node<'_>) -> Result<ChunkColumns> {
     })
 }
 
-/// Returns the features that an image says it needs.
+/// Returns the features that an image requires.
 pub(super) fn features(node: &Node<'_>) -> Result<Vec<String>> {
     match node.field(root::FEATURES)?.optional()? {
         None => Ok(Vec::new()),
@@ -253,7 +253,7 @@ fn check_features(node: &Node<'_>) -> Result<()> {
         Ok(())
     } else {
         Err(Error::unsupported(format!(
-            "the image needs unknown features: {}",
+            "the image requires unknown features: {}",
             unknown.join(", ")
         )))
     }

@@ -19,26 +19,26 @@ use super::xattrs::XattrState;
 use crate::layout::xattrs::Header;
 use crate::layout::{MAJOR, SectionType};
 
-/// Says where in its file an image starts.
+/// The offset of an image in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Offset {
-    /// Wherever the first image is found, behind any header.
+    /// That of the first image found, behind any header.
     #[default]
     Auto,
-    /// At this byte.
+    /// This byte.
     At(u64),
 }
 
-/// Says how to open an image.
+/// Options for opening an image.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
-    /// Where the image starts.
+    /// The offset of the image.
     pub offset: Offset,
-    /// How long the image is, if something follows it in its file.
+    /// The length of the image in bytes, if something follows it in its file.
     pub len: Option<u64>,
-    /// What the image may make the reader allocate.
+    /// Bounds of what the image may make the reader allocate.
     pub limits: Limits,
-    /// Bytes of decoded blocks to keep, if `cache` is not given.
+    /// The capacity for decoded blocks in bytes, if `cache` is `None`.
     pub cache_bytes: u64,
     /// A cache to share with other images.
     pub cache: Option<Arc<BlockCache>>,
@@ -58,9 +58,8 @@ impl Default for OpenOptions {
 
 /// An opened DwarFS image. Many threads may read it at once.
 ///
-/// Besides the cache of blocks it keeps the metadata in memory (as it is if it is stored
-/// uncompressed), 16 bytes per block and 8 bytes per directory; unpacked tables take 4 bytes per
-/// item.
+/// Memory: the cache of blocks, the decoded metadata, 16 bytes per block, 8 bytes per directory,
+/// and 4 bytes per item of a packed table.
 pub struct Dwarfs {
     pub(crate) reader: SectionReader,
     pub(crate) sections: Sections,
@@ -69,18 +68,18 @@ pub struct Dwarfs {
     pub(super) xattrs: XattrState,
     pub(super) info: ImageInfo,
     pub(super) cache: Arc<BlockCache>,
-    /// What tells this image's blocks from those of others in a shared cache.
+    /// Distinguishes this image's blocks from those of others in a shared cache.
     pub(super) cache_key: u128,
 }
 
-/// The blocks that a cache has room for, whatever was asked for: one in progress takes up to two with its decoder's
-/// window, and the finished one before it.
+/// The minimum capacity of a cache in blocks: a block in progress takes up to twice its size with
+/// its decoder's window, and one finished block precedes it.
 const LEAST_BLOCKS: u64 = 3;
 
-/// The most bytes that these may take, whatever an image says of its blocks.
+/// The largest minimum capacity in bytes, for any block size.
 const LEAST_LIMIT: u64 = 1 << 30;
 
-/// The most decoded bytes of a schema: it becomes objects that take several times as much memory.
+/// The largest decoded schema in bytes: its objects take several times as much memory.
 const SCHEMA_LIMIT: u64 = 64 << 20;
 
 impl Dwarfs {
@@ -118,10 +117,10 @@ impl Dwarfs {
         let has_xattrs = xattrs.table().is_some();
         let info = image_info(&reader, &metadata, &derived, has_xattrs);
         let cache = options.cache.clone().unwrap_or_else(|| {
-            // an image that claims tiny blocks must not make the cache prepare for millions
+            // tiny blocks must not make the cache allocate slots for millions of them
             let blocks = (sections.blocks.len() as u64).max(1024);
             let typical = metadata.block_size.max(options.cache_bytes / blocks);
-            // a block that is not kept while it is decoded is begun anew by each read
+            // a block evicted while it is decoded is decoded anew by each read
             let least = metadata.block_size.saturating_mul(LEAST_BLOCKS);
             let bytes = options.cache_bytes.max(least.min(LEAST_LIMIT));
             Arc::new(BlockCache::new(bytes, typical))
@@ -144,13 +143,13 @@ impl Dwarfs {
         &self.cache
     }
 
-    /// Returns how many inodes have extended attributes.
+    /// Returns the number of inodes with extended attributes.
     pub fn inodes_with_xattrs(&self) -> u64 {
         self.xattrs.table().map_or(0, |table| table.len() as u64)
     }
 
-    /// Returns why the extended attributes that the image has cannot be used; `None` if they can, or if
-    /// it has none.
+    /// Returns the reason why the image's extended attributes cannot be used; `None` if they can,
+    /// or if it has none.
     pub fn unusable_xattrs(&self) -> Option<Error> {
         let range = self.sections.xattrs?;
         let offset = self.reader.file_offset(range.offset);
@@ -158,7 +157,7 @@ impl Dwarfs {
         Some(why.at(SectionType::XATTRS.to_string(), offset))
     }
 
-    /// Finds the image in its file and checks that its version is known.
+    /// Finds the image in its file and checks its version.
     pub(crate) fn find(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<SectionReader> {
         let start = match options.offset {
             Offset::At(offset) => offset,
@@ -173,8 +172,8 @@ impl Dwarfs {
             ));
         }
         let reader = SectionReader::new(Window::from(Arc::clone(&source), start)?, &header);
-        // the index is the last section: what follows it (a partition's rest, another image, a
-        // signature) is no part of the image
+        // the index is the last section: bytes behind it (the end of a partition, another image, a
+        // signature) are not part of the image
         match reader.end_of_index(&options.limits)? {
             Some(end) if end < reader.len() => Ok(SectionReader::new(
                 Window::new(source, start, end)?,

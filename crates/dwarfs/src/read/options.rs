@@ -1,10 +1,10 @@
-//! The image's options, and the times they give a meaning to.
+//! The image's options, and times, whose units they define.
 //!
-//! In: `fs_options`, `timestamp_base`, `preferred_path_separator`. Out: how to read tables, times
-//! and targets.
+//! In: `fs_options`, `timestamp_base`, `preferred_path_separator`. Out: how tables, times and
+//! symlink targets are stored.
 //!
-//! **Invariant:** a resolution is never zero, and parts of a second are below a second if the
-//! columns were checked with `max_subsec`.
+//! **Invariant:** a resolution is never zero, and nanoseconds are below a second if the columns
+//! were checked with `max_subsec`.
 
 use sinterfs_model::{Error, Result, Time, Times};
 
@@ -12,14 +12,14 @@ use super::inode_table::{Inodes, TimeColumns};
 use crate::frozen::view::Node;
 use crate::layout::metadata::{fs_options, root};
 
-/// How the tables of an image are to be read.
+/// The storage options of an image's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Only modification times are kept.
     pub mtime_only: bool,
-    /// Seconds of a unit of time.
+    /// The unit of time in seconds.
     pub time_resolution_sec: u32,
-    /// Nanoseconds of a unit of the parts of a second, if there are such parts.
+    /// The unit below a second in nanoseconds, if such times are kept.
     pub subsecond_nsec: Option<u32>,
     /// The chunk table is stored as differences.
     pub packed_chunk_table: bool,
@@ -29,11 +29,11 @@ pub struct Options {
     pub packed_shared_files_table: bool,
     /// Birth times are kept.
     pub has_btime: bool,
-    /// The numbers of links are kept.
+    /// Link counts are kept.
     pub inodes_have_nlink: bool,
-    /// What all times are counted from, in units of the resolution; wraps around below zero.
+    /// The base of all times, in units of the resolution; wraps around below zero.
     pub timestamp_base: u64,
-    /// The byte that stands for `/` in symlink targets, if it is another one.
+    /// The path separator in symlink targets, if it is not `/`.
     pub path_separator: Option<u8>,
 }
 
@@ -56,7 +56,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Reads an `fs_options` structure.
+    /// Decodes an `fs_options` structure.
     pub(super) fn read_node(node: &Node<'_>) -> Result<Self> {
         let number = |id| match node.field(id)?.optional()? {
             Some(number) => number.u32().map(Some),
@@ -81,13 +81,13 @@ impl Options {
             .is_some_and(|nanos| nanos == 0 || nanos >= 1_000_000_000)
         {
             return Err(Error::corrupt(
-                "parts of a second that are no part of a second",
+                "a unit below a second of zero, or of a second and more",
             ));
         }
         Ok(options)
     }
 
-    /// Returns the unit of the times in nanoseconds.
+    /// Returns the unit of times in nanoseconds.
     pub(super) fn time_unit(&self) -> u64 {
         match self.subsecond_nsec {
             Some(nanos) => u64::from(nanos),
@@ -95,13 +95,13 @@ impl Options {
         }
     }
 
-    /// Returns the largest part of a second in its unit, so that it is below a second.
+    /// Returns the largest number of units below a second.
     pub(super) fn max_subsec(&self) -> u64 {
         self.subsecond_nsec
             .map_or(u64::MAX, |nanos| 999_999_999 / u64::from(nanos.max(1)))
     }
 
-    /// Returns the times of a row of inodes.
+    /// Decodes the times of a row of `inodes`.
     pub(super) fn times(&self, inodes: &Inodes, data: &[u8], row: u64) -> Times {
         let time = |columns: &TimeColumns| self.time(columns, data, row);
         let modified = time(&inodes.modified);
@@ -116,7 +116,7 @@ impl Options {
     }
 
     fn time(&self, columns: &TimeColumns, data: &[u8], row: u64) -> Time {
-        // 64 bits that wrap around: how upstream stores times before 1970
+        // upstream stores times before 1970 as 64-bit numbers that wrap around
         let units = self
             .timestamp_base
             .wrapping_add(columns.offset.get(data, row));

@@ -1,10 +1,10 @@
-//! The list of an image's sections, and their contents checked and decoded.
+//! The list of an image's sections, and their verified and decoded contents.
 //!
-//! In: the source from the image's first byte on. Out: where every section lies; the bytes of one.
+//! In: the source from the image's first byte on. Out: the range of every section; contents.
 //!
-//! **Invariant:** every listed section lies wholly within the image; bytes are given out only
-//! after their XXH3 was found right (sections v2; v1 have none); bytes that are read from the image
-//! again later are compared with checksums of their leaves, made while the XXH3 was.
+//! **Invariant:** every listed section is wholly within the image; contents are returned only after
+//! their XXH3 was verified (v2 headers; v1 have none); bytes that are read from the image again are
+//! compared with checksums of their leaves, which were made together with the XXH3.
 //! Spec: dwarfs-format(5), "FILE STRUCTURE".
 
 use sinterfs_block::cache::Opened;
@@ -21,32 +21,32 @@ use crate::layout::{
     SectionHeaderV1, SectionHeaderV2, SectionType,
 };
 
-/// Says where a section lies: header included, in bytes from the start of the image.
+/// The range of a section with its header, in bytes from the start of the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SectionRange {
     pub(crate) offset: u64,
     pub(crate) len: u64,
 }
 
-/// A section's header, whatever its version.
+/// A section's header of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SectionHeader {
     pub(crate) kind: SectionType,
     pub(crate) compression: Compression,
-    /// Stored bytes without the header.
+    /// The stored length without the header in bytes.
     pub(crate) len: u64,
-    /// What only sections v2 have.
+    /// The header v2, if it is one.
     pub(crate) v2: Option<SectionHeaderV2>,
 }
 
 impl SectionHeader {
-    /// Bytes of the header itself.
+    /// Returns the length of the header itself in bytes.
     pub(crate) fn size(&self) -> u64 {
         if self.v2.is_some() { 64 } else { 8 }
     }
 }
 
-/// Where every section lies.
+/// The ranges of all sections.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
     pub(crate) blocks: Vec<SectionRange>,
@@ -57,11 +57,11 @@ pub(crate) struct Sections {
     pub(crate) xattrs: Option<SectionRange>,
     /// The first section of digests.
     pub(crate) digest: Option<SectionRange>,
-    /// The first section with a signature of them.
+    /// The first section with a signature of the digests.
     pub(crate) signature: Option<SectionRange>,
     /// Sections that are not needed to read files, of known and unknown types.
     pub(crate) others: Vec<(SectionType, SectionRange)>,
-    /// Whether the section index told all this.
+    /// Whether these are from the section index.
     pub(crate) from_index: bool,
 }
 
@@ -79,12 +79,12 @@ impl SectionReader {
         }
     }
 
-    /// Returns the bytes from the start of the image to the end of the source.
+    /// Returns the length from the start of the image to the end of the source in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.window.len()
     }
 
-    /// Returns the offset in the file of an offset in the image.
+    /// Converts an offset in the image to one in its file.
     pub(crate) fn file_offset(&self, offset: u64) -> u64 {
         self.window.start().saturating_add(offset)
     }
@@ -93,7 +93,7 @@ impl SectionReader {
         self.minor >= MINOR_HEADER_V2
     }
 
-    /// Returns where the first section starts.
+    /// Returns the offset of the first section.
     pub(crate) fn first(&self) -> u64 {
         if self.is_v2() {
             0
@@ -102,7 +102,7 @@ impl SectionReader {
         }
     }
 
-    /// Lists all sections: as the index says if it is sound, else by going from one to the next.
+    /// Lists all sections: from the index if it is valid, else by following the headers.
     pub(crate) fn list(&self, limits: &Limits) -> Result<Sections> {
         if let Some(entries) = self.index(limits)? {
             let mut sections = Sections {
@@ -166,7 +166,7 @@ impl SectionReader {
         Ok(())
     }
 
-    /// Goes from section to section; ends after the first error.
+    /// Follows the headers from section to section; ends after the first error.
     pub(crate) fn walk(&self) -> impl Iterator<Item = Result<(SectionHeader, SectionRange)>> + '_ {
         let mut at = Some(self.first());
         std::iter::from_fn(move || {
@@ -190,8 +190,8 @@ impl SectionReader {
         })
     }
 
-    /// Returns where the section index ends if something follows it; `None` if the source ends with a
-    /// sound index, or if no index can be reached.
+    /// Returns the end of the section index if bytes follow it; `None` if the source ends with a
+    /// valid index, or if no index is found.
     pub(crate) fn end_of_index(&self, limits: &Limits) -> Result<Option<u64>> {
         if self.index(limits)?.is_some() {
             return Ok(None);
@@ -237,7 +237,7 @@ impl SectionReader {
         })
     }
 
-    /// Reads the header of a listed section and checks that it says what the list says.
+    /// Reads the header of a listed section. `Corrupt` if it does not match the list.
     pub(crate) fn header_of(
         &self,
         range: SectionRange,
@@ -255,7 +255,7 @@ impl SectionReader {
         Ok(header)
     }
 
-    /// Reads the section index; `None` if there is none or if it is not sound.
+    /// Reads the section index; `None` if there is none or if it is invalid.
     pub(crate) fn index(
         &self,
         limits: &Limits,
@@ -304,7 +304,7 @@ impl SectionReader {
         last: IndexEntry,
     ) -> Option<Vec<(SectionType, SectionRange)>> {
         let entries = <[IndexEntry]>::ref_from_bytes(content).ok()?;
-        // schema, metadata and the index itself, from the start of the image to its end
+        // at least schema, metadata and the index itself, covering the whole image
         if entries.len() < 3 || entries.first()?.offset() != 0 || *entries.last()? != last {
             return None;
         }
@@ -327,14 +327,14 @@ impl SectionReader {
             .collect()
     }
 
-    /// Returns a copy of the stored bytes of a section after checking their XXH3. Its errors have no
-    /// place: the caller knows what the section is called.
+    /// Returns a copy of a section's stored bytes after verifying their XXH3. Its errors have no
+    /// location, which the caller adds.
     pub(crate) fn stored(&self, range: SectionRange, header: &SectionHeader) -> Result<Bytes> {
         let Some(v2) = &header.v2 else {
             let at = range.offset.saturating_add(header.size());
             return self.window.read(at, header.len);
         };
-        // hashed are the end of the header and all that follows
+        // the hash covers the end of the header and all that follows
         let skip = SectionHeaderV2::SIZE - SectionHeaderV2::XXH3_START;
         let at = range
             .offset
@@ -344,7 +344,7 @@ impl SectionReader {
             .read(at, header.len.saturating_add(skip as u64))?;
         let found = sinterfs_block::checksum::xxh3_64(&bytes);
         let expected = v2.xxh3_64.get();
-        // the header was read apart from what was hashed now
+        // the header was read separately from the bytes hashed here
         let same = v2.as_bytes().get(SectionHeaderV2::XXH3_START..) == bytes.get(..skip);
         if found != expected || !same {
             return Err(wrong_xxh3(found, expected));
@@ -352,9 +352,9 @@ impl SectionReader {
         Ok(bytes.skip(skip))
     }
 
-    /// Opens a section for reading, up to `limit` decoded bytes, after checking its XXH3. One that
-    /// is not encoded is not copied: its bytes are read from the image each time, and compared with
-    /// checksums that are made here. Its errors have no place.
+    /// Opens a section of up to `limit` decoded bytes for reading after verifying its XXH3. One
+    /// that is not encoded is not copied: its bytes are read from the image each time, and compared
+    /// with checksums that are made here. Its errors have no location.
     pub(crate) fn open(
         &self,
         range: SectionRange,
@@ -381,8 +381,7 @@ impl SectionReader {
         Ok(Opened::Summed(summed))
     }
 
-    /// Returns a section's decoded bytes, at most `limit` of them. Stored bytes that need no
-    /// decoding are not copied again.
+    /// Returns a section's decoded bytes. `Limit` if there are more than `limit`.
     pub(crate) fn load(&self, range: SectionRange, kind: SectionType, limit: u64) -> Result<Bytes> {
         let load = || {
             let header = self.header_of(range, kind)?;
@@ -400,7 +399,7 @@ impl SectionReader {
         load().map_err(|error| error.at(kind.to_string(), self.file_offset(range.offset)))
     }
 
-    /// Decodes a section to memory of its own. Its errors have no place.
+    /// Decodes a section to a new buffer. Its errors have no location.
     pub(crate) fn decode(
         &self,
         range: SectionRange,
@@ -411,7 +410,7 @@ impl SectionReader {
         framing::decode(header.compression.0.get(), &stored, limit)
     }
 
-    /// Checks the SHA-512/256 of a section v2; `None` if it has none.
+    /// Returns whether the SHA-512/256 of a section matches; `None` if its header has none.
     pub(crate) fn sha512_256_matches(
         &self,
         range: SectionRange,

@@ -1,10 +1,10 @@
-//! String tables of every kind: plain lists, one buffer with an index, FSST-encoded or not.
+//! String tables: plain lists, or a buffer with an index, optionally FSST-encoded.
 //!
 //! In: `names` or `compact_names` (`symlinks` or `compact_symlinks`) of the metadata. Out: strings
 //! by index.
 //!
-//! **Invariant:** once a table was opened, every index below `len` leads to bytes within the
-//! metadata. Only FSST can still fail, for a string that was not encoded right.
+//! **Invariant:** in an opened table, every index below `len` refers to bytes within the metadata.
+//! Only FSST decoding can still fail.
 
 use std::ops::Range;
 
@@ -23,17 +23,17 @@ pub(crate) enum StringTable {
     Plain(Strings),
     /// `string_table`.
     Compact {
-        /// Where all strings lie, one after the other.
+        /// The range of all strings, one after the other.
         buffer: Range<usize>,
-        /// Where each starts in the buffer, with the end of the last.
+        /// The offset of each string in the buffer, and the end of the last.
         index: Table,
-        /// How they are encoded, if they are.
+        /// The symbol table, if the strings are encoded.
         symbols: Option<Box<Fsst>>,
     },
 }
 
 impl StringTable {
-    /// Opens the compact table if it is there, else the plain one.
+    /// Opens the compact table if it exists, else the plain one.
     pub(crate) fn open(plain: &Node<'_>, compact: &Node<'_>, data: &[u8]) -> Result<Self> {
         match compact.optional()? {
             None => plain.list()?.strings().map(Self::Plain),
@@ -45,7 +45,7 @@ impl StringTable {
         let buffer = table.field(string_table::BUFFER)?.string()?;
         let ints = table.field(string_table::INDEX)?.list()?.ints(32)?;
         let packed = table.field(string_table::PACKED_INDEX)?.flag()?;
-        // names and targets are not empty: this bounds what the index is unpacked to
+        // names and targets are not empty: this bounds the length of the unpacked index
         if ints.len() > (buffer.len() as u64).saturating_add(1) {
             let bytes = buffer.len();
             let what = format!("{} strings in {bytes} bytes", ints.len());
@@ -89,8 +89,8 @@ impl StringTable {
         }
     }
 
-    /// Returns a string, decoded into `scratch` where it has to be. `None` if it is not encoded
-    /// right or past the end.
+    /// Returns a string, decoded into `scratch` if it is encoded. `None` past the end, or if the
+    /// encoding is invalid.
     pub(crate) fn get<'b>(
         &self,
         data: &'b [u8],
@@ -117,8 +117,8 @@ impl StringTable {
     }
 }
 
-/// Makes the error for a string that `get` could not give.
+/// Makes the error for a string that `get` cannot return.
 #[cold]
 pub(crate) fn undecodable(at: u64) -> Error {
-    Error::corrupt(format!("string {at} is not encoded right")).within("string table")
+    Error::corrupt(format!("the encoding of string {at} is invalid")).within("string table")
 }

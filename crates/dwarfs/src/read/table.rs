@@ -1,8 +1,8 @@
-//! Tables of numbers that are stored as they are or packed.
+//! Tables of numbers, stored plain or packed.
 //!
-//! In: a list of the metadata. Out: the numbers it stands for, by index.
+//! In: a list of the metadata. Out: its numbers by index.
 //!
-//! **Invariant:** what is unpacked to memory is bounded by what it may refer to.
+//! **Invariant:** the length of an unpacked table is bounded by what its numbers refer to.
 //! Spec: dwarfs-format(5), "OPTIONALLY PACKED STRUCTURES".
 
 use sinterfs_model::{Error, Result};
@@ -12,9 +12,9 @@ use crate::frozen::view::Ints;
 /// Numbers by index, viewed in the metadata or unpacked from it.
 #[derive(Debug)]
 pub(crate) enum Table {
-    /// As they are stored.
+    /// Stored plain.
     View(Ints),
-    /// Unpacked.
+    /// Unpacked to memory.
     Owned(Vec<u32>),
 }
 
@@ -25,7 +25,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Returns how many there are.
+    /// Returns the number of items.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         match self {
@@ -34,7 +34,7 @@ impl Table {
         }
     }
 
-    /// Returns one; 0 past the end.
+    /// Returns an item; 0 past the end.
     #[inline]
     pub(crate) fn get(&self, data: &[u8], index: u64) -> u32 {
         match self {
@@ -46,8 +46,7 @@ impl Table {
         }
     }
 
-    /// Unpacks differences: each number is the sum of all up to its own. `Corrupt` if the last is
-    /// above `bound`.
+    /// Unpacks differences to their running sums. `Corrupt` if the last is above `bound`.
     pub(crate) fn from_differences(ints: &Ints, data: &[u8], bound: u64) -> Result<Vec<u32>> {
         let mut sums = Vec::with_capacity(capacity(ints.len())?);
         let mut sum = 0_u64;
@@ -56,21 +55,21 @@ impl Table {
             let number = u32::try_from(sum).ok().filter(|_| sum <= bound);
             sums.push(number.ok_or_else(|| {
                 Error::corrupt(format!(
-                    "a packed table reaches {sum}, but only {bound} are there"
+                    "a packed table reaches {sum}, above its bound of {bound}"
                 ))
             })?);
         }
         Ok(sums)
     }
 
-    /// Unpacks run lengths that are stored minus two: the index of each run, as often as it is
-    /// long. `Corrupt` if that makes more than `bound` numbers.
+    /// Unpacks run lengths, stored minus two: repeats the index of each run by its length.
+    /// `Corrupt` if the table becomes longer than `bound`.
     pub(crate) fn from_run_lengths(ints: &Ints, data: &[u8], bound: u64) -> Result<Vec<u32>> {
         let lens = || ints.iter(data).map(|len| len.saturating_add(2));
         let total = lens().fold(0_u64, u64::saturating_add);
         if total > bound {
             return Err(Error::corrupt(format!(
-                "a packed table of {total} numbers, but only {bound} are there"
+                "a packed table of {total} numbers, above its bound of {bound}"
             )));
         }
         let mut numbers = Vec::with_capacity(capacity(total)?);

@@ -1,11 +1,11 @@
-//! Checks the metadata once, so that reading never meets an index out of range afterwards.
+//! Validates the metadata once, so that reading never meets an index out of range.
 //!
-//! In: the tables as they are stored. Out: `Derived`, what only a look at everything can tell.
+//! In: the tables as stored. Out: `Derived`, computed from all of them.
 //!
-//! **Invariant:** after this, every directory is reached from the root in exactly one way, every
-//! name is a name, every chunk lies within a block that exists, every file has a size. Nothing is
-//! refused that upstream ever wrote. Time: linear in the tables; memory: 4 to 8 bytes per
-//! directory, and per file where links have to be counted.
+//! **Invariant:** afterwards every directory is reached from the root by exactly one path, every
+//! name is valid, every chunk is within an existing block, every file has a size. All images that
+//! upstream wrote are accepted. Time: linear in the tables; memory: 4 to 8 bytes per directory, and
+//! per file if links have to be counted.
 
 mod contents;
 mod entries;
@@ -19,26 +19,26 @@ use super::metadata::Metadata;
 pub(crate) use contents::{FileSizes, STEP};
 pub(crate) use inodes::Ranks;
 
-/// What was found out when the metadata was checked.
+/// Values computed while the metadata was validated.
 #[derive(Debug)]
 pub(crate) struct Derived {
-    /// Which inodes are of which type.
+    /// The ranges of inodes by type.
     pub(crate) ranks: Ranks,
-    /// The directory that holds each directory; the root holds itself.
+    /// The parent of each directory; the root is its own.
     pub(crate) parents: Vec<u32>,
     /// The number of subdirectories of each directory.
     pub(crate) subdirectories: Vec<u32>,
-    /// The number of names of each inode that is no directory, counted, if there is an inode with
-    /// several and the image does not tell.
+    /// The counted links of each inode that is not a directory; empty if the image stores them, or
+    /// if no inode has several.
     pub(crate) links: Vec<u32>,
-    /// Sizes of files.
+    /// The sizes of files.
     pub(crate) sizes: FileSizes,
 }
 
-/// Names above which they are checked in a thread of their own.
+/// The number of names above which they are validated on a separate thread.
 const MANY: u64 = 100_000;
 
-/// Checks everything. `blocks` is the number of `BLOCK` sections.
+/// Validates all tables; `blocks` is the number of `BLOCK` sections.
 pub(crate) fn validate(metadata: &Metadata, blocks: u64) -> Result<Derived> {
     check(metadata, blocks).map_err(|error: Error| error.within("METADATA_V2"))
 }

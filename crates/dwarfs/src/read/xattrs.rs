@@ -1,10 +1,10 @@
-//! The extended attributes of an image, if a section has some.
+//! The extended attributes of an image, if it has a section for them.
 //!
-//! In: the section's content and what the metadata is. Out: the attributes of an inode.
+//! In: the section's content and the hash of the metadata. Out: the attributes of an inode.
 //!
-//! **Invariant:** attributes are given out only if they were made for this very metadata and all of
-//! the section makes sense; if not, the image is one without attributes, and [`XattrState`] says why: other
-//! tools change metadata and leave the section as it was.
+//! **Invariant:** attributes are returned only if the whole section is valid and belongs to the
+//! image's metadata; otherwise the image is read as one without attributes, and [`XattrState`] has
+//! the reason: other tools rewrite metadata and keep the section unchanged.
 //! Spec: `docs/formats/dwarfs-extensions.md`.
 
 use std::ops::Range;
@@ -16,17 +16,17 @@ use zerocopy::little_endian::U32;
 
 use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION, is_name};
 
-/// Whether an image has extended attributes.
+/// The state of an image's extended attributes.
 #[derive(Debug, Default)]
 pub(crate) enum XattrState {
-    /// There is no such section.
+    /// There is no section.
     #[default]
     Absent,
-    /// There are some.
+    /// The section is valid.
     Sound(XattrTable),
-    /// There are some, but not for this metadata.
+    /// The section belongs to other metadata.
     Stale,
-    /// There should be some, but they are damaged or of a later version.
+    /// The section is damaged or of a later version.
     Unusable(Error),
 }
 
@@ -39,8 +39,8 @@ pub(crate) struct XattrTable {
 }
 
 impl XattrState {
-    /// Looks at a section's content; `metadata` is the hash of the metadata, which has so many
-    /// `inodes`.
+    /// Validates a section's content; `metadata` is the hash of the metadata, `inodes` its number
+    /// of inodes.
     pub(super) fn from_section(content: Result<Bytes>, metadata: u64, inodes: u64) -> Result<Self> {
         match content.and_then(|bytes| XattrTable::open(bytes, metadata, inodes)) {
             Ok(Some(table)) => Ok(Self::Sound(table)),
@@ -50,7 +50,7 @@ impl XattrState {
         }
     }
 
-    /// Returns why there are attributes that cannot be used.
+    /// Returns the reason why the section cannot be used; `None` if it can, or if there is none.
     pub(super) fn unusable_reason(&self) -> Option<Error> {
         match self {
             Self::Absent | Self::Sound(_) => None,
@@ -65,7 +65,7 @@ impl XattrState {
         }
     }
 
-    /// Returns the attributes, if they can be used.
+    /// Returns the attributes, if the section is valid.
     pub(crate) fn table(&self) -> Option<&XattrTable> {
         match self {
             Self::Sound(table) => Some(table),
@@ -75,12 +75,12 @@ impl XattrState {
 }
 
 impl XattrTable {
-    /// Validates all of a section; `None` if it is not of this metadata.
+    /// Validates a section; `None` if it belongs to other metadata.
     fn open(bytes: Bytes, metadata: u64, inodes: u64) -> Result<Option<Self>> {
-        let (header, rest) =
-            Header::ref_from_prefix(&bytes).map_err(|_| Error::corrupt("no header"))?;
+        let (header, rest) = Header::ref_from_prefix(&bytes)
+            .map_err(|_| Error::corrupt("the header is incomplete"))?;
         if header.magic != MAGIC {
-            return Err(Error::corrupt("no magic of extended attributes"));
+            return Err(Error::corrupt("wrong magic of the extended attributes"));
         }
         if header.version.get() != VERSION {
             let version = header.version.get();
@@ -99,7 +99,7 @@ impl XattrTable {
         let known =
             |row: &Row| u64::from(row.inode.get()) < inodes && (row.set.get() as usize) < count;
         if !ascends || !rows.iter().all(known) {
-            return Err(Error::corrupt("inodes or sets that do not exist"));
+            return Err(Error::corrupt("unknown or unsorted inodes or sets"));
         }
         let end = starts.last().map_or(0, |end| end.get() as usize);
         if starts.first().is_some_and(|start| start.get() != 0) || end != sets.len() {
@@ -119,7 +119,7 @@ impl XattrTable {
         }))
     }
 
-    /// Returns how many inodes have attributes.
+    /// Returns the number of inodes with attributes.
     pub(crate) fn len(&self) -> usize {
         self.rows.len() / size_of::<Row>()
     }
@@ -152,10 +152,10 @@ fn validate_set(set: &[u8]) -> Result<()> {
     for pair in (Pairs { rest: set }) {
         let (name, _) = pair?;
         if !is_name(name) {
-            return Err(Error::corrupt("an attribute's name that no system knows"));
+            return Err(Error::corrupt("an invalid attribute name"));
         }
         if name <= before {
-            return Err(Error::corrupt("names of attributes that do not ascend"));
+            return Err(Error::corrupt("attribute names are not sorted"));
         }
         before = name;
     }
@@ -182,7 +182,7 @@ impl<'a> Iterator for Pairs<'a> {
             Some((name, value, rest))
         };
         let Some((name, value, rest)) = split() else {
-            return Some(Err(Error::corrupt("an attribute that ends after its set")));
+            return Some(Err(Error::corrupt("an attribute exceeds its set")));
         };
         self.rest = rest;
         Some(Ok((name, value)))

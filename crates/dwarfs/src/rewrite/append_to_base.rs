@@ -1,8 +1,8 @@
-//! A new image on the blocks of another: those that are used again go into it as they are stored.
+//! An image built on a base: blocks of the base that are used again are copied as stored.
 //!
-//! In: an opened image with the map of its content, and what a writer gets. Out: an image whose own
-//! blocks come first, those of the other behind them. **Invariant:** a block that is taken over was
-//! hashed when it was decoded and when it was copied; nothing else of the other image is.
+//! In: an opened image with the map of its content, and the input of a writer. Out: an image with
+//! its own blocks first, copied blocks behind them. **Invariant:** a copied block was verified when
+//! it was decoded and when it was copied; nothing else of the base is copied.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ use super::pipeline;
 use crate::read::Dwarfs;
 use crate::write::{DwarfsWriter, WriteOptions};
 
-/// An image that others are built on.
+/// An image that a new one is built on.
 pub struct BaseImage {
     image: Arc<Dwarfs>,
     content: ContentMap,
     blocks: u32,
-    /// For messages.
+    /// For error messages.
     path: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl std::fmt::Debug for BaseImage {
 }
 
 impl BaseImage {
-    /// Takes an image, the map of its files' content in the image's own blocks, and where it came from.
+    /// Creates a base from an image, the map of its content in its own blocks, and its path.
     pub fn new(image: Arc<Dwarfs>, content: ContentMap, path: PathBuf) -> Result<Self> {
         let blocks = u32::try_from(image.block_count())
             .map_err(|_| Error::limit("more than 4294967295 blocks in a DwarFS image"))?;
@@ -72,19 +72,19 @@ impl Base for BaseImage {
     }
 }
 
-/// Writes an image on another; a `DwarfsWriter` for all else.
+/// A `DwarfsWriter` that copies blocks of a base.
 #[derive(Debug)]
 pub struct AppendingWriter {
     writer: Box<DwarfsWriter>,
     base: Arc<BaseImage>,
-    /// Bytes of new blocks; those that are taken over may have more.
+    /// The size of new blocks in bytes; copied ones may be larger.
     block_size: u32,
     threads: usize,
 }
 
 impl AppendingWriter {
-    /// Starts an image; `Invalid` for options that the format does not have. So many threads copy
-    /// blocks; 0 means one for each processor.
+    /// Starts an image; `threads` (0: one for each processor) copy blocks. `Invalid` for options
+    /// that the format does not have.
     pub fn new(
         out: Box<dyn Write + Send>,
         options: WriteOptions,
@@ -137,7 +137,7 @@ impl ImageWriter for AppendingWriter {
         let copy = |index: u32| {
             let number = usize::try_from(index).ok().and_then(|at| blocks.get(at));
             let number =
-                number.ok_or_else(|| Error::invalid("a block that is none of the base's"))?;
+                number.ok_or_else(|| Error::invalid("a block that the base does not have"))?;
             let taken = recoder.copy_as(*number, first.saturating_add(index));
             taken.map_err(|error| error.path(&self.base.path))
         };

@@ -1,8 +1,8 @@
-//! What becomes of each block: rules by category, and a block taken over or encoded anew.
+//! Copies or recompresses each block, by rules for categories.
 //!
-//! In: an image and rules. Out: stored blocks with the image's own numbers. **Invariant:** a block
-//! that is taken over is copied byte by byte after its hashes were found right; where it has none
-//! (versions before 2.2) it was decoded, too.
+//! In: an image and rules. Out: stored blocks with the image's own numbers. **Invariant:** a copied
+//! block is unchanged, and its hashes were verified; one without hashes (versions before 2.2) was
+//! decoded, too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,61 +18,61 @@ use crate::read::Dwarfs;
 use crate::read::section::{SectionHeader, SectionRange};
 use crate::write::{BlockCategories, BlockEncoder, assemble};
 
-/// Says which blocks are encoded anew, and how.
+/// Selects the blocks that are recompressed, and their encodings.
 #[derive(Debug, Clone, Default)]
 pub struct BlockRules {
-    /// The encoding of blocks that no other rule is about; `None` keeps them as they are.
+    /// The encoding of blocks without another rule; `None` copies them.
     ///
-    /// It is not for blocks of incompressible content, of audio and of images that have a codec of
-    /// their own: these stay unless a rule names their category.
+    /// Does not apply to blocks of incompressible content, and to audio and images in a codec of
+    /// samples: these are copied unless a rule names their category.
     pub encoding: Option<Encoding>,
     /// Encodings by category.
     pub by_category: Vec<(String, Encoding)>,
-    /// The categories whose blocks may change; the others stay.
+    /// The categories whose blocks may be recompressed; `None` means all.
     pub selection: Option<Selection>,
-    /// Whether a block stays as it is where its new form is not smaller.
+    /// Whether a block is copied if recompression does not make it smaller.
     pub keep_smaller: bool,
 }
 
-/// Names categories.
+/// A set of categories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// The names.
     pub names: Vec<String>,
-    /// Whether all others are meant.
+    /// Whether the set is that of all other categories.
     pub inverted: bool,
 }
 
-/// The name of blocks whose category the image does not tell.
+/// The category of all blocks in an image that records none.
 const UNNAMED: &str = "<default>";
 
-/// A block that is ready to be put.
+/// A block of the new image.
 pub(super) struct OutputBlock {
     pub(super) category: Category,
-    /// Bytes before encoding.
+    /// The decoded length in bytes.
     pub(super) raw_len: u32,
     /// The whole section.
     pub(super) bytes: Vec<u8>,
-    /// Whether it was encoded anew.
+    /// Whether it was recompressed.
     pub(super) recoded: bool,
 }
 
-/// Takes blocks over or encodes them anew; many threads may ask at once.
+/// Copies or recompresses blocks; usable by several threads at once.
 pub(super) struct Recoder<'a> {
     image: &'a Dwarfs,
     keep_smaller: bool,
     /// The categories of the image.
     categories: Vec<Rule>,
-    /// The category of each block; none if all have the first.
+    /// The category of each block; empty if all have the first.
     numbers: Vec<u32>,
-    /// What is known of the samples of some blocks.
+    /// The sample formats of blocks that have one.
     samples: BTreeMap<u32, Category>,
 }
 
-/// What becomes of the blocks of a category.
+/// The rule for the blocks of a category.
 struct Rule {
     category: Category,
-    /// Whether the category was named for its encoding.
+    /// Whether a rule names the category.
     named: bool,
     encoding: Option<Encoding>,
 }
@@ -117,7 +117,7 @@ impl<'a> Recoder<'a> {
         u64::from(len) * permits.max().unwrap_or(1) as u64
     }
 
-    /// Makes a block of the new image; files need so many bytes of it.
+    /// Makes a block of the new image. `Corrupt` if it is shorter than `needed`.
     pub(super) fn block(
         &self,
         number: u32,
@@ -140,8 +140,8 @@ impl<'a> Recoder<'a> {
         })
     }
 
-    /// Makes block `as_number` of another image of a block, as it is stored, with all that is known of what
-    /// it holds.
+    /// Copies a block to be block `as_number` of another image, with its category and sample
+    /// format.
     pub(super) fn copy_as(&self, number: u32, as_number: u32) -> Result<OutputBlock> {
         self.with_checked(number, |range, header| {
             let rule = self.rule(number)?;
@@ -153,7 +153,7 @@ impl<'a> Recoder<'a> {
         })
     }
 
-    /// Works with a block whose SHA-512/256, if it has one, is that of what is stored.
+    /// Calls `work` with a block after verifying its SHA-512/256, if it has one.
     fn with_checked<T>(
         &self,
         number: u32,
@@ -176,7 +176,7 @@ impl<'a> Recoder<'a> {
             .ok_or_else(|| Error::corrupt(format!("block {number} has category {category}")))
     }
 
-    /// Chooses the encoding of a block; `None` keeps it as it is.
+    /// Selects the encoding of a block; `None` copies it.
     fn encoding<'r>(&self, rule: &'r Rule, now: Compression) -> Option<&'r Encoding> {
         let special = matches!(now, Compression::FLAC | Compression::RICEPP);
         let unchanged = matches!(rule.category, Category::Incompressible | Category::Hot);
@@ -194,7 +194,7 @@ impl<'a> Recoder<'a> {
     ) -> Result<OutputBlock> {
         let block_size = self.image.block_size();
         let raw = self.image.reader.decode(range, header, block_size)?;
-        // codecs of samples know even what the metadata does not tell
+        // payloads of sample codecs have a sample format even if the metadata does not
         let stored = self.image.reader.stored(range, header)?;
         let samples = framing::samples(header.compression.0.get(), &stored)?
             .or_else(|| self.samples.get(&number).copied());
@@ -241,7 +241,7 @@ impl<'a> Recoder<'a> {
     }
 }
 
-/// Finds what is known of the samples of blocks.
+/// Returns the sample formats of blocks.
 fn samples_of(carried: &BlockCategories) -> BTreeMap<u32, Category> {
     let (blocks, numbers) = &carried.json_of_blocks;
     let known = |(&block, &number): (&u32, &u32)| {
@@ -253,7 +253,7 @@ fn samples_of(carried: &BlockCategories) -> BTreeMap<u32, Category> {
     blocks.iter().zip(numbers).filter_map(known).collect()
 }
 
-/// Bytes of the header of a section.
+/// The length of a section's header in bytes.
 const SECTION_HEADER: u64 = crate::layout::SectionHeaderV2::SIZE as u64;
 
 impl Rule {

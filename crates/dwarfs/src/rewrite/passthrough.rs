@@ -1,8 +1,7 @@
-//! What an image tells of its blocks and of its past, for the image that is written of it.
+//! The categories of an image's blocks, to pass on to the image written from it.
 //!
-//! In: an opened image. Out: categories with what is known of their content; the runs of the tools
-//! that made it. **Invariant:** numbers are taken over as they are once they were found to make
-//! sense.
+//! In: an opened image. Out: names, numbers and sample formats. **Invariant:** all numbers refer to
+//! existing items.
 
 use sinterfs_model::{Error, Result};
 
@@ -10,7 +9,7 @@ use crate::layout::metadata::{pair, root};
 use crate::read::Dwarfs;
 use crate::write::BlockCategories;
 
-/// Reads what an image tells of the categories of its blocks; `None` if it tells nothing.
+/// Reads the categories of an image's blocks; `None` if it records none.
 pub(super) fn categories(image: &Dwarfs) -> Result<Option<BlockCategories>> {
     read(image).map_err(|error| error.within("METADATA_V2"))
 }

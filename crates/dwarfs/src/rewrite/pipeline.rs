@@ -1,9 +1,9 @@
-//! Work on numbered things by many threads, taken in order by one.
+//! Numbered work on several threads, its results consumed in order by one.
 //!
-//! In: a count, what is done for a number, and who takes the results. Out: nothing but the first
-//! error, by number. **Invariant:** results are taken in order whatever the number of threads;
-//! at most `threads + SPARE` numbers are between begin and end; every wait ends when the other side
-//! is gone; a panic is an error.
+//! In: a count, the work for a number, and the consumer of results. Out: the first error by number.
+//! **Invariant:** results are consumed in order whatever the number of threads; at most `threads +
+//! SPARE` numbers are in progress; every wait ends when the other side has ended; a panic is an
+//! error.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,16 +13,16 @@ use std::time::Duration;
 use sinterfs_model::{Error, Kind, Observer, Result};
 use sinterfs_workers::WorkerPermits;
 
-/// Numbers beyond one for each thread that may wait to be taken, so that no thread waits.
+/// The number of results that may wait to be consumed, so that threads need not wait.
 const SPARE: u32 = 2;
 
-/// How often the taker asks whether the work should stop.
+/// The interval at which the consumer polls for cancellation.
 const POLL: Duration = Duration::from_millis(100);
 
 struct State<T> {
-    /// The next number that nobody has begun.
+    /// The next number to begin.
     next: u32,
-    /// Numbers below this were taken.
+    /// The results below this number were consumed.
     taken: u32,
     done: BTreeMap<u32, Result<T>>,
     stopped: bool,
@@ -39,7 +39,7 @@ impl<T> Shared<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins the next number; `None` if there is nothing more to do.
+    /// Begins the next number; `None` if no work is left.
     fn begin(&self, count: u32, ahead: u32, permits: &WorkerPermits) -> Option<u32> {
         let mut state = self.lock();
         loop {
@@ -82,7 +82,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Ends all threads when the taker is done, however that happens.
+/// Stops all threads when dropped, on success, error or panic of the consumer.
 struct Stop<'a, T>(&'a Shared<T>);
 
 impl<T> Drop for Stop<'_, T> {
@@ -92,8 +92,8 @@ impl<T> Drop for Stop<'_, T> {
     }
 }
 
-/// Does the work for the numbers below `count` on so many threads (above 0) and gives each result to
-/// `take`, in order and on the caller's thread. Threads that wait are counted in `permits`.
+/// Calls `work` for the numbers below `count` on `threads` threads (above 0), and `take` with each
+/// result, in order and on the caller's thread. Waiting threads are counted in `permits`.
 pub(super) fn in_order<T: Send>(
     count: u32,
     threads: usize,
@@ -127,7 +127,7 @@ pub(super) fn in_order<T: Send>(
             };
             match std::thread::Builder::new().spawn_scoped(scope, body) {
                 Ok(_) => {}
-                // the system is short of threads: fewer do the same work
+                // the system starts no more threads: fewer do the same work
                 Err(_) if started > 0 => break,
                 Err(_) => return alone(count, observer, work, take),
             }
@@ -139,7 +139,7 @@ pub(super) fn in_order<T: Send>(
     })
 }
 
-/// Does all the work on the caller's thread, for a system that starts no other one.
+/// Does all the work on the caller's thread, for systems that start no other one.
 fn alone<T>(
     count: u32,
     observer: &dyn Observer,

@@ -1,14 +1,14 @@
-//! What an image knows of the samples in its blocks of audio and images: JSON of upstream's making,
-//! read so that such blocks can be encoded by their own codecs again.
+//! Decodes the sample formats of blocks of audio and images, JSON in upstream's form, so that such
+//! blocks can be encoded by codecs of samples again.
 //!
-//! In: one flat object of numbers and words. Out: a category. **Invariant:** what is not understood is
-//! `None`: then a codec that needs to know refuses the block.
+//! In: one flat object of numbers and words. Out: a category. **Invariant:** anything unknown is
+//! `None`: a codec of samples then refuses the block.
 
 use std::collections::BTreeMap;
 
 use sinterfs_model::{ByteOrder, Category, Padding, RawImage, Waveform};
 
-/// Reads what is known of a block of a category.
+/// Decodes the sample format of a block of a category.
 pub(super) fn category(name: &str, json: &str) -> Option<Category> {
     let fields = Fields::read(json)?;
     match name {
@@ -47,11 +47,11 @@ fn image(fields: &Fields<'_>) -> Option<RawImage> {
     })
 }
 
-/// The fields of a flat object; values of words without their quotes.
+/// The fields of a flat object; values of words are in quotes.
 struct Fields<'a>(BTreeMap<&'a str, &'a str>);
 
 impl<'a> Fields<'a> {
-    /// Takes an object apart. Its words have neither commas nor colons nor escapes.
+    /// Splits an object into fields. Its words contain no commas, colons or escapes.
     fn read(json: &'a str) -> Option<Self> {
         let inner = json.trim().strip_prefix('{')?.strip_suffix('}')?;
         let field = |text: &'a str| {

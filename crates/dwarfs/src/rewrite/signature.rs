@@ -1,8 +1,8 @@
-//! Puts a signature into an image that has digests.
+//! Adds a signature to an image with digests.
 //!
-//! In: an image, a signature of its root digest. Out: the same bytes up to the end of the digests, then
-//! the signature and, if there was one, a section index. **Invariant:** no byte that is covered changes.
-//! Spec: `docs/formats/dwarfs-extensions.md`.
+//! In: an image, a signature of its root digest. Out: the same bytes up to the end of the digests,
+//! then the signature and, if there was one, a section index. **Invariant:** no covered byte
+//! changes. Spec: `docs/formats/dwarfs-extensions.md`.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::layout::{Compression, SectionType};
 use crate::read::{Dwarfs, OpenOptions};
 use crate::write::{Index, assemble, set_minor};
 
-/// Bytes that are copied at once.
+/// The number of bytes copied at once.
 const STEP: usize = 1 << 20;
 
-/// Writes the file of an image anew, what stands before the image included, with a signature in place of any
-/// that it has. `Invalid` if the image has no digests, or if something else follows them.
+/// Copies the file of an image, including bytes before the image, with a new signature. `Invalid`
+/// if the image has no digests, or if sections other than signatures and index follow them.
 pub fn sign(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
@@ -28,7 +28,7 @@ pub fn sign(
     let reader = Dwarfs::find(Arc::clone(source), options)?;
     if reader.file_offset(reader.len()) < source.len() {
         return Err(Error::invalid(
-            "something follows the image in its file, and would be lost",
+            "bytes after the image in its file would be lost",
         ));
     }
     let (mut index, mut end, mut indexed) = (Index::default(), None, false);
@@ -43,16 +43,14 @@ pub fn sign(
                 continue;
             }
             (kind, Some(_)) => {
-                let what = format!("a {kind} behind the digests: they are not of the whole image");
+                let what = format!("a {kind} behind the digests, which do not cover it");
                 return Err(Error::invalid(what));
             }
         }
         index.push(header.kind, range.offset)?;
     }
     let Some(end) = end else {
-        return Err(Error::invalid(
-            "the image has no digests to be signed in it (`--with-digest` of whoever makes it)",
-        ));
+        return Err(Error::invalid("the image has no digests to sign"));
     };
     copy(&**source, reader.file_offset(end), out)?;
     let number = |index: &Index| {
@@ -72,7 +70,7 @@ pub fn sign(
     out.write_all(&bytes).map_err(cannot_write)
 }
 
-/// Copies so many bytes from the start of the source.
+/// Copies `len` bytes from the start of the source.
 fn copy(source: &dyn ReadAt, len: u64, out: &mut dyn Write) -> Result<()> {
     let mut buf = vec![0; usize::try_from(len).map_or(STEP, |len| len.min(STEP))];
     let mut done = 0;

@@ -1,16 +1,16 @@
-//! Reads thrift's compact encoding.
+//! Decodes thrift's compact protocol.
 //!
 //! In: bytes of one structure. Out: its fields one by one, as the caller asks for them.
 //!
-//! **Invariant:** a length is believed only as far as bytes are left; unknown fields of any type
-//! are skipped; nesting is bounded. Spec: "Thrift compact protocol encoding" of Apache Thrift.
+//! **Invariant:** lengths are bounded by the remaining bytes; unknown fields of any type are
+//! skipped; nesting is bounded. Spec: "Thrift compact protocol encoding" of Apache Thrift.
 
 use sinterfs_model::{Error, Result};
 
 /// The deepest nesting that `skip` follows.
 const MAX_DEPTH: u32 = 32;
 
-/// Names a type on the wire; `TRUE` and `FALSE` carry a field's value.
+/// A type on the wire; `TRUE` and `FALSE` include the field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wire(u8);
 
@@ -29,7 +29,7 @@ impl Wire {
     pub(crate) const STRUCT: Self = Self(12);
     pub(crate) const FLOAT: Self = Self(13);
 
-    /// Takes the value of a `bool` field.
+    /// Returns the value of a `bool` field.
     pub(crate) fn flag(self) -> Result<bool> {
         match self {
             Self::TRUE => Ok(true),
@@ -38,7 +38,7 @@ impl Wire {
         }
     }
 
-    /// Fails unless the field has the type that the caller is going to read.
+    /// Fails with `Corrupt` unless the field has the given type.
     pub(crate) fn expect(self, wanted: Self, what: &'static str) -> Result<()> {
         if self == wanted {
             Ok(())
@@ -53,7 +53,7 @@ fn wrong_type(found: Wire, wanted: &'static str) -> Error {
     Error::corrupt(format!("thrift: expected {wanted}, found type {}", found.0))
 }
 
-/// Takes a structure apart from front to back.
+/// Decodes a structure from front to back.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -165,7 +165,8 @@ impl<'a> Reader<'a> {
         usize::try_from(self.varint()?).map_err(|_| Error::corrupt("thrift: length out of range"))
     }
 
-    /// Every item takes a byte at least, so that loops are bounded by the input.
+    /// Fails with `Corrupt` for more items than bytes: each item takes at least one byte, so loops
+    /// over items are bounded by the input.
     fn check_count(&self, count: usize) -> Result<()> {
         if count > self.rest.len() {
             return Err(Error::corrupt(format!(
@@ -176,7 +177,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads over a field's value.
+    /// Skips a field's value.
     pub(crate) fn skip(&mut self, wire: Wire) -> Result<()> {
         if matches!(wire, Wire::TRUE | Wire::FALSE) {
             return Ok(());
@@ -189,7 +190,7 @@ impl<'a> Reader<'a> {
             .checked_sub(1)
             .ok_or_else(|| Error::corrupt("thrift: structures are nested too deeply"))?;
         match wire {
-            // within a container a bool is a byte of its own
+            // in a container a bool is a byte
             Wire::TRUE | Wire::FALSE | Wire::BYTE => self.take(1).map(drop),
             Wire::I16 | Wire::I32 | Wire::I64 => self.varint().map(drop),
             Wire::FLOAT => self.take(4).map(drop),

@@ -1,8 +1,8 @@
-//! Chunks: where the content of each file lies, holes included.
+//! Chunks: the content of each file, including holes.
 //!
 //! In: the lists of the content map in the order of the chunk table. Out: the columns of `chunks`,
-//! `chunk_table` and what goes with them. **Invariant:** chunks that continue each other in one
-//! block are one chunk, and so are holes.
+//! `chunk_table` and the size cache. **Invariant:** chunks adjacent in a file and in a block are
+//! merged, and so are adjacent holes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sinterfs_model::{ContentMap, Error, MapExtent, Result};
 
 use crate::layout::metadata::chunk::OFFSET_IS_LARGE_HOLE;
 
-/// Files with so many chunks have their size in the cache, as upstream's default is.
+/// Files with at least this many chunks have their size in the cache; upstream's default.
 pub(super) const CACHED_CHUNKS: u32 = 128;
 
 /// The chunks of all files.
@@ -22,22 +22,23 @@ pub(super) struct Chunks {
     pub(super) offset: Vec<u32>,
     /// Its length.
     pub(super) size: Vec<u32>,
-    /// How many chunks each row of the chunk table has.
+    /// The number of chunks of each row of the chunk table.
     pub(super) counts: Vec<u32>,
-    /// The bytes of each row with holes.
+    /// The bytes of each row, including holes.
     pub(super) sizes: Vec<u64>,
-    /// The bytes in holes of the rows that have some.
+    /// The bytes in holes, of rows that have some.
     pub(super) hole_bytes: BTreeMap<u32, u64>,
-    /// The lengths of holes that do not fit a chunk.
+    /// The lengths of holes that do not fit a chunk's fields.
     pub(super) large_holes: Vec<u64>,
-    /// Holes before they are encoded: chunk and length.
+    /// The chunk and length of each hole, before encoding.
     holes: Vec<(u32, u64)>,
-    /// The block number that says that a chunk is a hole: one more than there are blocks.
+    /// The block number that marks a hole: the number of blocks.
     hole_block: u32,
 }
 
 impl Chunks {
-    /// Gathers the chunks of lists. Blocks hold up to 2^`block_bits` bytes, and `blocks` these.
+    /// Collects the chunks of lists; blocks are of up to 2^`block_bits` bytes, and have the lengths
+    /// in `blocks`.
     pub(super) fn new(
         map: &ContentMap,
         lists: &[Option<u32>],
@@ -62,7 +63,7 @@ impl Chunks {
         !self.holes.is_empty()
     }
 
-    /// Returns the block number of holes, where there are some.
+    /// Returns the block number of holes, if there are any.
     pub(super) fn hole_block(&self) -> Option<u32> {
         self.has_holes().then_some(self.hole_block)
     }
@@ -136,8 +137,8 @@ impl Chunks {
     }
 
     /// Stores the lengths of holes as `size * block_size + offset`. A length whose `size` would
-    /// widen that field of all chunks goes into a list of its own instead, which in turn widens
-    /// `offset` to 32 bits: whatever takes fewer bits in all is chosen.
+    /// widen that field of all chunks may be stored in `large_holes` instead, which widens `offset`
+    /// to 32 bits: the form with fewer bits in total is used.
     fn encode_holes(&mut self, block_bits: u8) {
         let inline = |len: u64| u32::try_from(len >> block_bits).ok();
         let width = |value: u32| u64::from(32 - value.leading_zeros());
@@ -182,13 +183,13 @@ impl Chunks {
         }
     }
 
-    /// Returns the chunk table: the first chunk of each row and the end of the last, or packed the
+    /// Returns the chunk table: the first chunk of each row and the end of the last; if packed, the
     /// differences of these.
     pub(super) fn table(&self, packed: bool) -> Vec<u32> {
         super::with_sentinel(&self.counts, packed)
     }
 
-    /// Returns the cached sizes: row and bytes of the files with many chunks.
+    /// Returns the cached sizes: rows and bytes of files with many chunks.
     pub(super) fn cached_sizes(&self) -> (Vec<u32>, Vec<u64>) {
         let rows = 0..self.counts.len() as u32;
         rows.filter(|&row| self.is_cached(row))
@@ -196,7 +197,7 @@ impl Chunks {
             .unzip()
     }
 
-    /// Returns the cached bytes without holes of the files with many chunks and some holes.
+    /// Returns the cached sizes without holes, of files with many chunks and holes.
     pub(super) fn cached_allocated(&self) -> (Vec<u32>, Vec<u64>) {
         let rows = self
             .hole_bytes
@@ -211,7 +212,7 @@ impl Chunks {
     }
 }
 
-/// Fails for an extent that is not within its block: the image would not be readable.
+/// Fails for an extent that is not within its block.
 fn check(blocks: &[u32], block: u32, offset: u32, len: u32) -> Result<()> {
     let end = u64::from(offset) + u64::from(len);
     match blocks.get(block as usize) {

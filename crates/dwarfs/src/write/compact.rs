@@ -1,9 +1,9 @@
-//! Thrift's compact encoding, writing side: what the schema and the history are stored in.
+//! Encodes thrift's compact protocol, for schema and history.
 //!
-//! In: calls in the order of the fields. Out: bytes. **Invariant:** knows no structure; whoever
-//! calls opens and closes structs in pairs. Format: Apache Thrift, "compact protocol".
+//! In: calls in the order of the fields. Out: bytes. **Precondition:** callers open and close
+//! structs in pairs. Format: Apache Thrift, "compact protocol".
 
-/// The types of the compact encoding that are needed here.
+/// The types of the compact protocol used by DwarFS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Type {
@@ -20,16 +20,16 @@ pub(super) enum Type {
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 
-/// Collects an encoded struct.
+/// Encodes a struct.
 #[derive(Debug, Default)]
 pub(super) struct CompactWriter {
     out: Vec<u8>,
-    /// The last field id of each open struct; the innermost is at the end.
+    /// The last field id of each open struct, the innermost at the end.
     last: Vec<i16>,
 }
 
 impl CompactWriter {
-    /// Returns the bytes.
+    /// Returns the encoded bytes.
     pub(super) fn finish(self) -> Vec<u8> {
         debug_assert!(self.last.is_empty(), "a struct is still open");
         self.out
@@ -65,24 +65,24 @@ impl CompactWriter {
         self.header(id, kind as u8);
     }
 
-    /// Writes a field with a truth value.
+    /// Writes a boolean field.
     pub(super) fn bool_field(&mut self, id: i16, value: bool) {
         self.header(id, if value { TRUE } else { FALSE });
     }
 
-    /// Writes a field with a number of the type's width.
+    /// Writes an integer field.
     pub(super) fn int_field(&mut self, id: i16, kind: Type, value: i64) {
         self.header(id, kind as u8);
         self.int(value);
     }
 
-    /// Writes a field with a string.
+    /// Writes a string field.
     pub(super) fn string_field(&mut self, id: i16, value: &[u8]) {
         self.header(id, Type::Binary as u8);
         self.string(value);
     }
 
-    /// Opens a list or set of so many elements; the caller writes them next.
+    /// Opens a list or set of `count` elements; the caller writes them next.
     pub(super) fn elements(&mut self, kind: Type, count: usize) {
         match u8::try_from(count) {
             Ok(count @ 0..=14) => self.out.push(count << 4 | kind as u8),
@@ -93,7 +93,7 @@ impl CompactWriter {
         }
     }
 
-    /// Opens a map of so many pairs; the caller writes them next.
+    /// Opens a map of `count` pairs; the caller writes them next.
     pub(super) fn pairs(&mut self, key: Type, value: Type, count: usize) {
         self.varint(count as u64);
         if count > 0 {

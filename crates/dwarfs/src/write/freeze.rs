@@ -1,9 +1,9 @@
-//! Frozen2, writing side: values to a schema and the bit-packed bytes that it describes.
+//! Encodes Frozen2: values to a schema and the bit-packed bytes that it describes.
 //!
-//! In: a tree of a few `Value`s whose long lists are borrowed columns, so that nothing is
-//! allocated per item. Out: the thrift-encoded schema and the bytes, 8 zero bytes at their end.
-//! **Invariant:** every number has the fewest bits that hold its largest value; what is always
-//! zero or absent has none and does not appear in the schema. Format: upstream's
+//! In: a tree of `Value`s, its long lists borrowed columns, so that nothing is allocated per item.
+//! Out: the thrift-encoded schema and the bytes, with 8 zero bytes at their end.
+//! **Invariant:** every number has the fewest bits that hold its largest value; fields that are
+//! always zero or absent have none and are not in the schema. Format: upstream's
 //! `frozen/thrift/lib/cpp2/frozen`.
 
 mod bits;
@@ -21,7 +21,7 @@ use schema::Schema;
 
 pub(super) use value::{Column, Items, Value};
 
-/// Zero bytes at the end, so that a reader may load 64 bits at any place.
+/// The number of zero bytes at the end, so that readers may load 64 bits at any position.
 pub(super) const PADDING: usize = 8;
 
 /// A frozen value.
@@ -29,11 +29,11 @@ pub(super) const PADDING: usize = 8;
 pub(super) struct Frozen {
     /// The schema in thrift's compact encoding.
     pub(super) schema: Vec<u8>,
-    /// What the schema describes.
+    /// The bytes that the schema describes.
     pub(super) data: Vec<u8>,
 }
 
-/// Freezes a struct; `Limit` if it becomes larger than the format's 16-bit bit offsets allow.
+/// Freezes a struct. `Limit` if it needs more bits than 16-bit offsets can address.
 pub(super) fn freeze(root: &Value<'_>) -> Result<Frozen> {
     let plan = plan::plan(root)?;
     let mut schema = Schema::default();

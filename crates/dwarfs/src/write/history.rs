@@ -1,13 +1,14 @@
-//! The history section: how an image was made, in thrift's compact encoding.
+//! Encodes the history section: the runs that made an image, in thrift's compact protocol.
 //!
-//! Format: upstream's `thrift/history.thrift`, where `git_desc` is optional; but upstream's tools
-//! fail without it, so it is always there and names the program.
+//! In: this run and the former ones. Out: the section's content. Format: upstream's
+//! `thrift/history.thrift`, where `git_desc` is optional; but upstream's tools fail without it, so
+//! it is always written and names the program.
 
 use super::compact::{CompactWriter, Type};
 use super::options::HistoryInfo;
 use crate::read::{HistoryEntry, Version};
 
-/// Encodes a history: the former runs, and one of a program with its version.
+/// Encodes a history: the former runs, then the run of `program`.
 pub(super) fn encode(info: &HistoryInfo, program: &str) -> Vec<u8> {
     let mut w = CompactWriter::default();
     w.begin_struct();
@@ -63,7 +64,7 @@ fn entry(w: &mut CompactWriter, run: &HistoryEntry) {
 fn version(w: &mut CompactWriter, version: &Version) {
     w.begin_struct();
     for (id, number) in (1..).zip(version.number) {
-        // an unsigned 16-bit number in a signed one
+        // an unsigned 16-bit number, stored as a signed one
         w.int_field(id, Type::I16, i64::from(number.cast_signed()));
     }
     w.bool_field(4, version.is_release);

@@ -1,7 +1,7 @@
-//! The metadata: all tables of an image, gathered and frozen.
+//! Builds the metadata: collects and freezes all tables of an image.
 //!
-//! In: the tree, the map of its content, what is known of the blocks. Out: frozen schema and data.
-//! **Invariant:** what is zero, empty or absent is left out. Names of fields and tables are
+//! In: the tree, the map of its content, properties of the blocks. Out: frozen schema and data.
+//! **Invariant:** fields that are zero, empty or absent are omitted. Names of fields and tables are
 //! upstream's (`thrift/metadata.thrift`). Memory: see `DwarfsWriter`.
 
 mod categories;
@@ -28,30 +28,30 @@ use totals::Totals;
 
 pub(crate) use categories::BlockCategories;
 
-/// Frozen metadata and what it could not hold.
+/// Frozen metadata, with counts of what it does not represent.
 #[derive(Debug)]
 pub(super) struct Metadata {
     pub(super) frozen: Frozen,
-    /// Hard links of symlinks and special files that became inodes.
+    /// The number of hard links of symlinks and special files that became inodes.
     pub(super) split_links: u64,
     /// The inodes with extended attributes, ascending.
     pub(super) xattrs: Vec<(u32, XattrSet)>,
-    /// Inodes with a time that was rounded.
+    /// The number of inodes with a rounded time.
     pub(super) rounded_times: u64,
 }
 
-/// What is known of the blocks when all have been put.
+/// Properties of all written blocks.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// Bytes of each before encoding.
+    /// The decoded length of each in bytes.
     pub(super) lens: Vec<u32>,
     /// The category of each.
     pub(super) categories: Vec<Category>,
-    /// What to tell of the categories instead.
+    /// Categories of a rewritten image, used instead of `categories`.
     pub(super) known_categories: Option<BlockCategories>,
 }
 
-/// Gathers and freezes the metadata.
+/// Collects and freezes the metadata.
 pub(super) fn metadata(
     tree: &Tree,
     map: &ContentMap,
@@ -72,7 +72,7 @@ pub(super) fn metadata(
     })
 }
 
-/// Lists the inodes with extended attributes, of the nodes of all.
+/// Returns the inodes with extended attributes; `nodes` has the node of each inode.
 fn with_xattrs(tree: &Tree, nodes: &[NodeId]) -> Vec<(u32, XattrSet)> {
     let sets = nodes.iter().map(|&node| tree.node(node).xattrs);
     (0..).zip(sets).filter(|(_, set)| !set.is_none()).collect()
@@ -125,7 +125,7 @@ impl<'t> Tables<'t> {
         })
     }
 
-    /// Adds what has been there since the first version.
+    /// Adds the fields of version 2.0.
     fn add_first<'a>(&'a self, fields: &mut Fields<'a>, options: &WriteOptions) {
         let chunks = structs(vec![
             (chunk::BLOCK, Column::U32(&self.chunks.block)),
@@ -151,7 +151,7 @@ impl<'t> Tables<'t> {
         fields.push(root::TOTAL_FS_SIZE, Value::Int(self.totals.bytes));
     }
 
-    /// Adds devices, options, entries and strings (2.1 and 2.3).
+    /// Adds devices, options, entries and strings (versions 2.1 and 2.3).
     fn add_entries<'a>(&'a self, fields: &mut Fields<'a>, options: &'a WriteOptions) {
         if !self.devices.is_empty() {
             let devices = Value::List(Items::Ints(Column::U64(&self.devices)));
@@ -181,7 +181,7 @@ impl<'t> Tables<'t> {
         fields.optional_int(root::PREFERRED_PATH_SEPARATOR, b'/'.into());
     }
 
-    /// Adds features, categories and cached sizes (2.5).
+    /// Adds features, categories and cached sizes (version 2.5).
     fn add_blocks<'a>(&'a self, fields: &mut Fields<'a>) {
         if self.chunks.has_holes() {
             fields.optional(root::FEATURES, strings([FEATURE_SPARSE_FILES]));
@@ -218,7 +218,7 @@ impl<'t> Tables<'t> {
         }
     }
 
-    /// Adds what only images with holes have (upstream 0.14).
+    /// Adds the fields of images with holes (upstream 0.14).
     fn add_holes<'a>(&'a self, fields: &mut Fields<'a>) {
         let Some(block) = self.chunks.hole_block() else {
             return;
@@ -271,8 +271,8 @@ fn fs_options(options: &WriteOptions) -> Value<'static> {
     Value::Struct(fields.0)
 }
 
-/// Returns the table of shared files: for each the number of its content, or packed for each content
-/// the number of its files minus two.
+/// Returns the table of shared files: the content of each file or, if packed, the number of files
+/// of each content minus two.
 fn shared_files(counts: &[u32], packed: bool) -> Vec<u32> {
     if packed {
         return counts.iter().map(|count| count - 2).collect();

@@ -1,36 +1,36 @@
-//! Numbering inodes as DwarFS wants them: directories, symlinks, files with content of their own,
-//! files that share content, devices, fifos and sockets.
+//! Numbers inodes in the order of DwarFS: directories, symlinks, files with unshared content, files
+//! with shared content, devices, fifos and sockets.
 //!
 //! In: the tree and the map of its content. Out: the node of each inode, the inode of each
 //! directory entry and the order of the chunk lists. **Invariant:** directories and their entries
-//! go level by level and by name, files in the order of their lists, so that chunks lie in commit
-//! order; a hard link of anything but a file becomes an inode of its own, as DwarFS has none.
+//! are in breadth-first order and by name, files in the order of their lists, so that chunks are in
+//! commit order; a hard link of anything but a file becomes a separate inode, as DwarFS has none.
 
 use sinterfs_model::{Content, ContentMap, Error, FileType, NodeId, Result, Tree};
 
-/// The largest number of inodes: upstream counts them with 31 bits.
+/// The largest number of inodes: upstream uses 31 bits.
 const MAX_INODES: usize = i32::MAX as usize;
 
-/// Who has which number.
+/// The inode numbers of a tree.
 #[derive(Debug, Default)]
 pub(super) struct Numbering {
     /// The node of each inode.
     pub(super) nodes: Vec<NodeId>,
-    /// The inode of each directory entry, the root's first.
+    /// The inode of each directory entry, beginning with the root's.
     pub(super) entries: Vec<u32>,
     /// The number of directories.
     pub(super) directories: usize,
     /// The number of symlinks.
     pub(super) symlinks: usize,
-    /// The number of files with content of their own.
+    /// The number of files with unshared content.
     pub(super) unique_files: usize,
-    /// How many files have each of the shared contents, two at least.
+    /// The number of files of each shared content, at least two.
     pub(super) shared: Vec<u32>,
     /// The number of devices.
     pub(super) devices: usize,
-    /// The list of each row of the chunk table; `None` for no content.
+    /// The chunk list of each row of the chunk table; `None` for no content.
     pub(super) lists: Vec<Option<u32>>,
-    /// Hard links of symlinks and special files that became inodes.
+    /// The number of hard links of symlinks and special files that became inodes.
     pub(super) split_links: u64,
 }
 
@@ -71,7 +71,7 @@ impl Numbering {
         Ok(())
     }
 
-    /// Returns every link of some types a number, in the order of the directory entries.
+    /// Numbers every link of some types, in the order of the directory entries.
     fn number_by_link(&mut self, tree: &Tree, wanted: impl Fn(FileType) -> bool) -> Result<()> {
         for directory in 0..self.directories {
             for link in tree.children(self.nodes[directory]) {
@@ -103,8 +103,8 @@ impl Numbering {
         Ok(())
     }
 
-    /// Lists the directory entries: what has a number of its own by link takes the next one of its
-    /// kind, everything else that of its node.
+    /// Lists the directory entries: types that are numbered by link take the next number of their
+    /// type, all others that of their node.
     fn enter(&mut self, tree: &Tree, inode_of: &[u32]) -> Result<()> {
         let mut symlink = self.directories as u32;
         let mut device = symlink + (self.symlinks + self.unique_files) as u32 + self.shared_files();
@@ -138,7 +138,7 @@ impl Numbering {
         Ok(())
     }
 
-    /// Returns how many files share their content.
+    /// Returns the number of files with shared content.
     pub(super) fn shared_files(&self) -> u32 {
         self.shared.iter().sum()
     }
@@ -148,12 +148,12 @@ impl Numbering {
         &self.nodes[self.directories..self.directories + self.symlinks]
     }
 
-    /// Returns where the files start among the inodes.
+    /// Returns the first inode of a file.
     pub(super) fn first_file(&self) -> usize {
         self.directories + self.symlinks
     }
 
-    /// Returns where the devices start among the inodes.
+    /// Returns the first inode of a device.
     pub(super) fn first_device(&self) -> usize {
         self.first_file() + self.unique_files + self.shared_files() as usize
     }
@@ -164,10 +164,10 @@ impl Numbering {
     }
 }
 
-/// Stands for "no list" behind all lists.
+/// Marks a file without a chunk list; sorts behind all lists.
 const NO_CONTENT: u32 = u32::MAX;
 
-/// Sorts files by their list; those without content are last and together.
+/// Returns files sorted by their chunk list, those without content at the end.
 fn files_by_list(tree: &Tree, map: &ContentMap) -> Vec<(u32, NodeId)> {
     let mut files: Vec<(u32, NodeId)> = ids()
         .zip(tree.nodes())

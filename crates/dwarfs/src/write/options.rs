@@ -1,7 +1,7 @@
-//! What can be chosen when an image is written.
+//! Options of the writer.
 //!
-//! In: what the caller sets. Out: the same, checked once. **Invariant:** nothing here asks a
-//! clock or the environment, so equal options and input give equal images.
+//! In: the caller's choices. Out: the same, checked once. **Invariant:** nothing depends on a clock
+//! or the environment, so equal options and input give equal images.
 
 use std::str::FromStr;
 
@@ -10,41 +10,41 @@ use sinterfs_model::{Category, Error, Result};
 
 use crate::read::HistoryEntry;
 
-/// Chooses how an image is written.
+/// Options for writing an image.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// The block size as a power of two in bytes, 10 to 30.
     pub block_size_bits: u8,
-    /// How content is encoded that nothing else is said of.
+    /// The encoding of content without another rule.
     pub encoding: Encoding,
-    /// How content of the categories of these names is encoded; the first that names one counts. What
-    /// stands before the slash of a name is a name of all that begin so.
+    /// Encodings by the names of categories; the first match applies. The part of a name before the
+    /// slash matches all categories that begin with it.
     pub by_category: Vec<(String, Encoding)>,
-    /// How schema, metadata and history are encoded.
+    /// The encoding of schema, metadata and history.
     pub metadata_encoding: Encoding,
     /// The unit of times; they are rounded down to it.
     pub time_resolution: TimeResolution,
-    /// Whether times of access and of inode changes are kept besides those of content changes.
+    /// Whether access and inode change times are kept in addition to modification times.
     pub keep_all_times: bool,
-    /// When the image was made, in seconds since 1970; none keeps images reproducible.
+    /// The creation time in seconds since 1970; `None` keeps images reproducible.
     pub create_timestamp: Option<u64>,
-    /// How the image was made.
+    /// The run that makes the image.
     pub history: Option<HistoryInfo>,
-    /// Whether the image ends with a table of its sections, so that it opens without a walk.
+    /// Whether a section index is written, so that the image opens without following all headers.
     pub section_index: bool,
-    /// Whether the image has digests of all its bytes, in a section that upstream's readers skip.
+    /// Whether digests of all bytes are written, in a section that upstream's readers skip.
     pub digest: bool,
     /// Whether extended attributes are written, in a section that upstream's readers skip.
     pub xattrs: bool,
     /// Which tables of the metadata are packed.
     pub packing: Packing,
-    /// The name and version of the program that writes; metadata and history tell it.
+    /// The name and version of the writing program, recorded in metadata and history.
     pub version_string: String,
 }
 
 impl Default for WriteOptions {
-    /// 16 MiB blocks of zstd 22, audio and images by codecs of their own, times in seconds,
-    /// everything packed.
+    /// Blocks of 16 MiB, zstd level 22, codecs of samples for audio and images, times in seconds,
+    /// all tables packed.
     fn default() -> Self {
         let zstd = Encoding::Zstd {
             level: 22,
@@ -70,8 +70,8 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Fails with `Invalid` for a block size that the format does not have, for names that no
-    /// category has, and for codecs of samples where there are none.
+    /// Fails with `Invalid` for unsupported block sizes, unknown categories, and codecs of samples
+    /// for other content.
     pub(super) fn check(&self) -> Result<()> {
         let plain = [
             ("all content", self.encoding),
@@ -117,8 +117,8 @@ impl WriteOptions {
     }
 }
 
-/// Names the categories that have a codec of their own: audio with FLAC of a level and images with
-/// Rice codes, both if there is a level, what is incompressible, and what is needed first if it has one.
+/// Returns encodings for categories: the given ones for incompressible and hot content and, with a
+/// FLAC level, FLAC for audio and Rice codes for images.
 pub fn category_codecs(
     flac_level: Option<u32>,
     incompressible: Encoding,
@@ -137,7 +137,7 @@ pub fn category_codecs(
     codecs
 }
 
-/// Says how an image was made; informational.
+/// The run that makes an image; informational.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryInfo {
     /// Major, minor and patch version of the program.
@@ -148,31 +148,31 @@ pub struct HistoryInfo {
     pub compiler_id: String,
     /// The command line.
     pub arguments: Vec<String>,
-    /// Seconds since 1970; none keeps images reproducible.
+    /// Seconds since 1970; `None` keeps images reproducible.
     pub timestamp: Option<u64>,
     /// Libraries with their versions.
     pub library_versions: Vec<String>,
-    /// The runs that made what this one read, oldest first.
+    /// The runs that made the images read by this one, oldest first.
     pub former: Vec<HistoryEntry>,
 }
 
-/// The unit of times.
+/// The resolution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeResolution {
     nanos: u64,
 }
 
-/// Nanoseconds of a second.
+/// The nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
 impl TimeResolution {
     /// Whole seconds.
     pub const SECOND: Self = Self { nanos: SECOND };
-    /// Nanoseconds: every time survives.
+    /// Nanoseconds: no time is rounded.
     pub const NANOSECOND: Self = Self { nanos: 1 };
 
-    /// Makes a resolution of so many nanoseconds: a divisor of a second or a multiple of one.
-    /// `Invalid` for anything else.
+    /// Makes a resolution in nanoseconds. `Invalid` unless it divides a second or is a multiple of
+    /// one.
     pub fn from_nanos(nanos: u64) -> Result<Self> {
         let divides = nanos > 0 && SECOND.is_multiple_of(nanos);
         let multiple =
@@ -190,14 +190,14 @@ impl TimeResolution {
         self.nanos
     }
 
-    /// Returns the seconds of a unit, 1 for units below a second.
+    /// Returns the unit in seconds, 1 for units below a second.
     pub(super) fn seconds(self) -> u32 {
         u32::try_from(self.nanos / SECOND)
             .unwrap_or(u32::MAX)
             .max(1)
     }
 
-    /// Returns the nanoseconds of a unit below a second.
+    /// Returns a unit below a second in nanoseconds.
     pub(super) fn subsecond(self) -> Option<u32> {
         u32::try_from(self.nanos)
             .ok()
@@ -205,29 +205,29 @@ impl TimeResolution {
     }
 }
 
-/// Chooses which tables of the metadata are packed. A reader unpacks them when it opens the image.
+/// Selects the packed tables of the metadata. Readers unpack them when they open the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packing {
-    /// Stores how many chunks a file has instead of where they start.
+    /// Stores the number of chunks of each file instead of its first chunk.
     pub chunk_table: bool,
-    /// Stores how many entries a directory has instead of where it lies.
+    /// Stores the number of entries of each directory instead of its first entry.
     pub directories: bool,
-    /// Stores how many files share content instead of which.
+    /// Stores the number of files of each shared content instead of the content of each file.
     pub shared_files: bool,
-    /// How names are stored.
+    /// The form of the names.
     pub names: StringPacking,
-    /// How the targets of symlinks are stored.
+    /// The form of the symlink targets.
     pub symlinks: StringPacking,
 }
 
-/// Chooses how a table of strings is stored.
+/// The stored form of a string table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringPacking {
-    /// As a list of strings, as before version 2.3.
+    /// A list of strings, as before version 2.3.
     Plain,
-    /// As one buffer.
+    /// One buffer with an index.
     Compact {
-        /// Encodes the strings with FSST where that is smaller.
+        /// Encodes the strings with FSST if that is smaller.
         fsst: bool,
         /// Stores lengths instead of offsets.
         index: bool,
@@ -255,7 +255,7 @@ impl StringPacking {
 }
 
 impl Packing {
-    /// Packs nothing: readers need the least time and memory to open the image.
+    /// Packs nothing: readers open the image with the least time and memory.
     pub const NONE: Self = Self {
         chunk_table: false,
         directories: false,
@@ -268,8 +268,8 @@ impl Packing {
 impl FromStr for Packing {
     type Err = Error;
 
-    /// Reads `all`, `none` (compact tables of strings, nothing packed), `plain` (lists of strings,
-    /// nothing packed), or the names of what is packed with commas between them.
+    /// Parses `all`, `none` (compact string tables, nothing packed), `plain` (lists of strings,
+    /// nothing packed), or a comma-separated list of tables.
     fn from_str(text: &str) -> Result<Self> {
         let compact = StringPacking::Compact {
             fsst: false,
@@ -309,7 +309,7 @@ impl FromStr for Packing {
 }
 
 impl Default for Packing {
-    /// Packs everything, which upstream reads since 0.5.
+    /// Packs all tables, which upstream reads since 0.5.
     fn default() -> Self {
         Self {
             chunk_table: true,

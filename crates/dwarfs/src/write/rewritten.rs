@@ -1,8 +1,7 @@
-//! What the writer does for an image that is written anew around what another has.
+//! The part of the writer that serves rewrites.
 //!
-//! In: whole blocks, stored sections, what the other image tells of its blocks. Out: sections, in
-//! the order in which all images have them. **Invariant:** nothing here checks what it is given:
-//! `rewrite` has.
+//! In: whole blocks, stored sections and categories of another image. Out: sections in their usual
+//! order. **Precondition:** the input was verified by `rewrite`.
 
 use sinterfs_model::{Category, Result};
 
@@ -12,12 +11,12 @@ use super::writer::DwarfsWriter;
 use crate::layout::{Compression, SectionType};
 
 impl DwarfsWriter {
-    /// Sets the version that sections tell.
+    /// Sets the minor version in section headers.
     pub(crate) fn set_minor(&mut self, minor: u8) {
         self.minor = minor;
     }
 
-    /// Appends a block, a whole section with its number.
+    /// Appends a block: a whole section with the next number.
     pub(crate) fn put_section(
         &mut self,
         category: Category,
@@ -32,12 +31,12 @@ impl DwarfsWriter {
         Ok(())
     }
 
-    /// Keeps what another image tells of its blocks' categories, in place of what was put.
+    /// Sets the blocks' categories, instead of those of the appended blocks.
     pub(crate) fn set_categories(&mut self, categories: Option<BlockCategories>) {
         self.blocks.known_categories = categories;
     }
 
-    /// Keeps a section of an unknown type, to follow the metadata.
+    /// Adds a section of an unknown type, to be written behind the metadata.
     pub(crate) fn push_unknown(
         &mut self,
         kind: SectionType,
@@ -47,7 +46,7 @@ impl DwarfsWriter {
         self.unknown.push((kind, compression, stored));
     }
 
-    /// Appends one of the two parts of the metadata, encoded anew.
+    /// Encodes and appends schema or tables.
     pub(crate) fn append_table(&mut self, kind: SectionType, raw: &[u8]) -> Result<()> {
         let start = self.offset;
         self.append_encoded(kind, raw)?;
@@ -55,7 +54,7 @@ impl DwarfsWriter {
         Ok(())
     }
 
-    /// Appends one of the two parts of the metadata as it is stored.
+    /// Appends stored schema or tables.
     pub(crate) fn append_stored_table(
         &mut self,
         kind: SectionType,

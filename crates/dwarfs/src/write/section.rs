@@ -15,7 +15,7 @@ use crate::layout::{
     Compression, FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_WRITTEN, SectionHeaderV2, SectionType,
 };
 
-/// Makes a section; content that an encoding makes no smaller is stored as it is.
+/// Encodes a section; content that the encoding does not make smaller is stored unchanged.
 pub(super) fn section(
     number: u32,
     kind: SectionType,
@@ -31,7 +31,7 @@ pub(super) fn section(
     Ok(assemble(number, kind, Compression(U16::new(id)), &stored))
 }
 
-/// Makes a section of stored bytes.
+/// Makes a section from stored bytes.
 pub(crate) fn assemble(
     number: u32,
     kind: SectionType,
@@ -61,14 +61,14 @@ pub(crate) fn assemble(
     bytes
 }
 
-/// Collects where sections start.
+/// The offsets and types of sections.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     entries: Vec<IndexEntry>,
 }
 
 impl Index {
-    /// Adds a section; `Limit` if it starts beyond what an entry can tell.
+    /// Adds a section. `Limit` if its offset needs more than 48 bits.
     pub(crate) fn push(&mut self, kind: SectionType, offset: u64) -> Result<()> {
         let entry = IndexEntry::new(kind, offset)
             .ok_or_else(|| Error::limit("an image of more than 2^48 bytes"))?;
@@ -76,12 +76,12 @@ impl Index {
         Ok(())
     }
 
-    /// Returns how many sections there are, which is the number of the next.
+    /// Returns the number of sections, which is also the number of the next one.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Makes the section, which holds the entry of itself too.
+    /// Makes the index section, which contains its own entry, too.
     pub(crate) fn section(mut self, number: u32, offset: u64) -> Result<Vec<u8>> {
         self.push(SectionType::SECTION_INDEX, offset)?;
         section(

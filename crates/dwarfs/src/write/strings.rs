@@ -1,8 +1,8 @@
-//! Tables of strings: each string once, in one buffer, encoded with FSST where that is smaller.
+//! String tables: each string once, in one buffer, encoded with FSST if that is smaller.
 //!
-//! In: strings in the order of their users. Out: the number of each and the table in the form that
-//! was asked for. **Invariant:** numbers go by first use, so neither hashing nor its seed shows in
-//! the image. Format: "Names and Symlinks String Table Packing" of dwarfs-format(5).
+//! In: strings in the order of use. Out: the index of each, and the table in the requested form.
+//! **Invariant:** indexes are in the order of first use, so the image does not depend on the hash
+//! seed. Format: "Names and Symlinks String Table Packing" of dwarfs-format(5).
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -13,11 +13,11 @@ use super::fsst::{Cuts, train};
 use super::options::StringPacking;
 use crate::layout::metadata::string_table;
 
-/// Numbers strings by their first use. Takes 8 to 16 bytes a string besides its reference.
+/// Numbers strings in the order of first use. Takes 8 to 16 bytes per string besides its reference.
 #[derive(Debug)]
 pub(super) struct Interner<'s> {
     strings: Vec<&'s [u8]>,
-    /// Open addressing: number plus one, or zero. The length is a power of two.
+    /// Open addressing: index plus one, or zero. The length is a power of two.
     slots: Vec<u32>,
     hasher: RandomState,
 }
@@ -32,7 +32,7 @@ impl<'s> Interner<'s> {
         }
     }
 
-    /// Returns a string's number.
+    /// Returns a string's index, adding the string if it is new.
     pub(super) fn number(&mut self, string: &'s [u8]) -> u32 {
         if self.strings.len() * 2 >= self.slots.len() {
             self.grow();
@@ -45,12 +45,12 @@ impl<'s> Interner<'s> {
         self.slots[slot] - 1
     }
 
-    /// Returns the strings by number.
+    /// Returns the strings by index.
     pub(super) fn into_strings(self) -> Vec<&'s [u8]> {
         self.strings
     }
 
-    /// Returns the strings in bytewise order, and changes numbers of strings accordingly.
+    /// Returns the strings in bytewise order, and converts indexes accordingly.
     pub(super) fn into_sorted(self, numbers: &mut [u32]) -> Vec<&'s [u8]> {
         let string = |&number: &u32| self.strings[number as usize];
         let mut order: Vec<u32> = (0..self.strings.len() as u32).collect();
@@ -65,7 +65,7 @@ impl<'s> Interner<'s> {
         order.iter().map(string).collect()
     }
 
-    /// Finds the slot that holds a string or is free for it.
+    /// Returns the slot of a string, or the free slot for it.
     fn find(&self, string: &[u8]) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = self.hasher.hash_one(string) as usize & mask;
@@ -84,7 +84,7 @@ impl<'s> Interner<'s> {
     }
 }
 
-/// A table of strings, ready to freeze.
+/// A string table, ready to freeze.
 #[derive(Debug)]
 pub(super) enum StringTable<'s> {
     /// A list of strings.
@@ -95,7 +95,7 @@ pub(super) enum StringTable<'s> {
         buffer: Vec<u8>,
         /// The FSST table that the buffer is encoded with.
         symtab: Option<Vec<u8>>,
-        /// Lengths, or offsets with the end of the last.
+        /// Lengths, or offsets and the end of the last.
         index: Vec<u32>,
         /// Whether the index holds lengths.
         packed: bool,
@@ -103,8 +103,8 @@ pub(super) enum StringTable<'s> {
 }
 
 impl<'s> StringTable<'s> {
-    /// Makes a table; `Limit` if its strings take 4 GiB. A stored string takes up to `longest`
-    /// bytes: strings that FSST would make longer are not encoded.
+    /// Makes a table. `Limit` if its strings take 4 GiB. The strings are not encoded if FSST makes
+    /// one longer than `longest` bytes.
     pub(super) fn new(
         strings: Vec<&'s [u8]>,
         packing: StringPacking,
@@ -133,7 +133,7 @@ impl<'s> StringTable<'s> {
         };
         if u32::try_from(buffer.len()).is_err() {
             return Err(Error::limit(
-                "names or symlink targets of more than 4 GiB in all",
+                "names or symlink targets of more than 4 GiB in total",
             ));
         }
         let index = if packed { lens } else { offsets(&lens) };
@@ -145,7 +145,7 @@ impl<'s> StringTable<'s> {
         })
     }
 
-    /// Returns the list that a plain table is.
+    /// Returns a plain table as a list; `None` for a compact one.
     pub(super) fn plain(&self) -> Option<Value<'_>> {
         match self {
             Self::Plain(strings) => Some(Value::List(Items::Strings(strings.clone()))),
@@ -153,7 +153,7 @@ impl<'s> StringTable<'s> {
         }
     }
 
-    /// Returns the structure that a compact table is.
+    /// Returns a compact table as a structure; `None` for a plain one.
     pub(super) fn compact(&self) -> Option<Value<'_>> {
         let Self::Compact {
             buffer,
@@ -184,7 +184,7 @@ struct Encoded {
     lens: Vec<u32>,
 }
 
-/// Encodes strings; `None` if that gains nothing or makes one longer than it may be.
+/// Encodes strings; `None` if that saves nothing or makes one longer than `longest`.
 fn encode(strings: &[&[u8]], raw: usize, longest: usize) -> Option<Encoded> {
     let table = train(strings);
     let symtab = table.stored();
@@ -207,7 +207,7 @@ fn encode(strings: &[&[u8]], raw: usize, longest: usize) -> Option<Encoded> {
     })
 }
 
-/// Turns lengths into offsets with the end of the last.
+/// Converts lengths to offsets and the end of the last.
 fn offsets(lens: &[u32]) -> Vec<u32> {
     super::with_sentinel(lens, false)
 }

@@ -1,39 +1,39 @@
 //! Times: units since a base, and units below a second.
 //!
-//! In: the times of inodes. Out: the columns of `inodes` that hold them. **Invariant:** a time is
-//! rounded down to the resolution. The base is the earliest time, as a 64-bit number that wraps:
-//! readers add with 64 bits and take the sum as signed, so times before 1970 survive.
+//! In: the times of inodes. Out: their columns in `inodes`. **Invariant:** times are rounded down
+//! to the resolution. The base is the earliest time as a 64-bit number that wraps around: readers
+//! add in 64 bits and interpret the sum as signed, which preserves times before 1970.
 
 use sinterfs_model::{Error, NodeId, Result, Time, Tree};
 
 use super::options::TimeResolution;
 
-/// One kind of time of all inodes.
+/// The columns of one kind of time.
 #[derive(Debug, Default)]
 pub(super) struct TimeColumn {
     /// Units (of a second or longer) since the base.
     pub(super) offset: Vec<u64>,
-    /// Units below a second, empty without such.
+    /// Units below a second; empty for resolutions of seconds.
     pub(super) subsec: Vec<u32>,
 }
 
 /// The times of all inodes.
 #[derive(Debug, Default)]
 pub(super) struct Times {
-    /// What offsets are counted from.
+    /// The base of offsets.
     pub(super) base: u64,
-    /// Modification.
+    /// Modification times.
     pub(super) modified: TimeColumn,
-    /// Access; empty where only modification is kept.
+    /// Access times; empty if only modification times are kept.
     pub(super) accessed: TimeColumn,
-    /// Change; empty where only modification is kept.
+    /// Inode change times; empty if only modification times are kept.
     pub(super) changed: TimeColumn,
-    /// Inodes with a time that was rounded.
+    /// The number of inodes with a rounded time.
     pub(super) rounded: u64,
 }
 
 impl Times {
-    /// Gathers the times of inodes; `Invalid` for parts of a second that are a second or more.
+    /// Collects the times of inodes. `Invalid` for nanoseconds of a second or more.
     pub(super) fn new(
         tree: &Tree,
         inodes: &[NodeId],

@@ -1,6 +1,8 @@
 //! `DwarfsWriter`: the `ImageWriter` of this format.
 //!
-//! In: blocks, tree and content map. Out: bytes to a sink that is never sought in.
+//! In: blocks, tree and content map. Out: bytes, to a sink without seeking.
+//!
+//! **Invariant:** every written section is in the index and in the digest.
 
 use std::fmt;
 use std::io::Write;
@@ -24,26 +26,24 @@ use crate::framing;
 use crate::layout::xattrs::Header;
 use crate::layout::{Compression, FileHeader, MINOR_WRITTEN, SectionHeaderV2, SectionType};
 
-/// Writes an image to a sink from front to back, so that the sink may be a pipe.
+/// Writes an image from front to back, so that the sink may be a pipe.
 ///
-/// Memory: 13 bytes per block while blocks come. `finish` takes up to 150 bytes per name besides
-/// tree and map (measured: 94 with packed tables, 116 without, for 10^6 files), and what the
-/// metadata's codec takes for input of that size: for zstd 22 that is some 16 times the metadata,
-/// up to about 800 MB.
+/// Memory: 13 bytes per block. `finish` takes up to 150 bytes per name besides tree and map
+/// (measured: 94 with packed tables, 116 without, for 10^6 files), and the memory of the metadata's
+/// codec: for zstd 22 some 16 times the metadata, up to about 800 MB.
 pub struct DwarfsWriter {
     out: Box<dyn Write + Send>,
     options: WriteOptions,
     index: Index,
-    /// The digests of what was written, if they are asked for.
+    /// The digests of all written bytes, if requested.
     digest: Option<DigestBuilder>,
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     pub(super) offset: u64,
     pub(super) blocks: Blocks,
     pub(super) summary: Summary,
-    /// The version that sections tell.
+    /// The minor version in section headers.
     pub(super) minor: u8,
-    /// Whole sections of unknown types with their kinds, to follow the metadata; their numbers are
-    /// not right yet.
+    /// Stored sections of unknown types, to be written behind the metadata.
     pub(super) unknown: Vec<(SectionType, Compression, Vec<u8>)>,
 }
 
@@ -58,13 +58,13 @@ impl fmt::Debug for DwarfsWriter {
 }
 
 impl DwarfsWriter {
-    /// Starts an image; `Invalid` for options that the format does not have.
+    /// Starts an image. `Invalid` for options that the format does not have.
     pub fn new(out: Box<dyn Write + Send>, options: WriteOptions) -> Result<Self> {
         options.check()?;
         Ok(Self::for_rewrite(out, options))
     }
 
-    /// Starts an image with the block size of another, whatever that is.
+    /// Starts a rewritten image, whose block size need not be one that `new` accepts.
     pub(crate) fn for_rewrite(out: Box<dyn Write + Send>, options: WriteOptions) -> Self {
         Self {
             out,
@@ -102,7 +102,7 @@ impl DwarfsWriter {
             .map_err(|_| Error::limit("more than 4294967295 sections in a DwarFS image"))
     }
 
-    /// Appends content as the options encode metadata.
+    /// Appends content in the encoding of metadata.
     pub(super) fn append_encoded(&mut self, kind: SectionType, raw: &[u8]) -> Result<()> {
         let encoding = &self.options.metadata_encoding;
         let bytes = section(
@@ -142,7 +142,7 @@ impl DwarfsWriter {
         Ok(())
     }
 
-    /// Appends what follows the metadata, and tells what the image is like.
+    /// Appends the sections behind the metadata; returns the summary of the image.
     pub(crate) fn finish_sections(mut self: Box<Self>) -> Result<Summary> {
         for (kind, compression, stored) in std::mem::take(&mut self.unknown) {
             let bytes = assemble(self.number()?, kind, compression, &stored);
@@ -175,7 +175,7 @@ impl DwarfsWriter {
     }
 }
 
-/// Changes the version that a section tells, which its hashes are not taken over.
+/// Changes the minor version in a section header, which is not covered by its hashes.
 pub(crate) fn set_minor(section: &mut [u8], minor: u8) {
     if let Some(byte) = section.get_mut(std::mem::offset_of!(FileHeader, minor)) {
         *byte = minor;
@@ -201,7 +201,7 @@ impl ImageWriter for DwarfsWriter {
         let expected = self.number()?;
         if block.sequence != expected {
             return Err(Error::invalid(format!(
-                "block {} was put where {expected} is next",
+                "block {} instead of block {expected}",
                 block.sequence
             )));
         }
@@ -209,12 +209,12 @@ impl ImageWriter for DwarfsWriter {
             let size = self.options.block_size();
             let len = block.decoded_len;
             return Err(Error::invalid(format!(
-                "block {expected}: {len} bytes, more than {size}"
+                "block {expected} has {len} bytes, more than {size}"
             )));
         }
         if block.bytes.len() < SectionHeaderV2::SIZE {
             return Err(Error::invalid(format!(
-                "block {expected}: {} bytes are no section",
+                "block {expected} has {} bytes, fewer than a header",
                 block.bytes.len()
             )));
         }
@@ -233,7 +233,7 @@ impl ImageWriter for DwarfsWriter {
 fn losses(metadata: &Metadata) -> Vec<Loss> {
     let losses = [
         (
-            "hard links of symlinks, devices, fifos and sockets (each became a file of its own)",
+            "hard links of symlinks, devices, fifos and sockets (each became a separate file)",
             metadata.split_links,
         ),
         (
@@ -245,12 +245,12 @@ fn losses(metadata: &Metadata) -> Vec<Loss> {
     some.map(|(what, count)| Loss { what, count }).collect()
 }
 
-/// Makes whole sections of segments: their number is known from the start.
+/// Encodes segments to whole sections, whose number is that of the segment.
 #[derive(Debug)]
 pub(crate) struct BlockEncoder {
-    /// The encoding of what no other is named for.
+    /// The encoding of categories without another one.
     pub(crate) encoding: Encoding,
-    /// Encodings by the names of categories; the first counts.
+    /// Encodings by the names of categories; the first match applies.
     pub(crate) by_category: Vec<(String, Encoding)>,
     pub(crate) block_size: u32,
 }
@@ -266,7 +266,7 @@ impl SegmentEncoder for BlockEncoder {
         }
         let is_own = |(name, _): &&(String, Encoding)| segment.category.is_called(name);
         let own = self.by_category.iter().find(is_own);
-        // what the image tells of samples has to hold for all of them
+        // the recorded sample format must be right for all samples of the block
         let category = framing::refine(segment.category, &segment.data);
         let bytes = section(
             segment.sequence,

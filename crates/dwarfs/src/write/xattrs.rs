@@ -1,8 +1,8 @@
-//! The section of extended attributes.
+//! Encodes the section of extended attributes.
 //!
-//! In: which inodes have which sets of the tree, and the metadata that numbers them. Out: the section's
-//! content. **Invariant:** sets are numbered as inodes first have them, so the bytes depend on the
-//! inodes alone. Spec: `docs/formats/dwarfs-extensions.md`.
+//! In: the attribute set of each inode, and the hash of the metadata. Out: the section's content.
+//! **Invariant:** sets are numbered in the order of first use, so the bytes depend on the inodes
+//! alone. Spec: `docs/formats/dwarfs-extensions.md`.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,12 @@ use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION, is_name};
 #[derive(Debug)]
 pub(crate) struct Encoded {
     pub(crate) bytes: Vec<u8>,
-    /// Inodes with attributes that are left out: their names are none that a system knows.
+    /// The number of inodes with attributes that are omitted because their names are invalid.
     pub(crate) misnamed: u64,
 }
 
-/// Makes the section's content of `(inode, set)`, ascending by inode, where the metadata has this
-/// hash. `Limit` for more than 4 GiB of different sets.
+/// Encodes `(inode, set)` pairs, ascending by inode, for metadata of the given hash. `Limit` for
+/// more than 4 GiB of different sets.
 pub(crate) fn encode(
     inodes: &[(u32, XattrSet)],
     sets: &XattrSets,

@@ -41,7 +41,7 @@ fn blocks_out_of_order() {
             .put(again)
             .unwrap_err()
             .what()
-            .contains("where 1 is next")
+            .contains("instead of block 1")
     );
 }
 

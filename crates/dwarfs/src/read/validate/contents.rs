@@ -1,4 +1,4 @@
-//! Chunks and files: every chunk lies within its block, every file has a size.
+//! Validates chunks and files: every chunk is within its block, every file has a size.
 
 use std::ops::Range;
 
@@ -8,25 +8,25 @@ use super::inodes::Ranks;
 use crate::read::chunk::Chunk;
 use crate::read::metadata::{ChunkColumns, Metadata};
 
-/// Lists of more chunks than this have their offsets noted, one per so many chunks.
+/// Offsets are recorded for chunk lists longer than this, one per this many chunks.
 pub(crate) const STEP: u64 = 64;
 
-/// Sizes of files, noted where adding up chunks would take long.
+/// Sizes of files, recorded for lists so long that adding up their chunks would be slow.
 #[derive(Debug, Default)]
 pub(crate) struct FileSizes {
-    /// The number of files whose list of chunks is theirs alone.
+    /// The number of files whose chunk list is not shared.
     pub(crate) unique: u64,
-    /// Lists of more than `STEP` chunks: their number, and where their notes start; in order.
+    /// Lists of more than `STEP` chunks: number, and index of the first in `offsets`; ascending.
     pub(crate) long: Vec<(u32, usize)>,
-    /// The notes: bytes before chunk 0, `STEP`, 2 * `STEP`, .. of the list, and bytes of all.
+    /// The bytes before chunk 0, `STEP`, 2 * `STEP`, .. of each long list, and the bytes of all.
     pub(crate) offsets: Vec<u64>,
-    /// Bytes of long lists that are not in holes, in the order of `long`.
+    /// The bytes of long lists without holes, in the order of `long`.
     pub(crate) allocated: Vec<u64>,
-    /// Bytes of all files, each inode once.
+    /// The bytes of all files, each inode once.
     pub(crate) total: u64,
 }
 
-/// Checks all chunks, lists and shared files.
+/// Validates all chunks, chunk lists and shared files.
 pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<FileSizes> {
     let data: &[u8] = &metadata.data;
     let files = ranks.files.saturating_sub(ranks.symlinks);
@@ -49,7 +49,7 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<F
             "{files} files with {lists} chunk lists"
         )));
     }
-    // chunks that take no bits: there could be any number of them
+    // chunks without bits: their number would be unbounded
     let ChunkColumns {
         block,
         offset,
@@ -90,7 +90,7 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks, blocks: u64) -> Result<F
 }
 
 impl FileSizes {
-    /// Checks a list's chunks, adds them up and makes notes if there are many.
+    /// Validates a list's chunks and adds them up; records offsets if there are many.
     fn add(
         &mut self,
         metadata: &Metadata,
@@ -111,7 +111,7 @@ impl FileSizes {
             }
             let chunk = metadata.chunk(index);
             check_chunk(metadata, index, &chunk, blocks)?;
-            // files are as long as a signed offset can tell
+            // the largest file size is that of a signed offset
             size = size
                 .checked_add(chunk.len())
                 .filter(|size| i64::try_from(*size).is_ok())
@@ -130,26 +130,26 @@ impl FileSizes {
     }
 }
 
-/// Checks that a chunk lies within a block that exists, or is a hole with a size.
+/// Checks that a chunk is within an existing block, or is a hole with a size.
 fn check_chunk(metadata: &Metadata, index: u64, chunk: &Chunk, blocks: u64) -> Result<()> {
     let what = match *chunk {
         Chunk::Data { block, .. } if u64::from(block) >= blocks => {
             format!("is in block {block} of {blocks}")
         }
-        // 32 bits each
+        // 32 bits each: no overflow
         Chunk::Data { offset, len, .. } if offset.saturating_add(len) > metadata.block_size => {
             let end = offset.saturating_add(len);
             format!("ends at {end} of a block of {}", metadata.block_size)
         }
         Chunk::Hole { .. } if metadata.lacks_hole_size(index) => {
-            "is a large hole whose size is not there".to_owned()
+            "is a large hole without a size".to_owned()
         }
         _ => return Ok(()),
     };
     Err(Error::corrupt(format!("chunk {index} {what}")))
 }
 
-/// Counts how many shared files use each list; the table is sorted.
+/// Counts the shared files of each list; `Corrupt` unless the table is sorted.
 struct Sharing<'a> {
     metadata: &'a Metadata,
     next: u64,

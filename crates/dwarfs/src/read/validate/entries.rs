@@ -1,21 +1,21 @@
-//! Directories and their entries: one way from the root to every directory, links counted.
+//! Validates directories and entries: one path from the root to every directory; counts links.
 
 use sinterfs_model::{Error, Result};
 
 use super::inodes::{Ranks, check_below};
 use crate::read::metadata::Metadata;
 
-/// What the entries tell about directories and links.
+/// Directories and links, computed from the entries.
 pub(super) struct Directories {
     pub(super) parents: Vec<u32>,
     pub(super) subdirectories: Vec<u32>,
     pub(super) links: Vec<u32>,
 }
 
-/// No directory holds this one (yet).
+/// Marks a directory whose parent is not known yet.
 const NONE: u32 = u32::MAX;
 
-/// Checks the ranges of all directories and follows all entries that are directories.
+/// Checks the entry ranges of all directories and the parents of all directories.
 pub(super) fn check(metadata: &Metadata, ranks: &Ranks) -> Result<Directories> {
     let data: &[u8] = &metadata.data;
     let entries = &metadata.entries;
@@ -49,7 +49,7 @@ pub(super) fn check(metadata: &Metadata, ranks: &Ranks) -> Result<Directories> {
                 Some(parent) if inode != 0 && *parent == NONE => *parent = directory,
                 _ => {
                     return Err(Error::corrupt(format!(
-                        "directory {inode} stands in a second place, in directory {directory}"
+                        "directory {inode} has a second parent, directory {directory}"
                     )));
                 }
             }
@@ -75,7 +75,8 @@ fn to_len(count: u64) -> Result<usize> {
     usize::try_from(count).map_err(|_| Error::limit(format!("{count} inodes")))
 }
 
-/// Returns how many inodes need their links counted: all but directories, unless the image tells.
+/// Returns the number of inodes whose links are counted: all but directories, or none if the image
+/// stores link counts.
 fn links_to_count(metadata: &Metadata, ranks: &Ranks) -> Result<usize> {
     if metadata.options.inodes_have_nlink {
         return Ok(0);
@@ -83,7 +84,7 @@ fn links_to_count(metadata: &Metadata, ranks: &Ranks) -> Result<usize> {
     to_len(ranks.others.saturating_sub(ranks.directories))
 }
 
-/// Checks that the directories' entries follow each other, after the entry of the root.
+/// Checks that the directories' entry ranges are contiguous and begin behind the root's entry.
 fn check_ranges(metadata: &Metadata, ranks: &Ranks) -> Result<()> {
     let data: &[u8] = &metadata.data;
     let total = metadata.entries.inode.len();
@@ -100,13 +101,13 @@ fn check_ranges(metadata: &Metadata, ranks: &Ranks) -> Result<()> {
     Ok(())
 }
 
-/// Checks that going up from any directory ends at the root.
+/// Checks that the chain of parents of every directory ends at the root.
 fn check_reached(parents: &[u32]) -> Result<()> {
     let parent_of = |directory: u32| {
         let index = usize::try_from(directory).ok()?;
         parents.get(index).copied().filter(|parent| *parent != NONE)
     };
-    // Usually directories have higher numbers than what holds them: then there is no cycle.
+    // Usually parents have lower numbers than their directories: then there is no cycle.
     let ordered = (0_u32..)
         .zip(parents)
         .all(|(directory, parent)| directory == 0 || *parent < directory);
@@ -120,7 +121,7 @@ fn check_reached(parents: &[u32]) -> Result<()> {
     let mut path = Vec::new();
     for start in (0_u32..).take(parents.len()) {
         let mut at = start;
-        // a path longer than all directories has gone around in a circle
+        // a path longer than the number of directories contains a cycle
         while !good.get(at as usize).copied().unwrap_or(false) {
             path.push(at);
             match parent_of(at) {
@@ -149,8 +150,8 @@ mod tests {
     fn cycles_and_orphans_are_found() {
         assert!(check_reached(&[0, 0, 1, 0]).is_ok());
         assert!(check_reached(&[0, 3, 1, 0]).is_ok()); // not in order, but a tree
-        assert!(check_reached(&[0, 2, 1, 0]).is_err()); // 1 and 2 hold each other
-        assert!(check_reached(&[0, 1, 0]).is_err()); // 1 holds itself
-        assert!(check_reached(&[0, NONE, 1]).is_err()); // nobody holds 1
+        assert!(check_reached(&[0, 2, 1, 0]).is_err()); // 1 and 2 are parents of each other
+        assert!(check_reached(&[0, 1, 0]).is_err()); // 1 is its own parent
+        assert!(check_reached(&[0, NONE, 1]).is_err()); // 1 has no parent
     }
 }

@@ -1,11 +1,11 @@
-//! Inodes: their order by type, and every index that they hold.
+//! Validates inodes: their order by type, and all their indexes.
 
 use sinterfs_model::{Error, FileType, Result};
 
 use crate::frozen::view::Ints;
 use crate::read::metadata::Metadata;
 
-/// Where the inodes of each type end. They are numbered in this order, directories from 0.
+/// The end of the inodes of each type. They are numbered in this order, directories from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Ranks {
     pub(crate) directories: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Ranks {
     pub(crate) others: u64,
 }
 
-/// Checks all inodes.
+/// Validates all inodes.
 pub(super) fn check(metadata: &Metadata) -> Result<Ranks> {
     let data: &[u8] = &metadata.data;
     let inodes = &metadata.inodes;
@@ -25,14 +25,14 @@ pub(super) fn check(metadata: &Metadata) -> Result<Ranks> {
     }
     if u32::try_from(rows).is_err() {
         return Err(Error::corrupt(format!(
-            "{rows} inodes; their numbers have 32 bits"
+            "    {rows} inodes; inode numbers have 32 bits"
         )));
     }
     for (column, table, what) in [
         (&inodes.owner, &metadata.uids, "owner_index"),
         (&inodes.group, &metadata.gids, "group_index"),
     ] {
-        // an empty table: the index is the id itself
+        // with an empty table the index is the id itself
         if table.len() > 0 {
             check_below(column, data, table.len(), what)?;
         }
@@ -46,8 +46,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<Ranks> {
     Ok(ranks)
 }
 
-/// Checks that all numbers of a column are below a bound, without a look at each where its width
-/// tells already.
+/// Checks that all numbers of a column are below a bound; reads none if its width implies it.
 pub(super) fn check_below(
     column: &Ints,
     data: &[u8],
@@ -66,7 +65,7 @@ pub(super) fn check_below(
     }
 }
 
-/// Checks that inodes stand in the order of their types, and counts each type.
+/// Checks that inodes are in the order of their types, and counts each type.
 fn check_order(metadata: &Metadata) -> Result<Ranks> {
     let data: &[u8] = &metadata.data;
     let inodes = &metadata.inodes;
@@ -135,7 +134,7 @@ fn check_counts(metadata: &Metadata, ranks: &Ranks) -> Result<()> {
     if ranks.directories == 0 {
         return Err(Error::corrupt("the root is not a directory"));
     }
-    // with an item after the last
+    // including the sentinel
     expect(
         "directories",
         metadata.first_entry.len(),

@@ -1,4 +1,4 @@
-//! Names: each is one, and those of a directory stand in order, each once. Targets can be decoded.
+//! Validates names, their strict order within directories, and that symlink targets can be decoded.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::read::fsst::Scratch;
 use crate::read::metadata::Metadata;
 use crate::read::strings::undecodable;
 
-/// Checks all names and the order of all directories.
+/// Validates all names and the order of all directories.
 pub(super) fn check(metadata: &Metadata) -> Result<()> {
     if metadata.names.len() > metadata.entries.name.len() {
         return Err(Error::corrupt("more names than directory entries"));
@@ -18,7 +18,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<()> {
     check_targets(metadata)
 }
 
-/// Checks that all targets of symlinks can be decoded; anything may be a target.
+/// Checks that all symlink targets can be decoded; any content is valid.
 fn check_targets(metadata: &Metadata) -> Result<()> {
     let mut scratch = Scratch::default();
     (0..metadata.symlinks.len()).try_for_each(|index| {
@@ -27,7 +27,7 @@ fn check_targets(metadata: &Metadata) -> Result<()> {
     })
 }
 
-/// Checks all names, and tells whether they stand in order.
+/// Validates all names; returns whether the table is sorted.
 fn check_names(metadata: &Metadata) -> Result<bool> {
     let data: &[u8] = &metadata.data;
     let mut sorted = true;
@@ -49,18 +49,18 @@ fn check_name(name: &[u8], index: u64) -> Result<()> {
     if has_separator(name) || matches!(name, b"" | b"." | b"..") {
         let name = name.escape_ascii();
         return Err(Error::corrupt(format!(
-            "name {index}, \"{name}\", cannot be a file's"
+            "name {index}, \"{name}\", is not a valid file name"
         )));
     }
     Ok(())
 }
 
-/// Returns whether a `/` or a zero is among the bytes, eight of them at once.
+/// Returns whether the name contains `/` or zero; examines eight bytes at once.
 fn has_separator(name: &[u8]) -> bool {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
     const SLASHES: u64 = u64::from_le_bytes([b'/'; 8]);
-    // sets the high bit of the lowest byte that is zero, if there is one
+    // sets the high bit of the lowest zero byte, if there is one
     let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH_BITS;
     let (words, rest) = name.as_chunks::<8>();
     let found = words.iter().fold(0, |found, word| {
@@ -70,8 +70,8 @@ fn has_separator(name: &[u8]) -> bool {
     found != 0 || rest.iter().any(|byte| matches!(byte, b'/' | 0))
 }
 
-/// Checks the order in all directories. Where all names stand in order the numbers of names tell;
-/// else the names have to be compared.
+/// Checks the order in all directories: by the names' indexes if the table is sorted, else by the
+/// names themselves.
 fn check_directories(metadata: &Metadata, sorted: bool) -> Result<()> {
     let data: &[u8] = &metadata.data;
     let mut order = Order {
@@ -102,7 +102,7 @@ fn check_directories(metadata: &Metadata, sorted: bool) -> Result<()> {
     Ok(())
 }
 
-/// Finds the first entry of a directory that is not above the one before, or has no name.
+/// Finds the first entry of a directory that does not follow the one before, or has no name.
 struct Order<'a> {
     metadata: &'a Metadata,
     before: Vec<u8>,
@@ -113,7 +113,7 @@ impl Order<'_> {
     fn by_number(&self, entries: Range<u64>) -> Option<u64> {
         let column = &self.metadata.entries.name;
         let names = self.metadata.names.len();
-        // one more than the number before
+        // one more than the index before
         let mut least = 0;
         for entry in entries {
             let number = column.get(&self.metadata.data, entry);

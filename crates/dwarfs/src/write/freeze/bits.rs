@@ -1,25 +1,25 @@
-//! A zeroed buffer that numbers are written into at bit positions.
+//! A zeroed buffer, written at bit positions.
 //!
-//! **Invariant:** bits are counted from the lowest of the first byte; a place is written once.
+//! **Invariant:** bits count from the lowest of the first byte; every bit is written at most once.
 
-/// Collects bits.
+/// A buffer of bits.
 #[derive(Debug)]
 pub(super) struct BitBuffer {
     bytes: Vec<u8>,
 }
 
 impl BitBuffer {
-    /// Makes a buffer of so many zero bytes.
+    /// Makes a buffer of `len` zero bytes.
     pub(super) fn new(len: usize) -> Self {
         Self {
             bytes: vec![0; len],
         }
     }
 
-    /// Writes the low `width` bits of a value, which has no others.
+    /// Writes a value of at most `width` bits at a bit position.
     ///
-    /// Values of up to 57 bits are merged with one load and store of 8 bytes: the buffer ends with
-    /// the 8 bytes of padding, so there is always room.
+    /// Values of up to 57 bits are merged by one load and store of 8 bytes, which the padding at
+    /// the end of the buffer makes possible everywhere.
     pub(super) fn put(&mut self, bit: u64, width: u32, value: u64) {
         debug_assert!(width == 64 || value >> width == 0);
         let shift = bit % 8;

@@ -1,6 +1,6 @@
-//! Second half of freezing: the values' bits at the places that the plan gives them.
+//! Second half of freezing: writes the values at their planned positions.
 //!
-//! In: values, their layout and the places of out-of-line bytes, met in the plan's order.
+//! In: values, their layout and the offsets of out-of-line bytes, in the plan's order.
 //! **Invariant:** writes no bit outside a layout.
 
 use super::bits::BitBuffer;
@@ -45,14 +45,14 @@ pub(super) fn pack(
     }
 }
 
-/// Writes a number into a field; one that the layout leaves out is zero.
+/// Writes a number into a field; a number whose field the layout omits is zero.
 fn put_field(out: &mut BitBuffer, node: &Node, id: i16, at: u64, value: u64) {
     if let Some((offset, field)) = node.field(id) {
         out.put(at + u64::from(offset), field.bits, value);
     }
 }
 
-/// Writes a value into a field. A value without bits still has to take its places.
+/// Writes a value into a field. A value without bits still consumes its offsets.
 fn pack_field(
     out: &mut BitBuffer,
     node: &Node,
@@ -91,7 +91,7 @@ fn pack_items(out: &mut BitBuffer, items: &Items<'_>, item: &Node, place: u64) {
     }
 }
 
-/// Writes a field of all items: item `i` has it at `at + i * stride`.
+/// Writes one field of all items, that of item `i` at `at + i * stride`.
 fn pack_column(out: &mut BitBuffer, column: Column<'_>, mut at: u64, stride: u32, width: u32) {
     column.each(|value| {
         out.put(at, width, value);

@@ -1,20 +1,20 @@
-//! First half of freezing: how wide everything is and where the out-of-line bytes go.
+//! First half of freezing: computes all widths and the offsets of out-of-line bytes.
 //!
-//! In: values. Out: a tree of layout nodes (the same shape as the values) and the byte offset of
-//! each list and string in the order in which they are met. **Invariant:** widths only grow from
-//! round to round, so the search for a fixed point ends.
+//! In: values. Out: a tree of layout nodes in the shape of the values, and the byte offset of each
+//! list and string in the order of a depth-first walk. **Invariant:** widths only grow from round
+//! to round, so the search for a fixed point ends.
 
 use sinterfs_model::{Error, Result};
 
 use super::value::{Items, Value, width};
 use crate::layout::metadata::{FieldId, list, optional, string};
 
-/// A layout: bits of its own and those of its fields, all inlined into the owner's.
+/// A layout with those of its fields, all of which are inlined in the owner's bits.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Node {
-    /// Bits in all, fields included.
+    /// The number of bits, including fields.
     pub(super) bits: u32,
-    /// Fields that have bits: id, bit offset and layout.
+    /// Fields with bits: id, bit offset and layout.
     pub(super) fields: Vec<(FieldId, u32, Node)>,
 }
 
@@ -27,7 +27,7 @@ impl Node {
         }
     }
 
-    /// Puts a field after those that are there; one without bits is left out.
+    /// Appends a field; one without bits is omitted.
     fn push(&mut self, id: FieldId, node: Node) {
         if node.bits > 0 {
             let offset = self.bits;
@@ -36,14 +36,14 @@ impl Node {
         }
     }
 
-    /// Puts the layout of a list's items, which lie elsewhere and take no bits here.
+    /// Appends the layout of a list's items, which are out of line and take no bits here.
     fn push_item(&mut self, node: Node) {
         if node.bits > 0 {
             self.fields.push((list::ITEM, 0, node));
         }
     }
 
-    /// Finds a field and its bit offset.
+    /// Returns a field and its bit offset.
     pub(super) fn field(&self, id: FieldId) -> Option<(u32, &Node)> {
         self.fields
             .iter()
@@ -52,20 +52,20 @@ impl Node {
     }
 }
 
-/// Where everything goes.
+/// The positions of all values.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The layout of the root.
     pub(super) root: Node,
-    /// Bytes that the root itself takes.
+    /// The bytes of the root itself.
     pub(super) root_bytes: u64,
-    /// Byte offsets of the lists and strings directly below the root or its structs, in order.
+    /// The byte offsets of lists and strings directly below the root or its structs, in order.
     pub(super) places: Vec<u64>,
-    /// Bytes in all, without padding.
+    /// The total bytes, without padding.
     pub(super) total: usize,
 }
 
-/// Lays a struct out.
+/// Computes the layout of a struct.
 pub(super) fn plan(root: &Value<'_>) -> Result<Plan> {
     let mut root_bytes = 0;
     loop {
@@ -94,9 +94,9 @@ pub(super) fn plan(root: &Value<'_>) -> Result<Plan> {
     }
 }
 
-/// Goes over the values once with a given size of the root.
+/// One walk over the values, with a given size of the root.
 struct Walk {
-    /// Where the next out-of-line bytes go.
+    /// The offset of the next out-of-line bytes.
     cursor: u64,
     places: Vec<u64>,
 }
@@ -139,7 +139,7 @@ impl Walk {
         Ok(node)
     }
 
-    /// Takes bytes and tells where they start; nothing is taken for nothing.
+    /// Reserves out-of-line bytes and returns their offset; 0 for none.
     fn place(&mut self, bytes: u64) -> Result<u64> {
         if bytes == 0 {
             self.places.push(0);
@@ -154,7 +154,7 @@ impl Walk {
     }
 }
 
-/// Returns the bytes of so many items of so many bits.
+/// Returns the bytes of `count` items of `bits` bits.
 pub(super) fn stored(count: u64, bits: u32) -> u64 {
     (count * u64::from(bits)).div_ceil(8)
 }
@@ -182,8 +182,8 @@ impl Items<'_> {
     }
 }
 
-/// Finds the layout of the items of a list of strings: their distances count from the start of the
-/// list and so depend on their own width.
+/// Computes the layout of the items of a list of strings: their distances are relative to the start
+/// of the list and so depend on their own width.
 fn string_item(strings: &[&[u8]]) -> Node {
     let longest = strings.iter().map(|string| string.len()).max().unwrap_or(0);
     let count_bits = width(longest as u64);

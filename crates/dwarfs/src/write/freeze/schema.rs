@@ -1,6 +1,6 @@
-//! The Frozen2 schema: numbered layouts, equal ones once, in thrift's compact encoding.
+//! The Frozen2 schema: numbered layouts without duplicates, in thrift's compact protocol.
 //!
-//! In: layout nodes. Out: bytes. **Invariant:** a layout stands after those of its fields.
+//! In: layout nodes. Out: bytes. **Invariant:** a layout follows those of its fields.
 //! Format: upstream's `frozen/thrift/lib/thrift/frozen.thrift`.
 
 use sinterfs_model::{Error, Result};
@@ -8,7 +8,7 @@ use sinterfs_model::{Error, Result};
 use super::plan::Node;
 use crate::write::compact::{CompactWriter, Type};
 
-/// A layout as the schema lists it.
+/// A layout in the schema.
 #[derive(Debug, PartialEq, Eq)]
 struct Layout {
     size: u64,
@@ -24,12 +24,12 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// Adds a layout with those of its fields and tells its number. Only the root has a size in
-    /// bytes: everything below it is bits of its owner.
+    /// Adds a layout and those of its fields; returns its number. Only the root has a size in
+    /// bytes: all layouts below are bit-packed in their owner.
     pub(super) fn add(&mut self, node: &Node, size: Option<u64>) -> Result<i16> {
         let mut fields = Vec::with_capacity(node.fields.len());
         let mut by_id: Vec<_> = node.fields.iter().collect();
-        by_id.sort_by_key(|field| field.0); // a list's count lies before its distance
+        by_id.sort_by_key(|field| field.0); // a list's count is stored before its distance
         for (id, offset, field) in by_id {
             fields.push((*id, self.add(field, None)?, narrow(*offset)?));
         }

@@ -1,10 +1,10 @@
-//! Values to freeze: a few of them, whose long lists are borrowed columns.
+//! The values to freeze; long lists are borrowed columns.
 //!
 //! **Invariant:** nothing is allocated per item of a list of numbers or structs.
 
 use crate::layout::metadata::FieldId;
 
-/// Something to freeze.
+/// A value to freeze.
 #[derive(Debug)]
 pub(in crate::write) enum Value<'a> {
     /// One bit, or none if false.
@@ -13,7 +13,7 @@ pub(in crate::write) enum Value<'a> {
     Int(u64),
     /// Bytes, stored out of line.
     String(&'a [u8]),
-    /// A value that is there; leave the field out for one that is not.
+    /// An optional that is set; omit the field for one that is not.
     Some(Box<Value<'a>>),
     /// Fields in ascending order of their ids.
     Struct(Vec<(FieldId, Value<'a>)>),
@@ -35,7 +35,7 @@ pub(in crate::write) enum Items<'a> {
     Ints(Column<'a>),
     /// Structs of numbers, or the pairs of a map: a column for each field, all of one length.
     Structs(Vec<(FieldId, Column<'a>)>),
-    /// Strings, stored out of line once more.
+    /// Strings, whose bytes follow the items.
     Strings(Vec<&'a [u8]>),
 }
 
@@ -56,7 +56,7 @@ impl Column<'_> {
         }
     }
 
-    /// Calls with every value in order.
+    /// Calls `call` with every value in order.
     pub(super) fn each(&self, mut call: impl FnMut(u64)) {
         match self {
             Self::U32(values) => values.iter().for_each(|&value| call(u64::from(value))),
@@ -64,7 +64,7 @@ impl Column<'_> {
         }
     }
 
-    /// Returns the bits that the largest value needs.
+    /// Returns the width of the largest value in bits.
     pub(super) fn width(&self) -> u32 {
         let mut all = 0;
         self.each(|value| all |= value);
@@ -72,7 +72,7 @@ impl Column<'_> {
     }
 }
 
-/// Returns the bits that a number needs; none for zero.
+/// Returns the width of a number in bits; 0 for zero.
 pub(super) fn width(value: u64) -> u32 {
     64 - value.leading_zeros()
 }

@@ -1,16 +1,19 @@
-//! A symbol table: finding symbols in strings, encoding, and the stored form.
+//! A symbol table: symbol search, encoding, and the stored form.
+//!
+//! In: symbols. Out: encoded strings, and the table as stored. **Invariant:** an encoded string has
+//! the fewest bytes that the table allows.
 
 use super::ESCAPE;
 
 /// The longest symbol in bytes.
 pub(super) const LONGEST: usize = 8;
 
-/// A string of 1 to 8 bytes that a code stands for; bytes beyond the length are zero.
+/// A string of 1 to 8 bytes with a code; bytes beyond the length are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Symbol {
     /// The bytes, the first one lowest.
     pub(super) bytes: u64,
-    /// How many.
+    /// The length in bytes.
     pub(super) len: u8,
 }
 
@@ -23,7 +26,7 @@ impl Symbol {
         }
     }
 
-    /// Puts two symbols together; `None` if they become too long.
+    /// Concatenates two symbols; `None` if the result is too long.
     pub(super) fn join(self, other: Self) -> Option<Self> {
         let len = self.len + other.len;
         (usize::from(len) <= LONGEST).then(|| Self {
@@ -41,38 +44,38 @@ impl Symbol {
     }
 }
 
-/// Symbols, and an index that finds those that a string goes on with.
+/// Symbols, and an index of them by their first two bytes.
 #[derive(Debug, Clone)]
 pub(in crate::write) struct SymbolTable {
-    /// Symbols of two and more bytes by their first two bytes, then by length; then single bytes.
+    /// Symbols of two and more bytes, sorted by first two bytes and length; then single bytes.
     symbols: Vec<Symbol>,
     /// The code of each symbol.
     codes: Vec<u8>,
-    /// For each pair of first bytes where its symbols start; one more for the end.
+    /// The first symbol for each pair of first bytes, and the end.
     starts: Vec<u8>,
     /// The code of each single byte, `ESCAPE` without one.
     single: [u8; 256],
 }
 
-/// What a string goes on with.
+/// One code of an encoded string.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The code, `ESCAPE` for a byte that no code stands for.
+    /// The code; `ESCAPE` for a byte without one.
     pub(super) code: u8,
     /// The symbol, or the escaped byte as one.
     pub(super) symbol: Symbol,
 }
 
 impl Step {
-    /// Returns the encoded bytes.
+    /// Returns the encoded length in bytes.
     fn cost(self) -> u32 {
         1 + u32::from(self.code == ESCAPE)
     }
 }
 
 impl SymbolTable {
-    /// Makes a table of up to 255 different symbols. Codes go by length as upstream stores them:
-    /// 2 to 8 bytes, then 1; in the order of the bytes within a length.
+    /// Makes a table of up to 255 different symbols. Codes are in upstream's order: by length, 2 to
+    /// 8 bytes, then 1; by bytes within a length.
     pub(super) fn new(mut symbols: Vec<Symbol>) -> Self {
         debug_assert!(symbols.len() <= usize::from(ESCAPE));
         symbols.sort_unstable_by_key(|symbol| ((symbol.len + 6) % 8, symbol.bytes.swap_bytes()));
@@ -109,8 +112,8 @@ impl SymbolTable {
         symbols
     }
 
-    /// Calls with every step that a string can go on with; an escape only if nothing else fits one
-    /// byte. The string must not be empty.
+    /// Calls `call` with every possible first step of a string, an escape only if the byte has no
+    /// code. The string must not be empty.
     fn steps(&self, rest: &[u8], mut call: impl FnMut(Step)) {
         let byte = rest[0];
         call(Step {
@@ -131,8 +134,8 @@ impl SymbolTable {
         }
     }
 
-    /// Cuts a string into steps that take the fewest encoded bytes; of equal ways the one that
-    /// begins with the longest symbols.
+    /// Cuts a string into the steps with the fewest encoded bytes; among equals, into those that
+    /// begin with the longest symbols.
     pub(super) fn cut(&self, string: &[u8], cuts: &mut Cuts) {
         let Cuts { best, steps } = cuts;
         best.clear();
@@ -176,7 +179,7 @@ impl SymbolTable {
         }
     }
 
-    /// Returns the form in which the metadata holds the table.
+    /// Returns the table as stored in the metadata.
     pub(in crate::write) fn stored(&self) -> Vec<u8> {
         let symbols = self.by_code();
         let mut out = vec![
@@ -213,7 +216,7 @@ fn load(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Working memory of `cut`, and its result.
+/// The buffers of `cut`, and its result.
 #[derive(Debug, Default)]
 pub(in crate::write) struct Cuts {
     best: Vec<(u32, Step)>,

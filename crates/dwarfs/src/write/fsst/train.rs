@@ -1,22 +1,23 @@
-//! Building a symbol table: generations over a sample of the strings.
+//! Trains a symbol table in generations over a sample of the strings.
 //!
-//! Each generation cuts the sample with the table of the last one, counts symbols and pairs of
-//! neighbours, and keeps the 255 candidates with the highest gain = frequency * length. After
-//! "FSST: Fast Random Access String Compression" (Boncz, Neumann, Leis; VLDB 2020), with a larger
-//! sample and optimal cuts. **Invariant:** ties go by the bytes, so the result is determined.
+//! In: strings. Out: a symbol table. Each generation cuts the sample with the table of the last
+//! one, counts symbols and pairs of neighbours, and keeps the 255 candidates with the highest gain
+//! = frequency * length. After "FSST: Fast Random Access String Compression" (Boncz, Neumann, Leis;
+//! VLDB 2020), with a larger sample and optimal cuts. **Invariant:** ties are broken by the
+//! symbols' bytes, so the result is deterministic.
 
 use std::collections::BTreeMap;
 
 use super::ESCAPE;
 use super::table::{Cuts, Symbol, SymbolTable};
 
-/// Bytes of strings that are looked at.
+/// The size of the sample in bytes.
 const SAMPLE: usize = 256 << 10;
 
-/// Rounds; later ones hardly gain.
+/// The number of generations; more hardly gain.
 const GENERATIONS: usize = 8;
 
-/// Single bytes count so much more, because each byte without a code costs two.
+/// The weight of single bytes: each byte without a code costs two.
 const SINGLE_BYTE_WEIGHT: u64 = 8;
 
 /// Trains a table for strings.
@@ -35,13 +36,13 @@ pub(in crate::write) fn train(strings: &[&[u8]]) -> SymbolTable {
     best.map_or(table, |(_, best)| best)
 }
 
-/// Takes strings evenly from all of them.
+/// Samples the strings evenly.
 fn sample<'s>(strings: &[&'s [u8]]) -> Vec<&'s [u8]> {
     let total: usize = strings.iter().map(|string| string.len()).sum();
     let mut due = 0;
     let mut taken = Vec::new();
     for string in strings.iter().filter(|string| !string.is_empty()) {
-        // spread rounding instead of taking every n-th, so that regular names do not beat time
+        // accumulate an error term instead of taking every n-th, as names may be periodic
         due += string.len().min(SAMPLE) * SAMPLE;
         if total <= SAMPLE || due >= total * string.len().min(SAMPLE) {
             due = due.saturating_sub(total * string.len().min(SAMPLE));
@@ -51,12 +52,12 @@ fn sample<'s>(strings: &[&'s [u8]]) -> Vec<&'s [u8]> {
     taken
 }
 
-/// How often symbols and neighbours occur in the sample.
+/// Counts of symbols and of pairs of neighbours in the sample.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Bytes that the sample takes encoded.
+    /// The encoded size of the sample in bytes.
     encoded: usize,
-    /// Gains of candidates.
+    /// The gains of candidates.
     gains: BTreeMap<Symbol, u64>,
 }
 
@@ -107,7 +108,7 @@ fn first(symbol: Symbol) -> Symbol {
 }
 
 impl Counts {
-    /// Picks the candidates with the highest gain.
+    /// Selects the candidates with the highest gain.
     fn select(&self) -> Vec<Symbol> {
         let mut candidates: Vec<(u64, Symbol)> = self
             .gains

@@ -1,28 +1,27 @@
-//! What the metadata tells of the categories of blocks.
+//! The categories of blocks in the metadata.
 //!
-//! In: the category of each block, or what another image told. Out: names and numbers, and what is
-//! known of samples, as upstream writes it.
-//! **Invariant:** nothing is told if all blocks are of the default category.
+//! In: the category of each block. Out: names and numbers, and sample formats in upstream's form.
+//! **Invariant:** empty if all blocks are of the default category.
 
 use std::collections::BTreeSet;
 
 use sinterfs_model::{ByteOrder, Category, Padding, RawImage, Waveform};
 
-/// What an image tells of the categories of its blocks.
+/// The categories of an image's blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BlockCategories {
     /// The names of the categories.
     pub(crate) names: Vec<String>,
-    /// The category of each block; none if no block has one.
+    /// The category of each block; empty if no block has one.
     pub(crate) numbers: Vec<u32>,
-    /// What is known of the content of blocks, as JSON.
+    /// Sample formats as JSON.
     pub(crate) json: Vec<String>,
-    /// The blocks of which something is known, rising, and the number of the JSON of each.
+    /// The blocks with a sample format, ascending, and the index of each block's JSON.
     pub(crate) json_of_blocks: (Vec<u32>, Vec<u32>),
 }
 
 impl BlockCategories {
-    /// Names the categories of blocks.
+    /// Collects the categories of blocks.
     pub(super) fn from_blocks(categories: &[Category]) -> Self {
         let names: BTreeSet<&str> = categories.iter().map(|category| category.name()).collect();
         if names.iter().all(|name| *name == Category::Default.name()) {
@@ -30,7 +29,7 @@ impl BlockCategories {
         }
         let known: BTreeSet<Category> = categories.iter().copied().collect();
         let mut names: Vec<&str> = known.iter().map(|category| category.name()).collect();
-        // categories that differ in what they know of their content only have one name
+        // categories that differ in their sample format only have the same name
         names.dedup();
         let number = |category: &Category| {
             let name = category.name();
@@ -58,7 +57,7 @@ impl BlockCategories {
     }
 }
 
-/// Returns what is known of a category's samples; keys in the order of the alphabet.
+/// Returns the sample format of a category as JSON with sorted keys.
 fn sample_json(category: Category) -> Option<String> {
     match category {
         Category::Waveform(waveform) => Some(waveform_json(waveform)),

@@ -1,7 +1,7 @@
-//! Directory entries: their names, the ranges that directories are, and the targets of symlinks.
+//! Directory entries and their names, the ranges of directories, and symlink targets.
 //!
-//! In: the tree and the numbering. Out: columns and string tables. **Invariant:** no name or target
-//! is written that a reader could not make a file of.
+//! In: the tree and the numbering. Out: columns and string tables. **Invariant:** all names
+//! and targets are valid on Linux.
 
 use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 
@@ -13,24 +13,24 @@ use crate::write::options::WriteOptions;
 use crate::write::strings::{Interner, StringTable};
 use crate::write::with_sentinel;
 
-/// The longest name and symlink target in bytes that Linux has.
+/// The longest name and symlink target on Linux in bytes.
 const LONGEST_NAME: usize = 255;
 const LONGEST_TARGET: usize = 4095;
 
-/// The longest stored forms of these that upstream's consistency check lets pass.
+/// The longest stored name and target that upstream's consistency check accepts.
 const STORED_NAME: usize = 512;
 const STORED_TARGET: usize = 4096;
 
 /// Names of directory entries.
 pub(super) struct Names<'t> {
-    /// The number of each entry's name; 0 for the root, which has none.
+    /// The index of each entry's name; 0 for the root, which has none.
     pub(super) numbers: Vec<u32>,
     pub(super) table: StringTable<'t>,
 }
 
 impl<'t> Names<'t> {
-    /// Gathers names in bytewise order, as upstream does: a reader can then tell the order of
-    /// entries by numbers.
+    /// Collects names in bytewise order, as upstream does, so that readers can compare entries by
+    /// index.
     pub(super) fn new(
         tree: &'t Tree,
         numbering: &Numbering,
@@ -52,7 +52,7 @@ impl<'t> Names<'t> {
     }
 }
 
-/// Fails for names that no reader can make a file of.
+/// Fails for invalid names.
 fn check_name(name: &[u8]) -> Result<()> {
     if name.len() > LONGEST_NAME {
         return Err(Error::limit(format!(
@@ -63,7 +63,7 @@ fn check_name(name: &[u8]) -> Result<()> {
     let impossible = matches!(name, b"" | b"." | b"..") || name.iter().any(|b| b"\0/".contains(b));
     if impossible {
         return Err(Error::invalid(format!(
-            "the name \"{}\"",
+            "invalid name \"{}\"",
             name.escape_ascii()
         )));
     }
@@ -77,7 +77,7 @@ fn path(tree: &Tree, node: NodeId) -> String {
 
 /// Targets of symlinks.
 pub(super) struct Links<'t> {
-    /// The number of each symlink's target.
+    /// The index of each symlink's target.
     pub(super) numbers: Vec<u32>,
     pub(super) table: StringTable<'t>,
 }
@@ -108,7 +108,7 @@ impl<'t> Links<'t> {
     }
 }
 
-/// The columns of `directories`; those that packing leaves out are empty.
+/// The columns of `directories`; those omitted by packing are empty.
 pub(super) struct Directories {
     pub(super) first: Vec<u32>,
     pub(super) parent: Vec<u32>,

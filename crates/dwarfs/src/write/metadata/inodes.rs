@@ -1,7 +1,7 @@
 //! Inodes: one column for each field, and the tables of modes, owners and groups.
 //!
 //! In: the tree and the numbering. Out: the columns of `inodes`. **Invariant:** tables are in
-//! ascending order and hold nothing twice.
+//! ascending order, without duplicates.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::write::numbering::Numbering;
 use crate::write::options::WriteOptions;
 use crate::write::times::{TimeColumn, Times};
 
-/// Values that occur, in ascending order, and where each inode's is among them.
+/// Returns the distinct values in ascending order, and the index of each inode's value.
 fn indexed(values: impl Iterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
     let mut known = BTreeSet::new();
     let mut last = None;
@@ -29,7 +29,7 @@ fn indexed(values: impl Iterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
     (known, indexes)
 }
 
-/// The columns of `inodes` and what they refer to.
+/// The columns of `inodes`, and the tables that they refer to.
 pub(super) struct Inodes {
     pub(super) modes: Vec<u32>,
     pub(super) uids: Vec<u32>,

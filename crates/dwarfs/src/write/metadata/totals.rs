@@ -1,19 +1,19 @@
-//! Sums over all files, as `statfs` and upstream's tools show them.
+//! Totals over all files, for `statfs` and upstream's tools.
 //!
-//! **Invariant:** a sum that does not fit 64 bits is an error, not another number.
+//! In: the tree and the chunks. Out: totals. **Invariant:** a total above 64 bits is an error.
 
 use sinterfs_model::{Content, Error, Result, Tree};
 
 use crate::write::chunks::Chunks;
 use crate::write::numbering::Numbering;
 
-/// The sums that the metadata tells, counted as upstream does.
+/// The totals in the metadata, counted as upstream does.
 pub(super) struct Totals {
-    /// Bytes of files and symlink targets, each inode once.
+    /// The bytes of files and symlink targets, each inode once.
     pub(super) bytes: u64,
     /// The same without holes.
     pub(super) allocated: u64,
-    /// Bytes of files once more for each further link.
+    /// The bytes of files, once for each further link.
     pub(super) hard_links: u64,
 }
 
@@ -27,7 +27,7 @@ impl Totals {
             .chain(shared)
             .flat_map(|(row, n)| (0..n).map(move |_| row));
         let (mut bytes, mut holes, mut hard_links) = (0_u64, 0_u64, 0_u64);
-        let too_much = || Error::limit("files of more than 2^64 bytes in all");
+        let too_much = || Error::limit("files of more than 2^64 bytes in total");
         for (row, id) in rows.zip(&numbering.nodes[numbering.first_file()..]) {
             let size = chunks.sizes[row];
             let further = u64::from(tree.node(*id).links.saturating_sub(1));
