@@ -4,6 +4,7 @@ pub mod interrupt;
 pub mod kernel;
 pub mod machine;
 pub mod mounted;
+pub mod readers;
 pub mod sets;
 pub mod shell;
 pub mod statistics;

@@ -1,8 +1,9 @@
-//! `bench`: what ours and its peers take, in turn, on the same data; and whether claims hold.
+//! `bench`: what `sinter` and other tools take for the same data, in turn, and whether claims hold.
 //!
-//! Enters sets (directories) and peers found on this machine; leaves results in target/bench,
-//! tables on the terminal and, if asked, docs/benchmarks.md. **Invariant:** results are kept as
-//! soon as they are there, a peer that fails is told and skipped, and nothing fails on a clock.
+//! Enters sets (directories) and tools found on this machine; leaves results in target/bench,
+//! tables on the terminal and, if asked, docs/benchmarks.md. **Invariant:** each result is stored
+//! as soon as it is measured, a tool that fails is reported and left out, and nothing fails on a
+//! clock.
 
 #![allow(
     clippy::print_stdout,
@@ -10,10 +11,13 @@
     reason = "a tool for the terminal"
 )]
 
+mod bench;
+mod case;
 mod cases;
 mod harness;
 mod micro;
 mod options;
+mod recipe;
 mod report;
 mod results;
 mod runner;
@@ -21,25 +25,31 @@ mod tools;
 mod workspace;
 
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::workspace::{self as commands, Outcome};
-use cases::parts::Bench;
-use cases::{ablate, erofs, mounts, scale};
-use harness::{interrupt, machine, sets, shell};
+use bench::Bench;
+use case::Case;
+use harness::{interrupt, sets, shell};
 use options::Options;
-use report::document;
-use results::Store;
-use tools::installed::Tools;
+use report::document::{self, Notes};
+use results::{Store, cells, load_file};
+use workspace::Outcome;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some((first, words)) = words.split_first()
-        && first == "bench-child"
-    {
-        return shell::child(words);
-    }
-    match bench(&words) {
+    let (first, rest) = match words.split_first() {
+        Some((first, rest)) => (first.as_str(), rest),
+        None => ("", &[][..]),
+    };
+    let outcome = match first {
+        shell::CHILD => return shell::child(rest),
+        "micro" => micro::micro(rest),
+        _ if words.iter().any(|word| word == "--help" || word == "-h") => {
+            print!("{}", options::USAGE);
+            Ok(())
+        }
+        _ => options::parse(&words).and_then(|options| bench(&options)),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("bench: {message}");
@@ -48,78 +58,74 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures what is asked for, then shows all results so far.
-fn bench(words: &[String]) -> Outcome {
-    match words.split_first() {
-        Some((first, words)) if first == "erofs" => return erofs::bench(words),
-        Some((first, words)) if first == "mounts" => return mounts::bench(words),
-        _ => {}
-    }
-    if words.iter().any(|word| word == "--help" || word == "-h") {
-        print!("{}", options::USAGE);
-        return Ok(());
-    }
-    let options = options::parse(words)?;
-    if let Some(args) = &options.micro {
-        return micro::micro(args);
-    }
-    let results = commands::target().join("bench");
-    let work = options.work.clone().unwrap_or_else(|| results.clone());
-    for dir in [&results, &work] {
-        std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    }
+/// Measures a suite, then shows all results so far.
+fn bench(options: &Options) -> Outcome {
+    let results = workspace::target().join("bench");
+    std::fs::create_dir_all(&results).map_err(|e| format!("{}: {e}", results.display()))?;
     let store = Store::new(results.join("results.jsonl"));
     if options.fresh {
         store.set_aside()?;
     }
-    // what was measured before an error is worth showing, too
-    let measured = if options.render {
-        Ok(())
+    // results measured before an error are shown, too
+    let measured = measure(options, &store);
+    let docs = workspace::root().join("docs");
+    let own = store.load()?;
+    let mut all = load_file(&docs.join(document::DATA))?;
+    all.extend(own.iter().cloned());
+    let mut shown = if options.suite == "render" {
+        all.clone()
     } else {
-        compare(&options, &store, work)
+        own
     };
-    let mut records = store.load()?;
-    if options.render && !options.sets.is_empty() {
-        records.retain(|record| options.sets.contains(&record.subject.set));
+    if options.suite == "render" && !options.sets.is_empty() {
+        shown.retain(|record| options.sets.contains(&record.subject.set));
     }
-    let report = document::report(&results::cells(&records));
-    println!("\n{}\nresults: {}", report.text, store.path().display());
+    println!(
+        "\n{}",
+        document::report(&cells(&shown), &Notes::default()).text
+    );
+    println!("results: {}", store.path().display());
     if options.write {
-        report.write(&commands::root().join("docs"))?;
+        let report = document::report(&cells(&all), &document::notes(&docs)?);
+        report.write(&docs, &cells(&all))?;
         println!("written: docs/benchmarks.md");
     }
     measured
 }
 
-fn compare(options: &Options, store: &Store, work: std::path::PathBuf) -> Outcome {
-    let sets = sets::find(options)?;
+fn measure(options: &Options, store: &Store) -> Outcome {
+    let suite = cases::suite(&options.suite);
+    let wanted = |case: &&&dyn Case| {
+        options.only.is_empty() || options.only.iter().any(|name| name == case.name())
+    };
+    let chosen: Vec<&dyn Case> = suite.iter().filter(wanted).copied().collect();
+    if let Some(unknown) = options
+        .only
+        .iter()
+        .find(|name| !suite.iter().any(|c| c.name() == **name))
+    {
+        let known: Vec<_> = suite.iter().map(|case| case.name()).collect();
+        return Err(format!(
+            "--only: `{unknown}` is none of {}",
+            known.join(", ")
+        ));
+    }
+    if chosen.is_empty() {
+        return Ok(());
+    }
     let sinter = match &options.sinter {
         Some(sinter) => sinter
             .canonicalize()
             .map_err(|e| format!("{}: {e}", sinter.display()))?,
-        None => commands::sinter()?,
+        None => workspace::sinter()?,
     };
-    let tools = Tools::find(options, &sinter)?;
+    let bench = Bench::new(options, &sinter, store)?;
     interrupt::catch()?;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let bench = Bench {
-        options,
-        tools: &tools,
-        store,
-        log: work.join("last.log"),
-        work,
-        call: since.map_or(0, |since| since.as_secs()),
-        machine: machine::describe(),
-    };
-    if options.scale {
-        return scale::measure(&bench, &sets);
-    }
-    for set in &sets {
-        if options.ablate {
-            ablate::measure(&bench, set)?;
-        } else {
-            bench.measure(set)?;
+    for case in chosen {
+        if case.needs_root() && !workspace::is_root()? {
+            return Err("only root may mount images with the kernel's drivers".into());
         }
+        case.run(&bench, &sets::find(options, case.usual_sets())?)?;
     }
     Ok(())
 }

@@ -1,94 +1,52 @@
-//! The words after `bench`: which sets, which parts, which peers.
+//! The words after `bench`: which suite, which sets, which cases, which tools.
 //!
-//! **Invariant:** a word that is not understood is an error, never passed over.
+//! **Invariant:** an unknown word is an error, never ignored.
 
 use std::path::PathBuf;
 
-/// What can be measured of a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Building images.
-    Build,
-    /// Extracting whole images.
-    Extract,
-    /// Mounting: the time to the first stat, then every file read in order.
-    Mount,
-    /// Cold reads of 4 KiB at random places of a mount.
-    RandomRead,
-    /// What programs do with a mount, by one and by two at once.
-    Serve,
-}
-
-impl Part {
-    /// All parts, in the order in which they are measured.
-    pub const ALL: [Self; 5] = [
-        Self::Build,
-        Self::Extract,
-        Self::Mount,
-        Self::RandomRead,
-        Self::Serve,
-    ];
-
-    /// The name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Build => "build",
-            Self::Extract => "extract",
-            Self::Mount => "mount",
-            Self::RandomRead => "random-read",
-            Self::Serve => "serve",
-        }
-    }
-}
-
-/// What `bench` was asked for.
+/// What is measured, with which options.
 #[derive(Debug)]
 pub struct Options {
+    /// The first word, if it names one; otherwise `compare`.
+    pub suite: String,
     /// Directories, or names of sets below `data`.
     pub sets: Vec<String>,
     /// Where sets are found by name.
     pub data: Option<PathBuf>,
-    /// A directory whose `*/bin` directories hold peers.
+    /// A directory whose `*/bin` directories hold programs of rivals.
     pub peers: Option<PathBuf>,
     /// How often each command is run.
     pub runs: usize,
-    /// Threads for every tool that can be told; without, each tool's own choice.
+    /// Threads for every tool that takes a number; without, each tool's own choice.
     pub jobs: Option<usize>,
-    /// The parts to measure; all if empty.
-    pub only: Vec<Part>,
-    /// The levels of ours and of mkdwarfs.
+    /// The cases of the suite to measure, by name; all if empty.
+    pub only: Vec<String>,
+    /// The levels of `sinter` and of mkdwarfs.
     pub levels: Option<Vec<u8>>,
-    /// The peers to compare with, by name; all that are found if empty.
-    pub peer: Vec<String>,
-    /// Switch the stages of our pipeline off in turn.
-    pub ablate: bool,
-    /// Measure cost against input size.
-    pub scale: bool,
+    /// The tools to compare with, by name; all that are found if empty.
+    pub tools: Vec<String>,
     /// Sizes of input for `scale`, in MB.
     pub sizes: Vec<u64>,
-    /// Whether `scale` is about a million small files, too.
+    /// Whether `scale` measures a million small files, too.
     pub million: bool,
-    /// Our own micro-benchmarks; what follows goes to them.
-    pub micro: Option<Vec<String>>,
-    /// Show earlier results (of the sets alone, if there are any), measure nothing.
-    pub render: bool,
-    /// Set earlier results aside.
+    /// Move earlier results aside.
     pub fresh: bool,
-    /// Write docs/benchmarks.md and its plots.
+    /// Write docs/benchmarks.md, its plots and its data.
     pub write: bool,
-    /// Where images and extracted trees are put, in place of target/bench.
+    /// Where images and extracted trees are put instead of target/bench.
     pub work: Option<PathBuf>,
-    /// A built `sinter`, in place of building one.
+    /// A built `sinter` to measure.
     pub sinter: Option<PathBuf>,
     /// Seconds after which one command is stopped.
     pub limit: u64,
-    /// How many random reads.
+    /// Number of random reads.
     pub reads: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
+            suite: "compare".into(),
             sets: Vec::new(),
             data: None,
             peers: None,
@@ -96,13 +54,9 @@ impl Default for Options {
             jobs: None,
             only: Vec::new(),
             levels: None,
-            peer: Vec::new(),
-            ablate: false,
-            scale: false,
+            tools: Vec::new(),
             sizes: vec![100, 250, 500, 1000, 2000, 4000],
             million: true,
-            micro: None,
-            render: false,
             fresh: false,
             write: false,
             work: None,
@@ -113,43 +67,49 @@ impl Default for Options {
     }
 }
 
-/// Says how `bench` is called.
-pub const USAGE: &str = "\
-usage: cargo xtask bench [SET...] [OPTIONS]
-       cargo xtask bench erofs ...      EROFS by the kernel's drivers (bench erofs --help)
-       cargo xtask bench mounts ...     one image by all that mount it (bench mounts --help)
+/// The first words that choose what is measured.
+pub const SUITES: [&str; 6] = ["compare", "ablate", "scale", "erofs", "mounts", "render"];
 
-SET is a directory, or the name of one below --data. Without SETs: all known ones below --data.
+/// The text of `bench --help`.
+pub const USAGE: &str = "\
+usage: cargo xtask bench [compare] [SET...] [OPTIONS]   builds, extractions and mounts of all tools
+       cargo xtask bench ablate [SET...]    the stages of our pipeline switched off in turn
+       cargo xtask bench scale SET...       cost against input size: growing parts of all SETs
+       cargo xtask bench erofs [SET...]     sizes and reads of EROFS by the kernel; needs root
+       cargo xtask bench mounts [SET...]    one image by every driver that mounts it; needs root
+       cargo xtask bench render [SET...]    measures nothing: shows earlier results (of the SETs)
+       cargo xtask bench micro [ARGS]       our own micro-benchmarks; ARGS go to them
+
+SET is a directory, or the name of one below --data. Without SETs: those usual for the suite.
 
   --data DIR            where sets are found by name
-  --peers DIR           a directory with */bin of peers; PATH is searched, too
-  --peer NAME,..        compare with these peers only (`sinter`: with none)
-  --levels N,..         levels of ours and of mkdwarfs (default: all of ours, 1,3,5,7,9 of theirs)
-  --only PART,..        build, extract, mount, random-read, serve (default: all)
+  --peers DIR           a directory with */bin of other tools; PATH is searched, too
+  --tools NAME,..       compare with these tools only (`sinter`: with none)
+  --levels N,..         levels of sinter and mkdwarfs (default: all of ours, 1,3,5,7,9 of theirs)
+  --only CASE,..        of compare: build, extract, mount, random-read, serve;
+                        of erofs: sizes, reads, listing (default: all)
   --runs N              how often each command runs, in turn with the others (default: 3)
   --jobs N              threads for every tool (default: each tool's own choice)
   --reads N             random reads of each mount (default: 500)
   --limit SECONDS       stop a command that takes longer (default: 7200)
-  --ablate              instead: build with the stages of our pipeline switched off in turn
-  --scale               instead: cost against input size, with growing parts of the SETs together
-  --sizes MB,..         sizes for --scale; `million` is a million files of 1 KB
+  --sizes MB,..         sizes for scale; `million` is a million files of 1 KB
                         (default: 100,250,500,1000,2000,4000,million)
   --work DIR            where images and extracted trees go (default: target/bench); in memory
-                        (/dev/shm), the disk and its file system do not blur what is measured
+                        (/dev/shm) the disk and its file system do not blur the results
   --sinter FILE         measure this `sinter`, do not build one
-  --write               write docs/benchmarks.md and its plots from all results so far
-  --render              measure nothing: show (and with --write, write) what was measured before,
-                        of the SETs alone if there are any
-  --fresh               set earlier results aside, as results.jsonl.old
-  --micro [ARGS]        instead: our own micro-benchmarks; ARGS go to them
+  --write               write docs/benchmarks.md, its plots and its data from all results so far
+  --fresh               first move earlier results to results.jsonl.old
 
 Results of all calls add up in target/bench/results.jsonl.
 ";
 
-/// Understands the words.
+/// Parses the words.
 pub fn parse(words: &[String]) -> Result<Options, String> {
     let mut options = Options::default();
-    let mut words = words.iter();
+    let mut words = words.iter().peekable();
+    if let Some(suite) = words.next_if(|word| SUITES.contains(&word.as_str())) {
+        options.suite.clone_from(suite);
+    }
     while let Some(word) = words.next() {
         let (name, attached) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
@@ -166,35 +126,21 @@ pub fn parse(words: &[String]) -> Result<Options, String> {
             "--peers" => options.peers = Some(value()?.into()),
             "--work" => options.work = Some(value()?.into()),
             "--sinter" => options.sinter = Some(value()?.into()),
-            "--peer" => options.peer.extend(list(&value()?).map(str::to_owned)),
-            "--levels" => options.levels = Some(numbers(name, &value()?)?),
+            "--tools" => options.tools.extend(list(&value()?).map(str::to_owned)),
+            "--only" => options.only.extend(list(&value()?).map(str::to_owned)),
+            "--levels" => options.levels = Some(numbers(name, list(&value()?))?),
             "--sizes" => {
                 let value = value()?;
                 options.million = list(&value).any(|word| word == "million");
-                let sizes = list(&value).filter(|word| *word != "million");
-                options.sizes = sizes
-                    .map(|word| number(name, word))
-                    .collect::<Result<_, _>>()?;
-            }
-            "--only" => {
-                let value = value()?;
-                options.only = list(&value).map(part).collect::<Result<_, _>>()?;
+                options.sizes = numbers(name, list(&value).filter(|word| *word != "million"))?;
             }
             "--runs" => options.runs = number(name, &value()?)?,
             "--jobs" | "-j" => options.jobs = Some(number(name, &value()?)?),
             "--reads" => options.reads = number(name, &value()?)?,
             "--limit" => options.limit = number(name, &value()?)?,
-            _ if attached.is_some() => return Err(format!("{word}: not an option\n\n{USAGE}")),
-            "--ablate" => options.ablate = true,
-            "--scale" => options.scale = true,
-            "--render" => options.render = true,
-            "--fresh" => options.fresh = true,
-            "--write" => options.write = true,
-            "--micro" => {
-                options.micro = Some(words.cloned().collect());
-                break;
-            }
-            _ if name.starts_with('-') => return Err(format!("{word}: not an option\n\n{USAGE}")),
+            "--fresh" if attached.is_none() => options.fresh = true,
+            "--write" if attached.is_none() => options.write = true,
+            _ if name.starts_with('-') => return Err(format!("{word}: no option\n\n{USAGE}")),
             _ => options.sets.push(word.clone()),
         }
     }
@@ -209,29 +155,15 @@ fn list(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, String> {
-    text.parse()
-        .map_err(|_| format!("{name}: `{text}` is no number"))
+    let parsed = text.parse();
+    parsed.map_err(|_| format!("{name}: `{text}` is no number"))
 }
 
-fn numbers<N: std::str::FromStr>(name: &str, text: &str) -> Result<Vec<N>, String> {
-    list(text).map(|word| number(name, word)).collect()
-}
-
-fn part(name: &str) -> Result<Part, String> {
-    Part::ALL
-        .into_iter()
-        .find(|part| part.name() == name)
-        .ok_or_else(|| {
-            let known = Part::ALL.map(Part::name).join(", ");
-            format!("--only: `{name}` is none of {known}")
-        })
-}
-
-impl Options {
-    /// Returns whether a part is asked for.
-    pub fn wants(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
+fn numbers<'a, N: std::str::FromStr>(
+    name: &str,
+    words: impl Iterator<Item = &'a str>,
+) -> Result<Vec<N>, String> {
+    words.map(|word| number(name, word)).collect()
 }
 
 #[cfg(test)]
@@ -244,34 +176,33 @@ mod tests {
     }
 
     #[test]
-    fn words_are_understood() {
-        let options = words(
-            "a --data d b --peers=p --levels 1,9 --only build,random-read --runs=5 --peer tar+xz --write",
-        )
-        .unwrap();
+    fn options_are_parsed() {
+        let line = "a --data d b --peers=p --levels 1,9 --only build,mount --runs=5 --tools tar+xz";
+        let options = words(line).unwrap();
+        assert_eq!(options.suite, "compare");
         assert_eq!(options.sets, ["a", "b"]);
         assert_eq!(options.data, Some("d".into()));
         assert_eq!(options.peers, Some("p".into()));
         assert_eq!(options.levels, Some(vec![1, 9]));
-        assert_eq!(options.only, [Part::Build, Part::RandomRead]);
+        assert_eq!(options.only, ["build", "mount"]);
         assert_eq!((options.runs, options.jobs), (5, None));
-        assert_eq!(options.peer, ["tar+xz"]);
-        assert!(options.write && !options.render && !options.wants(Part::Mount));
-        let options = words("--scale --sizes 10,million").unwrap();
+        assert_eq!(options.tools, ["tar+xz"]);
+        let options = words("scale x --sizes 10,million --write").unwrap();
+        assert_eq!(
+            (&*options.suite, options.sets),
+            ("scale", vec!["x".to_owned()])
+        );
         assert_eq!((options.sizes, options.million), (vec![10], true));
-        assert!(!words("--sizes=10").unwrap().million);
-        let micro = words("--micro -- sketch").unwrap().micro;
-        assert_eq!(micro, Some(vec!["--".to_owned(), "sketch".to_owned()]));
+        assert!(options.write && !words("--sizes=10").unwrap().million);
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn unknown_words_are_errors() {
         for bad in [
             "--nonsense",
             "--data",
             "--runs many",
             "--runs 0",
-            "--only extraction",
             "--levels 1,x",
             "--write=yes",
         ] {

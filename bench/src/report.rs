@@ -1,7 +1,7 @@
 //! Results as tables, plots and claims.
 
+pub mod cells;
 pub mod claims;
-pub mod comparison;
 pub mod document;
 pub mod plot;
 pub mod table;

@@ -15,16 +15,16 @@ use crate::harness::statistics::median;
 /// Named figures of one run: seconds and bytes, unless the name says otherwise.
 pub type Figures = BTreeMap<String, f64>;
 
-/// What was measured, without the figures.
+/// What was measured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject {
     /// The input's name.
     pub set: String,
-    /// What was done: a `Part`'s name, `ablate` or `scale`.
+    /// The name of the case.
     pub part: String,
-    /// Which tool did it.
+    /// The tool that was measured.
     pub tool: String,
-    /// The image that was built or read: tool and variant.
+    /// The image that was built or read: its builder and variant.
     pub image: String,
 }
 
@@ -32,25 +32,25 @@ pub struct Subject {
 #[derive(Debug, Clone)]
 pub struct Record {
     pub subject: Subject,
-    /// Returns apart programs, command lines and inputs.
+    /// Differs where the program, the command line or the input does.
     pub identity: String,
-    /// The command line with its places left open, for readers.
+    /// The command line with placeholders for paths.
     pub command: String,
     /// The tool's version.
     pub version: String,
-    /// Where it ran.
+    /// The machine that it ran on.
     pub machine: String,
     /// The input: files and their bytes.
     pub files: u64,
     pub bytes: u64,
-    /// When the call of `bench` began that it belongs to, in seconds since 1970.
+    /// When its call of `bench` began, in seconds since 1970.
     pub call: u64,
     pub figures: Figures,
-    /// What was wrong with the result, if anything: it counts for nothing then.
+    /// What was wrong with the result, if anything: its figures are not used then.
     pub wrong: Option<String>,
 }
 
-/// All runs of one subject that count.
+/// All runs of one subject by the same program on the same input.
 #[derive(Debug, Clone)]
 pub struct Cell {
     pub subject: Subject,
@@ -86,12 +86,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Names the file; it is made with the first result.
+    /// Names the file; the first result creates it.
     pub fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Adds a result, at once.
+    /// Appends a result.
     pub fn add(&self, record: &Record) -> Result<(), String> {
         let error = |e: std::io::Error| format!("{}: {e}", self.path.display());
         let mut options = std::fs::OpenOptions::new();
@@ -104,16 +104,12 @@ impl Store {
             .map_err(error)
     }
 
-    /// Reads all results so far; a line cut short by a crash is passed over.
+    /// Reads all results so far.
     pub fn load(&self) -> Result<Vec<Record>, String> {
-        match std::fs::read_to_string(&self.path) {
-            Ok(text) => Ok(text.lines().filter_map(from_line).collect()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(e) => Err(format!("{}: {e}", self.path.display())),
-        }
+        load_file(&self.path)
     }
 
-    /// Begins anew; what was there stays under another name.
+    /// Renames the file, so that the next result begins a new one.
     pub fn set_aside(&self) -> Result<(), String> {
         match std::fs::rename(&self.path, self.path.with_extension("jsonl.old")) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -123,13 +119,28 @@ impl Store {
         }
     }
 
-    /// Returns where the results are.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Groups records: for each subject those that have the identity of its latest one.
+/// Reads a file of results, none if it does not exist. A line that a crash cut short is skipped.
+pub fn load_file(path: &Path) -> Result<Vec<Record>, String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text.lines().filter_map(from_line).collect()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(format!("{}: {e}", path.display())),
+    }
+}
+
+/// Returns the text of a file of results with all runs of cells.
+pub fn to_lines(cells: &[Cell]) -> String {
+    let runs = cells.iter().flat_map(|cell| &cell.runs);
+    runs.map(|run| format!("{}\n", as_json(run))).collect()
+}
+
+/// Groups records: for each subject those with the identity of its latest one.
 pub fn cells(records: &[Record]) -> Vec<Cell> {
     let mut groups: BTreeMap<&Subject, Vec<&Record>> = BTreeMap::new();
     for record in records {

@@ -1,6 +1,6 @@
-//! Runs cases in turn: A B C A B C ..., so that what disturbs the machine hits all of them.
+//! Takes measurements in turn: A B C A B C ..., so that a disturbance of the machine hits all.
 //!
-//! **Invariant:** each run's result is stored at once; a case that fails is reported and left out
+//! **Invariant:** each result is stored at once; a measurement that fails is reported and left out
 //! of the following rounds, and the others go on. A signal ends the rounds.
 
 use std::collections::BTreeSet;
@@ -9,21 +9,21 @@ use crate::harness::interrupt;
 use crate::results::{Figures, Record, Store};
 
 /// Something that is run and measured.
-pub struct Case<'a> {
-    /// What it is: the record without figures.
+pub struct Measurement<'a> {
+    /// The record, without figures.
     pub record: Record,
     /// Runs it once.
-    pub run: Box<dyn Fn(Once) -> Result<Outcome, String> + 'a>,
+    pub run: Box<dyn Fn(Round) -> Result<Outcome, String> + 'a>,
 }
 
-/// Whether to do, besides measuring, what needs doing once.
+/// Whether a round also has to do what is done once, such as comparing all bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Once {
-    Now,
-    Done,
+pub enum Round {
+    First,
+    Later,
 }
 
-/// What a run gave.
+/// The result of one run.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub figures: Figures,
@@ -32,47 +32,51 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Makes one of named figures.
+    /// Makes an outcome of named figures.
     pub fn of(figures: &[(&str, f64)]) -> Self {
+        let named = figures
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value));
         Self {
-            figures: figures
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), *value))
-                .collect(),
+            figures: named.collect(),
             wrong: None,
         }
     }
 }
 
-/// Runs all cases so many times in turn; tells the indices of those that failed.
+/// Runs all measurements `rounds` times in turn; returns the images of those that failed.
 pub fn in_turn(
-    cases: &[Case<'_>],
+    all: &[Measurement<'_>],
     rounds: usize,
     store: &Store,
-) -> Result<BTreeSet<usize>, String> {
+) -> Result<BTreeSet<String>, String> {
     let mut failed = BTreeSet::new();
     for round in 1..=rounds {
-        for (index, case) in cases.iter().enumerate() {
+        for (index, measurement) in all.iter().enumerate() {
             interrupt::check()?;
             if failed.contains(&index) {
                 continue;
             }
-            let subject = &case.record.subject;
+            let subject = &measurement.record.subject;
             let title = format!(
                 "{} {} [{round}/{rounds}] {}",
                 subject.part,
                 subject.set,
                 title(&subject.tool, &subject.image)
             );
-            let once = if round == 1 { Once::Now } else { Once::Done };
-            match (case.run)(once) {
+            let round = if round == 1 {
+                Round::First
+            } else {
+                Round::Later
+            };
+            match (measurement.run)(round) {
                 Ok(outcome) => {
                     println!("{title}: {}", line(&outcome.figures));
                     if let Some(wrong) = &outcome.wrong {
                         println!("{title}: WRONG: {wrong}");
                         failed.insert(index);
                     }
-                    let mut record = case.record.clone();
+                    let mut record = measurement.record.clone();
                     (record.figures, record.wrong) = (outcome.figures, outcome.wrong);
                     store.add(&record)?;
                 }
@@ -84,10 +88,12 @@ pub fn in_turn(
             }
         }
     }
-    Ok(failed)
+    let subject = |index: usize| &all[index].record.subject;
+    let name = |index| format!("{}: {}", subject(index).set, subject(index).image);
+    Ok(failed.into_iter().map(name).collect())
 }
 
-/// Names a tool and the image that it works on; the builder of an image alone.
+/// Names a tool and the image that it works on; for a builder, the image alone.
 pub fn title(tool: &str, image: &str) -> String {
     if image.split(' ').next() == Some(tool) {
         image.to_owned()
@@ -112,17 +118,17 @@ mod tests {
     use std::cell::RefCell;
 
     #[test]
-    fn cases_take_turns_and_failures_stop_only_themselves() {
+    fn measurements_take_turns_and_failures_stop_only_themselves() {
         let path = crate::workspace::target().join(format!("turns-{}.jsonl", std::process::id()));
         let store = Store::new(path.clone());
         let order = RefCell::new(String::new());
-        let case = |name: &'static str, works: bool| Case {
+        let measurement = |name: &'static str, works: bool| Measurement {
             record: record("s", "build", name, &[]),
             run: Box::new({
                 let order = &order;
-                move |once| {
+                move |round| {
                     order.borrow_mut().push_str(name);
-                    if once == Once::Now {
+                    if round == Round::First {
                         order.borrow_mut().push('!');
                     }
                     if !works {
@@ -132,9 +138,13 @@ mod tests {
                 }
             }),
         };
-        let cases = [case("a", true), case("b", false), case("c", true)];
-        let failed = in_turn(&cases, 2, &store).unwrap();
-        assert_eq!(failed.into_iter().collect::<Vec<_>>(), [1]);
+        let all = [
+            measurement("a", true),
+            measurement("b", false),
+            measurement("c", true),
+        ];
+        let failed = in_turn(&all, 2, &store).unwrap();
+        assert_eq!(failed.into_iter().collect::<Vec<_>>(), ["s: b"]);
         assert_eq!(*order.borrow(), "a!b!c!ac");
         assert_eq!(store.load().unwrap().len(), 4);
         std::fs::remove_file(path).unwrap();

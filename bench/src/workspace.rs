@@ -6,8 +6,8 @@ use std::process::Command;
 /// Nothing, or the message of a failure.
 pub type Outcome = Result<(), String>;
 
-/// Returns the workspace's root directory. Cargo names it at run time: checkouts that share a target
-/// directory share this program, too.
+/// Returns the workspace's root directory. Cargo names it at run time: checkouts that share a
+/// target directory share this program, too.
 pub fn root() -> PathBuf {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -52,4 +52,11 @@ pub fn sinter() -> Result<PathBuf, String> {
     command.args(["build", "--release", "--package", "sinterfs-cli"]);
     run("build sinter", &mut command)?;
     Ok(target().join("release/sinter"))
+}
+
+/// Returns whether the process runs as root.
+pub fn is_root() -> Result<bool, String> {
+    use std::os::unix::fs::MetadataExt;
+    let process = std::fs::metadata("/proc/self").map_err(|e| format!("/proc/self: {e}"))?;
+    Ok(process.uid() == 0)
 }

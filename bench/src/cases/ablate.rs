@@ -1,20 +1,24 @@
-//! `--ablate`: our pipeline with its stages switched off in turn, each by explicit options.
+//! Our pipeline with its stages switched off in turn, each by explicit options.
 
-use crate::cases::parts::{Bench, Builder, remove};
+use crate::bench::{Bench, Label, remove};
+use crate::case::Case;
 use crate::harness::sets::Set;
+use crate::report::cells::SetCells;
 use crate::report::table::{figure, megabytes, table};
-use crate::results::Cell;
-use crate::runner::{Case, in_turn};
-use crate::tools::peers::{self, DEFAULT_LEVEL, OURS, Variant, fill, quoted};
+use crate::runner::Measurement;
+use crate::tools::command::{fill, quoted};
+use crate::tools::ours::{DEFAULT_LEVEL, OURS, SINTER};
+use crate::tools::tool::{Tool, Variant};
 
-/// The part's name in results.
-pub const PART: &str = "ablate";
+/// The case `ablate`.
+pub struct Ablate;
+
+const NAME: &str = "ablate";
 
 /// The pipeline as the level has it.
 const WHOLE: &str = "all stages";
 
-/// What is changed: a name and the options that follow the level's. A row is all that another
-/// variant needs.
+/// The variants: a name, and options that follow those of the level.
 const VARIANTS: &[(&str, &str)] = &[
     (WHOLE, ""),
     ("order by path", "--order path"),
@@ -32,64 +36,80 @@ const VARIANTS: &[(&str, &str)] = &[
     ("zstd 19", "--compression zstd:level=19:window=26"),
 ];
 
-/// Measures builds of one set with each variant in turn.
-pub fn measure(bench: &Bench<'_>, set: &Set) -> Result<(), String> {
-    let ours = peers::named(OURS).ok_or("no row for ours")?;
-    let image = bench.work.join("ablate.image");
-    let wanted = |level: &&Variant| match &bench.options.levels {
-        Some(levels) => level.level.is_some_and(|level| levels.contains(&level)),
-        None => level.label == DEFAULT_LEVEL,
-    };
-    for level in ours.variants.iter().filter(wanted) {
-        let case = |(name, more): &(&str, &str)| {
-            let builder = Builder {
-                peer: ours,
-                variant: level,
-            };
-            let args = format!("{} {more}", level.args);
-            let places = [
-                ("args", &*args),
-                ("dir", &quoted(&set.dir)),
-                ("image", &quoted(&image)),
-            ];
-            let command = fill(ours.build, &places, bench.options.jobs);
-            let mut record = bench.record(set, PART, ours, builder);
-            record.subject.image = format!("{}: {name}", builder.name());
-            record.identity += more;
-            record.command = fill(
-                ours.build,
-                &[("args", &*args), ("dir", "DIR"), ("image", "IMAGE")],
-                bench.options.jobs,
-            );
-            let image = &image;
-            Case {
-                record,
-                run: Box::new(move |_| {
-                    let outcome = bench.build_once(&command, image);
-                    remove(image);
-                    outcome
-                }),
-            }
-        };
-        let cases: Vec<Case<'_>> = VARIANTS.iter().map(case).collect();
-        in_turn(&cases, bench.options.runs, bench.store)?;
+impl Case for Ablate {
+    fn name(&self) -> &'static str {
+        NAME
     }
-    Ok(())
+
+    fn title(&self) -> &'static str {
+        "The pipeline with its stages switched off in turn"
+    }
+
+    fn prepare<'a>(
+        &self,
+        bench: &'a Bench<'a>,
+        set: &'a Set,
+    ) -> Result<Vec<Measurement<'a>>, String> {
+        let sinter = OURS.first().ok_or("no row for ours")?;
+        let is_wanted = |level: &&Variant| match &bench.options.levels {
+            Some(levels) => level.level.is_some_and(|level| levels.contains(&level)),
+            None => level.label == DEFAULT_LEVEL,
+        };
+        let mut all = Vec::new();
+        for level in sinter.variants.iter().filter(is_wanted) {
+            let variants = VARIANTS.iter();
+            all.extend(variants.map(|variant| measurement(bench, set, sinter, level, variant)));
+        }
+        Ok(all)
+    }
+
+    fn rows(&self, cells: &SetCells<'_>) -> Option<String> {
+        show(cells)
+    }
 }
 
-/// Shows, for one set, what each stage saves and costs: the whole pipeline against the variant.
-pub fn show(cells: &[Cell], set: &str) -> Option<String> {
-    let of_set = |cell: &&Cell| cell.subject.part == PART && cell.subject.set == set;
+fn measurement<'a>(
+    bench: &'a Bench<'a>,
+    set: &'a Set,
+    sinter: &'static Tool,
+    level: &Variant,
+    (name, more): &(&str, &str),
+) -> Measurement<'a> {
+    let image = bench.work.join("ablate.image");
+    let args = format!("{} {more}", level.args);
+    let places = [
+        ("args", &*args),
+        ("dir", &quoted(&set.dir)),
+        ("image", &quoted(&image)),
+    ];
+    let command = fill(sinter.build, &places, bench.options.jobs);
+    let label = Label {
+        part: NAME,
+        tool: SINTER,
+        image: format!("{SINTER} {}: {name}", level.label),
+        command: sinter.build,
+        args: &args,
+        made_by: &[],
+        version_of: SINTER,
+    };
+    Measurement {
+        record: bench.record(set, label),
+        run: Box::new(move |_| {
+            let outcome = bench.build_once(&command, &image);
+            remove(&image);
+            outcome
+        }),
+    }
+}
+
+/// Shows what each stage saves and costs: the whole pipeline against the variant without it.
+fn show(cells: &SetCells<'_>) -> Option<String> {
     let find = |level: &str, name: &str| {
         let image = format!("{level}: {name}");
-        cells
-            .iter()
-            .filter(of_set)
-            .find(|cell| cell.subject.image == image)
+        cells.part(NAME).find(|cell| cell.subject.image == image)
     };
     let mut levels: Vec<&str> = cells
-        .iter()
-        .filter(of_set)
+        .part(NAME)
         .filter_map(|cell| Some(cell.subject.image.split_once(": ")?.0))
         .collect();
     levels.dedup();
@@ -143,15 +163,15 @@ mod tests {
     fn what_a_stage_saves_and_costs() {
         let run = |name: &str, size: f64, cpu: f64| {
             let image = format!("sinter 7: {name}");
-            record("s", PART, &image, &[("size", size), ("cpu", cpu)])
+            record("s", NAME, &image, &[("size", size), ("cpu", cpu)])
         };
         let records = [run(WHOLE, 80e6, 30.0), run("order by path", 100e6, 25.0)];
-        let shown = show(&cells(&records), "s").unwrap();
+        let shown = show(&SetCells::of(&cells(&records), "s")).unwrap();
         let line = shown.lines().last().unwrap();
         for part in ["`--order path`", "+20.00", "+25.00", "+5.00"] {
             assert!(line.contains(part), "{part}: {shown}");
         }
-        assert!(show(&cells(&records), "t").is_none());
+        assert!(show(&SetCells::of(&cells(&records), "t")).is_none());
     }
 
     #[test]

@@ -1,169 +1,182 @@
-//! `bench mounts`: one DwarFS image by all that mount it, beside the kernel's own formats of the same tree.
+//! One DwarFS image by every driver that mounts it, beside the kernel's own formats of the same
+//! tree.
 //!
-//! Enters: sets and tools as for all of `bench`. Leaves: tables on the terminal and in target/bench/mounts.md.
-//! **Invariant:** all mounts take turns at each row, each anew and cold; what they show was compared with the
-//! set before; a row that takes too long is shown as such, for whom it does. Needs root.
+//! **Invariant:** all drivers take turns at each workload, each on a new mount and cold; their
+//! bytes were compared with the set before. A workload that exceeds the limit is shown as such.
 
 mod drivers;
 mod workloads;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use crate::cases::setting::{Setting, understood};
-use crate::harness::interrupt;
+use crate::bench::{Bench, Label};
+use crate::case::Case;
 use crate::harness::mounted::{places, same_bytes};
 use crate::harness::sets::Set;
-use crate::harness::statistics::median;
-use crate::report::table::{figure, table as lay_out};
-use crate::workspace::Outcome;
+use crate::report::cells::SetCells;
+use crate::report::table::{figure, table};
+use crate::runner::{Measurement, Outcome};
+use crate::tools::command::programs;
 use drivers::{DRIVERS, Driver, FUSE, IMAGES, KERNEL, NATIVE, PEERS};
-use workloads::{ROWS, Row, Tree};
+use workloads::{Input, WORKLOADS, Workload};
 
-/// Says how `bench mounts` is called.
-const USAGE: &str = "\
-usage: cargo xtask bench mounts [SET...] [--data DIR] [--peers DIR] [--work DIR] [--runs N] [--reads N]
-                                [--sinter FILE] [--limit SECONDS]
+/// The case `mounts`.
+pub struct Mounts;
 
-What programs do with a mount, cold and warm, by one and by four at once: our image of the default level
-through the kernel, through FUSE and by upstream's dwarfs (its defaults; 1 GiB and four workers), SquashFS
-and EROFS by the kernel. SETs default to perl-installs, debian-desktop and tensorflow-rootfs below --data.
-Images are best in memory: --work /dev/shm/... Needs root and loop devices.
-";
+const NAME: &str = "mounts";
 
-/// Sets that are measured unless others are named.
-const USUAL: [&str; 3] = ["perl-installs", "debian-desktop", "tensorflow-rootfs"];
+/// The figures of seconds, with those of the limit where it was exceeded.
+const STATES: [(&str, &str); 2] = [("cold", "cold limit"), ("warm", "warm limit")];
 
-/// Measures and shows.
-pub fn bench(words: &[String]) -> Outcome {
-    if words.iter().any(|word| word == "--help" || word == "-h") {
-        print!("{USAGE}");
-        return Ok(());
+impl Case for Mounts {
+    fn name(&self) -> &'static str {
+        NAME
     }
-    let setting = Setting::new("mounts", understood(words, USAGE)?)?;
-    setting.measure(|text| {
-        for set in setting.sets(&USUAL)? {
-            *text += &table(&setting, &set)?;
+
+    fn title(&self) -> &'static str {
+        "One image by every driver that mounts it"
+    }
+
+    fn usual_sets(&self) -> &'static [&'static str] {
+        &["perl-installs", "debian-desktop", "tensorflow-rootfs"]
+    }
+
+    fn needs_root(&self) -> bool {
+        true
+    }
+
+    fn prepare<'a>(
+        &self,
+        bench: &'a Bench<'a>,
+        set: &'a Set,
+    ) -> Result<Vec<Measurement<'a>>, String> {
+        let input = Rc::new(Input::of(set)?);
+        let found = mountable(bench, set)?;
+        let mut all = Vec::new();
+        for workload in WORKLOADS {
+            if !workload.is_possible(&input) {
+                continue;
+            }
+            for (driver, image) in &found {
+                let (driver, image, input) = (*driver, image.clone(), Rc::clone(&input));
+                let command = driver.command.unwrap_or_default();
+                let label = Label {
+                    part: NAME,
+                    tool: driver.name,
+                    image: workload.name(),
+                    command,
+                    args: "",
+                    made_by: &IMAGES.map(|recipe| recipe.command),
+                    version_of: match programs(command).first() {
+                        // the driver of upstream belongs to its writer
+                        Some(&"dwarfs") => "mkdwarfs",
+                        Some(program) => program,
+                        None => "",
+                    },
+                };
+                all.push(Measurement {
+                    record: bench.record(set, label),
+                    run: Box::new(move |_| measure(bench, driver, &image, workload, &input)),
+                });
+            }
         }
-        Ok(())
-    })
+        Ok(all)
+    }
+
+    fn rows(&self, cells: &SetCells<'_>) -> Option<String> {
+        let mut text = String::new();
+        for (state, limit) in STATES {
+            let row = |workload: Workload| row(cells, &workload.name(), state, limit);
+            let rows: Vec<_> = WORKLOADS.into_iter().filter_map(row).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let mut header = vec![""];
+            header.extend(DRIVERS.iter().map(|driver| driver.name));
+            header.extend([
+                "kernel/dwarfs",
+                "kernel/1g,4w",
+                "FUSE/dwarfs",
+                "FUSE/1g,4w",
+                "kernel/native",
+            ]);
+            text += &format!("Seconds, {state}:\n\n{}\n", table(&header, &rows));
+        }
+        (!text.is_empty()).then(|| text.trim_end().to_owned() + "\n")
+    }
 }
 
-/// Seconds of a row by one driver, run by run; nothing where it took too long.
-type Runs = Vec<Option<f64>>;
-
-/// Cold and warm runs of each driver.
-type Cells = Vec<[Runs; 2]>;
-
-/// Makes the images of a set and does all rows on all mounts.
-fn table(setting: &Setting, set: &Set) -> Result<String, String> {
-    let tree = Tree::of(set)?;
+/// Makes the images of a set; returns the drivers that can mount one, and checks what they show.
+fn mountable(bench: &Bench<'_>, set: &Set) -> Result<Vec<(&'static Driver, PathBuf)>, String> {
     let mut images = Vec::new();
     for recipe in IMAGES {
-        images.push(recipe.make(setting, set, recipe.driver)?);
+        images.push(recipe.make(bench, set, recipe.driver)?);
     }
-    let mounts = |driver: &Driver| {
-        driver
-            .image(&images)
-            .filter(|_| driver.can(setting))
-            .cloned()
-    };
-    let found: Vec<Option<PathBuf>> = DRIVERS.iter().map(mounts).collect();
-    let reads = places(&tree.files, setting.options.reads);
-    for (driver, image) in DRIVERS.iter().zip(&found) {
-        if let Some(image) = image {
-            same_bytes(&set.dir, driver.mount(setting, image)?.at(), &reads)?;
+    let reads = places(&set.files, bench.options.reads);
+    let mut found = Vec::new();
+    for driver in DRIVERS.iter().filter(|driver| driver.can_run(bench)) {
+        if let Some(image) = driver.image(&images) {
+            same_bytes(&set.dir, driver.mount(bench, image)?.at(), &reads)?;
+            found.push((driver, image.clone()));
         }
     }
-    let mut rows: Vec<(Row, Cells)> = Vec::new();
-    for row in ROWS.into_iter().filter(|row| row.is_possible(&tree)) {
-        rows.push((row, vec![Default::default(); DRIVERS.len()]));
-    }
-    for run in 0..setting.options.runs {
-        for (row, cells) in &mut rows {
-            println!("{}: run {}: {}", set.name, run + 1, row.name());
-            for ((driver, image), cell) in DRIVERS.iter().zip(&found).zip(cells) {
-                if let Some(image) = image {
-                    measure(setting, (driver, image), (row, &tree), cell)?;
-                }
+    Ok(found)
+}
+
+/// Runs a workload on a new mount, and once more.
+fn measure(
+    bench: &Bench<'_>,
+    driver: &Driver,
+    image: &Path,
+    workload: Workload,
+    input: &Input,
+) -> Result<Outcome, String> {
+    let mount = driver.mount(bench, image)?;
+    let limit = bench.options.limit as f64;
+    let mut figures = Vec::new();
+    for (state, exceeded) in STATES {
+        match workload.run(bench, mount.at(), input)? {
+            Some(seconds) => figures.push((state, seconds)),
+            None => {
+                // a mount is not warm after a run that was stopped
+                figures.push((exceeded, limit));
+                break;
             }
         }
     }
-    Ok(show(setting, set, &rows))
+    Ok(Outcome::of(&figures))
 }
 
-/// Does a row on a new mount, and once more.
-fn measure(
-    setting: &Setting,
-    (driver, image): (&Driver, &PathBuf),
-    (row, tree): (&Row, &Tree),
-    [cold, warm]: &mut [Runs; 2],
-) -> Outcome {
-    interrupt::check()?;
-    let mount = driver.mount(setting, image)?;
-    let first = row.run(setting, mount.at(), tree)?;
-    cold.push(first);
-    // what took too long is not warm either
-    if first.is_some() {
-        warm.push(row.run(setting, mount.at(), tree)?);
-    }
-    Ok(())
-}
-
-fn show(setting: &Setting, set: &Set, rows: &[(Row, Cells)]) -> String {
-    let mut text = String::new();
-    for (index, state) in ["cold", "warm"].into_iter().enumerate() {
-        text += &format!(
-            "\n## {}: {state} mounts, seconds\n\nMedians of {} runs. Above {} s nothing was waited for.\n\n",
-            set.name, setting.options.runs, setting.options.limit
-        );
-        let mut header = vec![""];
-        header.extend(DRIVERS.iter().map(|driver| driver.name));
-        header.extend([
-            "kernel/dwarfs",
-            "kernel/1g,4w",
-            "FUSE/dwarfs",
-            "FUSE/1g,4w",
-            "kernel/native",
-        ]);
-        let lines: Vec<Vec<String>> = rows
-            .iter()
-            .map(|(row, cells)| line(setting, row, cells, index))
-            .collect();
-        text += &lay_out(&header, &lines);
-    }
-    text
-}
-
-fn line(setting: &Setting, row: &Row, cells: &Cells, state: usize) -> Vec<String> {
-    let limit = setting.options.limit as f64;
-    // too long counts as the limit: a ratio to it is an upper bound
+/// Returns one row: seconds of each driver, and ratios. A limit that was exceeded counts as the
+/// time, so that a ratio to it is an upper bound.
+fn row(cells: &SetCells<'_>, workload: &str, state: &str, limit: &str) -> Option<Vec<String>> {
     let value = |index: usize| {
-        let runs = &cells.get(index)?[state];
-        median(
-            &runs
-                .iter()
-                .map(|run| run.unwrap_or(limit))
-                .collect::<Vec<_>>(),
-        )
+        let cell = cells.find(NAME, DRIVERS.get(index)?.name, workload)?;
+        let exceeded = cell.median(limit);
+        Some((cell.median(state).or(exceeded)?, exceeded.is_some()))
     };
     let shown = |index: usize| match value(index) {
-        Some(value) if value >= limit => format!("> {limit:.0}"),
-        value => figure(value),
+        Some((limit, true)) => format!("> {limit:.0}"),
+        value => figure(value.map(|(seconds, _)| seconds)),
     };
-    let over = |part: usize, whole: Option<f64>| match (value(part), whole) {
-        (Some(part), Some(whole)) if whole > 0.0 => {
-            let sign = if whole >= limit { "< " } else { "" };
+    let over = |part: usize, whole: Option<(f64, bool)>| match (value(part), whole) {
+        (Some((part, _)), Some((whole, exceeded))) if whole > 0.0 => {
+            let sign = if exceeded { "< " } else { "" };
             format!("{sign}{:.2}", part / whole)
         }
         _ => "-".into(),
     };
     let native = NATIVE.iter().filter_map(|&index| value(index));
-    let fastest = native.min_by(f64::total_cmp);
-    let mut line = vec![row.name()];
-    line.extend((0..DRIVERS.len()).map(shown));
-    for ours in [KERNEL, FUSE] {
-        line.extend(PEERS.map(|peer| over(ours, value(peer))));
+    let fastest = native.min_by(|a, b| a.0.total_cmp(&b.0));
+    if (0..DRIVERS.len()).all(|index| value(index).is_none()) {
+        return None;
     }
-    line.push(over(KERNEL, fastest));
-    line
+    let mut row = vec![workload.to_owned()];
+    row.extend((0..DRIVERS.len()).map(shown));
+    for ours in [KERNEL, FUSE] {
+        row.extend(PEERS.map(|peer| over(ours, value(peer))));
+    }
+    row.push(over(KERNEL, fastest));
+    Some(row)
 }

@@ -1,11 +1,11 @@
-//! Ctrl-C and its like: remembered, so that the run ends in order and leaves no mount behind.
+//! Remembers SIGINT, SIGTERM and SIGHUP, so that a run ends in order and leaves no mount behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Begins to remember signals in place of dying of them.
+/// Begins to remember signals instead of ending at once.
 pub fn catch() -> Result<(), String> {
     let flag = Arc::clone(ASKED.get_or_init(Arc::default));
     for signal in [
@@ -26,7 +26,7 @@ pub fn asked() -> bool {
 /// Fails if a signal asked to end.
 pub fn check() -> Result<(), String> {
     if asked() {
-        return Err("interrupted; what was measured so far is kept".into());
+        return Err("interrupted; results so far are kept".into());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Mounts by the kernel's drivers, and what they read of the device below.
+//! Mounts by the kernel's drivers, and the bytes that they read from their device.
 //!
 //! **Invariant:** dropping a mount unmounts it and takes its loop device away.
 
@@ -17,12 +17,12 @@ struct Loop(PathBuf);
 impl Loop {
     fn new(image: &Path) -> Result<Self, String> {
         let mut command = Command::new("losetup");
-        let said = output(command.args(["--find", "--show", "--read-only"]).arg(image));
-        let said = said.map_err(|said| format!("no loop device: {said}"))?;
-        Ok(Self(said.trim().into()))
+        let device = output(command.args(["--find", "--show", "--read-only"]).arg(image));
+        let device = device.map_err(|why| format!("no loop device: {why}"))?;
+        Ok(Self(device.trim().into()))
     }
 
-    /// Returns the bytes that were read of it.
+    /// Returns the bytes that were read from it.
     fn read(&self) -> f64 {
         let name = self.0.file_name().unwrap_or_default();
         let stat = fs::read_to_string(Path::new("/sys/block").join(name).join("stat"));
@@ -46,15 +46,15 @@ impl Drop for Loop {
 #[derive(Debug)]
 pub struct Mount {
     at: PathBuf,
-    // behind `at`: unmounted first
+    // detached after the mount is gone
     device: Option<Loop>,
 }
 
-/// What something took on a mount.
+/// The cost of an operation on a mount.
 #[derive(Debug, Clone, Copy)]
-pub struct Took {
+pub struct Cost {
     pub seconds: f64,
-    /// Bytes read of the device.
+    /// Bytes read from the device.
     pub read: f64,
 }
 
@@ -82,12 +82,15 @@ impl Mount {
         &self.at
     }
 
-    /// Returns what something takes; `Took::read` is of this mount's device.
-    pub fn take<T>(&self, what: impl FnOnce() -> Result<T, String>) -> Result<Took, String> {
+    /// Measures an operation; `Cost::read` counts reads of this mount's device.
+    pub fn measure<T>(
+        &self,
+        operation: impl FnOnce() -> Result<T, String>,
+    ) -> Result<Cost, String> {
         let read = || self.device.as_ref().map_or(0.0, Loop::read);
         let (before, start) = (read(), Instant::now());
-        what()?;
-        Ok(Took {
+        operation()?;
+        Ok(Cost {
             seconds: start.elapsed().as_secs_f64(),
             read: read() - before,
         })
@@ -100,15 +103,18 @@ impl Drop for Mount {
     }
 }
 
-/// Mounts on top of each other, the first with the device; the last one is what is looked at.
+/// Mounts on top of each other, the first with the device, the last one visible.
 #[derive(Debug)]
 pub struct Stack(pub Vec<Mount>);
 
 impl Stack {
-    /// Returns what something takes at the top; `Took::read` is of the first mount's device.
-    pub fn take<T>(&self, what: impl FnOnce(&Path) -> Result<T, String>) -> Result<Took, String> {
+    /// Measures an operation at the top; `Cost::read` counts reads of the first mount's device.
+    pub fn measure<T>(
+        &self,
+        operation: impl FnOnce(&Path) -> Result<T, String>,
+    ) -> Result<Cost, String> {
         match (self.0.first(), self.0.last()) {
-            (Some(first), Some(last)) => first.take(|| what(last.at())),
+            (Some(first), Some(last)) => first.measure(|| operation(last.at())),
             _ => Err("nothing is mounted".into()),
         }
     }
@@ -129,21 +135,20 @@ fn mount(driver: &str, options: &str, source: &Path, at: &Path) -> Result<(), St
     output(&mut command).map(drop)
 }
 
-/// Drops all that is cached.
+/// Drops all caches of the kernel.
 pub fn drop_caches() -> Result<(), String> {
     nix::unistd::sync();
     let dropped = fs::write("/proc/sys/vm/drop_caches", "3");
     dropped.map_err(|e| format!("cannot drop caches: {e}"))
 }
 
-/// Drops all that is cached, and gets at hand again what `list` needs of the system: `ls` itself is not what is
-/// measured.
-pub fn forget(empty: &Path) -> Result<(), String> {
+/// Drops all caches, then loads `ls` again, which is not to be measured.
+pub fn make_cold(empty: &Path) -> Result<(), String> {
     drop_caches()?;
     list(empty).map(drop)
 }
 
-/// Lists a tree as people do, and tells the number of lines.
+/// Lists a tree by `ls -lR` and returns the number of lines.
 pub fn list(dir: &Path) -> Result<usize, String> {
     interrupt::check()?;
     let mut command = Command::new("ls");

@@ -1,4 +1,4 @@
-//! The machine in neutral words.
+//! A description of the machine without its name.
 
 /// Returns cores, memory and kernel.
 pub fn describe() -> String {

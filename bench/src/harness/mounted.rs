@@ -1,6 +1,6 @@
-//! A mounted image: started, read cold, ended; the driver's CPU time and memory.
+//! An image mounted by a daemon: started, read cold, ended; the CPU time and memory of the daemon.
 //!
-//! **Invariant:** whatever happens, dropping a `Mounted` unmounts and ends its driver.
+//! **Invariant:** dropping a `Mounted` unmounts and ends its daemon, whatever happened.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -13,16 +13,16 @@ use crate::harness::sets::File;
 use crate::harness::shell::{Shell, stop, tail};
 use crate::harness::statistics;
 
-/// A mount with the driver that serves it.
+/// A mount with the daemon that serves it.
 #[derive(Debug)]
 pub struct Mounted {
     at: PathBuf,
-    driver: Child,
+    daemon: Child,
 }
 
 impl Mounted {
-    /// Runs a command that mounts at an empty directory and stays in the foreground; gives the
-    /// seconds from then until `first`, a path below, could be asked for.
+    /// Runs a command that mounts at an empty directory and stays in the foreground. Also returns
+    /// the seconds until the attributes of `first`, a path below, could be read.
     pub fn start(
         shell: &Shell<'_>,
         command: &str,
@@ -33,19 +33,19 @@ impl Mounted {
         fs::create_dir_all(at).map_err(|e| format!("{}: {e}", at.display()))?;
         let empty = device(at)?;
         let start = Instant::now();
-        let driver = shell.start(Command::new("bash").args(["-c", &format!("exec {command}")]))?;
+        let daemon = shell.start(Command::new("bash").args(["-c", &format!("exec {command}")]))?;
         // from here on dropping it unmounts
         let mut mounted = Self {
             at: at.to_owned(),
-            driver,
+            daemon,
         };
         let deadline = start + Duration::from_secs(shell.limit.min(120));
         while device(at).is_ok_and(|now| now == empty) {
-            if let Some(status) = mounted.driver.try_wait().map_err(|e| e.to_string())? {
-                let said = fs::read(shell.log).unwrap_or_default();
+            if let Some(status) = mounted.daemon.try_wait().map_err(|e| e.to_string())? {
+                let output = fs::read(shell.log).unwrap_or_default();
                 return Err(format!(
                     "{status}: {}",
-                    tail(&String::from_utf8_lossy(&said))
+                    tail(&String::from_utf8_lossy(&output))
                 ));
             }
             interrupt::check()?;
@@ -63,27 +63,27 @@ impl Mounted {
         &self.at
     }
 
-    /// Returns the driver's CPU seconds so far.
+    /// Returns the daemon's CPU seconds so far.
     pub fn cpu(&self) -> f64 {
         // the name in parentheses can hold anything; user and system time are the 12th and 13th
         // field after it, in hundredths of a second wherever Linux runs
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.driver.id()));
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.daemon.id()));
         let stat = stat.unwrap_or_default();
         let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
         let ticks = |n: usize| after.split_whitespace().nth(n)?.parse::<f64>().ok();
         (ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0)) / 100.0
     }
 
-    /// Returns the bytes of memory that the driver had at most.
+    /// Returns the daemon's peak of resident memory in bytes.
     pub fn peak(&self) -> f64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.driver.id()));
+        let status = fs::read_to_string(format!("/proc/{}/status", self.daemon.id()));
         let status = status.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
         kib.unwrap_or(0.0) * 1024.0
     }
 
-    /// Reads all files in order; gives their bytes.
+    /// Reads all files in order; returns their bytes.
     pub fn read_all(&self, files: &[File]) -> Result<u64, String> {
         let mut buffer = vec![0; 1 << 20];
         let mut total = 0;
@@ -102,7 +102,7 @@ impl Mounted {
     }
 
     /// Reads 4 KiB at random places of all files, larger files more often, for a minute at most;
-    /// each read must give what the source has. Gives the seconds of each, opening included.
+    /// fails if a read differs from the source. Returns the seconds of each read, with opening.
     pub fn read_at_random(
         &self,
         source: &Path,
@@ -136,21 +136,21 @@ impl Drop for Mounted {
         unmount(&self.at);
         let deadline = Instant::now() + Duration::from_secs(10);
         while Instant::now() < deadline {
-            if !matches!(self.driver.try_wait(), Ok(None)) {
+            if !matches!(self.daemon.try_wait(), Ok(None)) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        stop(&mut self.driver);
+        stop(&mut self.daemon);
         unmount(&self.at);
     }
 }
 
-/// Unmounts whatever is mounted at a directory, the polite way first.
+/// Unmounts a directory, lazily if nothing else helps.
 pub fn unmount(at: &Path) {
     let mounted = || match (device(at), at.parent().map(device)) {
         (Ok(here), Some(Ok(parent))) => here != parent,
-        // a driver that died leaves a mount that only answers with errors
+        // a daemon that died leaves a mount that fails every request
         (Err(_), _) => {
             fs::symlink_metadata(at).is_err_and(|e| e.kind() != std::io::ErrorKind::NotFound)
         }
@@ -173,7 +173,7 @@ pub fn unmount(at: &Path) {
     }
 }
 
-/// Makes reads of an image come from the disk: its own pages are dropped, and with root all.
+/// Makes reads of an image come from the disk: drops its pages from the cache, with root all pages.
 pub fn make_cold(image: &Path) {
     if let Ok(file) = fs::File::open(image) {
         // only clean pages can be dropped
@@ -188,7 +188,7 @@ pub fn make_cold(image: &Path) {
     let _ = fs::write("/proc/sys/vm/drop_caches", "3");
 }
 
-/// Sums up the times of single reads.
+/// Summarizes the times of single reads.
 pub fn latencies(seconds: &[f64]) -> [(&'static str, f64); 4] {
     let count = seconds.len() as f64;
     let of = |value: Option<f64>| value.unwrap_or(0.0);
@@ -205,7 +205,7 @@ fn device(path: &Path) -> Result<u64, String> {
     Ok(status.dev())
 }
 
-/// Reads 4 KiB of a file, or what there is up to its end.
+/// Reads 4 KiB of a file, fewer at its end.
 pub fn read_4k(path: &Path, offset: u64) -> Result<Vec<u8>, String> {
     let error = |e: std::io::Error| format!("{}: {e}", path.display());
     let file = fs::File::open(path).map_err(error)?;
@@ -224,7 +224,7 @@ pub fn read_4k(path: &Path, offset: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Fails if a mount has other bytes than its source at places.
+/// Fails if a mount differs from its source at one of the places.
 pub fn same_bytes(source: &Path, mounted: &Path, places: &[(&File, u64)]) -> Result<(), String> {
     for (file, at) in places {
         if read_4k(&mounted.join(&file.path), *at)? != read_4k(&source.join(&file.path), *at)? {
@@ -234,7 +234,7 @@ pub fn same_bytes(source: &Path, mounted: &Path, places: &[(&File, u64)]) -> Res
     Ok(())
 }
 
-/// Picks places, the same for the same files.
+/// Picks random places, the same for the same files, larger files more often.
 pub fn places(files: &[File], count: usize) -> Vec<(&File, u64)> {
     let mut ends = Vec::with_capacity(files.len());
     let mut total = 0;

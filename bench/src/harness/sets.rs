@@ -1,4 +1,4 @@
-//! The inputs: directories with a name, how much is in them, and their files in a fixed order.
+//! The inputs: directories with a name, and their files in a fixed order.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -6,24 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::options::Options;
 
-/// Sets that are looked for below `--data` if none is named.
-const KNOWN: &[&str] = &[
-    "perl-installs",
-    "py-versions",
-    "git-heads",
-    "debian-rootfs",
-    "debian-desktop",
-    "tensorflow-rootfs",
-    "media-mix",
-];
-
 /// A directory to measure with.
 #[derive(Debug)]
 pub struct Set {
     pub name: String,
     pub dir: PathBuf,
-    /// Regular files; further names of one are not counted.
-    pub files: u64,
+    /// Regular files by path; of hard links, the first name.
+    pub files: Vec<File>,
     /// Their bytes, holes included.
     pub bytes: u64,
 }
@@ -31,13 +20,13 @@ pub struct Set {
 /// A regular file of a tree.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// The path from the tree's root on.
+    /// Relative to the root of the tree.
     pub path: PathBuf,
     pub size: u64,
 }
 
 impl Set {
-    /// Walks a directory.
+    /// Lists the files of a directory.
     pub fn open(name: String, dir: &Path) -> Result<Self, String> {
         let dir = dir
             .canonicalize()
@@ -45,15 +34,16 @@ impl Set {
         let files = files(&dir)?;
         Ok(Self {
             name,
-            files: files.len() as u64,
             bytes: files.iter().map(|file| file.size).sum(),
+            files,
             dir,
         })
     }
 }
 
-/// Finds the sets that are asked for, and says which are not there.
-pub fn find(options: &Options) -> Result<Vec<Set>, String> {
+/// Finds the sets that are asked for, or else those of `usual` that exist, and prints which are
+/// missing.
+pub fn find(options: &Options, usual: &[&str]) -> Result<Vec<Set>, String> {
     let place = |name: &str| -> Option<PathBuf> {
         let below = options.data.as_ref().map(|data| data.join(name));
         [Some(PathBuf::from(name)), below]
@@ -64,8 +54,8 @@ pub fn find(options: &Options) -> Result<Vec<Set>, String> {
     let mut sets = Vec::new();
     if options.sets.is_empty() {
         let data = options.data.as_ref();
-        let data = data.ok_or("name a SET, or say where they are with --data")?;
-        for name in KNOWN {
+        let data = data.ok_or("name a SET, or the directory of sets with --data")?;
+        for name in usual {
             let dir = data.join(name);
             if dir.is_dir() {
                 sets.push(Set::open((*name).to_owned(), &dir)?);
@@ -81,7 +71,7 @@ pub fn find(options: &Options) -> Result<Vec<Set>, String> {
         }
     }
     if sets.is_empty() {
-        return Err("none of the sets is there".into());
+        return Err("none of the sets exists".into());
     }
     Ok(sets)
 }
@@ -94,8 +84,8 @@ fn short(dir: &Path) -> String {
     )
 }
 
-/// Lists the regular files of a tree by path, each inode once.
-pub fn files(dir: &Path) -> Result<Vec<File>, String> {
+/// Returns the regular files of a tree by path, each inode once.
+fn files(dir: &Path) -> Result<Vec<File>, String> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     walk(dir, Path::new(""), &mut seen, &mut found)?;

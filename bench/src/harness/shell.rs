@@ -1,4 +1,4 @@
-//! Runs one shell command: wall time, CPU time and peak memory of it and all that it starts.
+//! Runs one shell command: wall time, CPU time and peak memory of it and all its processes.
 //!
 //! The command runs below a process of its own (`bench-child`), whose figures for waited-for
 //! children are then those of this command alone; that process and the command form a process
@@ -18,6 +18,9 @@ use nix::unistd::Pid;
 
 use crate::harness::interrupt;
 
+/// The first argument of the process that measures a command.
+pub const CHILD: &str = "bench-child";
+
 /// What a command took.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
@@ -34,24 +37,23 @@ pub struct Cost {
 pub struct Shell<'a> {
     /// The directories of programs.
     pub path: &'a OsStr,
-    /// What the command says goes here.
+    /// The output of commands goes here.
     pub log: &'a Path,
     /// Seconds after which a command is stopped.
     pub limit: u64,
 }
 
 impl Shell<'_> {
-    /// Runs a command line and tells what it took; on failure, the end of what it said.
+    /// Runs a command line and returns its cost; on failure, the end of its output.
     pub fn run(&self, command: &str) -> Result<Cost, String> {
         let cost = self.run_within(command)?;
         cost.ok_or_else(|| format!("stopped after {} s", self.limit))
     }
 
-    /// Runs a command line and tells what it took, or nothing if it was stopped at the limit.
+    /// Runs a command line and returns its cost, or nothing if it was stopped at the limit.
     pub fn run_within(&self, command: &str) -> Result<Option<Cost>, String> {
-        // this very program, even if it was built anew in the meantime
-        let mut child =
-            self.start(Command::new("/proc/self/exe").args(["bench-child", command]))?;
+        // this very program, even if it was rebuilt in the meantime
+        let mut child = self.start(Command::new("/proc/self/exe").args([CHILD, command]))?;
         let deadline = Instant::now() + Duration::from_secs(self.limit);
         let status = loop {
             if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
@@ -64,17 +66,17 @@ impl Shell<'_> {
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        let said = std::fs::read(self.log).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
+        let output = std::fs::read(self.log).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output);
         // the figures are the last line: nothing else is written after the command has ended
-        let figures = said.lines().next_back().and_then(figures);
+        let figures = output.lines().next_back().and_then(figures);
         match figures {
             Some(cost) if status.success() => Ok(Some(cost)),
-            _ => Err(tail(&said)),
+            _ => Err(tail(&output)),
         }
     }
 
-    /// Starts a program in a process group of its own, all that it says going to the log.
+    /// Starts a program in a process group of its own; its output goes to the log.
     pub fn start(&self, command: &mut Command) -> Result<Child, String> {
         let log = File::create(self.log).map_err(|e| format!("{}: {e}", self.log.display()))?;
         let both = log.try_clone().map_err(|e| e.to_string())?;
@@ -99,12 +101,12 @@ pub fn stop(leader: &mut Child) {
     let _ = leader.wait();
 }
 
-/// Returns the last lines of what a command said.
-pub fn tail(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+/// Returns the last lines of a command's output.
+pub fn tail(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(4)..].join("; ");
     if last.is_empty() {
-        "it failed without a word".into()
+        "it failed without output".into()
     } else {
         last
     }
@@ -120,7 +122,7 @@ fn figures(line: &str) -> Option<Cost> {
     })
 }
 
-/// Is the process that `Shell::run` starts: runs the command, prints its figures.
+/// The process that `Shell::run` starts: runs the command and prints its cost.
 pub fn child(args: &[String]) -> ExitCode {
     let start = Instant::now();
     let status = Command::new("bash")
@@ -149,6 +151,6 @@ mod tests {
         assert!(figures("1.5 2.25 4096").is_none());
         assert!(figures("bench-child: 1.5").is_none());
         assert_eq!(tail("a\n\nb\nc\nd\ne\n"), "b; c; d; e");
-        assert_eq!(tail("\n"), "it failed without a word");
+        assert_eq!(tail("\n"), "it failed without output");
     }
 }

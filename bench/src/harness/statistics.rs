@@ -1,6 +1,6 @@
 //! Medians and quantiles of a few runs.
 
-/// Returns the median: the middle value, or the mean of the two middle ones; nothing of nothing.
+/// Returns the median: the middle value, or the mean of the two middle ones.
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -10,7 +10,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(f64::midpoint(upper, *sorted.get(sorted.len() / 2 - 1)?))
 }
 
-/// Returns the least value that at least the `share` (0 to 1) of all values do not exceed.
+/// Returns the smallest value that at least `share` (0 to 1) of all values do not exceed.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let sorted = sorted(values);
     let rank = (share * sorted.len() as f64).ceil() as usize;

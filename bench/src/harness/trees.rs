@@ -47,15 +47,16 @@ fn status(path: &Path) -> Result<Metadata, String> {
 
 fn kind(status: &Metadata) -> char {
     let kind = status.file_type();
-    match () {
-        () if kind.is_dir() => 'd',
-        () if kind.is_file() => 'f',
-        () if kind.is_symlink() => 'l',
-        () if kind.is_block_device() => 'b',
-        () if kind.is_char_device() => 'c',
-        () if kind.is_fifo() => 'p',
-        () => 's',
-    }
+    let kinds = [
+        (kind.is_dir(), 'd'),
+        (kind.is_file(), 'f'),
+        (kind.is_symlink(), 'l'),
+        (kind.is_block_device(), 'b'),
+        (kind.is_char_device(), 'c'),
+        (kind.is_fifo(), 'p'),
+    ];
+    let found = kinds.into_iter().find(|(is_kind, _)| *is_kind);
+    found.map_or('s', |(_, letter)| letter)
 }
 
 fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, String> {

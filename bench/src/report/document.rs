@@ -1,205 +1,328 @@
 //! All results as one text, for the terminal and for docs/benchmarks.md with its plots.
 //!
-//! **Invariant:** of docs/benchmarks.md only what follows the mark is written; what people wrote
-//! above it stays.
+//! Enters cells and notes; leaves text and pictures. **Invariant:** docs/benchmarks.md holds
+//! nothing else: a test compares it with what its data gives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
-use crate::cases::ablate;
-use crate::cases::scale;
-use crate::report::claims;
-use crate::report::comparison::Comparison;
-use crate::report::plot::Plot;
-use crate::report::table::table;
-use crate::results::{Cell, Record};
+use serde_json::Value;
 
-/// Where the written part of the document begins.
-const MARK: &str = "<!-- What follows is written by `cargo xtask bench --write`. -->";
+use crate::cases;
+use crate::results::{Cell, to_lines};
 
-/// What stands above the mark where there is no document yet.
-const HEAD: &str = "# Benchmarks\n";
+use super::cells::SetCells;
+use super::claims::{self, Ratio};
+use super::table::table;
+
+/// The results that docs/benchmarks.md shows, relative to `docs`.
+pub const DATA: &str = "benchmarks/results.jsonl";
+
+/// Measurements that no suite takes, relative to `docs`.
+const NOTES: &str = "benchmarks/notes.json";
+
+const HEAD: &str = "# Benchmarks\n\n\
+What `sinter` and other tools take for the same data, and which of our claims the figures\n\
+support. `cargo xtask bench --write` writes this page from docs/benchmarks (CONTRIBUTING.md,\n\
+\"Measuring\"). Compare only commands that ran in turn on one machine; differences of time below some\n\
+10 % mean little, sizes are exact.\n";
+
+/// Measurements that no suite takes: ratios of builds, and tables with their conditions.
+#[derive(Debug, Default)]
+pub struct Notes {
+    ratios: Vec<Ratio>,
+    /// Conditions of the ratios.
+    conditions: String,
+    tables: Vec<NoteTable>,
+}
+
+#[derive(Debug)]
+struct NoteTable {
+    title: String,
+    text: String,
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
 
 /// A text and the plots that it shows, by file name.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     pub text: String,
     pub plots: Vec<(String, String)>,
 }
 
-/// Shows all cells.
-pub fn report(cells: &[Cell]) -> Report {
+/// Reads the notes; none if there is no such file.
+pub fn notes(docs: &Path) -> Result<Notes, String> {
+    let path = docs.join(NOTES);
+    let text = match fs::read_to_string(&path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Notes::default()),
+        text => text.map_err(|e| format!("{}: {e}", path.display()))?,
+    };
+    let parsed = serde_json::from_str(&text).map_err(|e| e.to_string());
+    let notes = parsed.and_then(|value| Notes::parse(&value).ok_or("a field is missing".into()));
+    notes.map_err(|e| format!("{}: {e}", path.display()))
+}
+
+impl Notes {
+    fn parse(value: &Value) -> Option<Self> {
+        let ratio = |value: &Value| {
+            let text = |name: &str| value[name].as_str().map(str::to_owned);
+            Some(Ratio {
+                set: text("set")?,
+                ours: text("ours")?,
+                theirs: text("theirs")?,
+                figure: text("figure")?,
+                ratio: value["ratio"].as_f64()?,
+            })
+        };
+        let table = |value: &Value| {
+            let rows = value["rows"].as_array()?.iter().map(strings);
+            Some(NoteTable {
+                title: value["title"].as_str()?.to_owned(),
+                text: value["text"].as_str()?.to_owned(),
+                header: strings(&value["header"])?,
+                rows: rows.collect::<Option<_>>()?,
+            })
+        };
+        Some(Self {
+            ratios: value["ratios"]
+                .as_array()?
+                .iter()
+                .map(ratio)
+                .collect::<Option<_>>()?,
+            conditions: value["conditions"].as_str()?.to_owned(),
+            tables: value["tables"]
+                .as_array()?
+                .iter()
+                .map(table)
+                .collect::<Option<_>>()?,
+        })
+    }
+}
+
+fn strings(value: &Value) -> Option<Vec<String>> {
+    let words = value.as_array()?.iter();
+    words.map(|word| word.as_str().map(str::to_owned)).collect()
+}
+
+/// Returns the report of all cells.
+pub fn report(cells: &[Cell], notes: &Notes) -> Report {
     let mut report = Report {
-        text: String::new(),
+        text: about(cells),
         plots: Vec::new(),
     };
-    report.text += &about(cells);
-    let claims = claims::claims(cells);
+    let claims = claims::claims(cells, &notes.ratios);
     if !claims.is_empty() {
-        report.text += "\n## What is claimed\n\nOurs divided by theirs.\n\n";
-        report.text += &claims::show(&claims);
+        let conditions = if notes.ratios.is_empty() {
+            ""
+        } else {
+            &notes.conditions
+        };
+        let text = wrapped(&format!("Ours divided by theirs. {conditions}"));
+        report.text += &format!("\n## Claims\n\n{text}");
+        report.text += &format!("\n\n{}", claims::show(&claims));
     }
-    let mut sets: Vec<&str> = cells
-        .iter()
-        .filter(|cell| cell.subject.part != scale::PART)
-        .map(|cell| &*cell.subject.set)
-        .collect();
+    let mut sets: Vec<&str> = cells.iter().map(|cell| &*cell.subject.set).collect();
     sets.dedup();
     for set in sets {
-        report.set(cells, set);
+        report.set(&SetCells::of(cells, set), &last_input(cells, set));
     }
-    if let Some(shown) = scale::show(cells) {
-        report.text += "\n## Cost against input size\n\n";
-        for (name, plot) in scale::plots(cells) {
-            report.plot(name, &plot);
+    for note in &notes.tables {
+        let header: Vec<&str> = note.header.iter().map(String::as_str).collect();
+        report.text += &format!("\n## {}\n\n{}\n", note.title, wrapped(&note.text));
+        if !note.rows.is_empty() {
+            report.text += &format!("\n{}", table(&header, &note.rows));
         }
-        report.text += &shown;
     }
     report
 }
 
+/// Describes the input of a set; nothing for one that has only been measured in parts.
+fn last_input(cells: &[Cell], set: &str) -> String {
+    let of_set = cells.iter().filter(|cell| cell.subject.set == set);
+    let whole = of_set.filter(|cell| cell.subject.part != cases::scale::NAME);
+    let last = whole.filter_map(Cell::last).max_by_key(|run| run.call);
+    last.map_or(String::new(), |run| {
+        format!(": {:.1} MB in {} files", run.bytes as f64 / 1e6, run.files)
+    })
+}
+
 impl Report {
-    fn set(&mut self, cells: &[Cell], set: &str) {
-        let comparison = Comparison::of(cells, set);
-        let of_set = cells.iter().filter(|cell| cell.subject.set == set);
-        let last = of_set.filter_map(Cell::last).max_by_key(|run| run.call);
-        let (files, bytes) = last.map_or((0, 0), |run| (run.files, run.bytes));
-        self.text += &format!(
-            "\n## {set}: {:.1} MB in {files} files\n\n",
-            bytes as f64 / 1e6
-        );
-        self.plot(format!("{set}.svg"), &comparison.pareto(set));
-        let tables = [
-            ("Building", comparison.builds()),
-            ("Extracting", comparison.extractions()),
-            ("Mounting and reading every file", comparison.mounts()),
-            ("Cold random reads of 4 KiB", comparison.random_reads()),
-            ("What programs do with a cold mount", comparison.served()),
-            (
-                "The pipeline with its stages switched off in turn",
-                ablate::show(cells, set),
-            ),
-        ];
-        for (title, table) in tables {
-            if let Some(table) = table {
-                self.text += &format!("### {title}\n\n{table}\n");
+    fn set(&mut self, cells: &SetCells<'_>, input: &str) {
+        self.text += &format!("\n## {}{input}\n", cells.set);
+        for case in cases::ALL {
+            let Some(rows) = case.rows(cells) else {
+                continue;
+            };
+            self.text += &format!("\n### {}\n\n", case.title());
+            for (name, plot) in case.plots(cells) {
+                if let Some(svg) = plot.draw() {
+                    self.text += &format!("![{}](benchmarks/{name}.svg)\n\n", plot.title);
+                    self.plots.push((format!("{name}.svg"), svg));
+                }
             }
+            self.text += &rows;
         }
-        let wrong = comparison.wrong().concat();
+        let wrong = cells.wrong().concat();
         if !wrong.is_empty() {
-            self.text += &format!("### Wrong results, not counted\n\n{wrong}\n");
-        }
-        self.text.truncate(self.text.trim_end().len());
-        self.text += "\n";
-    }
-
-    fn plot(&mut self, name: String, plot: &Plot) {
-        if let Some(svg) = plot.draw() {
-            self.text += &format!("![{}](benchmarks/{name})\n\n", plot.title);
-            self.plots.push((name, svg));
+            self.text += &format!("\n### Wrong results, not used\n\n{wrong}");
         }
     }
 
-    /// Writes the document and its plots below a `docs` directory.
-    pub fn write(&self, docs: &Path) -> Result<(), String> {
-        let document = docs.join("benchmarks.md");
-        let old = std::fs::read_to_string(&document).unwrap_or_else(|_| HEAD.to_owned());
-        let head = old.split(MARK).next().unwrap_or_default().trim_end();
+    /// Returns the text of docs/benchmarks.md.
+    fn page(&self) -> String {
+        format!("{HEAD}{}", self.text)
+    }
+
+    /// Writes the page, its plots and its data below a `docs` directory.
+    pub fn write(&self, docs: &Path, cells: &[Cell]) -> Result<(), String> {
         let write = |path: &Path, text: &str| {
-            std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+            fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
         };
-        let dir = docs.join("benchmarks");
-        std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        let data = docs.join(DATA);
+        let dir = data.parent().unwrap_or(docs);
+        fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         for (name, svg) in &self.plots {
             write(&dir.join(name), svg)?;
         }
-        write(&document, &format!("{head}\n\n{MARK}\n{}", self.text))
+        write(&data, &to_lines(cells))?;
+        write(&docs.join("benchmarks.md"), &self.page())
     }
 }
 
-/// Returns the machine, the tools and their command lines.
-fn about(cells: &[Cell]) -> String {
-    let runs = || cells.iter().filter_map(Cell::last);
-    let mut machines: Vec<&str> = runs().map(|run| &*run.machine).collect();
-    machines.sort_unstable();
-    machines.dedup();
-    let mut versions: BTreeMap<&str, &str> = BTreeMap::new();
-    let mut commands: BTreeMap<(&str, &str, &str), &Record> = BTreeMap::new();
-    for run in runs() {
-        let subject = &run.subject;
-        versions.insert(&subject.tool, &run.version);
-        match &*subject.part {
-            "build" => {
-                commands.insert((&subject.tool, "build", &subject.image), run);
+/// Breaks a paragraph into lines of at most 100 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    // a number stays with its percent sign
+    let bound = text.replace(" %", "\u{a0}%");
+    for word in bound.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 100 => {
+                line.push(' ');
+                line.push_str(word);
             }
-            // the same for all images
-            "extract" => {
-                commands.insert((&subject.tool, "extract", "any"), run);
-            }
-            "mount" | "random-read" | "serve" => {
-                commands.insert((&subject.tool, "mount", "any"), run);
-            }
-            _ => {}
+            _ => lines.push(word.to_owned()),
         }
     }
-    let most = cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0);
+    lines.join("\n").replace('\u{a0}', " ")
+}
+
+/// Describes the machine, the tools and their command lines.
+fn about(cells: &[Cell]) -> String {
+    let runs = || cells.iter().filter_map(Cell::last);
+    let machines: BTreeSet<&str> = runs().map(|run| &*run.machine).collect();
+    let machines: Vec<&str> = machines.into_iter().collect();
+    let mut versions: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut commands: BTreeSet<(&str, &str, &str)> = BTreeSet::new();
+    for run in runs() {
+        let subject = &run.subject;
+        if !run.version.is_empty() {
+            versions.insert(&subject.tool, &run.version);
+        }
+        match &*subject.part {
+            // their tables name the options
+            "ablate" | "scale" => {}
+            "mount" | "random-read" | "serve" => {
+                commands.insert((&subject.tool, "mount", &run.command));
+            }
+            part => {
+                commands.insert((&subject.tool, part, &run.command));
+            }
+        }
+    }
     let versions: Vec<String> = versions
         .iter()
         .map(|(tool, version)| format!("{tool} {version}"))
         .collect();
     let mut text = format!(
         "\n## How it was measured\n\n\
-         Medians of up to {most} runs, commands in turn. Machine: {}.\n\
+         {}, commands in turn. Machine: {}.\n\
          Versions: {}.\n\
          MB and GB are 10^6 and 10^9 bytes; CPU is user and system time of all processes of a\n\
-         command, peak the resident memory of its biggest one. Ratios are ours divided by theirs:\n\
-         below 1, ours is better. Mounts are read by one thread (where two are not named), after the page\n\
-         cache was dropped.\n",
+         command, peak the resident memory of its largest one. Ratios are ours divided by theirs:\n\
+         below 1, ours is better. Mounts are read by one thread (unless the row names two) after\n\
+         the page cache was dropped.\n",
+        repetitions(cells),
         machines.join("; "),
         versions.join(", ")
     );
-    if !commands.is_empty() {
-        let row = |((tool, part, _), run): (&(&str, &str, &str), &&Record)| {
-            let command = run.command.replace('|', "\\|");
-            vec![
-                (*tool).to_owned(),
-                (*part).to_owned(),
-                format!("`{command}`"),
-            ]
-        };
-        let rows: Vec<Vec<String>> = commands.iter().map(row).collect();
+    let row = |(tool, part, command): &(&str, &str, &str)| {
+        let command = command.replace('|', "\\|");
+        vec![
+            (*tool).to_owned(),
+            (*part).to_owned(),
+            format!("`{command}`"),
+        ]
+    };
+    let rows: Vec<Vec<String>> = commands
+        .iter()
+        .filter(|(.., command)| !command.is_empty())
+        .map(row)
+        .collect();
+    if !rows.is_empty() {
         text += &format!("\n{}", table(&["tool", "part", "command"], &rows));
     }
     text
 }
 
+/// Describes how often commands were run.
+fn repetitions(cells: &[Cell]) -> String {
+    let runs = || cells.iter().map(|cell| cell.runs.len());
+    match (runs().min().unwrap_or(0), runs().max().unwrap_or(0)) {
+        (_, 0) => "No runs".into(),
+        (_, 1) => "Single runs".into(),
+        (least, most) if least == most => format!("Medians of {most} runs"),
+        (1, most) => format!("Single runs or medians of up to {most}"),
+        (least, most) => format!("Medians of {least} to {most} runs"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::cells;
     use crate::results::tests::record;
+    use crate::results::{cells, load_file};
 
     #[test]
-    fn the_head_of_the_document_stays() {
+    fn a_report_has_sets_plots_and_data() {
         let docs = crate::workspace::target().join(format!("docs-{}", std::process::id()));
-        std::fs::create_dir_all(&docs).unwrap();
-        let cells = cells(&[
-            record("s", "build", "sinter 7", &[("size", 1e6), ("cpu", 2.0)]),
-            record("s", "build", "tar+xz 6", &[("size", 2e6), ("cpu", 3.0)]),
-        ]);
-        let report = report(&cells);
-        report.write(&docs).unwrap();
-        let document = docs.join("benchmarks.md");
-        let text = std::fs::read_to_string(&document).unwrap();
-        assert!(text.starts_with("# Benchmarks\n\n<!--"), "{text}");
-        assert!(text.contains("## s: 1.0 MB in 10 files"));
+        let built = |image: &str, size: f64| {
+            record("s", "build", image, &[("size", size), ("cpu", size / 1e6)])
+        };
+        let cells = cells(&[built("sinter 7", 1e6), built("tar+xz 6", 2e6)]);
+        let report = report(&cells, &Notes::default());
+        report.write(&docs, &cells).unwrap();
+        let text = fs::read_to_string(docs.join("benchmarks.md")).unwrap();
+        assert!(text.starts_with("# Benchmarks\n"), "{text}");
+        assert!(text.contains("## s: 1.0 MB in 10 files"), "{text}");
+        assert!(text.contains("Single runs, commands in turn"), "{text}");
         assert!(docs.join("benchmarks/s.svg").exists());
-        let edited = text.replace("# Benchmarks\n", "# Benchmarks\n\nBy hand.\n");
-        std::fs::write(&document, edited).unwrap();
-        report.write(&docs).unwrap();
-        let again = std::fs::read_to_string(&document).unwrap();
-        assert!(again.contains("By hand."));
-        assert_eq!(again.matches(MARK).count(), 1);
-        std::fs::remove_dir_all(docs).unwrap();
+        assert_eq!(load_file(&docs.join(DATA)).unwrap().len(), 2);
+        fs::remove_dir_all(docs).unwrap();
+    }
+
+    #[test]
+    fn runs_are_counted() {
+        let run = |image: &str| record("s", "build", image, &[]);
+        let [one, two] = [run("a"), run("b")];
+        let text = |records: &[crate::results::Record]| repetitions(&cells(records));
+        assert_eq!(text(std::slice::from_ref(&one)), "Single runs");
+        assert_eq!(text(&[one.clone(), one.clone()]), "Medians of 2 runs");
+        assert_eq!(
+            text(&[one.clone(), one, two]),
+            "Single runs or medians of up to 2"
+        );
+    }
+
+    /// Whoever edits docs/benchmarks.md by hand, or its data without the page, fails here.
+    #[test]
+    fn the_page_is_what_its_data_gives() {
+        let docs = crate::workspace::root().join("docs");
+        let cells = cells(&load_file(&docs.join(DATA)).unwrap());
+        let page = report(&cells, &notes(&docs).unwrap()).page();
+        let committed = fs::read_to_string(docs.join("benchmarks.md")).unwrap();
+        assert!(page == committed, "run `cargo xtask bench render --write`");
     }
 }

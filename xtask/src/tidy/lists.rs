@@ -69,7 +69,6 @@ pub const LINTED: &[&str] = &[];
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.
 pub const CIRCLES: &[(&str, &[&str])] = &[
     ("archive", &["mtree/read/words.rs", "mtree/read.rs"]),
-    ("bench", &["cases/scale.rs", "report/claims.rs"]),
     ("block", &["cache/block.rs", "cache/spill.rs", "cache.rs"]),
     (
         "block",
@@ -114,7 +113,7 @@ pub const CIRCLES: &[(&str, &[&str])] = &[
     ),
     ("block", &["digest/builder.rs", "digest/mod.rs"]),
     ("block", &["stream/zstd.rs", "stream.rs"]),
-    ("cli", &["commands/archiving.rs", "commands/extract.rs"]),
+    ("cli", &["commands/archive.rs", "commands/extract.rs"]),
     (
         "cli",
         &[
@@ -124,7 +123,6 @@ pub const CIRCLES: &[(&str, &[&str])] = &[
             "main.rs",
         ],
     ),
-    ("cli", &["names/scan.rs", "names/table.rs"]),
     (
         "dwarfs",
         &["check/sections.rs", "check/tables.rs", "check.rs"],
@@ -325,8 +323,10 @@ pub const SHARED_NAMES: &[(&str, &str)] = &[
     ("Kept", "not renamed yet"),
     ("Kind", "not renamed yet"),
     ("Known", "not renamed yet"),
+    ("Layout", "not renamed yet"),
     ("Link", "not renamed yet"),
     ("List", "not renamed yet"),
+    ("Listing", "not renamed yet"),
     ("Mounted", "not renamed yet"),
     ("Names", "not renamed yet"),
     ("Node", "not renamed yet"),
@@ -368,9 +368,9 @@ pub const SHARED_NAMES: &[(&str, &str)] = &[
 /// Lines of more than 100 columns that a crate still has.
 pub const LONG_LINES: &[(&str, usize)] = &[
     ("archive", 58),
-    ("bench", 37),
+    ("bench", 1),
     ("block", 100),
-    ("cli", 216),
+    ("cli", 187),
     ("dwarfs", 33),
     ("erofs", 184),
     ("model", 23),
@@ -380,13 +380,11 @@ pub const LONG_LINES: &[(&str, usize)] = &[
     ("sinterfs", 99),
     ("squashfs", 70),
     ("testkit", 5),
-    ("xtask", 1),
 ];
 
 /// Folders of crates with comments that begin with verbs which are not used.
 pub const VERBS_PENDING: &[&str] = &[
-    "bench", "block", "cli", "dwarfs", "erofs", "model", "mount", "ops", "pipeline", "sinterfs",
-    "squashfs",
+    "block", "cli", "dwarfs", "erofs", "model", "mount", "ops", "pipeline", "sinterfs", "squashfs",
 ];
 
 /// Folders of crates that no flag of the command line is named in.

@@ -1,7 +1,7 @@
 //! The modules of one crate and which file uses names of which other.
 //!
-//! Enters the files of a crate with their tokens; leaves [`Uses`]: pairs of files with one
-//! name each. A path counts where it ends: a name that a parent only re-exports belongs to the file that
+//! Enters the files of a crate with their tokens; leaves [`Uses`]: pairs of files with one name
+//! each. A path counts where it ends: a name that a parent only re-exports belongs to the file that
 //! defines it. `mod child;` and `pub use child::Name;` alone are no use.
 
 use std::collections::{BTreeMap, BTreeSet};

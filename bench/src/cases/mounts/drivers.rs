@@ -1,41 +1,45 @@
-//! Who mounts what: images of a tree in three formats, and all that serve them.
+//! The drivers that mount: images of a tree in three formats, and all that serve them.
 
 use std::path::{Path, PathBuf};
 
-use crate::cases::recipe::Recipe;
-use crate::cases::setting::Setting;
+use crate::bench::Bench;
 use crate::harness::kernel::{Mount, drop_caches};
 use crate::harness::mounted::Mounted;
-use crate::tools::peers::{fill, quoted};
+use crate::recipe::Recipe;
+use crate::tools::command::{fill, quoted};
+use crate::tools::ours::SINTER;
 
 /// The images of a set; `driver` is the name of the file, too.
 pub const IMAGES: [Recipe<'static>; 3] = [
     Recipe {
         name: "DwarFS, default level",
         driver: "dwarfs",
+        tool: SINTER,
         command: "sinter build -q --force {dir} -o {image}",
     },
     Recipe {
         name: "SquashFS zstd 128K",
         driver: "squashfs",
+        tool: SINTER,
         command: "sinter build -q --force -f squashfs -C zstd -b 128k {dir} -o {image}",
     },
     Recipe {
         name: "EROFS lz4hc 64K",
         driver: "erofs",
+        tool: SINTER,
         command: "sinter build -q --force -f erofs -C lz4hc -b 64k {dir} -o {image}",
     },
 ];
 
-/// One that mounts images.
+/// A program or a driver of the kernel that mounts images.
 #[derive(Debug)]
 pub struct Driver {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: &'static str,
     /// The format of its image.
-    format: &'static str,
+    pub format: &'static str,
     /// The command that mounts and stays in the foreground; none for the kernel alone.
-    command: Option<&'static str>,
+    pub command: Option<&'static str>,
 }
 
 /// All, by the positions below.
@@ -43,22 +47,22 @@ pub const DRIVERS: [Driver; 6] = [
     Driver {
         name: "sinter, kernel",
         format: "dwarfs",
-        command: Some("sinter mount --kernel --foreground {image} {mnt}"),
+        command: Some("sinter mount --kernel --foreground {image} {mountpoint}"),
     },
     Driver {
         name: "sinter, FUSE",
         format: "dwarfs",
-        command: Some("sinter mount --fuse --foreground {image} {mnt}"),
+        command: Some("sinter mount --fuse --foreground {image} {mountpoint}"),
     },
     Driver {
         name: "dwarfs",
         format: "dwarfs",
-        command: Some("dwarfs {image} {mnt} -f"),
+        command: Some("dwarfs {image} {mountpoint} -f"),
     },
     Driver {
         name: "dwarfs 1g,4w",
         format: "dwarfs",
-        command: Some("dwarfs {image} {mnt} -f -o cachesize=1g,workers=4"),
+        command: Some("dwarfs {image} {mountpoint} -f -o cachesize=1g,workers=4"),
     },
     Driver {
         name: "SquashFS",
@@ -77,7 +81,7 @@ pub const FUSE: usize = 1;
 pub const PEERS: [usize; 2] = [2, 3];
 pub const NATIVE: [usize; 2] = [4, 5];
 
-/// A mount, whoever serves it; gone when it is dropped.
+/// A mount; dropping it unmounts.
 pub enum Served {
     Daemon(Mounted),
     Kernel(Mount),
@@ -100,26 +104,25 @@ impl Driver {
         image.as_ref()
     }
 
-    /// Returns whether its program is at hand, and says if not.
-    pub fn can(&self, setting: &Setting) -> bool {
-        let can = self
-            .command
-            .is_none_or(|command| setting.tools.can(command));
+    /// Returns whether its program is installed, and prints a message if not.
+    pub fn can_run(&self, bench: &Bench<'_>) -> bool {
+        let command = self.command;
+        let can = command.is_none_or(|command| bench.installed.can_run(command));
         if !can {
-            println!("{}: not measured, its program is not at hand", self.name);
+            println!("{}: not measured, its program is not installed", self.name);
         }
         can
     }
 
     /// Mounts an image, with nothing of it in memory.
-    pub fn mount(&self, setting: &Setting, image: &Path) -> Result<Served, String> {
-        let at = setting.work.join("mnt");
+    pub fn mount(&self, bench: &Bench<'_>, image: &Path) -> Result<Served, String> {
+        let at = bench.work.join("mnt");
         let served = match self.command {
             Some(command) => {
-                let places = [("image", &*quoted(image)), ("mnt", &*quoted(&at))];
+                let places = [("image", &*quoted(image)), ("mountpoint", &*quoted(&at))];
                 let command = fill(command, &places, None);
-                let mounted = Mounted::start(&setting.shell(), &command, &at, Path::new("."));
-                Served::Daemon(mounted.map_err(|said| format!("{}: {said}", self.name))?.0)
+                let mounted = Mounted::start(&bench.shell(), &command, &at, Path::new("."));
+                Served::Daemon(mounted.map_err(|why| format!("{}: {why}", self.name))?.0)
             }
             None => Served::Kernel(Mount::image(self.format, image, &at)?),
         };

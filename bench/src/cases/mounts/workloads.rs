@@ -1,40 +1,41 @@
-//! What is done with a mount, by one and by several at once.
+//! Workloads of a mount, by one and by several readers.
 //!
-//! **Invariant:** what is read has the length that it has in the set, and all mounts are asked for the same in the
-//! same order.
+//! **Invariant:** every length is compared with the set, and all mounts get the same requests in
+//! the same order.
 
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::cases::served::{by, same_length, shuffled};
-use crate::cases::setting::Setting;
+use crate::bench::Bench;
 use crate::harness::interrupt;
 use crate::harness::mounted::places;
-use crate::harness::sets::{self, File, Set};
-use crate::tools::peers::quoted;
+use crate::harness::readers::{by, read_attributes, read_through, same_length, shuffled};
+use crate::harness::sets::{File, Set};
+use crate::tools::command::quoted;
 
-/// How many files are "some".
+/// Number of files of the workloads of some files.
 const SOME: usize = 500;
-/// How many reads of 4 KiB the largest file gets.
+/// Number of reads of 4 KiB of the largest file.
 const READS: usize = 2000;
-/// Bytes of the largest file that are read through.
+/// Bytes that a reader of whole files reads at once.
+const UNIT: usize = 128 << 10;
+/// Bytes of the largest file that are read in order.
 const LARGE: u64 = 200 << 20;
 
-/// What is known of a set beforehand.
-pub struct Tree {
+/// What workloads need of a set.
+pub struct Input {
     pub files: Vec<File>,
     largest: File,
-    /// Programs `perl` that run here.
+    /// The programs `perl` in it that run here.
     programs: Vec<PathBuf>,
 }
 
-/// What is done.
+/// What is done with a mount.
 #[derive(Debug, Clone, Copy)]
-pub enum Row {
+pub enum Workload {
     List,
     Status(usize),
     Tar,
@@ -46,25 +47,25 @@ pub enum Row {
     Programs,
 }
 
-/// All rows.
-pub const ROWS: [Row; 12] = [
-    Row::List,
-    Row::Status(1),
-    Row::Status(4),
-    Row::Tar,
-    Row::Some(1),
-    Row::Some(4),
-    Row::All(1),
-    Row::All(4),
-    Row::Random,
-    Row::Sequential,
-    Row::Search,
-    Row::Programs,
+/// All workloads, in the order of tables.
+pub const WORKLOADS: [Workload; 12] = [
+    Workload::List,
+    Workload::Status(1),
+    Workload::Status(4),
+    Workload::Tar,
+    Workload::Some(1),
+    Workload::Some(4),
+    Workload::All(1),
+    Workload::All(4),
+    Workload::Random,
+    Workload::Sequential,
+    Workload::Search,
+    Workload::Programs,
 ];
 
-impl Tree {
+impl Input {
     pub fn of(set: &Set) -> Result<Self, String> {
-        let files = sets::files(&set.dir)?;
+        let files = set.files.clone();
         let largest = files.iter().max_by_key(|file| file.size);
         let largest = largest.ok_or_else(|| format!("{}: no files", set.name))?;
         let programs = files.iter().map(|file| &file.path);
@@ -88,7 +89,7 @@ fn runs(program: &Path) -> bool {
     may && command.status().is_ok_and(|status| status.success())
 }
 
-impl Row {
+impl Workload {
     pub fn name(self) -> String {
         match self {
             Self::List => "ls -lR".into(),
@@ -103,35 +104,35 @@ impl Row {
         }
     }
 
-    pub fn is_possible(self, tree: &Tree) -> bool {
+    pub fn is_possible(self, tree: &Input) -> bool {
         !matches!(self, Self::Programs) || !tree.programs.is_empty()
     }
 
-    /// Does it; gives the seconds, nothing if it took too long.
-    pub fn run(self, setting: &Setting, at: &Path, tree: &Tree) -> Result<Option<f64>, String> {
+    /// Runs and returns the seconds, nothing if it was stopped at the limit.
+    pub fn run(self, bench: &Bench<'_>, at: &Path, tree: &Input) -> Result<Option<f64>, String> {
         let place = quoted(at);
         let command = |line: String| {
-            let cost = setting.shell().run_within(&line)?;
+            let cost = bench.shell().run_within(&line)?;
             Ok(cost.map(|cost| cost.wall))
         };
         match self {
             Self::List => command(format!("LC_ALL=C ls -lR {place} >/dev/null")),
-            // to /dev/null itself it would not read
+            // tar does not read files if it writes to /dev/null itself
             Self::Tar => command(format!("tar -cf - -C {place} . | cat >/dev/null")),
-            // nothing found is told as failure
+            // grep fails if it finds nothing
             Self::Search => command(format!(
                 "LC_ALL=C grep -rc 'not in any file, surely' {place} >/dev/null 2>&1 || true"
             )),
             Self::Programs => command(programs(at, tree)),
             _ => {
-                let limit = Duration::from_secs(setting.options.limit);
+                let limit = Duration::from_secs(bench.options.limit);
                 read(self, at, tree, limit)
             }
         }
     }
 }
 
-fn programs(at: &Path, tree: &Tree) -> String {
+fn programs(at: &Path, tree: &Input) -> String {
     let run = |program: &PathBuf| {
         let program = quoted(&at.join(program));
         format!("{program} -e 'use strict; use POSIX; use File::Find; 1' 2>/dev/null || true\n")
@@ -139,52 +140,44 @@ fn programs(at: &Path, tree: &Tree) -> String {
     tree.programs.iter().map(run).collect()
 }
 
-/// Does what needs no program, until it takes too long.
-fn read(row: Row, at: &Path, tree: &Tree, limit: Duration) -> Result<Option<f64>, String> {
+/// Runs a workload that needs no program, up to the limit.
+fn read(
+    workload: Workload,
+    at: &Path,
+    tree: &Input,
+    limit: Duration,
+) -> Result<Option<f64>, String> {
     let start = Instant::now();
     let late = || start.elapsed() > limit;
-    let whole = |file: &&File| if late() { Ok(()) } else { read_whole(at, file) };
+    let whole = |file: &&File| {
+        interrupt::check()?;
+        if late() {
+            return Ok(());
+        }
+        read_through(&at.join(&file.path), file.size, UNIT)
+    };
     let order = shuffled(&tree.files);
-    match row {
-        Row::Status(count) => by(count, &order, |file| {
-            let status = fs::symlink_metadata(at.join(&file.path));
-            let status = status.map_err(|e| format!("{}: {e}", file.path.display()))?;
-            same_length(&file.path, file.size, status.len())
-        }),
-        Row::Some(count) => by(count, &order[..order.len().min(SOME)], whole),
-        Row::All(count) => by(count, &order, whole),
-        Row::Random => {
+    match workload {
+        Workload::Status(count) => by(count, &order, |file| read_attributes(at, file)),
+        Workload::Some(count) => by(count, &order[..order.len().min(SOME)], whole),
+        Workload::All(count) => by(count, &order, whole),
+        Workload::Random => {
             let one = std::slice::from_ref(&tree.largest);
             let path = at.join(&tree.largest.path);
             let error = |e: std::io::Error| format!("{}: {e}", path.display());
             let file = fs::File::open(&path).map_err(error)?;
-            by(1, &places(one, READS), |(_, place)| match late() {
-                true => Ok(()),
-                false => file
-                    .read_at(&mut [0; 4096], *place)
-                    .map(drop)
-                    .map_err(error),
+            by(1, &places(one, READS), |(_, place)| {
+                if late() {
+                    return Ok(());
+                }
+                let read = file.read_at(&mut [0; 4096], *place);
+                read.map(drop).map_err(error)
             })
         }
         _ => sequential(&at.join(&tree.largest.path), tree.largest.size, late),
     }?;
     interrupt::check()?;
     Ok((!late()).then(|| start.elapsed().as_secs_f64()))
-}
-
-fn read_whole(at: &Path, file: &File) -> Result<(), String> {
-    interrupt::check()?;
-    let path = at.join(&file.path);
-    let error = |e: std::io::Error| format!("{}: {e}", path.display());
-    let mut open = fs::File::open(&path).map_err(error)?;
-    let mut buffer = vec![0; 128 << 10];
-    let mut total = 0;
-    loop {
-        match open.read(&mut buffer).map_err(error)? {
-            0 => return same_length(&path, file.size, total),
-            len => total += len as u64,
-        }
-    }
 }
 
 fn sequential(path: &Path, size: u64, late: impl Fn() -> bool) -> Result<(), String> {
