@@ -1,24 +1,23 @@
-//! Writing side, an entrance beside the source: an image whose blocks a new one takes over as they
-//! are stored.
+//! Writing side, second input beside the source: an image whose stored blocks a new image reuses.
 //!
-//! **Invariant:** the blocks and what the map says of them never change while the base is in use.
+//! **Invariant:** neither the blocks nor the content map change while the base is in use.
 
 use crate::{ContentMap, Result};
 
-/// An image that a new one is built on. Many threads may ask at once.
+/// An image that a new one is built on; may be used by many threads at once.
 pub trait Base: Send + Sync {
-    /// Returns how many blocks it has.
+    /// Returns the number of blocks.
     fn blocks(&self) -> u32;
 
-    /// Returns the most bytes that a decoded block has.
+    /// Returns the size in bytes of the largest decoded block.
     fn block_size(&self) -> u64;
 
     /// Decodes a block.
     ///
     /// # Errors
-    /// `Corrupt`, with its place, for one that is damaged.
+    /// `Corrupt`, with the place in the image, if the block is damaged.
     fn decode(&self, block: u32) -> Result<Vec<u8>>;
 
-    /// Returns where the content of its files is, a list for each content.
+    /// Returns the content map of the image, with one list for each distinct content.
     fn content(&self) -> &ContentMap;
 }

@@ -19,9 +19,9 @@ pub enum Category {
     Waveform(Waveform),
     /// The image of a FITS file without its headers.
     Fits(RawImage),
-    /// Content that is already compressed and gains nothing from more.
+    /// Content that is already compressed and does not shrink further.
     Incompressible,
-    /// Content of any kind that is needed before all other.
+    /// Content of any kind that is needed before all other content.
     Hot,
 }
 
@@ -39,8 +39,8 @@ impl Category {
         }
     }
 
-    /// Finds the category that an image calls by a name; `None` for a name that says not enough to
-    /// know one, as that of audio does without the form of its samples.
+    /// Returns the category of a name in an image; `None` if the name does not determine one, as
+    /// that of audio, which lacks the sample format.
     pub fn from_name(name: &str) -> Option<Self> {
         let plain = [Self::Default, Self::Text, Self::Incompressible, Self::Hot];
         let code = Machine::ALL.into_iter().map(Self::Code);
@@ -50,7 +50,7 @@ impl Category {
             .find(|category| category.name() == name)
     }
 
-    /// Returns whether a name is that of some category, or of several: what stands before their slash.
+    /// Returns whether a name is that of a category, or the part before the slash of such names.
     pub fn is_known(name: &str) -> bool {
         matches!(
             name,
@@ -58,15 +58,14 @@ impl Category {
         ) || Self::from_name(name).is_some()
     }
 
-    /// Returns whether a name is that of this category, or of all whose names begin with it and a
-    /// slash.
-    pub fn is_called(self, name: &str) -> bool {
+    /// Returns whether a name is that of this category, or the part before the slash of its name.
+    pub fn matches(self, name: &str) -> bool {
         let rest = self.name().strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Returns the bytes that stay together: content of this category comes, and is cut, in
-    /// multiples of so many.
+    /// Returns the unit in bytes of this category: content consists of whole units and is cut
+    /// between units only.
     pub const fn granularity(self) -> u32 {
         match self {
             Self::Waveform(waveform) => waveform.frame(),
@@ -100,8 +99,8 @@ mod tests {
             assert!(!Category::is_known(name), "{name}");
         }
         let arm = Category::Code(Machine::Arm);
-        assert!(arm.is_called("code") && arm.is_called("code/arm"));
-        assert!(!arm.is_called("code/arm64") && !arm.is_called("co") && !arm.is_called("text"));
+        assert!(arm.matches("code") && arm.matches("code/arm"));
+        assert!(!arm.matches("code/arm64") && !arm.matches("co") && !arm.matches("text"));
         assert!(Machine::ALL.is_sorted());
     }
 }

@@ -1,7 +1,7 @@
 //! The content map: where the content of every file went, in decoded terms.
 //!
-//! **Invariant:** lists cover all extents, in order and without gaps. Where decoded bytes are stored
-//! is known to the writer of the image alone.
+//! **Invariant:** lists cover all extents, in order and without gaps. Where decoded bytes are
+//! stored is known to the writer of the image alone.
 
 use crate::{BlockId, Error, NodeId, Result};
 
@@ -24,7 +24,7 @@ pub enum MapExtent {
     },
 }
 
-/// Returns where the content of every file went. Equal files share one list.
+/// Where the content of every file went; equal files share one list.
 #[derive(Debug, Default)]
 pub struct ContentMap {
     extents: Vec<MapExtent>,
@@ -37,7 +37,7 @@ pub struct ContentMap {
 impl ContentMap {
     const NONE: u32 = u32::MAX;
 
-    /// Starts a map for a tree of so many nodes.
+    /// Makes an empty map for a tree of `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         Self {
             extents: Vec::new(),
@@ -46,11 +46,11 @@ impl ContentMap {
         }
     }
 
-    /// Starts a map with lists that follow each other in `extents`, each up to one of `ends`; they are
-    /// numbered in this order.
+    /// Makes a map with lists that follow each other in `extents`, each up to one of `ends`; lists
+    /// are numbered in this order.
     ///
     /// # Errors
-    /// `Invalid` if the ends fall, or do not end where the extents do.
+    /// `Invalid` if the ends are not ascending, or the last is not the number of extents.
     pub fn with_lists(
         nodes: usize,
         extents: Vec<MapExtent>,
@@ -58,7 +58,7 @@ impl ContentMap {
     ) -> Result<Self> {
         let starts: Vec<u64> = std::iter::once(0).chain(ends).collect();
         if !starts.is_sorted() || starts.last() != Some(&(extents.len() as u64)) {
-            return Err(Error::invalid("lists that do not cover their extents"));
+            return Err(Error::invalid("the lists do not cover the extents"));
         }
         Ok(Self {
             extents,
@@ -67,7 +67,7 @@ impl ContentMap {
         })
     }
 
-    /// Adds a list of extents and tells its number.
+    /// Adds a list of extents and returns its number.
     pub fn push(&mut self, extents: &[MapExtent]) -> u32 {
         let id = self.list_count();
         self.extents.extend_from_slice(extents);
@@ -75,17 +75,19 @@ impl ContentMap {
         id
     }
 
-    /// Says that a file's content is a list.
+    /// Sets the list of a file.
     pub fn assign(&mut self, file: NodeId, list: u32) {
-        self.lists[file.index()] = list;
+        if let Some(assigned) = self.lists.get_mut(file.index()) {
+            *assigned = list;
+        }
     }
 
-    /// Returns how many lists there are.
+    /// Returns the number of lists.
     pub fn list_count(&self) -> u32 {
-        (self.starts.len() - 1) as u32
+        u32::try_from(self.starts.len().saturating_sub(1)).unwrap_or(Self::NONE)
     }
 
-    /// Returns the list of a file; `None` if it has none (it vanished, or is no file).
+    /// Returns the list of a file; `None` if it has none (the file vanished, or it is not a file).
     pub fn list_of(&self, file: NodeId) -> Option<u32> {
         self.lists
             .get(file.index())
@@ -93,10 +95,13 @@ impl ContentMap {
             .filter(|&list| list != Self::NONE)
     }
 
-    /// Returns the extents of a list.
+    /// Returns the extents of a list; none for a number that no list has.
     pub fn list(&self, list: u32) -> &[MapExtent] {
-        let at = |index: usize| usize::try_from(self.starts[index]).unwrap_or(usize::MAX);
-        &self.extents[at(list as usize)..at(list as usize + 1)]
+        let index = list as usize;
+        let start = |index: usize| usize::try_from(*self.starts.get(index)?).ok();
+        let range = start(index).zip(start(index.saturating_add(1)));
+        let extents = range.and_then(|(start, end)| self.extents.get(start..end));
+        extents.unwrap_or_default()
     }
 
     /// Returns the extents of a file; none if it has no list.

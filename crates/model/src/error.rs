@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Names the result of every fallible call in SinterFS.
+/// The result of every fallible call in SinterFS.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Says what an error means to the caller; the mount and the command line each map it in one table.
+/// What an error means to the caller; the mount and the command line each map it in one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -22,24 +22,24 @@ pub enum Kind {
     NotFound,
     /// A bound of `Limits` or of the format would be exceeded.
     Limit,
-    /// The caller asked for something that makes no sense (an option, an argument).
+    /// An option or an argument is invalid.
     Invalid,
-    /// The operating system refused.
+    /// A call of the operating system failed.
     Io,
     /// The user or another thread asked to stop.
     Cancelled,
 }
 
-/// Names a spot in an image: the structure and where it lies.
+/// A place in an image: a structure and its offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The structure in the format's own words, for example `section header`.
     pub structure: Cow<'static, str>,
-    /// The offset in bytes from the start of the image file, where there is one.
+    /// The offset in bytes from the start of the image file, if it is known.
     pub offset: Option<u64>,
 }
 
-/// Carries a failure with its kind, its place, the path it concerns and its cause.
+/// A failure: its kind, message, place in the image, path and cause.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -93,7 +93,8 @@ impl Error {
         Self::new(Kind::Invalid, what)
     }
 
-    /// Makes an `Io` error from the operating system's, with what was being done.
+    /// Makes an `Io` error from that of the operating system; `what` names the operation that
+    /// failed.
     #[cold]
     pub fn io(what: impl Into<Cow<'static, str>>, source: impl Into<std::io::Error>) -> Self {
         Self::new(Kind::Io, what).because(source.into())
@@ -109,7 +110,7 @@ impl Error {
         self
     }
 
-    /// Adds the structure in the image where no offset makes sense (compressed metadata, say).
+    /// Adds the structure in the image, without an offset (for example in compressed metadata).
     #[must_use]
     pub fn within(mut self, structure: impl Into<Cow<'static, str>>) -> Self {
         self.0.place.get_or_insert(Place {
@@ -133,10 +134,10 @@ impl Error {
         self
     }
 
-    /// Makes an error about an inode that a directory of the image names `Corrupt`, where it would be
-    /// the asker's fault if somebody had made the number up.
+    /// Changes `Invalid` and `NotFound` to `Corrupt`, for an error about an inode number that came
+    /// from a directory of the image and not from the caller.
     #[must_use]
-    pub fn of_entry(mut self) -> Self {
+    pub fn into_corrupt_entry(mut self) -> Self {
         if matches!(self.0.kind, Kind::Invalid | Kind::NotFound) {
             self.0.kind = Kind::Corrupt;
         }
@@ -163,7 +164,7 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// Returns the operating system's error behind this one, where there is one.
+    /// Returns the error of the operating system that caused this one, if any.
     pub fn io_source(&self) -> Option<&std::io::Error> {
         self.0.source.as_ref()?.downcast_ref()
     }

@@ -1,17 +1,17 @@
 //! What a check of an image finds.
 //!
-//! **Invariant:** memory is bounded, however much is wrong: of ten thousand problems and as many notes
-//! everything is kept, of more only the number of problems.
+//! **Invariant:** memory is bounded: up to 10,000 problems and 10,000 notes are kept, of further
+//! problems only the number.
 
 use std::fmt::Display;
 
 use crate::Error;
 
-/// Problems, and as many notes, that are kept.
+/// The most problems, and the most notes, that are kept.
 const KEPT: usize = 10_000;
 
-/// What is wrong with an image and what is unusual, each in the order in which it was found; problems
-/// are errors, or what was said of them.
+/// Problems of an image, and notes of what is unusual but harmless, each in the order in which they
+/// were found. Problems are errors, or messages of errors.
 #[derive(Debug)]
 pub struct Findings<P = Error> {
     problems: Vec<P>,
@@ -30,7 +30,7 @@ impl<P> Default for Findings<P> {
 }
 
 impl<P: Display> Findings<P> {
-    /// Adds something that is wrong.
+    /// Adds a problem.
     pub fn problem(&mut self, problem: P) {
         if self.problems.len() < KEPT {
             self.problems.push(problem);
@@ -39,30 +39,30 @@ impl<P: Display> Findings<P> {
         }
     }
 
-    /// Adds something unusual that harms nobody.
+    /// Adds a note.
     pub fn note(&mut self, note: String) {
         if self.notes.len() < KEPT {
             self.notes.push(note);
         }
     }
 
-    /// Returns what is wrong, as far as it was kept.
+    /// Returns the problems that were kept.
     pub fn problems(&self) -> &[P] {
         &self.problems
     }
 
-    /// Returns what is unusual, as far as it was kept.
+    /// Returns the notes that were kept.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Returns whether nothing is wrong.
+    /// Returns whether there are no problems.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Returns problems and notes in words; how many problems were not kept is one more.
-    pub fn in_words(self) -> (Vec<String>, Vec<String>) {
+    /// Returns problems and notes as messages; the last problem counts those that were not kept.
+    pub fn into_messages(self) -> (Vec<String>, Vec<String>) {
         let mut problems: Vec<_> = self.problems.iter().map(ToString::to_string).collect();
         if self.omitted > 0 {
             problems.push(format!("{} further problems", self.omitted));
@@ -84,7 +84,7 @@ mod tests {
             findings.note(format!("{number}"));
         }
         assert!(!findings.is_sound() && findings.problems().len() == KEPT);
-        let (problems, notes) = findings.in_words();
+        let (problems, notes) = findings.into_messages();
         assert_eq!(problems.len(), KEPT + 1);
         assert_eq!(
             problems.last().map(String::as_str),

@@ -1,19 +1,18 @@
-//! Reading side: what any opened image answers, whatever its format.
+//! Reading side: the operations of any opened image, whatever its format.
 //!
-//! What an `Image` has read when it was opened it has validated: afterwards its methods fail only
-//! for arguments that do not fit (`NotFound`, `Invalid`), for what is read later and is damaged
-//! (`Corrupt`, with its place: blocks, and the metadata of formats that load it on demand) and
-//! for I/O.
+//! **Invariant:** an `Image` has validated all that it read when it was opened. Its methods fail
+//! only for wrong arguments (`NotFound`, `Invalid`), for damage in what is read later (`Corrupt`,
+//! with the place: blocks, and the metadata of formats that load it on demand) and for I/O errors.
 
 use std::ops::ControlFlow;
 
 use crate::{FileType, Meta, Rdev, Result};
 
-/// Names an inode of one image; the number is the format's own and stable for the image.
+/// An inode number of one image; the format assigns it, and it is stable for the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ino(pub u64);
 
-/// Says where in a directory to go on; `Cursor::START` is the first entry.
+/// A position in a directory from which to continue; `Cursor::START` is the first entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor(pub u64);
 
@@ -22,20 +21,20 @@ impl Cursor {
     pub const START: Self = Self(0);
 }
 
-/// One name in a directory, as `read_dir` shows it; never `.` or `..`.
+/// One directory entry, as `read_dir` passes it to the visitor; never `.` or `..`.
 #[derive(Debug, Clone, Copy)]
 pub struct Dirent<'a> {
     /// The name: bytes without NUL and `/`, 1 to 255 of them.
     pub name: &'a [u8],
-    /// The inode it names.
+    /// The inode of the entry.
     pub ino: Ino,
     /// The inode's type.
     pub kind: FileType,
-    /// Where to go on after this entry; always above the entry's own position.
+    /// The position after this entry; always above the entry's own position.
     pub next: Cursor,
 }
 
-/// All that `stat` tells.
+/// The fields of `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inode {
     /// The inode's number.
@@ -46,8 +45,8 @@ pub struct Inode {
     pub meta: Meta,
     /// The number of names; for a directory two plus its subdirectories.
     pub nlink: u32,
-    /// Bytes of content: a file's length, a symlink's target length, zero for special files; a
-    /// directory's is the format's own measure (entries or bytes), never to be compared.
+    /// Bytes of content: the length of a file, the target length of a symlink, zero for special
+    /// files; of a directory the format's own measure (entries or bytes), not comparable.
     pub size: u64,
     /// Bytes that are not in holes.
     pub allocated: u64,
@@ -55,17 +54,17 @@ pub struct Inode {
     pub rdev: Rdev,
 }
 
-/// Where a range of a file comes from.
+/// The source of a range of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtentSource {
     /// Zeros that are not stored.
     Hole,
-    /// Decoded bytes of a block; `block` names it and grows along the image, with gaps where a
-    /// format knows blocks by their position only.
+    /// Decoded bytes of a block. Block numbers grow along the image, and may have gaps in formats
+    /// that identify blocks by their position.
     Block {
         /// The block.
         block: u64,
-        /// The offset in the decoded block in bytes.
+        /// The offset in bytes in the decoded block.
         offset: u64,
     },
 }
@@ -77,24 +76,23 @@ pub struct Extent {
     pub offset: u64,
     /// The length in bytes, above zero.
     pub len: u64,
-    /// Where the bytes are.
+    /// The source of the bytes.
     pub source: ExtentSource,
 }
 
 /// Extended attributes of an inode: full names (`user.x`) and values, sorted by name.
 pub type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a format or an image can keep; consumers and tests ask instead of naming formats.
+/// What a format or an image can store; consumers and tests use it instead of naming formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability {
     /// Extended attributes.
     pub xattrs: bool,
     /// Several names of one symlink, device, fifo or socket.
     pub special_hard_links: bool,
-    /// Holes are told from zeros.
+    /// Holes are distinct from zeros.
     pub holes: bool,
-    /// Times of access and of inode change are kept; where they are not, all are that of
-    /// modification.
+    /// Times of access and of inode change are stored; if not, they equal the time of modification.
     pub all_times: bool,
     /// The unit of the times in nanoseconds (1 = nanoseconds, 10^9 = seconds).
     pub time_unit: u64,
@@ -105,7 +103,7 @@ pub struct Capability {
 pub struct FsInfo {
     /// Inodes of every type.
     pub inodes: u64,
-    /// Bytes of all files, holes included, hard links once; `None` where only a walk could tell.
+    /// Bytes of all files, holes included, hard links once; `None` if only a walk could count them.
     pub bytes: Option<u64>,
     /// Bytes of the image.
     pub stored: u64,
@@ -124,20 +122,20 @@ pub struct ImageInfo {
     pub root: Ino,
     /// Totals.
     pub totals: FsInfo,
-    /// What the image can tell.
+    /// What the image can store.
     pub capability: Capability,
 }
 
-/// A read-only file system in an image file. Many threads may ask at once.
+/// A read-only file system in an image file; may be used by many threads at once.
 pub trait Image: Send + Sync {
     /// Returns what is known of the image as a whole.
     fn info(&self) -> &ImageInfo;
 
-    /// Returns what `stat` tells. `NotFound` for a number that names no inode.
+    /// Returns the fields of `stat`. `NotFound` if there is no inode of that number.
     fn inode(&self, ino: Ino) -> Result<Inode>;
 
-    /// Shows the entries of a directory in bytewise order of their names, from `from` on, until
-    /// the visitor breaks. `Invalid` for what is no directory.
+    /// Visits the entries of a directory in bytewise order of their names, from `from` on, until
+    /// the visitor breaks. `Invalid` if `dir` is not a directory.
     fn read_dir(
         &self,
         dir: Ino,
@@ -145,17 +143,17 @@ pub trait Image: Send + Sync {
         visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// Finds a name in a directory; `None` if it is not there.
+    /// Returns the inode of a name in a directory; `None` if there is no such name.
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>>;
 
-    /// Returns the directory that holds a directory; the root holds itself.
+    /// Returns the parent of a directory; that of the root is the root.
     fn parent(&self, dir: Ino) -> Result<Ino>;
 
-    /// Returns a symlink's target.
+    /// Returns the target of a symlink.
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>>;
 
-    /// Shows a file's extents from byte `from` on, in order and without gaps, until the visitor
-    /// breaks. The first may begin before `from`.
+    /// Visits the extents of a file from byte `from` on, in order and without gaps, until the
+    /// visitor breaks. The first may begin before `from`.
     fn extents(
         &self,
         ino: Ino,
@@ -163,16 +161,16 @@ pub trait Image: Send + Sync {
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// Reads a file's bytes from `offset` on; fewer than asked only at the end of the file.
+    /// Reads bytes of a file from `offset` on; fewer than requested only at the end of the file.
     fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize>;
 
-    /// Takes note that nobody is going to read a block soon, which is named as extents name it: what is kept of
-    /// it may be forgotten. Answers do not depend on it.
+    /// Hints that a block (numbered as in extents) will not be read soon, so that caches may drop
+    /// it. Results do not depend on the hint.
     fn release(&self, block: u64) {
         let _ = block;
     }
 
-    /// Returns the extended attributes; none where the format has none.
+    /// Returns the extended attributes; none if the format does not store them.
     fn xattrs(&self, ino: Ino) -> Result<Xattrs> {
         let _ = ino;
         Ok(Xattrs::new())

@@ -1,9 +1,23 @@
-//! The nouns of SinterFS: what a tree, an image and a pipeline are made of, and the traits that
-//! carry everything between the crates.
+//! The types of trees, images and the pipeline, and the traits that connect the crates.
 //!
-//! **Invariant:** no I/O and no threads; of the workspace, only `sinterfs_workers` is imported, for the
-//! permits that encoders get. Formats, pipeline and consumers (extract, mount, ...) meet only in these
-//! types.
+//! **Invariant:** no I/O and no threads; of the workspace, only `sinterfs_workers` is imported, for
+//! the permits that encoders get. Formats, pipeline and consumers (extract, mount, ...) meet only
+//! in these types.
+
+#![warn(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap
+)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
 
 mod base;
 mod category;
@@ -19,6 +33,11 @@ mod meta;
 mod observer;
 mod segment;
 mod source;
+#[expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "ids and ranges are made here, and no more than u32::MAX of them"
+)]
 mod tree;
 mod writer;
 mod xattrs;

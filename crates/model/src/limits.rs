@@ -1,8 +1,8 @@
-//! The bounds that keep a hostile image from taking all memory.
+//! The limits that keep a hostile image from exhausting memory.
 
-/// Bounds what a reader may allocate on the word of an image.
+/// Limits on what a reader allocates because an image declares it.
 ///
-/// Sizes are bytes. The defaults open every image that upstream's tools write with any option.
+/// Sizes are in bytes. The defaults admit every image that the tools of a format can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest decoded metadata.

@@ -1,8 +1,8 @@
-//! The machines that code is compiled for, as far as storing it well depends on them.
+//! The machines that code is compiled for, as far as compression distinguishes them.
 //!
 //! **Invariant:** the order of the variants is the order of their streams in an image.
 
-/// Names a kind of processor: instruction set, width and byte order.
+/// A kind of processor: instruction set, width and byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Machine {
@@ -43,7 +43,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// All of them, in their order.
+    /// All machines, in the order of their streams.
     pub const ALL: [Self; 17] = [
         Self::X86,
         Self::X86_64,
@@ -64,7 +64,7 @@ impl Machine {
         Self::Other,
     ];
 
-    /// Returns the name of the stream of its code.
+    /// Returns the name of the category of its code.
     pub const fn name(self) -> &'static str {
         match self {
             Self::X86 => "code/x86",

@@ -1,6 +1,8 @@
-//! What every file has, whatever its format: type, permissions, owner, times.
+//! The metadata of every file, whatever the format: type, permissions, owner, times.
+//!
+//! **Invariant:** plain values as in `stat`.
 
-/// Returns what kind of file an inode is.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileType {
     /// A directory.
@@ -36,7 +38,7 @@ impl FileType {
         }
     }
 
-    /// Finds the type in `st_mode`; `None` for bits that mean no type.
+    /// Returns the type in `st_mode`; `None` if the bits are no type.
     pub const fn from_mode(mode: u32) -> Option<Self> {
         Some(match mode & Self::MASK {
             0o010_000 => Self::Fifo,
@@ -50,7 +52,7 @@ impl FileType {
         })
     }
 
-    /// Returns the letter that `ls -l` starts a line with.
+    /// Returns the letter of the type in `ls -l`.
     pub const fn letter(self) -> char {
         match self {
             Self::Directory => 'd',
@@ -73,7 +75,7 @@ pub struct Time {
     pub nanos: u32,
 }
 
-/// The times of an inode; birth time is zero where unknown.
+/// The times of an inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Times {
     /// Last change of the content.
@@ -85,7 +87,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Makes all times the same.
+    /// Makes times that are all equal.
     pub const fn all(time: Time) -> Self {
         Self {
             modified: time,
@@ -98,9 +100,9 @@ impl Times {
 /// A device number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct Rdev {
-    /// Selects the driver.
+    /// The number of the driver.
     pub major: u32,
-    /// Selects the device of that driver.
+    /// The number of the device among those of the driver.
     pub minor: u32,
 }
 
@@ -124,14 +126,14 @@ impl Rdev {
     }
 }
 
-/// What every inode has besides its type and content.
+/// The metadata of an inode besides its type and content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Meta {
     /// Permission bits, set-id bits and the sticky bit: the low 12 bits of `st_mode`.
     pub mode: u16,
-    /// The owner.
+    /// The user ID of the owner.
     pub uid: u32,
-    /// The group.
+    /// The group ID.
     pub gid: u32,
     /// The times.
     pub times: Times,

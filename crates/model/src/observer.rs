@@ -1,14 +1,16 @@
-//! How long work tells what it is doing: stages call one observer, nobody prints.
+//! Progress and warnings of long work: all stages call one observer.
+//!
+//! **Invariant:** no library crate prints.
 
 use crate::Error;
 
-/// Names a part of the work, in the order of the pipeline.
+/// A part of the work, in the order of the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Stage {
     /// Walking the source.
     Scan,
-    /// Decoding the blocks of the image that is built on.
+    /// Decoding the blocks of the base image.
     Base,
     /// Reading files to find equal and similar ones.
     Dedupe,
@@ -26,26 +28,47 @@ pub enum Stage {
     Verify,
 }
 
-/// Counts work in items (files, blocks) and bytes.
+/// An amount of work in items (files, blocks) and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Files, blocks or entries.
     pub items: u64,
     /// Bytes before encoding.
     pub bytes: u64,
-    /// Bytes after encoding, where the stage encodes.
+    /// Bytes after encoding, if the stage encodes.
     pub stored: u64,
 }
 
-/// Is told of progress and of what went wrong without ending the work. Called from many threads.
+impl Tally {
+    /// Makes an amount of `items` items without bytes.
+    pub const fn items(items: u64) -> Self {
+        Self::new(items, 0, 0)
+    }
+
+    /// Makes an amount of `bytes` bytes without items.
+    pub const fn bytes(bytes: u64) -> Self {
+        Self::new(0, bytes, 0)
+    }
+
+    /// Makes an amount from its parts.
+    pub const fn new(items: u64, bytes: u64, stored: u64) -> Self {
+        Self {
+            items,
+            bytes,
+            stored,
+        }
+    }
+}
+
+/// Receives progress, and warnings that do not end the work; called from many threads.
 pub trait Observer: Send + Sync {
-    /// Returns how much a stage has to do, as soon as that is known.
+    /// Reports how much a stage has to do, as soon as that is known.
     fn expect(&self, stage: Stage, total: Tally);
-    /// Returns that a stage has done so much more.
+    /// Reports how much more a stage has done.
     fn advance(&self, stage: Stage, done: Tally);
-    /// Returns of something that was left out or changed although the work goes on.
+    /// Reports something that was left out or changed although the work goes on.
     fn warn(&self, warning: &Error);
-    /// Asks whether the work should stop; checked between pieces of work.
+    /// Returns whether the work should stop; checked between steps of the work.
     fn cancelled(&self) -> bool {
         false
     }

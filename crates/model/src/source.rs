@@ -1,47 +1,50 @@
-//! Writing side, entrance: where a tree comes from (a directory, a tar, another image, ...).
+//! Writing side, input: the source of a tree (a directory, a tar archive, another image, ...).
+//!
+//! **Invariant:** after `scan`, contents may be opened in any order and by many threads at once.
 
 use crate::{Extent, NodeId, Observer, Result, Time, Tree};
 
 /// The content of one file of a source, open for reading. Reads may come in any order.
 pub trait FileContent: Send {
-    /// Returns the length in bytes now.
+    /// Returns the current length in bytes.
     fn len(&self) -> Result<u64>;
 
-    /// Returns whether the file has no bytes now.
+    /// Returns whether the file is currently empty.
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// Returns when the content was last modified, where the source knows; a time that is not the
-    /// tree's means that the file changed after the scan.
+    /// Returns when the content was last modified, if the source knows; if it is not the time in
+    /// the tree, the file changed after the scan.
     fn modified(&self) -> Result<Option<Time>> {
         Ok(None)
     }
 
-    /// Returns data and holes in order, without gaps, ending at `len`; the block numbers of data
-    /// mean nothing to the pipeline.
+    /// Returns data and holes in order, without gaps, ending at `len`; the pipeline ignores the
+    /// block numbers of data.
     fn extents(&self) -> Result<Vec<Extent>>;
 
-    /// Reads bytes from `offset` on; fewer than asked only at the end of the file.
+    /// Reads bytes from `offset` on; fewer than requested only at the end of the file.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
 }
 
-/// Hands out a tree and the content of its files. Many threads may open files at once.
+/// Provides a tree and the content of its files; many threads may open files at once.
 pub trait Source: Send + Sync {
-    /// Walks everything. What cannot be read is told to the observer, counted by it and left out.
+    /// Scans the whole source. What cannot be read is reported to the observer and left out.
     fn scan(&self, observer: &dyn Observer) -> Result<Tree>;
 
     /// Opens the content of a regular file of the tree that `scan` returned.
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>>;
 
-    /// Returns whether a directory is the source's own, and was not made up for what is below it.
-    fn tells(&self, directory: NodeId) -> bool {
+    /// Returns whether the source has an entry for a directory; if not, the directory was added as
+    /// the parent of other entries.
+    fn has_entry(&self, directory: NodeId) -> bool {
         let _ = directory;
         true
     }
 
-    /// Returns where a file stands among all in the order in which they are read at the least cost
-    /// when each is read once; files of one rank are best read by path.
+    /// Returns the position of a file in the order that makes reading all files once cheapest;
+    /// files of equal rank are best read by path.
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
         let _ = (tree, file);
         0
@@ -57,8 +60,8 @@ impl<S: Source + ?Sized> Source for std::sync::Arc<S> {
         (**self).open(tree, file)
     }
 
-    fn tells(&self, directory: NodeId) -> bool {
-        (**self).tells(directory)
+    fn has_entry(&self, directory: NodeId) -> bool {
+        (**self).has_entry(directory)
     }
 
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {

@@ -6,7 +6,7 @@
 
 use crate::{Error, FileType, Meta, Rdev, Result, XattrSet, XattrSets};
 
-/// Names a node of a tree: an index, 0 is the root.
+/// The index of a node in a tree; 0 is the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -20,14 +20,14 @@ impl NodeId {
     }
 }
 
-/// Points at a string in the tree's arena.
+/// A reference to a string in the arena of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct NameRef {
     start: u64,
     len: u32,
 }
 
-/// What a node is and what it holds.
+/// The type of a node and its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// A directory: its links are `links[first..first + count]`.
@@ -37,7 +37,7 @@ pub enum Content {
         /// Number of its links.
         count: u32,
     },
-    /// A regular file of so many bytes when scanned.
+    /// A regular file, with its size when scanned.
     File {
         /// Bytes, holes included.
         size: u64,
@@ -91,11 +91,11 @@ pub struct Link {
     pub name: NameRef,
     /// The directory that holds the name.
     pub parent: NodeId,
-    /// The node it names.
+    /// The node of that name.
     pub node: NodeId,
 }
 
-/// Counts what a tree holds.
+/// The number of entries of each type in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TreeStats {
     /// Directories, the root included.
@@ -122,12 +122,12 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Returns the extended attributes that nodes name by their sets.
+    /// Returns the sets of extended attributes that nodes refer to.
     pub fn xattrs(&self) -> &XattrSets {
         &self.xattrs
     }
 
-    /// Counts the nodes that have extended attributes.
+    /// Returns the number of nodes with extended attributes.
     pub fn with_xattrs(&self) -> u64 {
         let with = self.nodes.iter().filter(|node| !node.xattrs.is_none());
         with.count() as u64
@@ -138,16 +138,16 @@ impl Tree {
         &self.nodes
     }
 
-    /// Returns the nodes for changes of `meta` (transforms); structure must stay.
+    /// Returns the nodes for changes of `meta`; `content` and `links` must not be changed.
     pub fn nodes_mut(&mut self) -> &mut [Node] {
         &mut self.nodes
     }
 
-    /// Returns every node another set of extended attributes: `change` sees the tree as it was, and tells the set of
-    /// a node among those that it fills.
+    /// Replaces the extended attributes of all nodes: `change` gets the unchanged tree and a node,
+    /// and returns the set of that node in the new sets, to which it may add.
     ///
     /// # Errors
-    /// Those of `change`; the tree stays as it was then.
+    /// Those of `change`; the tree is then unchanged.
     pub fn change_xattrs(
         &mut self,
         mut change: impl FnMut(&Self, NodeId, &mut XattrSets) -> Result<XattrSet>,
@@ -186,7 +186,7 @@ impl Tree {
         }
     }
 
-    /// Returns a name's or a target's bytes.
+    /// Returns the bytes of a name or of a symlink target.
     pub fn bytes(&self, name: NameRef) -> &[u8] {
         let start = usize::try_from(name.start).unwrap_or(usize::MAX);
         &self.arena[start..start + name.len as usize]
@@ -205,7 +205,7 @@ impl Tree {
         names.join(&b'/')
     }
 
-    /// Counts what the tree holds.
+    /// Counts the entries of each type.
     pub fn stats(&self) -> TreeStats {
         let mut stats = TreeStats::default();
         for node in &self.nodes {
@@ -252,21 +252,21 @@ impl TreeBuilder {
         }
     }
 
-    /// Returns a node its extended attributes: full names and values, in any order.
+    /// Sets the extended attributes of a node: full names and values, in any order.
     ///
     /// # Errors
-    /// `Invalid` for a name that stands twice.
+    /// `Invalid` if a name occurs twice.
     pub fn set_xattrs(&mut self, node: NodeId, pairs: &mut [(Vec<u8>, Vec<u8>)]) -> Result<()> {
         self.nodes[node.index()].xattrs = self.xattrs.intern(pairs)?;
         Ok(())
     }
 
-    /// Returns the permissions, owner and times of a node for a change.
+    /// Returns the permissions, owner and times of a node, to be changed.
     pub fn meta_mut(&mut self, node: NodeId) -> &mut Meta {
         &mut self.nodes[node.index()].meta
     }
 
-    /// Keeps a string (a symlink's target) in the arena.
+    /// Adds a string (a symlink target) to the arena.
     pub fn intern(&mut self, bytes: &[u8]) -> Result<NameRef> {
         let start = self.arena.len() as u64;
         let len = u32::try_from(bytes.len()).map_err(|_| Error::limit("name longer than 4 GiB"))?;
@@ -296,7 +296,7 @@ impl TreeBuilder {
         Ok(id)
     }
 
-    /// Adds a further name of a node that is no directory.
+    /// Adds another name of a node that is not a directory.
     pub fn link(&mut self, parent: NodeId, name: &[u8], node: NodeId) -> Result<()> {
         let name = self.intern(name)?;
         if self.links.len() >= u32::MAX as usize {
@@ -307,13 +307,14 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Sorts all links and numbers nodes in the order of a walk by name, so that a tree does not
-    /// depend on the order in which a scan found its files.
+    /// Sorts all links and numbers nodes in the order of a walk by name, so that the tree does not
+    /// depend on the order in which entries were added.
     pub fn finish(self) -> Result<Tree> {
         Ok(self.finish_numbered()?.0)
     }
 
-    /// Does what `finish` does, and tells for each node of the tree the id that `add` gave it.
+    /// Finishes the tree like `finish`; also returns, for each node, the ID that `add` returned for
+    /// it.
     pub fn finish_numbered(mut self) -> Result<(Tree, Vec<NodeId>)> {
         self.sort_links();
         self.number_links();
@@ -347,7 +348,7 @@ impl TreeBuilder {
         }
     }
 
-    /// Lists the nodes level by level from the root; fails for a cycle or an orphan.
+    /// Returns the nodes level by level from the root. Fails if there is a cycle or an orphan.
     fn walk_order(&self) -> Result<Vec<NodeId>> {
         let mut order = vec![NodeId::ROOT];
         let mut seen = vec![false; self.nodes.len()];
@@ -363,7 +364,7 @@ impl TreeBuilder {
                 if self.name(&pair[0]) == self.name(&pair[1]) {
                     let name = String::from_utf8_lossy(self.name(&pair[0])).into_owned();
                     return Err(Error::invalid(format!(
-                        "the name {name:?} stands twice in a directory"
+                        "a directory has the name {name:?} twice"
                     )));
                 }
             }
@@ -375,7 +376,7 @@ impl TreeBuilder {
         }
         if order.len() != self.nodes.len() {
             return Err(Error::invalid(
-                "a directory of the tree is not reached from its root",
+                "a directory of the tree cannot be reached from the root",
             ));
         }
         Ok(order)

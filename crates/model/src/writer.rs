@@ -12,18 +12,18 @@ use crate::{Base, Block, ContentMap, Error, Geometry, Observer, Result, SegmentE
 /// Something of the tree that the format could not keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// What was lost, for people to read after a number: `hard links of symlinks ...`.
+    /// What was lost, in words that follow a number: `hard links of symlinks ...`.
     pub what: &'static str,
-    /// How often.
+    /// The number of losses.
     pub count: u64,
 }
 
-/// What a finished image looks like.
+/// The sizes and properties of a finished image.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {
     /// Bytes of the whole image.
     pub image_bytes: u64,
-    /// Blocks written.
+    /// Number of blocks.
     pub blocks: u64,
     /// Bytes of blocks before encoding.
     pub raw_bytes: u64,
@@ -31,39 +31,40 @@ pub struct Summary {
     pub block_bytes: u64,
     /// Bytes of metadata as stored.
     pub metadata_bytes: u64,
-    /// The root of the digests that the image has of its bytes.
+    /// The root digest, if the image contains digests of its bytes.
     pub root_digest: Option<[u8; 32]>,
-    /// What the image does not keep of the tree; empty if it keeps everything.
+    /// What the image does not store of the tree; empty if it stores everything.
     pub losses: Vec<Loss>,
 }
 
-/// Lays out one image. Called strictly in this order: `geometry`, `base`, `encoder`, `put` for every
-/// block in sequence, `take_over` where there is a base, `finish` once.
+/// Lays out one image. Called strictly in this order: `geometry`, `base`, `encoder`, `put` for
+/// every block in sequence, `put_base_blocks` if there is a base, `finish` once.
 pub trait ImageWriter: Send {
     /// Returns how content may be cut.
     fn geometry(&self) -> Geometry;
 
-    /// Returns the encoder that the worker threads share.
+    /// Returns the encoder, which the worker threads share.
     fn encoder(&self) -> Arc<dyn SegmentEncoder>;
 
-    /// Appends a block; blocks come in sequence, and their `BlockId` is that sequence. What is
-    /// needed to find the block again (position, stored size) is for the writer to remember.
+    /// Appends a block; blocks come in sequence, and their `BlockId` is that sequence. The writer
+    /// records what is needed to find the block again (position, stored size).
     fn put(&mut self, block: Block) -> Result<()>;
 
-    /// Returns the image whose blocks this one may take over, if there is one.
+    /// Returns the base image, whose stored blocks this one may reuse, if there is one.
     fn base(&self) -> Option<Arc<dyn Base>> {
         None
     }
 
-    /// Appends blocks of the base, by their numbers there, as they are stored. Their `BlockId`s go on
+    /// Appends stored blocks of the base, given their numbers there. Their `BlockId`s continue
     /// after those of the blocks that were put.
     ///
     /// # Errors
-    /// `Corrupt`, with its place, for one that is damaged; `Invalid` where there is no base.
-    fn take_over(&mut self, _blocks: &[u32], _: &dyn Observer) -> Result<()> {
-        Err(Error::invalid("there is no image to take blocks of"))
+    /// `Corrupt`, with the place in the image, if a block is damaged; `Invalid` if there is no
+    /// base.
+    fn put_base_blocks(&mut self, _blocks: &[u32], _: &dyn Observer) -> Result<()> {
+        Err(Error::invalid("the image has no base"))
     }
 
-    /// Writes the metadata and ends the image. The caller makes it durable.
+    /// Writes the metadata and completes the image. The caller makes it durable.
     fn finish(self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary>;
 }

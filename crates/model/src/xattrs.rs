@@ -1,15 +1,15 @@
-//! Extended attributes of a tree: sets of full names and values, each set kept once.
+//! Extended attributes of a tree: sets of full names and values, each stored once.
 //!
-//! **Invariant:** the pairs of a set are sorted bytewise by name, no name stands twice, and set 0
-//! is the empty one. Equal sets have equal numbers; numbers follow the order of interning, so they
-//! are not for the bytes of an image.
+//! **Invariant:** the pairs of a set are sorted bytewise by name, names are unique in a set, and
+//! set 0 is empty. Equal sets have equal numbers. Numbers follow the order of interning, so no byte
+//! of an image may depend on them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{Error, Result};
 
-/// Names a set of extended attributes of one tree.
+/// The number of a set of extended attributes of one tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct XattrSet(pub u32);
 
@@ -17,7 +17,7 @@ impl XattrSet {
     /// The set of nodes without attributes.
     pub const NONE: Self = Self(0);
 
-    /// Returns whether there are no attributes.
+    /// Returns whether the set is empty.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -26,35 +26,38 @@ impl XattrSet {
 /// All sets of a tree.
 #[derive(Debug, Clone, Default)]
 pub struct XattrSets {
-    /// Each set but the empty one: for every pair the length of the name (u16) and of the value
-    /// (u32), both little-endian, then the bytes of both.
+    /// Each set but the empty one: for every pair the lengths of name (u16) and value (u32), both
+    /// little-endian, then the bytes of both.
     sets: Vec<Arc<[u8]>>,
     /// The number of each set; the bytes are shared with `sets`.
     numbers: HashMap<Arc<[u8]>, XattrSet>,
 }
 
 impl XattrSets {
-    /// Keeps a set and tells its number; the pairs are sorted on the way.
+    /// Stores a set and returns its number; sorts `pairs`.
     ///
     /// # Errors
-    /// `Invalid` for a name that stands twice, `Limit` for a name of 64 KiB or a value of 4 GiB.
+    /// `Invalid` if a name occurs twice, `Limit` for a name of 64 KiB or a value of 4 GiB.
     pub fn intern(&mut self, pairs: &mut [(Vec<u8>, Vec<u8>)]) -> Result<XattrSet> {
         if pairs.is_empty() {
             return Ok(XattrSet::NONE);
         }
         pairs.sort_unstable();
-        if let Some(twice) = pairs.windows(2).find(|two| two[0].0 == two[1].0) {
-            let name = String::from_utf8_lossy(&twice[0].0).into_owned();
+        let adjacent = pairs.iter().zip(pairs.iter().skip(1));
+        if let Some(((name, _), _)) = adjacent.into_iter().find(|(one, next)| one.0 == next.0) {
+            let name = String::from_utf8_lossy(name).into_owned();
             return Err(Error::invalid(format!(
-                "the extended attribute {name} stands twice"
+                "the extended attribute {name} occurs twice"
             )));
         }
         let mut bytes = Vec::new();
         for (name, value) in &*pairs {
             let name_len = u16::try_from(name.len());
-            let name_len = name_len.map_err(|_| Error::limit("an attribute's name of 64 KiB"))?;
+            let name_len =
+                name_len.map_err(|_| Error::limit("an attribute name of 64 KiB or more"))?;
             let value_len = u32::try_from(value.len());
-            let value_len = value_len.map_err(|_| Error::limit("an attribute of 4 GiB"))?;
+            let value_len =
+                value_len.map_err(|_| Error::limit("an attribute value of 4 GiB or more"))?;
             bytes.extend_from_slice(&name_len.to_le_bytes());
             bytes.extend_from_slice(&value_len.to_le_bytes());
             bytes.extend_from_slice(name);
@@ -72,9 +75,9 @@ impl XattrSets {
         Ok(set)
     }
 
-    /// Returns how many sets there are, without the empty one; they are numbered from 1.
+    /// Returns the number of sets without the empty one; they are numbered from 1.
     pub fn count(&self) -> u32 {
-        self.sets.len() as u32
+        u32::try_from(self.sets.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns the names and values of a set, sorted by name; none for a set of another tree.

@@ -92,7 +92,7 @@ pub fn list(
             return Ok(Step::On);
         };
         let row = row(image, entry.ino, &join(path, entry.path));
-        let mut row = row.map_err(Error::of_entry)?;
+        let mut row = row.map_err(Error::into_corrupt_entry)?;
         if row.nlink > 1 && row.kind != FileType::Directory {
             row.link = first_paths.get(&row.ino).cloned();
             if row.link.is_none() {

@@ -39,7 +39,7 @@ pub(crate) struct Item {
 impl Item {
     /// Returns the inode; `Corrupt` if it is not of the type that the directory tells.
     pub(crate) fn inode(&self, image: &dyn Image) -> Result<Inode> {
-        let inode = image.inode(self.ino).map_err(Error::of_entry)?;
+        let inode = image.inode(self.ino).map_err(Error::into_corrupt_entry)?;
         if inode.kind != self.kind {
             return Err(Error::corrupt(
                 "the directory and the inode tell different types",
@@ -109,7 +109,7 @@ impl Plan {
         kind: FileType,
     ) -> Result<()> {
         let spot = self.spot(dir, name)?;
-        if image.inode(ino).map_err(Error::of_entry)?.nlink > 1 {
+        if image.inode(ino).map_err(Error::into_corrupt_entry)?.nlink > 1 {
             if let Some(&first) = self.first_names.get(&ino) {
                 self.aliases.push(Alias { spot, first });
                 return Ok(());

@@ -110,7 +110,7 @@ pub fn walk(
         if stack.is_empty() {
             return broken.map_or(Ok(()), Err);
         }
-        let broken = broken.map(Error::of_entry);
+        let broken = broken.map(Error::into_corrupt_entry);
         let entry = Entry {
             path: &path,
             name: path.get(name..).unwrap_or_default(),

@@ -65,7 +65,7 @@ fn finish(
     observer: &dyn Observer,
 ) -> Result<Summary> {
     if !placed.used.is_empty() {
-        writer.take_over(&placed.used, observer)?;
+        writer.put_base_blocks(&placed.used, observer)?;
     }
     let tally = |items, stored| Tally {
         items,

@@ -1,8 +1,9 @@
-//! Permits that the threads of a build share: to run in place of an idle worker, and to use large memory.
+//! Permits that the threads of a build share: to run in place of an idle worker, and to use large
+//! memory.
 //!
-//! Enters the number of idle workers and the bytes of content that large memory is for; leaves permits,
-//! returned when dropped.
-//! **Invariant:** results depend neither on the permits nor on their number.
+//! Enters the number of idle workers and the bytes of content that large memory is for; leaves
+//! permits, returned when dropped. **Invariant:** results depend neither on the permits nor on
+//! their number.
 
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -43,7 +44,8 @@ impl Default for WorkerPermits {
 }
 
 impl WorkerPermits {
-    /// Makes permits for `idle` idle workers, and for large memory for `capacity` bytes of content in all.
+    /// Makes permits for `idle` idle workers, and for large memory for `capacity` bytes of content
+    /// in all.
     pub const fn new(idle: usize, capacity: u64) -> Self {
         Self {
             idle: AtomicIsize::new(idle.cast_signed()),
@@ -53,8 +55,8 @@ impl WorkerPermits {
         }
     }
 
-    /// Waits for a permit to use large memory for `len` bytes of content, or for the whole capacity if
-    /// that is less. The calling thread counts as idle while it waits; it must not hold another
+    /// Waits for a permit to use large memory for `len` bytes of content, or for the whole capacity
+    /// if that is less. The calling thread counts as idle while it waits; it must not hold another
     /// memory permit.
     pub fn reserve_memory(&self, len: u64) -> MemoryPermit<'_> {
         let len = len.min(self.capacity);

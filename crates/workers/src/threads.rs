@@ -1,9 +1,9 @@
 //! Starts threads for work that can do with fewer of them.
 //!
-//! Enters the number of threads that the work may use; leaves the work done. **Invariant:** no function here
-//! panics where the system starts no thread (`RLIMIT_NPROC`, the limit of a container): the calling thread
-//! takes part, so one thread is enough. A panic in a thread is a panic of the caller. `clippy.toml`
-//! disallows the functions of `std` that panic instead.
+//! Enters the number of threads that the work may use; leaves the work done. **Invariant:** no
+//! function here panics where the system starts no thread (`RLIMIT_NPROC`, the limit of a
+//! container): the calling thread takes part, so one thread is enough. A panic in a thread is a
+//! panic of the caller. `clippy.toml` disallows the functions of `std` that panic instead.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -30,8 +30,8 @@ pub fn spawn<'scope, T: Send + 'scope>(
     builder.spawn_scoped(scope, work)
 }
 
-/// Calls `work` once on each of `threads` threads, one of which is the calling thread; on fewer if the system
-/// starts no more. The calls divide the work among themselves.
+/// Calls `work` once on each of `threads` threads, one of which is the calling thread; on fewer if
+/// the system starts no more. The calls divide the work among themselves.
 pub fn run(threads: usize, name: &str, work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         let work = &work;
@@ -44,8 +44,8 @@ pub fn run(threads: usize, name: &str, work: impl Fn() + Sync) {
     });
 }
 
-/// Calls two functions and returns both results: at once if `threads` is above one and the system starts
-/// a thread for the first, else one after the other.
+/// Calls two functions and returns both results: at once if `threads` is above one and the system
+/// starts a thread for the first, else one after the other.
 pub fn join<A: Send, B>(
     threads: usize,
     name: &str,

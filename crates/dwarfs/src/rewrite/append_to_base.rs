@@ -127,7 +127,7 @@ impl ImageWriter for AppendingWriter {
         self.writer.put(block)
     }
 
-    fn take_over(&mut self, blocks: &[u32], observer: &dyn Observer) -> Result<()> {
+    fn put_base_blocks(&mut self, blocks: &[u32], observer: &dyn Observer) -> Result<()> {
         let recoder = Recoder::new(&self.base.image, &BlockRules::default())?;
         let first = self.writer.number()?;
         let count = u32::try_from(blocks.len())

@@ -264,7 +264,7 @@ impl SegmentEncoder for BlockEncoder {
                 "a segment of {len} bytes for blocks of {size}"
             )));
         }
-        let is_own = |(name, _): &&(String, Encoding)| segment.category.is_called(name);
+        let is_own = |(name, _): &&(String, Encoding)| segment.category.matches(name);
         let own = self.by_category.iter().find(is_own);
         // the recorded sample format must be right for all samples of the block
         let category = framing::refine(segment.category, &segment.data);

@@ -179,9 +179,9 @@ impl Source for EditedSource<'_> {
         }
     }
 
-    fn tells(&self, directory: NodeId) -> bool {
+    fn has_entry(&self, directory: NodeId) -> bool {
         match self.origin(directory) {
-            Some(Origin::Own(origin)) => self.inner.tells(origin),
+            Some(Origin::Own(origin)) => self.inner.has_entry(origin),
             _ => true,
         }
     }

@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
         if self.tally.items >= BATCH {
             self.report_progress();
         }
-        let inode = self.image.inode(ino).map_err(Error::of_entry)?;
+        let inode = self.image.inode(ino).map_err(Error::into_corrupt_entry)?;
         if let Some(&node) = self.nodes.get(&ino) {
             if inode.kind == FileType::Directory {
                 return Err(Error::corrupt("a directory has two names"));

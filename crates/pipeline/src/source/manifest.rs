@@ -348,7 +348,7 @@ impl Source for Manifest {
         }))
     }
 
-    fn tells(&self, directory: NodeId) -> bool {
+    fn has_entry(&self, directory: NodeId) -> bool {
         let scanned = self.scanned.get();
         scanned.is_none_or(|scanned| scanned.implied.binary_search(&directory).is_err())
     }

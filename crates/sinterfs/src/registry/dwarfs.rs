@@ -75,7 +75,7 @@ impl Format for DwarfsFormat {
         let options = own_options(&*source, options)?;
         let Depth { deep, threads } = depth;
         let report = sinterfs_dwarfs::check::check(source, &options, deep, threads, observer)?;
-        let (problems, notes) = report.findings.in_words();
+        let (problems, notes) = report.findings.into_messages();
         let (sections, blocks) = (report.sections, report.blocks);
         Ok(CheckReport {
             sections: Some(sections),

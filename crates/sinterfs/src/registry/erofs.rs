@@ -77,7 +77,7 @@ impl Format for ErofsFormat {
             Err(error) => return Err(error),
         };
         let report = sinterfs_erofs::check::check(&image, observer)?;
-        let (problems, notes) = report.findings.in_words();
+        let (problems, notes) = report.findings.into_messages();
         Ok(CheckReport {
             sections: None,
             inodes: Some(report.inodes),

@@ -58,7 +58,7 @@ impl Format for SquashfsFormat {
     ) -> Result<CheckReport> {
         let options = own_options(options);
         let report = sinterfs_squashfs::check::check(source, &options, depth.deep, observer)?;
-        let (problems, notes) = report.findings.in_words();
+        let (problems, notes) = report.findings.into_messages();
         Ok(CheckReport {
             sections: None,
             inodes: Some(report.inodes),

@@ -64,7 +64,9 @@ pub fn check(
         };
         report.files = sinterfs_ops::verify(&**opened.image(), depth.threads, &collector)?.files;
         let found = collector.findings.into_inner();
-        (report.problems, _) = found.unwrap_or_else(PoisonError::into_inner).in_words();
+        (report.problems, _) = found
+            .unwrap_or_else(PoisonError::into_inner)
+            .into_messages();
     }
     Ok(report)
 }
@@ -110,7 +112,7 @@ fn wrong_bytes(verified: &Verified, depth: Depth, observer: &dyn Observer) -> Re
     let mut findings = Findings::default();
     let wrong = verified.check(threads, observer)?;
     wrong.into_iter().for_each(|error| findings.problem(error));
-    Ok(findings.in_words().0)
+    Ok(findings.into_messages().0)
 }
 
 /// Keeps what is wrong for the report and passes on everything else.

@@ -72,7 +72,7 @@ impl<'a> Union<'a> {
     fn attributes_layer<'l>(&self, layers: &'l [Layer<'a>]) -> Option<&'l Layer<'a>> {
         let tells = |layer: &&Layer<'_>| {
             let source = &self.parts[layer.part as usize].source;
-            layer.mount_path.is_empty() && source.tells(layer.node)
+            layer.mount_path.is_empty() && source.has_entry(layer.node)
         };
         let told = layers.iter().rfind(tells);
         told.or_else(|| layers.iter().rfind(|layer| layer.mount_path.is_empty()))
