@@ -36,7 +36,7 @@ pub fn report(error: &Error) -> ExitCode {
     let not_found = error
         .io_source()
         .is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-    let message = error.to_string();
+    let message = crate::flags::message(error);
     messages::line(format_args!("sinter: {}", text::one_line(&message)));
     ExitCode::from(if not_found {
         code(Kind::NotFound)

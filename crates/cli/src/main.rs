@@ -6,6 +6,7 @@ mod calendar;
 mod commands;
 mod compat;
 mod exit;
+mod flags;
 mod interrupt;
 mod messages;
 mod page;

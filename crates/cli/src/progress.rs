@@ -266,7 +266,7 @@ impl Observer for Progress {
             n if n < MAX_WARNINGS => {
                 format!(
                     "sinter: warning: {}",
-                    crate::text::one_line(&warning.to_string())
+                    crate::text::one_line(&crate::flags::message(warning))
                 )
             }
             MAX_WARNINGS => "sinter: warning: further warnings are only counted".to_owned(),

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::setting::Setting;
+
 /// The result of every fallible call in SinterFS.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -47,6 +49,7 @@ struct Inner {
     what: Cow<'static, str>,
     place: Option<Place>,
     path: Option<PathBuf>,
+    settings: Vec<Setting>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -59,6 +62,7 @@ impl Error {
             what: what.into(),
             place: None,
             path: None,
+            settings: Vec::new(),
             source: None,
         }))
     }
@@ -127,6 +131,13 @@ impl Error {
         self
     }
 
+    /// Adds the options that the message names.
+    #[must_use]
+    pub fn about(mut self, settings: impl IntoIterator<Item = Setting>) -> Self {
+        self.0.settings.extend(settings);
+        self
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -162,6 +173,11 @@ impl Error {
     /// Returns the path that the error concerns.
     pub fn concerned_path(&self) -> Option<&Path> {
         self.0.path.as_deref()
+    }
+
+    /// Returns the options that the message names.
+    pub fn settings(&self) -> &[Setting] {
+        &self.0.settings
     }
 
     /// Returns the error of the operating system that caused this one, if any.

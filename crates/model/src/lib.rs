@@ -32,6 +32,7 @@ mod media;
 mod meta;
 mod observer;
 mod segment;
+mod setting;
 mod source;
 #[expect(
     clippy::indexing_slicing,
@@ -59,6 +60,7 @@ pub use observer::{Observer, Quiet, Stage, Tally};
 pub use segment::{
     Block, BlockId, Preceded, Repeat, Segment, SegmentEncoder, StoredPart, StoredUnit, UnitInfo,
 };
+pub use setting::Setting;
 pub use source::{FileContent, Source};
 pub use tree::{Content, Link, NameRef, Node, NodeId, Tree, TreeBuilder, TreeStats};
 pub use writer::{ImageWriter, Loss, Summary};

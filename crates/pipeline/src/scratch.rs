@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 
 /// Creates scratch files in one directory.
 #[derive(Debug, Clone)]
@@ -55,9 +55,14 @@ impl Scratch {
     /// Returns the error for a scratch file that cannot be used.
     #[cold]
     pub(crate) fn failed(&self, error: io::Error) -> Error {
-        let what = "scratch file (TMPDIR or --scratch name another place for it, \
-                    --lookback or a larger --memory make it smaller)";
-        Error::io(what, error).path(&*self.dir)
+        let options = [Setting::Scratch, Setting::Lookback, Setting::Memory];
+        let [scratch, lookback, memory] = options;
+        let what = format!(
+            "scratch file (TMPDIR or {scratch} name another place for it, {lookback} or a larger \
+             {memory} make it smaller)"
+        );
+        let error = Error::io(what, error).about(options);
+        error.path(&*self.dir)
     }
 }
 

@@ -67,7 +67,8 @@ pub use write::header::Header;
 pub use write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use write::new_file::{NewFile, write_new};
 pub use write::output::is_same_file;
-pub use write::recompress::{Parts, RecompressReport, RecompressRequest, recompress};
+pub use write::recompress::recompress;
+pub use write::recompress_request::{Parts, RecompressReport, RecompressRequest};
 pub use write::report::{BuildReport, ObjectsReport, PipelineReport};
 pub use write::request::{
     BuildRequest, ComposefsOptions, Destination, PerFileOptions, VolumeOptions,

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 
 use crate::format::Format;
 use crate::handle::Bid;
@@ -53,12 +53,16 @@ pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static 
         .and_then(|extension| extension.to_str());
     let named = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions().contains(&e)));
     match (named, extension) {
-        (None, Some(promised)) if FOREIGN.contains(&promised) => Err(Error::unsupported(format!(
-            "an image named .{promised} would not be what its name says; the formats are {} \
-             (--format {} writes it all the same)",
-            names(),
-            FORMATS[0].name()
-        ))),
+        (None, Some(promised)) if FOREIGN.contains(&promised) => {
+            let option = Setting::Format;
+            let what = format!(
+                "an image named .{promised} would not be what its name says; the formats are {} \
+                 ({option} {} writes it all the same)",
+                names(),
+                FORMATS[0].name()
+            );
+            Err(Error::unsupported(what).about([option]))
+        }
         _ => Ok(*named.unwrap_or(&FORMATS[0])),
     }
 }

@@ -1,6 +1,5 @@
 //! Making images: requests, their resolution for a format, and the output file.
 
-pub(crate) mod asked;
 pub mod attributes;
 pub(crate) mod base;
 pub mod build;
@@ -9,6 +8,7 @@ pub mod filters;
 pub mod format_writer;
 pub mod former_runs;
 pub mod header;
+pub(crate) mod history;
 pub mod input;
 pub mod job;
 pub mod level;
@@ -17,6 +17,7 @@ pub mod output;
 pub(crate) mod pack;
 pub mod pipeline_format;
 pub mod recompress;
+pub mod recompress_request;
 pub mod report;
 pub mod request;
 pub(crate) mod resolve;

@@ -262,29 +262,6 @@ pub const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "sinterfs",
-        &[
-            "base.rs",
-            "build.rs",
-            "check.rs",
-            "choices.rs",
-            "composefs.rs",
-            "create.rs",
-            "input/dump.rs",
-            "input/images.rs",
-            "input/open.rs",
-            "input/stack.rs",
-            "input.rs",
-            "open.rs",
-            "proof.rs",
-            "registry/asked.rs",
-            "registry/dwarfs.rs",
-            "registry/erofs.rs",
-            "registry/squashfs.rs",
-            "registry.rs",
-        ],
-    ),
-    (
         "squashfs",
         &[
             "read/base.rs",
@@ -395,98 +372,10 @@ pub const LIBRARIES: &[&str] = &[
 
 /// Files of libraries with flags in string literals, with the reason.
 pub const FLAG_FILES: &[(&str, &str)] = &[
-    (
-        "crates/dwarfs/src/rewrite/sign.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/erofs/src/read/image.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/erofs/src/write/chunks.rs",
-        "not named by its meaning yet",
-    ),
     ("crates/mount/src/kernel.rs", "arguments of losetup"),
     ("crates/mount/src/layers.rs", "arguments of losetup"),
     (
-        "crates/pipeline/src/scratch.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/pipeline/src/source/directory/alone.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/pipeline/src/source/edited/pseudo.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/pipeline/src/source/manifest/root.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/pipeline/src/source/merge.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/base.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/build.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/choices.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/composefs.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/create.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/input/dump.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/input/oci.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/input/open.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/input/saved.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/input/stack.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/output.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/recompress.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/registry.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/sinterfs/src/registry/asked.rs",
-        "not named by its meaning yet",
-    ),
-    (
-        "crates/squashfs/src/write/compression.rs",
-        "not named by its meaning yet",
+        "crates/sinterfs/src/write/history.rs",
+        "the command line that images record",
     ),
 ];

@@ -108,7 +108,7 @@ fn write_each_second(watch: Arc<Watch>, path: PathBuf) -> Result<(Sender<()>, Jo
                 && let Err(error) = replace(&path, &as_json(&counted))
                 && !std::mem::replace(&mut warned, true)
             {
-                text::warn(&error.to_string());
+                text::warn(&crate::flags::message(&error));
             }
             written = Some(news);
             if last {

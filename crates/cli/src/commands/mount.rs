@@ -16,7 +16,7 @@ use sinterfs::{
 
 use crate::args::input::ImageArgs;
 use crate::args::stats::{MountStats, StatsArgs};
-use crate::{size, text};
+use crate::{flags, size, text};
 
 /// Mount an image on a directory.
 #[derive(Debug, clap::Args)]
@@ -147,7 +147,10 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
         match sinterfs::mount_objects(&args.image.image, &image, &args.directory, &options) {
             Ok(_) => return Ok(None),
             Err(error) if error.kind() == Kind::Corrupt => return Err(error),
-            Err(error) => text::warn(&format!("mounted without overlayfs: {error}")),
+            Err(error) => {
+                let why = flags::message(&error);
+                text::warn(&format!("mounted without overlayfs: {why}"));
+            }
         }
     }
     let opened = sinterfs::open(&args.image.image, &image)?;
@@ -166,7 +169,8 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     };
     let mounted = sinterfs::mount(image, &args.directory, &options, through)?;
     if let Some(error) = &mounted.fell_back {
-        text::warn(&format!("mounted through FUSE: {error}"));
+        let why = flags::message(error);
+        text::warn(&format!("mounted through FUSE: {why}"));
     }
     for loss in &mounted.losses {
         text::warn(&format!(

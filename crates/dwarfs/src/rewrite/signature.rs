@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 
 use crate::layout::{Compression, SectionType};
 use crate::read::{Dwarfs, OpenOptions};
@@ -50,7 +50,9 @@ pub fn sign(
         index.push(header.kind, range.offset)?;
     }
     let Some(end) = end else {
-        return Err(Error::invalid("the image has no digests to sign"));
+        let option = Setting::WithDigest;
+        let what = format!("the image has no digests to sign ({option})");
+        return Err(Error::invalid(what).about([option]));
     };
     copy(&**source, reader.file_offset(end), out)?;
     let number = |index: &Index| {

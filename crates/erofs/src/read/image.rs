@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use sinterfs_model::{
     Cursor, Dirent, Error, Extent, ExtentSource, FileType, Image, ImageInfo, Ino, Inode, Meta,
-    Result, Times, Xattrs,
+    Result, Setting, Times, Xattrs,
 };
 
 use super::Erofs;
@@ -226,10 +226,12 @@ impl Erofs {
         }
         match composefs::redirect(&self.xattrs_of(node)?) {
             None => Ok(()),
-            Some(object) => Err(node.locate(Error::unsupported(format!(
-                "the content is in an object store, as {} (--objects names the store)",
-                String::from_utf8_lossy(&object)
-            )))),
+            Some(object) => {
+                let (object, option) = (String::from_utf8_lossy(&object), Setting::Objects);
+                let what =
+                    format!("the content is in an object store, as {object} ({option} names it)");
+                Err(node.locate(Error::unsupported(what).about([option])))
+            }
         }
     }
 }

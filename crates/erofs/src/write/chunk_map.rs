@@ -4,7 +4,7 @@
 //! as they can be, so that the map is as short as possible. Format: `docs/formats/erofs.md`, "Where
 //! content is".
 
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
@@ -78,12 +78,19 @@ impl ChunkPieces {
         let bits = most.min(whole).clamp(u32::from(BLOCK_BITS), BITS_MAX);
         let count = self.size.div_ceil(1 << bits);
         if count > CHUNKS_MAX {
-            return Err(Error::limit(format!(
-                "a file of {} bytes needs {count} chunks of {} bytes; longer chunks need fewer, \
-                 and so do extents, which Linux 6.15 and newer read",
+            let options = [
+                Setting::ChunkSize,
+                Setting::BlockSize,
+                Setting::TargetKernel,
+            ];
+            let [chunk, block, kernel] = options;
+            let what = format!(
+                "a file of {} bytes needs {count} chunks of {} bytes; choose longer chunks \
+                 ({chunk}, {block}), or extents ({kernel} 6.15)",
                 self.size,
                 1_u64 << bits
-            )));
+            );
+            return Err(Error::limit(what).about(options));
         }
         let mut blocks = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
         let mut pieces = self.found.iter().peekable();

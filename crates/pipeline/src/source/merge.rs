@@ -11,7 +11,7 @@ mod whiteouts;
 use std::sync::OnceLock;
 
 use sinterfs_model::{
-    Content, Error, FileContent, Meta, NodeId, Observer, Result, Source, Time, Times, Tree,
+    Content, Error, FileContent, Meta, NodeId, Observer, Result, Setting, Source, Time, Times, Tree,
 };
 
 use super::Exclude;
@@ -145,11 +145,13 @@ impl Source for Merge {
         let mut union = Union::new(&self.parts, &trees, &self.how, implied(&trees))?;
         union.run()?;
         if let (true, Some(first)) = (self.how.strict, union.conflicts.first.first()) {
-            return Err(Error::invalid(format!(
-                "{} names are in several of the sources, the first in {} and {} (--strict)",
+            let option = Setting::Strict;
+            let what = format!(
+                "{} names are in several of the sources, the first in {} and {} ({option})",
                 union.conflicts.count, first.hidden, first.kept
-            ))
-            .path(display_path(&first.path)));
+            );
+            let error = Error::invalid(what).about([option]);
+            return Err(error.path(display_path(&first.path)));
         }
         let (tree, origins, conflicts) = union.finish()?;
         let _ = self.scanned.set(Scanned {

@@ -52,6 +52,6 @@ impl Format for ComposefsFormat {
     }
 
     fn writer(&self) -> &dyn FormatWriter {
-        &build::Writer
+        &build::ComposefsBuilder
     }
 }

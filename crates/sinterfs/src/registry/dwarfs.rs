@@ -90,6 +90,6 @@ impl Format for DwarfsFormat {
     }
 
     fn writer(&self) -> &dyn FormatWriter {
-        &writer::Writer
+        &writer::DwarfsBuilder
     }
 }

@@ -91,7 +91,7 @@ impl Format for ErofsFormat {
     }
 
     fn writer(&self) -> &dyn FormatWriter {
-        &writer::Writer
+        &writer::ErofsBuilder
     }
 }
 

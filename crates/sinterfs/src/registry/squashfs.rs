@@ -72,7 +72,7 @@ impl Format for SquashfsFormat {
     }
 
     fn writer(&self) -> &dyn FormatWriter {
-        &writer::Writer
+        &writer::SquashfsBuilder
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use sinterfs_model::{Error, Observer, Rdev, Result};
+use sinterfs_model::{Error, Observer, Rdev, Result, Setting};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Edits, directory};
 
@@ -75,16 +75,14 @@ fn open_base(request: &BuildRequest) -> Result<Option<OpenBase>> {
         return Ok(None);
     };
     let clashes = [
-        (request.hot.is_some(), "--hot puts files where the base"),
-        (
-            !request.duplicates,
-            "--no-duplicates stores again what the base",
-        ),
+        (request.hot.is_some(), Setting::HotList),
+        (!request.duplicates, Setting::Duplicates),
     ];
-    if let Some((_, why)) = clashes.iter().find(|(is_asked, _)| *is_asked) {
-        return Err(Error::invalid(format!(
-            "{why} has them: leave out one of the two"
-        )));
+    if let Some(&(_, option)) = clashes.iter().find(|(is_given, _)| *is_given) {
+        let base = Setting::Base;
+        let what =
+            format!("{option} and {base} exclude each other: content stays where the base has it");
+        return Err(Error::invalid(what).about([option, base]));
     }
     let opened = open(path, &OpenOptions::default())?;
     Ok(Some(OpenBase::new(opened, path.clone())))

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::source::{Definition, Exclude, FileContexts, Rule};
 
 use crate::write::input::kinds::Input;
@@ -68,7 +68,7 @@ pub(crate) fn require_directory(input: &Input) -> Result<()> {
         Input::Image { .. } => "an image",
         Input::Merge { .. } => "archives and images",
     };
-    Err(Error::invalid(format!(
-        "--one-file-system is for directories: {what} cannot hold other file systems"
-    )))
+    let option = Setting::OneFileSystem;
+    let what = format!("{option} is for directories: {what} cannot hold other file systems");
+    Err(Error::invalid(what).about([option]))
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use sinterfs_block::Sink;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::Scratch;
 
 use crate::write::request::Destination;
@@ -289,7 +289,9 @@ fn parent(path: &Path) -> &Path {
 }
 
 fn exists(path: &Path) -> Error {
-    Error::invalid("the output exists; use --force to replace it").path(path)
+    let option = Setting::Replace;
+    let what = format!("the output exists; use {option} to replace it");
+    Error::invalid(what).about([option]).path(path)
 }
 
 fn temporary_name(path: &Path) -> Result<PathBuf> {

@@ -5,10 +5,9 @@
 
 use std::path::Path;
 
-use sinterfs_model::{Error, Loss, Observer, Result};
+use sinterfs_model::{Error, Loss, Observer, Result, Setting};
 use sinterfs_pipeline::{HotList, Priorities, Scratch};
 
-use crate::write::asked::Asked;
 use crate::write::create::Blob;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::output::{Output, is_same_file};
@@ -115,7 +114,7 @@ impl Work<'_> {
         let times = self.prepared.input.times();
         let has_all = times.is_some_and(|(_, all)| all);
         let tree = &pipeline.tree;
-        let lost = has_all && !self.format.knows(Asked::AllTimes);
+        let lost = has_all && !self.format.knows(Setting::AllTimes);
         lost.then(|| Loss {
             what: "files with times of access and of inode change",
             count: tree.directories + tree.files + tree.symlinks + tree.specials,

@@ -4,10 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use sinterfs_block::{ReadAt, Sink};
-use sinterfs_model::{Error, ImageWriter, Result};
+use sinterfs_model::{Error, ImageWriter, Result, Setting};
 use sinterfs_pipeline::Categorizers;
 
-use crate::write::asked::Asked;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::Level;
 use crate::write::request::VolumeOptions;
@@ -21,7 +20,7 @@ pub trait PipelineFormat: Sync {
         Categorizers::ALL
     }
     /// Returns whether an option that not every format has means something for new images.
-    fn knows(&self, option: Asked) -> bool;
+    fn knows(&self, option: Setting) -> bool;
     /// Returns whether the beginning of an image is written last.
     fn patches(&self) -> bool;
     /// Creates an image; `blob` takes its content if that was asked for and `knows` allows it.

@@ -4,11 +4,10 @@
 //! Enters a request; leaves the new image's file. **Invariant:** the new image holds what the old one
 //! does; damage to the old one is an error, and then nothing is left of the new one.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_block::{FileSource, ReadAt};
-use sinterfs_model::{Error, Kind, Observer, Result, Source, Summary, Tree};
+use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
 use sinterfs_pipeline::source::image::content_map;
 
 use crate::handle::Opened;
@@ -19,67 +18,14 @@ use crate::verify::prove;
 use crate::write::attributes::AttributeChanges;
 use crate::write::base::former_runs;
 use crate::write::former_runs::FormerRuns;
-use crate::write::header::{Header, HeaderBytes};
+use crate::write::header::HeaderBytes;
+use crate::write::history;
 use crate::write::input::opened::OpenInput;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::output::Output;
-use crate::write::report::{BuildReport, demand_losses, interrupted};
-use crate::write::request::BuildRequest;
+use crate::write::recompress_request::{Parts, RecompressReport, RecompressRequest};
+use crate::write::report::{demand_losses, interrupted};
 use crate::write::reuse::{MetadataPlan, RewriteOptions};
-
-/// Which parts of an image are compressed anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Parts {
-    /// Blocks and metadata.
-    #[default]
-    All,
-    /// Blocks.
-    Blocks,
-    /// Metadata.
-    Metadata,
-    /// Neither: the image is only written in the newest version of its format.
-    None,
-}
-
-/// Everything that can be asked of a recompression.
-#[derive(Debug, Clone)]
-pub struct RecompressRequest {
-    /// The image that is read.
-    pub image: PathBuf,
-    /// How it is opened.
-    pub open: OpenOptions,
-    /// What a build would be asked for; its input is not looked at. A block size other than the
-    /// image's asks for the whole pipeline, and changes of owners, modes, times and packing ask for
-    /// metadata that is made anew.
-    pub build: BuildRequest,
-    /// Whether files are ordered, compared and cut anew.
-    pub rebuild: bool,
-    /// Whether the metadata is made anew.
-    pub rebuild_metadata: bool,
-    /// Which parts are compressed anew.
-    pub parts: Parts,
-    /// The categories whose blocks may change, or, if true, all but these.
-    pub categories: Option<(Vec<String>, bool)>,
-    /// Whether a block stays as it is where it would not become smaller.
-    pub keep_smaller: bool,
-    /// What stands before the new image.
-    pub header: Header,
-}
-
-/// What was made.
-#[derive(Debug, Clone)]
-pub struct RecompressReport {
-    /// The format's name.
-    pub format: &'static str,
-    /// Bytes of the old image, without what stands before it.
-    pub old_bytes: u64,
-    /// The new image.
-    pub image: Summary,
-    /// Blocks that were compressed anew; the others are as they were.
-    pub recoded: u64,
-    /// What the pipeline did, if the image was rebuilt.
-    pub rebuilt: Option<BuildReport>,
-}
 
 /// Makes a new image of an image. On an error nothing is left of it.
 pub fn recompress(
@@ -133,7 +79,11 @@ fn check_rebuild(request: &RecompressRequest) -> Result<()> {
         (request.categories.is_some(), "choosing categories"),
         (request.keep_smaller, "keeping smaller blocks"),
     ];
-    refuse(&asked, "makes no sense where all content is cut anew")
+    refuse(&asked, |what| {
+        Error::invalid(format!(
+            "{what} makes no sense where all content is cut anew"
+        ))
+    })
 }
 
 /// Fails for what only the pipeline can do.
@@ -149,12 +99,16 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
         (build.memory.is_some(), "a bound of memory"),
         (build.scratch.is_some(), "a scratch directory"),
     ];
-    refuse(&asked, "needs content that is cut anew (--rebuild)")
+    refuse(&asked, |what| {
+        let option = Setting::Rebuild;
+        let what = format!("{what} needs content that is cut anew ({option})");
+        Error::invalid(what).about([option])
+    })
 }
 
-fn refuse(asked: &[(bool, &str)], why: &str) -> Result<()> {
+fn refuse(asked: &[(bool, &str)], error: impl Fn(&str) -> Error) -> Result<()> {
     match asked.iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, what)) => Err(Error::invalid(format!("{what} {why}"))),
+        Some((_, what)) => Err(error(what)),
         None => Ok(()),
     }
 }
@@ -189,7 +143,7 @@ fn rewrite(
     let writer = registry::by_name(format)?.writer();
     let mut create = writer.resolve(format, build, prepared)?;
     if create.solid.history.is_some() {
-        create.solid.history = Some(settings_in_words(request, &create.compression));
+        create.solid.history = Some(history::of_recompression(request, &create.compression));
     }
     let by_category = std::mem::take(&mut create.solid.by_category);
     let blocks = matches!(request.parts, Parts::All | Parts::Blocks);
@@ -222,10 +176,12 @@ fn rewrite(
         header.write(&mut out)?;
     }
     let reuse = opened.handle().reuse().ok_or_else(|| {
+        let option = Setting::Rebuild;
         Error::unsupported(format!(
-            "{format} images are not written anew around their blocks; --rebuild cuts all content \
+            "{format} images are not written anew around their blocks; {option} cuts all content \
              anew"
         ))
+        .about([option])
     })?;
     let written = reuse.rewrite(Box::new(out), &options, observer);
     let mut written = written.map_err(|error| interrupted(error, observer))?;
@@ -243,30 +199,6 @@ fn rewrite(
         recoded: written.recoded,
         rebuilt: None,
     })
-}
-
-/// Returns the settings that made the image, as `build` does.
-fn settings_in_words(request: &RecompressRequest, compression: &str) -> Vec<String> {
-    let mut words = vec!["sinter".to_owned(), "recompress".to_owned()];
-    words.push(match request.parts {
-        Parts::All => format!("--compression={compression}"),
-        Parts::Blocks => format!("--only=blocks --compression={compression}"),
-        Parts::Metadata => "--only=metadata".to_owned(),
-        Parts::None => "--only=none".to_owned(),
-    });
-    let rules = request.build.by_category.iter();
-    words.extend(rules.map(|(category, codec)| format!("--compression={category}::{codec}")));
-    if let Some((names, inverted)) = &request.categories {
-        let not = if *inverted { "!" } else { "" };
-        words.push(format!("--categories={not}{}", names.join(",")));
-    }
-    let flags = [
-        (request.keep_smaller, "--keep-smaller"),
-        (request.rebuild_metadata, "--rebuild-metadata"),
-    ];
-    let set = flags.iter().filter(|(is_set, _)| *is_set);
-    words.extend(set.map(|(_, flag)| (*flag).to_owned()));
-    words
 }
 
 /// Returns whether the metadata has to be made anew of the tree.

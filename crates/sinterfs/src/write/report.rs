@@ -1,7 +1,7 @@
 //! What a build did, and what a strict request makes an error of it.
 
 use sinterfs_block::verity::VerityDigest;
-use sinterfs_model::{Error, Kind, Loss, Observer, Result};
+use sinterfs_model::{Error, Kind, Loss, Observer, Result, Setting};
 use sinterfs_pipeline::source::merge::Conflicts;
 
 pub use sinterfs_pipeline::Report as PipelineReport;
@@ -62,9 +62,9 @@ pub(crate) fn interrupted(error: Error, observer: &dyn Observer) -> Error {
 pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
     if !report.is_complete() {
         let count = report.incomplete();
-        return Err(Error::invalid(format!(
-            "{count} files could not be read as they were (--strict)"
-        )));
+        let option = Setting::Strict;
+        let what = format!("{count} files could not be read as they were ({option})");
+        return Err(Error::invalid(what).about([option]));
     }
     demand_losses(&report.pipeline.image.losses)
 }
@@ -72,10 +72,11 @@ pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
 /// Fails if the format could not keep something.
 pub(crate) fn demand_losses(losses: &[Loss]) -> Result<()> {
     match losses.first() {
-        Some(loss) => Err(Error::unsupported(format!(
-            "the format can't keep {} {} (--strict)",
-            loss.count, loss.what
-        ))),
+        Some(Loss { what, count }) => {
+            let option = Setting::Strict;
+            let what = format!("the format can't keep {count} {what} ({option})");
+            Err(Error::unsupported(what).about([option]))
+        }
         None => Ok(()),
     }
 }

@@ -3,11 +3,11 @@
 //! **Invariant:** an option that the format has no meaning for is an error.
 
 use sinterfs_block::codec::Encoding;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::Categorizers;
 
-use crate::write::asked::Asked;
 use crate::write::create::{CreateOptions, SolidOptions};
+use crate::write::history;
 use crate::write::job::Prepared;
 use crate::write::level::Level;
 use crate::write::pipeline_format::PipelineFormat;
@@ -21,7 +21,7 @@ pub(crate) fn create_options(
     format: &dyn PipelineFormat,
     prepared: &Prepared,
 ) -> Result<CreateOptions> {
-    Asked::refuse_unknown(name, |option| format.knows(option), &asked(request))?;
+    refuse_unknown(name, format, &given(request))?;
     let level = format.level(request.level, &request.volume)?;
     let block_size = request.block_size.unwrap_or(1 << level.block_bits);
     if !block_size.is_power_of_two() {
@@ -46,8 +46,26 @@ pub(crate) fn create_options(
     })
 }
 
-/// Lists the options that not every format knows, and whether they are asked for.
-pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
+/// Fails with `Invalid` for the first option that a format has no meaning for.
+fn refuse_unknown(
+    name: &str,
+    format: &dyn PipelineFormat,
+    given: &[(bool, Setting)],
+) -> Result<()> {
+    let mut unknown = given
+        .iter()
+        .filter(|&&(is_given, option)| is_given && !format.knows(option));
+    match unknown.next() {
+        Some(&(_, option)) => {
+            let what = format!("{option} means nothing for {name} images");
+            Err(Error::invalid(what).about([option]))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Lists the options that not every format knows, and whether they are given.
+pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
     let (per_file, volume) = (&request.per_file, &request.volume);
     let composefs = &request.composefs;
     // all kinds are all that the format can tell apart
@@ -56,40 +74,43 @@ pub(crate) fn asked(request: &BuildRequest) -> Vec<(bool, Asked)> {
         .filter(|&chosen| chosen != Categorizers::ALL);
     let media = chosen.is_some_and(|chosen| chosen.audio || chosen.images);
     vec![
-        (!request.by_category.is_empty(), Asked::CategoryCompression),
+        (
+            !request.by_category.is_empty(),
+            Setting::CategoryCompression,
+        ),
         (
             request.metadata_compression.is_some(),
-            Asked::MetadataCompression,
+            Setting::MetadataCompression,
         ),
-        (media, Asked::Media),
-        (request.base.is_some(), Asked::Base),
-        (request.lookback.is_some(), Asked::Lookback),
-        (request.time_resolution.is_some(), Asked::TimeResolution),
-        (request.keep_all_times, Asked::AllTimes),
-        (request.pack_metadata.is_some(), Asked::PackMetadata),
-        (!request.history, Asked::NoHistory),
-        (!request.section_index, Asked::NoSectionIndex),
-        (request.with_digest, Asked::WithDigest),
-        (per_file.tails.is_some(), Asked::Tails),
-        (per_file.raw.is_some(), Asked::NoCompress),
-        (per_file.chunk_size.is_some(), Asked::ChunkSize),
-        (request.blob_device.is_some(), Asked::BlobDevice),
-        (per_file.no_holes, Asked::NoSparse),
-        (per_file.no_xattrs, Asked::NoXattrs),
-        (!per_file.xattr_prefixes.is_empty(), Asked::XattrPrefix),
-        (per_file.no_export, Asked::NoExports),
-        (per_file.no_padding, Asked::NoPad),
-        (volume.uuid.is_some(), Asked::Uuid),
-        (volume.label.is_some(), Asked::Label),
-        (volume.target_kernel.is_some(), Asked::TargetKernel),
-        (volume.extended.is_some(), Asked::Extended),
-        (composefs.digest_store.is_some(), Asked::DigestStore),
+        (media, Setting::MediaCategories),
+        (request.base.is_some(), Setting::Base),
+        (request.lookback.is_some(), Setting::Lookback),
+        (request.time_resolution.is_some(), Setting::TimeResolution),
+        (request.keep_all_times, Setting::AllTimes),
+        (request.pack_metadata.is_some(), Setting::PackMetadata),
+        (!request.history, Setting::History),
+        (!request.section_index, Setting::SectionIndex),
+        (request.with_digest, Setting::WithDigest),
+        (per_file.tails.is_some(), Setting::Tails),
+        (per_file.raw.is_some(), Setting::Uncompressed),
+        (per_file.chunk_size.is_some(), Setting::ChunkSize),
+        (request.blob_device.is_some(), Setting::BlobDevice),
+        (per_file.no_holes, Setting::Holes),
+        (per_file.no_xattrs, Setting::Xattrs),
+        (!per_file.xattr_prefixes.is_empty(), Setting::XattrPrefixes),
+        (per_file.no_export, Setting::Exports),
+        (per_file.no_padding, Setting::Padding),
+        (volume.uuid.is_some(), Setting::Uuid),
+        (volume.label.is_some(), Setting::Label),
+        (volume.target_kernel.is_some(), Setting::TargetKernel),
+        (volume.extended.is_some(), Setting::Extended),
+        (composefs.digest_store.is_some(), Setting::DigestStore),
         (
             composefs.min_version.is_some() || composefs.max_version.is_some(),
-            Asked::FormatVersion,
+            Setting::FormatVersion,
         ),
-        (composefs.skip_devices, Asked::SkipDevices),
-        (composefs.user_xattrs, Asked::UserXattrs),
+        (composefs.skip_devices, Setting::SkipDevices),
+        (composefs.user_xattrs, Setting::UserXattrs),
     ]
 }
 
@@ -130,58 +151,10 @@ fn solid_options(
         keep_all_times: request.keep_all_times || of_images.is_some_and(|(_, all)| all),
         history: request
             .history
-            .then(|| settings_in_words(request, level, prepared.command, time_resolution)),
+            .then(|| history::of_build(request, level, prepared.command, time_resolution)),
         former: prepared.former.clone(),
         packing: request.pack_metadata.clone(),
         section_index: request.section_index,
         digest: request.with_digest,
     })
-}
-
-/// Returns the settings that made the image: what its bytes depend on besides the input, and neither
-/// paths nor the number of threads.
-fn settings_in_words(
-    request: &BuildRequest,
-    level: &Level,
-    command: &str,
-    time_unit: u64,
-) -> Vec<String> {
-    let order = request.order.unwrap_or(level.order);
-    let mut words = vec![
-        "sinter".to_owned(),
-        command.to_owned(),
-        format!("--level={}", request.level),
-        format!(
-            "--compression={}",
-            request.compression.as_deref().unwrap_or(level.compression)
-        ),
-        format!(
-            "--block-size={}",
-            request.block_size.unwrap_or(1 << level.block_bits)
-        ),
-        format!("--order={order}"),
-        match &request.time_resolution {
-            Some(text) => format!("--time-resolution={text}"),
-            None => format!("--time-resolution={}", times::shown(time_unit)),
-        },
-    ];
-    for (category, compression) in &request.by_category {
-        words.push(format!("--compression={category}::{compression}"));
-    }
-    words.extend(request.categorizers.map(|chosen| match chosen {
-        Categorizers::NONE => "--no-categorize".to_owned(),
-        chosen => format!("--categorize={chosen}"),
-    }));
-    if !request.duplicates {
-        words.push("--no-duplicates".to_owned());
-    }
-    words.extend(request.sort.as_ref().map(|_| "--sort".to_owned()));
-    words.extend(request.hot.as_ref().map(|_| "--hot".to_owned()));
-    words.extend(request.base.as_ref().map(|_| "--base".to_owned()));
-    words.extend(
-        request
-            .lookback
-            .map(|blocks| format!("--lookback={blocks}")),
-    );
-    words
 }

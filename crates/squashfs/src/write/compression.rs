@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use sinterfs_block::codec::unit::encode;
 use sinterfs_block::codec::{Bcj, Encoding, Options};
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
@@ -320,10 +320,12 @@ impl FromStr for Compression {
                     .unwrap_or(ZSTD_DEFAULT),
             },
             name => {
-                return Err(Error::invalid(format!(
+                let option = Setting::Uncompressed;
+                let what = format!(
                     "compression `{text}`: SquashFS has no `{name}` (it has gzip, lzo, lz4, lz4hc, \
-                     xz, zstd and lzma; to compress nothing ask for --no-compress=all)"
-                )));
+                     xz, zstd and lzma; to compress nothing ask for {option}=all)"
+                );
+                return Err(Error::invalid(what).about([option]));
             }
         };
         options.finish()?;
@@ -404,7 +406,7 @@ mod tests {
             ("lz4:hc", "lz4hc"),
             ("gzip:level=13", "1..12"),
             ("brotli", "SquashFS has no"),
-            ("none", "--no-compress"),
+            ("none", "`uncompressed`=all"),
             ("xz:bcj=x87", "bcj="),
             ("xz:bcj=x86,x86", "twice"),
             ("zstd:window=20", "unknown option"),

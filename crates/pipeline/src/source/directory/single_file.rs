@@ -63,7 +63,7 @@ pub(in crate::source) fn inspect(
             SingleFileKind::Symlink(text.into_bytes())
         }
         Some(FileType::Directory) | None => {
-            let what = "a directory is not taken: `sinter merge --at` puts one anywhere";
+            let what = "a directory is not taken: a merge puts one anywhere";
             return Err(Error::invalid(what).path(path));
         }
     };

@@ -7,7 +7,9 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use sinterfs_model::{Content, Error, FileType, Meta, NodeId, Result, Times, TreeBuilder, Xattrs};
+use sinterfs_model::{
+    Content, Error, FileType, Meta, NodeId, Result, Setting, Times, TreeBuilder, Xattrs,
+};
 
 use super::definition::{Action, Attributes, Definition, NewNode};
 use super::{Edits, XattrFilter};
@@ -163,11 +165,15 @@ impl<'a> PseudoNodes<'a> {
 
     /// Finds the directory of a new path.
     fn place<'p>(&self, path: &'p Names) -> Result<(NodeId, &'p [u8])> {
-        let there = "the source has it already: `m` changes it, --exclude makes room";
+        let exists = || {
+            let option = Setting::Filters;
+            let what = format!("the source has it already: `m` changes it, {option} leaves it out");
+            Error::invalid(what).about([option])
+        };
         if self.at(path).is_some() {
-            return Err(Error::invalid(there));
+            return Err(exists());
         }
-        let (name, parents) = path.split_last().ok_or_else(|| Error::invalid(there))?;
+        let (name, parents) = path.split_last().ok_or_else(exists)?;
         match self.at(&parents.to_vec()) {
             Some(ExistingNode {
                 node,

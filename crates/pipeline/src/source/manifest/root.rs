@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 
 use super::path_of;
 use crate::source::directory::beneath;
@@ -69,11 +69,12 @@ impl Root {
         let flags = flags | OFlags::CLOEXEC;
         let outside = || {
             let display_path = String::from_utf8_lossy(path);
+            let option = Setting::ManifestAnywhere;
             let what = format!(
-                "`{display_path}` leads out of {}: --manifest-allow_outside allows that",
+                "`{display_path}` leads out of {}: {option} allows that",
                 self.path.display()
             );
-            Error::invalid(what)
+            Error::invalid(what).about([option])
         };
         let name = match path {
             b"" => b".",

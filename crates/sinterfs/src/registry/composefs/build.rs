@@ -12,13 +12,12 @@ use std::io::Write;
 use std::path::Path;
 
 use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
-use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Summary, Time, Tree};
+use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Setting, Summary, Time, Tree};
 use sinterfs_pipeline::WarningCounter;
 
 use super::contents::{self, Reader};
 use super::dump;
 use super::object_store::ObjectStore;
-use crate::write::asked::Asked;
 use crate::write::attributes::AttributeChanges;
 use crate::write::format_writer::FormatWriter;
 use crate::write::input::kinds::Input;
@@ -28,12 +27,12 @@ use crate::write::level;
 use crate::write::output::Output;
 use crate::write::report::{BuildReport, ObjectsReport, PipelineReport, demand_all, interrupted};
 use crate::write::request::BuildRequest;
-use crate::write::resolve::asked;
+use crate::write::resolve::given;
 
 /// Makes composefs images.
-pub(super) struct Writer;
+pub(super) struct ComposefsBuilder;
 
-impl FormatWriter for Writer {
+impl FormatWriter for ComposefsBuilder {
     fn reports_digest(&self) -> bool {
         true
     }
@@ -56,7 +55,7 @@ fn build_from_input(
     input: &OpenInput,
     observer: &dyn Observer,
 ) -> Result<BuildReport> {
-    refuse(request, &[])?;
+    refuse_foreign(request)?;
     refuse_store_within(request)?;
     let store = request.composefs.digest_store.as_deref();
     let store = store.map(ObjectStore::open).transpose()?;
@@ -101,34 +100,9 @@ fn build_from_dump(
     dump: &Path,
     objects: Option<&Path>,
 ) -> Result<BuildReport> {
-    let (composefs, attributes) = (&request.composefs, &request.attributes);
-    let only_times = AttributeChanges {
-        time: attributes.time,
-        latest_time: attributes.latest_time,
-        ..AttributeChanges::default()
-    };
-    refuse(
-        request,
-        &[
-            (objects.is_some(), "--digest-store"),
-            (composefs.skip_devices, "--skip-devices"),
-            (composefs.user_xattrs, "--user-xattrs"),
-            (request.per_file.no_xattrs, "--no-xattrs"),
-            (
-                *attributes != only_times,
-                "a change of owners, permissions or the root",
-            ),
-            (!request.choices.is_empty(), "--exclude or --include"),
-            (!request.pseudo.is_empty(), "--pseudo"),
-            (!request.pseudo_files.is_empty(), "--pseudo-file"),
-            (request.file_contexts.is_some(), "--file-contexts"),
-            (
-                !request.xattrs.is_empty(),
-                "--xattrs-include or --xattrs-exclude",
-            ),
-            (request.one_file_system, "--one-file-system"),
-        ],
-    )?;
+    let attributes = &request.attributes;
+    refuse_foreign(request)?;
+    refuse_for_dump(request, objects)?;
     let output = Output::open(&request.destination, None)?;
     let mut files = dump::files(dump)?;
     files.change_times(|time| match (attributes.time, attributes.latest_time) {
@@ -236,49 +210,76 @@ fn kept(request: &BuildRequest) -> Kept {
     }
 }
 
-/// Fails for an option that has no meaning here: what compresses, orders and lays out content, and
-/// `more`.
-fn refuse(request: &BuildRequest, more: &[(bool, &'static str)]) -> Result<()> {
-    let asked = asked(request);
-    let foreign = asked.iter().filter(|(_, option)| {
-        !matches!(
-            option,
-            Asked::NoXattrs
-                | Asked::DigestStore
-                | Asked::FormatVersion
-                | Asked::SkipDevices
-                | Asked::UserXattrs
-        )
-    });
-    let told = request.create_timestamp.is_some() && request.attributes.latest_time.is_none();
+/// The options of some formats that composefs knows, too.
+const KNOWN: [Setting; 5] = [
+    Setting::Xattrs,
+    Setting::DigestStore,
+    Setting::FormatVersion,
+    Setting::SkipDevices,
+    Setting::UserXattrs,
+];
+
+/// Fails for an option that has no meaning here: what compresses, orders and lays out content.
+fn refuse_foreign(request: &BuildRequest) -> Result<()> {
     let general = [
-        (request.level != level::DEFAULT, "--level"),
-        (request.compression.is_some(), "--compression"),
-        (request.block_size.is_some(), "--block-size"),
-        (request.header.is_some(), "--header"),
-        (request.categorizers.is_some(), "--categorize"),
-        (request.order.is_some(), "--order"),
-        (request.sort.is_some(), "--sort"),
-        (request.hot.is_some(), "--hot"),
-        (!request.duplicates, "--no-duplicates"),
-        (request.memory.is_some(), "--memory"),
-        (request.scratch.is_some(), "--scratch"),
-        (told, "--create-timestamp"),
+        (request.level != level::DEFAULT, Setting::Level),
+        (request.compression.is_some(), Setting::Compression),
+        (request.block_size.is_some(), Setting::BlockSize),
+        (request.header.is_some(), Setting::Header),
+        (request.categorizers.is_some(), Setting::Categorize),
+        (request.order.is_some(), Setting::Order),
+        (request.sort.is_some(), Setting::Sort),
+        (request.hot.is_some(), Setting::HotList),
+        (!request.duplicates, Setting::Duplicates),
+        (request.memory.is_some(), Setting::Memory),
+        (request.scratch.is_some(), Setting::Scratch),
+        (
+            request.create_timestamp.is_some() && request.attributes.latest_time.is_none(),
+            Setting::CreateTimestamp,
+        ),
     ];
-    let all = foreign
-        .map(|&(is_asked, option)| (is_asked, option.flag()))
-        .chain(general)
-        .map(|(is_asked, flag)| (is_asked, flag, "composefs images"))
-        .chain(
-            more.iter()
-                .map(|&(is_asked, flag)| (is_asked, flag, "dumps")),
-        );
-    for (is_asked, flag, what) in all {
-        if is_asked {
-            return Err(Error::invalid(format!("{flag} means nothing for {what}")));
-        }
+    let mut given = given(request);
+    given.retain(|(_, option)| !KNOWN.contains(option));
+    refuse(given.into_iter().chain(general), "composefs images")
+}
+
+/// Fails for an option that has no meaning where a dump says all of an image.
+fn refuse_for_dump(request: &BuildRequest, objects: Option<&Path>) -> Result<()> {
+    let (composefs, attributes) = (&request.composefs, &request.attributes);
+    let options = [
+        (objects.is_some(), Setting::DigestStore),
+        (composefs.digest_store.is_some(), Setting::DigestStore),
+        (composefs.skip_devices, Setting::SkipDevices),
+        (composefs.user_xattrs, Setting::UserXattrs),
+        (request.per_file.no_xattrs, Setting::Xattrs),
+        (!request.choices.is_empty(), Setting::Filters),
+        (!request.pseudo.is_empty(), Setting::Pseudo),
+        (!request.pseudo_files.is_empty(), Setting::PseudoFiles),
+        (request.file_contexts.is_some(), Setting::FileContexts),
+        (!request.xattrs.is_empty(), Setting::XattrFilter),
+        (request.one_file_system, Setting::OneFileSystem),
+    ];
+    refuse(options, "dumps")?;
+    let only_times = AttributeChanges {
+        time: attributes.time,
+        latest_time: attributes.latest_time,
+        ..AttributeChanges::default()
+    };
+    if *attributes != only_times {
+        let what = "a change of owners, permissions or the root means nothing for dumps";
+        return Err(Error::invalid(what));
     }
     Ok(())
+}
+
+fn refuse(options: impl IntoIterator<Item = (bool, Setting)>, of: &str) -> Result<()> {
+    match options.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => {
+            let what = format!("{option} means nothing for {of}");
+            Err(Error::invalid(what).about([option]))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Fails if the store would pack itself.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sinterfs_block::MemorySource;
 use sinterfs_erofs::composefs::{Composefs, Files, Versions};
 use sinterfs_erofs::read::{Erofs, OpenOptions};
-use sinterfs_model::{Error, Image, Result};
+use sinterfs_model::{Error, Image, Result, Setting};
 
 use super::object_directory::ObjectDirectory;
 
@@ -30,8 +30,9 @@ pub(crate) fn files(dump: &Path) -> Result<Files> {
 pub(crate) fn image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn Image>> {
     let files = files(dump)?;
     if files.has_objects() && store.is_none() {
-        let what = "content of files is in a store of objects: name that by --digest-store";
-        return Err(Error::invalid(what).path(dump));
+        let store = Setting::DigestStore;
+        let what = format!("content of files is in a store of objects: name that by {store}");
+        return Err(Error::invalid(what).about([store]).path(dump));
     }
     let mut bytes = Vec::new();
     sinterfs_erofs::composefs::write(files, Versions::default(), &mut bytes)?;

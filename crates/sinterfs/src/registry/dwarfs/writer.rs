@@ -8,40 +8,39 @@ use sinterfs_dwarfs::rewrite;
 use sinterfs_dwarfs::write::{
     DwarfsWriter, HistoryInfo, TimeResolution, WriteOptions, category_codecs,
 };
-use sinterfs_model::{ImageWriter, Result};
+use sinterfs_model::{ImageWriter, Result, Setting};
 
 use super::levels::LEVELS;
 use super::locate::own_options;
 use crate::open_options::OpenOptions;
-use crate::write::asked::Asked;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::{self, Level};
 use crate::write::pipeline_format::PipelineFormat;
 use crate::write::request::VolumeOptions;
 
 /// Makes DwarFS images.
-pub(super) struct Writer;
+pub(super) struct DwarfsBuilder;
 
-impl PipelineFormat for Writer {
+impl PipelineFormat for DwarfsBuilder {
     fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
         Ok(level::at(&LEVELS, level))
     }
 
-    fn knows(&self, option: Asked) -> bool {
+    fn knows(&self, option: Setting) -> bool {
         matches!(
             option,
-            Asked::CategoryCompression
-                | Asked::MetadataCompression
-                | Asked::Media
-                | Asked::Base
-                | Asked::Lookback
-                | Asked::TimeResolution
-                | Asked::AllTimes
-                | Asked::PackMetadata
-                | Asked::NoHistory
-                | Asked::NoSectionIndex
-                | Asked::WithDigest
-                | Asked::NoXattrs
+            Setting::CategoryCompression
+                | Setting::MetadataCompression
+                | Setting::MediaCategories
+                | Setting::Base
+                | Setting::Lookback
+                | Setting::TimeResolution
+                | Setting::AllTimes
+                | Setting::PackMetadata
+                | Setting::History
+                | Setting::SectionIndex
+                | Setting::WithDigest
+                | Setting::Xattrs
         )
     }
 

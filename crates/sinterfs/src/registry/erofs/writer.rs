@@ -6,21 +6,20 @@ use std::os::unix::ffi::OsStrExt;
 use sinterfs_block::Sink;
 use sinterfs_erofs::Kernel;
 use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions};
-use sinterfs_model::{ImageWriter, Result};
+use sinterfs_model::{ImageWriter, Result, Setting};
 use sinterfs_pipeline::Categorizers;
 
 use super::levels;
 use crate::registry::per_file::CODE_AND_TEXT;
-use crate::write::asked::Asked;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::Level;
 use crate::write::pipeline_format::PipelineFormat;
 use crate::write::request::VolumeOptions;
 
 /// Makes EROFS images.
-pub(super) struct Writer;
+pub(super) struct ErofsBuilder;
 
-impl PipelineFormat for Writer {
+impl PipelineFormat for ErofsBuilder {
     fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level> {
         let kernel = kernel(volume)?;
         Ok(levels::level((kernel.major, kernel.minor), level))
@@ -30,18 +29,18 @@ impl PipelineFormat for Writer {
         CODE_AND_TEXT
     }
 
-    fn knows(&self, option: Asked) -> bool {
+    fn knows(&self, option: Setting) -> bool {
         matches!(
             option,
-            Asked::BlobDevice
-                | Asked::ChunkSize
-                | Asked::NoSparse
-                | Asked::NoXattrs
-                | Asked::XattrPrefix
-                | Asked::Uuid
-                | Asked::Label
-                | Asked::TargetKernel
-                | Asked::Extended
+            Setting::BlobDevice
+                | Setting::ChunkSize
+                | Setting::Holes
+                | Setting::Xattrs
+                | Setting::XattrPrefixes
+                | Setting::Uuid
+                | Setting::Label
+                | Setting::TargetKernel
+                | Setting::Extended
         )
     }
 

@@ -1,21 +1,20 @@
 //! New SquashFS images: levels, and our options to the writer's own.
 
 use sinterfs_block::Sink;
-use sinterfs_model::{ImageWriter, Result, TailPlacement};
+use sinterfs_model::{ImageWriter, Result, Setting, TailPlacement};
 use sinterfs_pipeline::{Categorizers, Order};
 use sinterfs_squashfs::write::{Parts, SquashfsWriter, WriteOptions};
 
 use crate::registry::per_file::CODE_AND_TEXT;
-use crate::write::asked::Asked;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::{self, Level, per_file};
 use crate::write::pipeline_format::PipelineFormat;
 use crate::write::request::VolumeOptions;
 
 /// Makes SquashFS images.
-pub(super) struct Writer;
+pub(super) struct SquashfsBuilder;
 
-impl PipelineFormat for Writer {
+impl PipelineFormat for SquashfsBuilder {
     fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
         Ok(level::at(&LEVELS, level))
     }
@@ -24,15 +23,15 @@ impl PipelineFormat for Writer {
         CODE_AND_TEXT
     }
 
-    fn knows(&self, option: Asked) -> bool {
+    fn knows(&self, option: Setting) -> bool {
         matches!(
             option,
-            Asked::Tails
-                | Asked::NoCompress
-                | Asked::NoSparse
-                | Asked::NoXattrs
-                | Asked::NoExports
-                | Asked::NoPad
+            Setting::Tails
+                | Setting::Uncompressed
+                | Setting::Holes
+                | Setting::Xattrs
+                | Setting::Exports
+                | Setting::Padding
         )
     }
 

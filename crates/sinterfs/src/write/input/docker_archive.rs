@@ -14,7 +14,9 @@ use serde_json::Value;
 use sinterfs_block::checksum::{sha256, sha256_of};
 use sinterfs_block::stream::Compression;
 use sinterfs_block::verity::hex;
-use sinterfs_model::{Content, Error, FileContent, NodeId, Observer, Result, Source, Tree};
+use sinterfs_model::{
+    Content, Error, FileContent, NodeId, Observer, Result, Setting, Source, Tree,
+};
 use sinterfs_pipeline::source::Archive;
 
 use super::oci::{self, Blobs};
@@ -64,8 +66,11 @@ impl Saved {
         let names = match by_layout && self.find(oci::INDEX).is_some() {
             true => oci::layers(self, platform)?,
             false if platform.is_some() => {
-                let what = "--platform chooses among the images of an OCI layout, and the archive has none";
-                return Err(Error::invalid(what).path(&self.path));
+                let option = Setting::Platform;
+                let what = format!(
+                    "{option} chooses among the images of an OCI layout, and the archive has none"
+                );
+                return Err(Error::invalid(what).about([option]).path(&self.path));
             }
             false => self.of_manifest()?,
         };

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sinterfs_block::checksum::{sha256_of, sha512_of};
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 
 /// The most bytes of an index or a manifest.
 const LONGEST: u64 = 16 << 20;
@@ -104,10 +104,11 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>) -> Result<&'a Value> {
             platform.unwrap_or("any platform"),
             names(all)
         ))),
-        (_, None) => Err(Error::invalid(format!(
-            "several images; choose one with --platform: {}",
-            names(all)
-        ))),
+        (_, None) => {
+            let option = Setting::Platform;
+            let what = format!("several images; choose one with {option}: {}", names(all));
+            Err(Error::invalid(what).about([option]))
+        }
         (_, Some(asked)) => Err(Error::invalid(format!(
             "several images for {asked}: {}",
             names(all)

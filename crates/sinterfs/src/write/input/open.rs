@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::source::Directory;
 use sinterfs_pipeline::source::merge::{Merge, MergeOptions};
 
@@ -19,9 +19,11 @@ use crate::registry;
 pub(crate) fn open(request: &Request<'_>) -> Result<OpenInput> {
     let opened = open_input(request)?;
     if opened.manifests.is_empty() && request.manifest != ManifestOptions::default() {
-        let what = "--manifest-root and --manifest-anywhere are about lists of files (mtree), and no \
-                    source is one";
-        return Err(Error::invalid(what));
+        let options = [Setting::ManifestRoot, Setting::ManifestAnywhere];
+        let [root, anywhere] = options;
+        let what =
+            format!("{root} and {anywhere} are about lists of files (mtree), and no source is one");
+        return Err(Error::invalid(what).about(options));
     }
     Ok(OpenInput {
         edits: request.edits.clone(),

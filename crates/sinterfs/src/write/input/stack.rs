@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs_model::{Error, Quiet, Result, Source};
+use sinterfs_model::{Error, Quiet, Result, Setting, Source};
 use sinterfs_pipeline::source::merge::{MergeInput, WhiteoutMarks};
 use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
 
@@ -158,15 +158,18 @@ impl<'a> Stack<'a> {
             return Ok(());
         };
         if layers.platform.is_some() && !self.has_layout {
-            return Err(Error::invalid(
-                "--platform chooses among the images of an OCI layout, and no source is one",
-            ));
+            let option = Setting::Platform;
+            let what =
+                format!("{option} chooses among the images of an OCI layout, and no source is one");
+            return Err(Error::invalid(what).about([option]));
         }
         if layers.unpack && !self.has_saved {
-            return Err(Error::invalid(
-                "--layers unpacks archives of container images, with manifest.json or an OCI layout, and no \
-                 source is one",
-            ));
+            let option = Setting::UnpackLayers;
+            let what = format!(
+                "{option} unpacks archives of container images, with manifest.json or an OCI \
+                 layout, and no source is one"
+            );
+            return Err(Error::invalid(what).about([option]));
         }
         Ok(())
     }

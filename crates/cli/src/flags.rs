@@ -1,0 +1,93 @@
+//! The flags of the options that libraries name by their meaning: one table.
+
+use sinterfs::{Error, Setting};
+
+/// Returns what an option is called on the command line.
+pub fn flag(setting: Setting) -> &'static str {
+    match setting {
+        Setting::AllTimes => "--keep-all-times",
+        Setting::Base => "--base",
+        Setting::BlobDevice => "--blob-device",
+        Setting::BlockSize => "--block-size",
+        Setting::Categorize => "--categorize",
+        Setting::CategoryCompression => "--compression CATEGORY::CODEC",
+        Setting::ChunkSize => "--chunk-size",
+        Setting::Compression => "--compression",
+        Setting::CreateTimestamp => "--create-timestamp",
+        Setting::DigestStore => "--digest-store",
+        Setting::Duplicates => "--no-duplicates",
+        Setting::Exports => "--no-exports",
+        Setting::Extended => "--extended",
+        Setting::FileContexts => "--file-contexts",
+        Setting::Filters => "--exclude or --include",
+        Setting::Format => "--format",
+        Setting::FormatVersion => "--min-version or --max-version",
+        Setting::Header => "--header",
+        Setting::History => "--no-history",
+        Setting::Holes => "--no-sparse",
+        Setting::HotList => "--hot",
+        Setting::Label => "--label",
+        Setting::Level => "--level",
+        Setting::Lookback => "--lookback",
+        Setting::ManifestAnywhere => "--manifest-anywhere",
+        Setting::ManifestRoot => "--manifest-root",
+        Setting::MediaCategories => "--categorize=pcmaudio or fits",
+        Setting::Memory => "--memory",
+        Setting::MetadataCompression => "--metadata-compression",
+        Setting::Objects => "--objects",
+        Setting::OneFileSystem => "--one-file-system",
+        Setting::Order => "--order",
+        Setting::PackMetadata => "--pack-metadata",
+        Setting::Padding => "--no-pad",
+        Setting::Platform => "--platform",
+        Setting::Pseudo => "--pseudo",
+        Setting::PseudoFiles => "--pseudo-file",
+        Setting::Rebuild => "--rebuild",
+        Setting::Replace => "--force",
+        Setting::Scratch => "--scratch",
+        Setting::SectionIndex => "--no-section-index",
+        Setting::SkipDevices => "--skip-devices",
+        Setting::Sort => "--sort",
+        Setting::Strict => "--strict",
+        Setting::Tails => "--tailends or --no-fragments",
+        Setting::TargetKernel => "--target-kernel",
+        Setting::TimeResolution => "--time-resolution",
+        Setting::Uncompressed => "--no-compress",
+        Setting::UnpackLayers => "--layers",
+        Setting::UserXattrs => "--user-xattrs",
+        Setting::Uuid => "--uuid",
+        Setting::WithDigest => "--with-digest (`sinter digest -o` writes them beside the image)",
+        Setting::XattrFilter => "--xattrs-include or --xattrs-exclude",
+        Setting::XattrPrefixes => "--xattr-prefix",
+        Setting::Xattrs => "--no-xattrs",
+        // a test goes through all of them
+        other => other.name(),
+    }
+}
+
+/// Returns the message of an error, with options named by their flags.
+pub fn message(error: &Error) -> String {
+    let settings = error.settings().iter();
+    settings.fold(error.to_string(), |message, setting| {
+        message.replace(&setting.to_string(), flag(*setting))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_has_a_flag() {
+        for &setting in Setting::ALL {
+            assert!(flag(setting).starts_with("--"), "{setting}");
+        }
+    }
+
+    #[test]
+    fn a_message_names_flags() {
+        let what = format!("the output exists; {} replaces it", Setting::Replace);
+        let error = Error::invalid(what).about([Setting::Replace]);
+        assert_eq!(message(&error), "the output exists; --force replaces it");
+    }
+}

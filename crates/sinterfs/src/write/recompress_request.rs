@@ -1,0 +1,64 @@
+//! Everything that can be asked of a recompression, and what it did: plain data.
+
+use std::path::PathBuf;
+
+use sinterfs_model::Summary;
+
+use crate::open_options::OpenOptions;
+use crate::write::header::Header;
+use crate::write::report::BuildReport;
+use crate::write::request::BuildRequest;
+
+/// Which parts of an image are compressed anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Parts {
+    /// Blocks and metadata.
+    #[default]
+    All,
+    /// Blocks.
+    Blocks,
+    /// Metadata.
+    Metadata,
+    /// Neither: the image is only written in the newest version of its format.
+    None,
+}
+
+/// Everything that can be asked of a recompression.
+#[derive(Debug, Clone)]
+pub struct RecompressRequest {
+    /// The image that is read.
+    pub image: PathBuf,
+    /// How it is opened.
+    pub open: OpenOptions,
+    /// What a build would be asked for; its input is not looked at. A block size other than the
+    /// image's asks for the whole pipeline, and changes of owners, modes, times and packing ask for
+    /// metadata that is made anew.
+    pub build: BuildRequest,
+    /// Whether files are ordered, compared and cut anew.
+    pub rebuild: bool,
+    /// Whether the metadata is made anew.
+    pub rebuild_metadata: bool,
+    /// Which parts are compressed anew.
+    pub parts: Parts,
+    /// The categories whose blocks may change, or, if true, all but these.
+    pub categories: Option<(Vec<String>, bool)>,
+    /// Whether a block stays as it is where it would not become smaller.
+    pub keep_smaller: bool,
+    /// What stands before the new image.
+    pub header: Header,
+}
+
+/// What was made.
+#[derive(Debug, Clone)]
+pub struct RecompressReport {
+    /// The format's name.
+    pub format: &'static str,
+    /// Bytes of the old image, without what stands before it.
+    pub old_bytes: u64,
+    /// The new image.
+    pub image: Summary,
+    /// Blocks that were compressed anew; the others are as they were.
+    pub recoded: u64,
+    /// What the pipeline did, if the image was rebuilt.
+    pub rebuilt: Option<BuildReport>,
+}
