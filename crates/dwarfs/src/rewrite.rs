@@ -193,7 +193,7 @@ fn put_blocks(
     }
     let tally = |done: &OutputBlock| Tally {
         items: 1,
-        bytes: u64::from(done.raw_len),
+        bytes: u64::from(done.decoded_len),
         stored: done.bytes.len() as u64,
     };
     let threads = sinterfs_workers::thread_count(threads);
@@ -216,7 +216,7 @@ fn put_blocks(
         work,
         |done: OutputBlock| {
             let tally = tally(&done);
-            writer.put_section(done.category, done.raw_len, done.bytes)?;
+            writer.put_section(done.category, done.decoded_len, done.bytes)?;
             recoded += u64::from(done.recoded);
             observer.advance(Stage::Commit, tally);
             Ok(())

@@ -47,8 +47,17 @@ impl ReadAt for Changing {
     }
 }
 
-/// An image of level 0, its stored blocks, and its files.
-fn opened() -> Option<(Arc<Changing>, Dwarfs, Vec<SectionInfo>, Vec<Ino>)> {
+/// An opened image of level 0.
+struct Opened {
+    source: Arc<Changing>,
+    image: Dwarfs,
+    blocks: Vec<SectionInfo>,
+    files: Vec<Ino>,
+    /// The content of each file.
+    expected: Vec<Vec<u8>>,
+}
+
+fn opened() -> Option<Opened> {
     let path = support::shared("vectors/images/dwarfs/l0.img.gz")?;
     let source = Arc::new(Changing {
         bytes: Mutex::new(support::read_file(&path)),
@@ -67,7 +76,17 @@ fn opened() -> Option<(Arc<Changing>, Dwarfs, Vec<SectionInfo>, Vec<Ino>)> {
     let mut files = Vec::new();
     files_below(&image, image.info().root, &mut files);
     assert!(files.len() > 20);
-    Some((source, image, blocks, files))
+    let expected = files
+        .iter()
+        .map(|ino| read(&image, *ino, 1 << 20).unwrap())
+        .collect();
+    Some(Opened {
+        source,
+        image,
+        blocks,
+        files,
+        expected,
+    })
 }
 
 fn files_below(image: &Dwarfs, dir: Ino, files: &mut Vec<Ino>) {
@@ -115,13 +134,16 @@ fn errors(image: &Dwarfs, files: &[Ino], expected: &[Vec<u8>], part: usize) -> u
 
 #[test]
 fn bytes_that_change_after_the_first_read_are_never_given_out() {
-    let Some((source, image, blocks, files)) = opened() else {
+    let Some(Opened {
+        source,
+        image,
+        blocks,
+        files,
+        expected,
+    }) = opened()
+    else {
         return;
     };
-    let expected: Vec<_> = files
-        .iter()
-        .map(|ino| read(&image, *ino, 1 << 20).unwrap())
-        .collect();
     for block in &blocks {
         let content = block.offset + 64;
         for at in [0, block.len / 3, block.len - 1] {
@@ -140,13 +162,16 @@ fn bytes_that_change_after_the_first_read_are_never_given_out() {
 
 #[test]
 fn a_block_that_changed_while_it_was_forgotten_is_refused() {
-    let Some((source, image, blocks, files)) = opened() else {
+    let Some(Opened {
+        source,
+        image,
+        blocks,
+        files,
+        expected,
+    }) = opened()
+    else {
         return;
     };
-    let expected: Vec<_> = files
-        .iter()
-        .map(|ino| read(&image, *ino, 1 << 20).unwrap())
-        .collect();
     source.flip(blocks[0].offset + 64);
     image.release(0);
     assert!(errors(&image, &files, &expected, 1 << 20) > 0);
@@ -156,13 +181,16 @@ fn a_block_that_changed_while_it_was_forgotten_is_refused() {
 
 #[test]
 fn what_was_compared_is_what_is_given_out() {
-    let Some((source, image, _, files)) = opened() else {
+    let Some(Opened {
+        source,
+        image,
+        files,
+        expected,
+        ..
+    }) = opened()
+    else {
         return;
     };
-    let expected: Vec<_> = files
-        .iter()
-        .map(|ino| read(&image, *ino, 1 << 20).unwrap())
-        .collect();
     source.flaky.store(7, Ordering::Relaxed);
     for round in 0..4 {
         assert!(errors(&image, &files, &expected, 3000 + 20_000 * round) > 0);

@@ -16,10 +16,12 @@ pub(super) fn size(bytes: &[u8]) -> Result<(u64, &[u8])> {
 pub(super) fn write_size(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
-        bytes.push((value & 0x7f) as u8 | 0x80);
+        let [low, ..] = value.to_le_bytes();
+        bytes.push(low | 0x80);
         value >>= 7;
     }
-    bytes.push(value as u8);
+    let [last, ..] = value.to_le_bytes();
+    bytes.push(last);
     bytes
 }
 

@@ -57,8 +57,8 @@ pub(super) fn sample_format(stored: &[u8]) -> Result<Waveform> {
     Ok(Waveform {
         channels: u8::try_from(channels)
             .map_err(|_| Error::corrupt(format!("flac: {channels} channels")))?,
-        bits: packing.bits as u8,
-        bytes: packing.bytes as u8,
+        bits: u8::try_from(packing.bits).unwrap_or(u8::MAX),
+        bytes: packing.bytes,
         order: if packing.big_endian {
             ByteOrder::Big
         } else {
@@ -125,7 +125,7 @@ pub(super) fn refine(waveform: Waveform, raw: &[u8]) -> Waveform {
         return waveform;
     };
     let mut samples = Vec::new();
-    let mut runs = raw.chunks(packing.bytes * flac::RUN);
+    let mut runs = raw.chunks(usize::from(packing.bytes) * flac::RUN);
     if waveform.bits == full.bits || runs.all(|run| packing.unpack(run, &mut samples)) {
         waveform
     } else {
@@ -149,7 +149,7 @@ fn flags(waveform: Waveform) -> u8 {
 #[derive(Debug, Clone, Copy)]
 struct Packing {
     bits: u32,
-    bytes: usize,
+    bytes: u8,
     big_endian: bool,
     signed: bool,
     padded_below: bool,
@@ -167,10 +167,10 @@ impl Packing {
                 "flac: unknown packing flags {flags:#x}"
             )));
         }
-        let bytes = usize::from(flags & BYTES) + 1;
+        let bytes = (flags & BYTES) + 1;
         let bits = u32::try_from(bits)
             .ok()
-            .filter(|&bits| (1..=8 * bytes as u32).contains(&bits))
+            .filter(|&bits| (1..=8 * u32::from(bytes)).contains(&bits))
             .ok_or_else(|| {
                 Error::corrupt(format!("flac: samples of {bits} bits in {bytes} bytes"))
             })?;
@@ -205,7 +205,8 @@ impl Packing {
 
     fn unpack_as<const N: usize>(self, packed: &[u8], samples: &mut Vec<i32>) -> bool {
         let spare = 32 - self.bits;
-        let padding = 8 * N as u32 - self.bits;
+        let width = 8 * u32::from(self.bytes);
+        let padding = width - self.bits;
         let mut right = true;
         samples.clear();
         samples.extend(packed.as_chunks::<N>().0.iter().map(|place| {
@@ -230,7 +231,7 @@ impl Packing {
                 } else {
                     sample >> spare
                 };
-                (sample, wide & (u32::MAX >> (32 - 8 * N as u32)))
+                (sample, wide & (u32::MAX >> (32 - width)))
             };
             right &= again == value;
             let signed = if self.signed {
@@ -246,7 +247,7 @@ impl Packing {
     fn pack_as<const N: usize>(self, samples: &[i32], packed: &mut Vec<u8>) {
         let bias = if self.signed { 0 } else { 1 << (self.bits - 1) };
         let shift = if self.padded_below {
-            8 * N as u32 - self.bits
+            8 * u32::from(self.bytes) - self.bits
         } else {
             0
         };

@@ -65,9 +65,9 @@ pub(super) fn sample_format(stored: &[u8]) -> Result<RawImage> {
 
 /// Returns the sample format with the number of low bits that are zero in all samples.
 pub(super) fn refine(image: RawImage, raw: &[u8]) -> RawImage {
-    let unused_lsb = ricepp::unused_lsb(raw, image.order == ByteOrder::Big) as u8;
+    let unused_lsb = ricepp::unused_lsb(raw, image.order == ByteOrder::Big);
     RawImage {
-        unused_lsb,
+        unused_lsb: u8::try_from(unused_lsb).unwrap_or(u8::MAX),
         ..image
     }
 }

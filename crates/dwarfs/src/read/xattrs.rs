@@ -90,23 +90,22 @@ impl XattrTable {
             return Ok(None);
         }
         let cut = || Error::corrupt("the tables end after the section");
-        let (rows, rest) = <[Row]>::ref_from_prefix_with_elems(rest, header.inodes.get() as usize)
+        let (rows, rest) = <[Row]>::ref_from_prefix_with_elems(rest, to_index(header.inodes))
             .map_err(|_| cut())?;
-        let count = header.sets.get() as usize;
+        let count = to_index(header.sets);
         let (starts, sets) = <[U32]>::ref_from_prefix_with_elems(rest, count.saturating_add(1))
             .map_err(|_| cut())?;
         let ascends = rows.is_sorted_by(|one, next| one.inode.get() < next.inode.get());
-        let known =
-            |row: &Row| u64::from(row.inode.get()) < inodes && (row.set.get() as usize) < count;
+        let known = |row: &Row| u64::from(row.inode.get()) < inodes && to_index(row.set) < count;
         if !ascends || !rows.iter().all(known) {
             return Err(Error::corrupt("unknown or unsorted inodes or sets"));
         }
-        let end = starts.last().map_or(0, |end| end.get() as usize);
+        let end = starts.last().map_or(0, |end| to_index(*end));
         if starts.first().is_some_and(|start| start.get() != 0) || end != sets.len() {
             return Err(Error::corrupt("sets that do not fill the section"));
         }
-        for bounds in starts.windows(2) {
-            let set = sets.get(bounds[0].get() as usize..bounds[1].get() as usize);
+        for (start, end) in starts.iter().zip(starts.iter().skip(1)) {
+            let set = sets.get(to_index(*start)..to_index(*end));
             validate_set(set.ok_or_else(|| Error::corrupt("a set that ends before it starts"))?)?;
         }
         let rows_at = size_of::<Header>();
@@ -128,14 +127,16 @@ impl XattrTable {
     pub(super) fn of_inode(&self, inode: u64) -> Xattrs {
         let rows = <[Row]>::ref_from_bytes(self.part(self.rows.clone())).unwrap_or_default();
         let found = rows.binary_search_by_key(&inode, |row| row.inode.get().into());
-        let Ok(index) = found else {
+        let Some(row) = found.ok().and_then(|index| rows.get(index)) else {
             return Xattrs::new();
         };
         let starts = <[U32]>::ref_from_bytes(self.part(self.starts.clone())).unwrap_or_default();
-        let set = rows[index].set.get() as usize;
-        let at = |index: usize| starts.get(index).map_or(0, |start| start.get() as usize);
+        let set = to_index(row.set);
+        let at = |index: usize| starts.get(index).map_or(0, |start| to_index(*start));
         let sets = self.part(self.starts.end..self.bytes.len());
-        let set = sets.get(at(set)..at(set + 1)).unwrap_or_default();
+        let set = sets
+            .get(at(set)..at(set.saturating_add(1)))
+            .unwrap_or_default();
         let pairs = Pairs { rest: set }.flatten();
         pairs
             .map(|(name, value)| (name.to_vec(), value.to_vec()))
@@ -145,6 +146,11 @@ impl XattrTable {
     fn part(&self, range: Range<usize>) -> &[u8] {
         self.bytes.get(range).unwrap_or_default()
     }
+}
+
+/// Converts a stored index or length; one beyond the address space matches nothing.
+fn to_index(value: U32) -> usize {
+    usize::try_from(value.get()).unwrap_or(usize::MAX)
 }
 
 fn validate_set(set: &[u8]) -> Result<()> {
@@ -177,8 +183,8 @@ impl<'a> Iterator for Pairs<'a> {
         let rest = std::mem::take(&mut self.rest);
         let split = || {
             let (pair, rest) = Pair::ref_from_prefix(rest).ok()?;
-            let (name, rest) = rest.split_at_checked(pair.name.get() as usize)?;
-            let (value, rest) = rest.split_at_checked(pair.value.get() as usize)?;
+            let (name, rest) = rest.split_at_checked(to_index(pair.name))?;
+            let (value, rest) = rest.split_at_checked(to_index(pair.value))?;
             Some((name, value, rest))
         };
         let Some((name, value, rest)) = split() else {

@@ -146,10 +146,10 @@ impl ImageWriter for AppendingWriter {
         pipeline::in_order(count, self.threads, &permits, observer, copy, |done| {
             let tally = Tally {
                 items: 1,
-                bytes: u64::from(done.raw_len),
+                bytes: u64::from(done.decoded_len),
                 stored: done.bytes.len() as u64,
             };
-            writer.put_section(done.category, done.raw_len, done.bytes)?;
+            writer.put_section(done.category, done.decoded_len, done.bytes)?;
             observer.advance(Stage::Commit, tally);
             Ok(())
         })

@@ -50,7 +50,7 @@ const UNNAMED: &str = "<default>";
 pub(super) struct OutputBlock {
     pub(super) category: Category,
     /// The decoded length in bytes.
-    pub(super) raw_len: u32,
+    pub(super) decoded_len: u32,
     /// The whole section.
     pub(super) bytes: Vec<u8>,
     /// Whether it was recompressed.
@@ -130,7 +130,7 @@ impl<'a> Recoder<'a> {
                 Some(encoding) => self.recode(number, rule, encoding, (range, header), permits),
                 None => self.copy(number, rule, range, header),
             }?;
-            let len = done.raw_len;
+            let len = done.decoded_len;
             if needed > u64::from(len) {
                 return Err(Error::corrupt(format!(
                     "the block has {len} bytes, but files need {needed}"
@@ -212,7 +212,7 @@ impl<'a> Recoder<'a> {
         }
         Ok(OutputBlock {
             category: rule.category,
-            raw_len: block.decoded_len,
+            decoded_len: block.decoded_len,
             bytes: block.bytes,
             recoded: true,
         })
@@ -228,13 +228,13 @@ impl<'a> Recoder<'a> {
         let stored = self.image.reader.stored(range, header)?;
         let id = header.compression.0.get();
         let limit = self.image.block_size();
-        let raw_len = match header.v2 {
+        let decoded_len = match header.v2 {
             Some(_) => framing::decoded_len(id, &stored, limit)?,
             None => framing::decode(id, &stored, limit)?.len() as u64,
         };
         Ok(OutputBlock {
             category: rule.category,
-            raw_len: u32::try_from(raw_len).unwrap_or(u32::MAX),
+            decoded_len: u32::try_from(decoded_len).unwrap_or(u32::MAX),
             bytes: assemble(number, SectionType::BLOCK, header.compression, &stored),
             recoded: false,
         })

@@ -4,6 +4,12 @@
 //! `chunk_table` and the size cache. **Invariant:** chunks adjacent in a file and in a block are
 //! merged, and so are adjacent holes.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "indexes are of chunks pushed here; `push_list` checks that their number has 32 bits"
+)]
+
 use std::collections::BTreeMap;
 
 use sinterfs_model::{ContentMap, Error, MapExtent, Result};

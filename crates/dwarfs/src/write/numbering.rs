@@ -6,6 +6,12 @@
 //! are in breadth-first order and by name, files in the order of their lists, so that chunks are in
 //! commit order; a hard link of anything but a file becomes a separate inode, as DwarFS has none.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "indexes are of the tree's nodes, and `MAX_INODES` has 31 bits"
+)]
+
 use sinterfs_model::{Content, ContentMap, Error, FileType, NodeId, Result, Tree};
 
 /// The largest number of inodes: upstream uses 31 bits.

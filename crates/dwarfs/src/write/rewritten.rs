@@ -20,14 +20,14 @@ impl DwarfsWriter {
     pub(crate) fn put_section(
         &mut self,
         category: Category,
-        raw_len: u32,
+        decoded_len: u32,
         bytes: Vec<u8>,
     ) -> Result<()> {
-        self.summary.raw_bytes += u64::from(raw_len);
+        self.summary.raw_bytes += u64::from(decoded_len);
         self.summary.block_bytes += bytes.len() as u64;
         self.append(SectionType::BLOCK, bytes)?;
         self.blocks.categories.push(category);
-        self.blocks.lens.push(raw_len);
+        self.blocks.lens.push(decoded_len);
         Ok(())
     }
 

@@ -3,6 +3,11 @@
 //! In: raw bytes. Out: a whole section. **Invariant:** a section's bytes depend on its number,
 //! type and content alone, so workers can make them in any order.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the bytes begin with a whole header"
+)]
+
 use sinterfs_block::checksum::{sha512_256, xxh3_64};
 use sinterfs_block::codec::Encoding;
 use sinterfs_model::{Category, Error, Result};

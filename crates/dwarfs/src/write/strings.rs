@@ -4,6 +4,12 @@
 //! **Invariant:** indexes are in the order of first use, so the image does not depend on the hash
 //! seed. Format: "Names and Symlinks String Table Packing" of dwarfs-format(5).
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "there are fewer strings than entries, and slots are at most twice as many"
+)]
+
 use std::hash::{BuildHasher, RandomState};
 
 use sinterfs_model::{Error, Result};

@@ -4,6 +4,11 @@
 //! **Invariant:** sets are numbered in the order of first use, so the bytes depend on the inodes
 //! alone. Spec: `docs/formats/dwarfs-extensions.md`.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "there are at most as many as inodes, whose number has 31 bits"
+)]
+
 use std::collections::HashMap;
 
 use sinterfs_model::{Error, Result, XattrSet, XattrSets};

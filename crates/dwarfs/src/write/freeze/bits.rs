@@ -2,6 +2,11 @@
 //!
 //! **Invariant:** bits count from the lowest of the first byte; every bit is written at most once.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the plan computes the buffer's length from the same positions"
+)]
+
 /// A buffer of bits.
 #[derive(Debug)]
 pub(super) struct BitBuffer {

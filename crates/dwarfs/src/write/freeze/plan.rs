@@ -4,6 +4,11 @@
 //! list and string in the order of a depth-first walk. **Invariant:** widths only grow from round
 //! to round, so the search for a fixed point ends.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the index is one that `rposition` found"
+)]
+
 use sinterfs_model::{Error, Result};
 
 use super::value::{Items, Value, width};

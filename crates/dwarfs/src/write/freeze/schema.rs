@@ -3,6 +3,11 @@
 //! In: layout nodes. Out: bytes. **Invariant:** a layout follows those of its fields.
 //! Format: upstream's `frozen/thrift/lib/thrift/frozen.thrift`.
 
+#![expect(
+    clippy::cast_possible_wrap,
+    reason = "layouts have 16-bit numbers, and sizes are below 2^15 bits"
+)]
+
 use sinterfs_model::{Error, Result};
 
 use super::plan::Node;

@@ -3,6 +3,12 @@
 //! In: symbols. Out: encoded strings, and the table as stored. **Invariant:** an encoded string has
 //! the fewest bytes that the table allows.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "tables are indexed by bytes and their pairs; there are at most 255 symbols"
+)]
+
 use super::ESCAPE;
 
 /// The longest symbol in bytes.

@@ -6,6 +6,12 @@
 //! VLDB 2020), with a larger sample and optimal cuts. **Invariant:** ties are broken by the
 //! symbols' bytes, so the result is deterministic.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "windows and runs are not empty; symbols are cut to their first byte"
+)]
+
 use std::collections::BTreeMap;
 
 use super::ESCAPE;

@@ -3,6 +3,11 @@
 //! In: the category of each block. Out: names and numbers, and sample formats in upstream's form.
 //! **Invariant:** empty if all blocks are of the default category.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "there are at most as many as blocks, whose number has 32 bits"
+)]
+
 use std::collections::BTreeSet;
 
 use sinterfs_model::{ByteOrder, Category, Padding, RawImage, Waveform};

@@ -3,6 +3,12 @@
 //! In: the tree and the numbering. Out: columns and string tables. **Invariant:** all names
 //! and targets are valid on Linux.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "indexes are of inodes and entries, which `Numbering` counts in 32 bits"
+)]
+
 use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 
 use super::lists::structs;

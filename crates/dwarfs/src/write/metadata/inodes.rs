@@ -3,6 +3,11 @@
 //! In: the tree and the numbering. Out: the columns of `inodes`. **Invariant:** tables are in
 //! ascending order, without duplicates.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "there are at most as many as inodes, whose number has 31 bits"
+)]
+
 use std::collections::BTreeSet;
 
 use sinterfs_model::{Content, FileType, Result, Tree};

@@ -2,6 +2,12 @@
 //!
 //! In: the tree and the chunks. Out: totals. **Invariant:** a total above 64 bits is an error.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "rows of the chunk table are those of the numbered files"
+)]
+
 use sinterfs_model::{Content, Error, Result, Tree};
 
 use crate::write::chunks::Chunks;
