@@ -1,4 +1,4 @@
-//! `sinter`: flags to one facade call to text. Nothing here knows a format or does the work.
+//! `sinter`: parses the command line, calls the facade and prints the result.
 
 mod args;
 mod build_report;
@@ -24,7 +24,7 @@ use sinterfs::{Error, Result};
 use commands::Command;
 use compat::Invocation;
 
-/// Packs trees of files into read-only images, and mounts, reads and checks them.
+/// Pack directory trees into read-only images, and mount, read and check them.
 #[derive(Debug, Parser)]
 #[command(
     name = "sinter",
@@ -34,14 +34,20 @@ use compat::Invocation;
 )]
 #[command(after_help = "\
 Examples:
-  sinter build /usr/share/doc -o doc.dwarfs    pack a directory
-  sinter mount doc.dwarfs /mnt                 mount it (sinter umount /mnt ends that)
-  sinter ls -l doc.dwarfs gzip                 list a directory in it
-  sinter extract doc.dwarfs -o out             unpack it
-  sinter check --deep doc.dwarfs               verify every byte
+  sinter build /usr/share/doc -o doc.dwarfs
+      Pack a directory.
+  sinter mount doc.dwarfs /mnt
+      Mount the image; `sinter umount /mnt` ends that.
+  sinter ls -l doc.dwarfs gzip
+      List a directory of the image.
+  sinter extract doc.dwarfs -o out
+      Unpack the image.
+  sinter check --deep doc.dwarfs
+      Verify all data.
 
-Exit codes: 0 done; 1 done, but something was left out, changed or is damaged; 2 wrong use;
-3 corrupt image; 4 unsupported; 5 not found; 6 over a limit; 7 the system refused; 130 interrupted.")]
+Exit codes: 0 success; 1 done, but something was left out, changed or is damaged; 2 wrong usage; \
+3 corrupt image; 4 unsupported; 5 not found; 6 limit exceeded; 7 error of the system; \
+130 interrupted.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -66,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what the parser has to say: help that was asked for, which is a result, or what is wrong.
+/// Prints an answer of the parser: help and versions, which are results, or an error.
 fn show(answer: &clap::Error) -> Result<ExitCode> {
     let printed = answer.print();
     if !answer.use_stderr() {

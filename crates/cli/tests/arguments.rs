@@ -104,9 +104,9 @@ fn images_are_not_for_terminals() {
     let work = place();
     let program = env!("CARGO_BIN_EXE_sinter");
     for (words, said) in [
-        ("build d -o -", "nothing for a terminal"),
+        ("build d -o -", "not written to a terminal"),
         ("build - -o x", "standard input is a terminal"),
-        ("extract i --tar", "nothing for a terminal"),
+        ("extract i --tar", "not written to a terminal"),
     ] {
         // script(1) runs it on a terminal of its own and gives its exit code
         let mut script = Command::new("script");

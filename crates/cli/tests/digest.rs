@@ -119,7 +119,7 @@ fn every_command_that_reads_keeps_to_a_digest() {
     let checked = run(["check", path]);
     assert_eq!(
         word_after(&checked, "root digest "),
-        format!("{root}: every byte is as it was")
+        format!("{root}: all data is intact")
     );
 }
 

@@ -252,7 +252,7 @@ fn fuse_stands_in_only_where_that_is_not_forbidden() {
             &["--keep-all-times"],
             Some("--kernel"),
             "erofs",
-            "not shown by the kernel: ",
+            "not visible through the kernel: ",
         ),
     ] {
         support::build("dwarfs", &tree, &image, flags);

@@ -210,8 +210,8 @@ fn what_makes_no_sense_is_refused() {
     .unwrap();
     fs::write(work.path().join("text"), "no image\n".repeat(100)).unwrap();
     for (args, code, word) in [
-        (&["low.dwarfs", "sub/low.img"][..], 2, "same place"),
-        (&["low", "low.dwarfs"], 2, "same place"),
+        (&["low.dwarfs", "sub/low.img"][..], 2, "the same name"),
+        (&["low", "low.dwarfs"], 2, "the same name"),
         (&["low.dwarfs", "--at", "x"], 2, "PATH=SOURCE"),
         (
             &["low.dwarfs", "--at", "a/../b=high.dwarfs"],

@@ -1,34 +1,33 @@
-//! What every command that makes an image asks for besides: what its files look like, what it tells of
-//! itself.
+//! Flags of commands that write images: attributes of the files, and metadata of the image itself.
 
 use sinterfs::{AttributeChanges, BuildRequest, Error, Result, RootChanges};
 
-/// What files look like in the image, and how their tables are stored.
+/// Changes of file attributes, and how they are stored.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Owners, times and permissions")]
 pub struct AttributeArgs {
-    /// Make every file owned by a user (a number).
+    /// Set the owner of all files (a numeric user ID).
     #[arg(long, visible_alias = "force-uid", value_name = "UID")]
     set_owner: Option<u32>,
 
-    /// Make every file belong to a group (a number).
+    /// Set the group of all files (a numeric group ID).
     #[arg(long, visible_alias = "force-gid", value_name = "GID")]
     set_group: Option<u32>,
 
-    /// Make every file owned by user and group 0.
+    /// Set owner and group of all files to 0.
     #[arg(long, visible_alias = "root-owned", conflicts_with_all = ["set_owner", "set_group"])]
     all_root: bool,
 
-    /// Change owners: FROM becomes TO, and so on for COUNT numbers (1 unless told). May be given several times,
-    /// the first that holds for an owner counts; the others stay.
+    /// Map COUNT user IDs (default: 1) that begin at FROM to those that begin at TO. Can be
+    /// repeated; the first range that contains an ID applies, other IDs stay.
     #[arg(long, value_name = "FROM:TO[:COUNT]", conflicts_with_all = ["set_owner", "all_root"])]
     uid_map: Vec<String>,
 
-    /// Change groups in the same way.
+    /// Map group IDs in the same way.
     #[arg(long, value_name = "FROM:TO[:COUNT]", conflicts_with_all = ["set_group", "all_root"])]
     gid_map: Vec<String>,
 
-    /// Add a number to every owner and group, to those that other options set, too.
+    /// Add a number to all user and group IDs, after all other changes.
     #[arg(
         long,
         visible_alias = "uid-gid-offset",
@@ -37,96 +36,96 @@ pub struct AttributeArgs {
     )]
     id_offset: u32,
 
-    /// Give every file one time: seconds since 1970, or `now`.
+    /// Set the times of all files: seconds since 1970, or `now`.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     set_time: Option<String>,
 
-    /// Give every file the time 0: the same as --set-time 0.
+    /// Set the times of all files to 0, as --set-time 0 does.
     #[arg(long, conflicts_with = "set_time")]
     use_epoch: bool,
 
-    /// Change permissions as chmod does (`go-w`, `a=rX`, `0755`, `D` or `F` in front for
-    /// directories or files only), or `norm` for what all can read.
+    /// Change permissions as chmod(1) does (`go-w`, `a=rX`, `0755`); a `D` or `F` in front
+    /// restricts a change to directories or files. `norm` makes everything readable for everyone.
     #[arg(long, value_name = "MODE,..", allow_hyphen_values = true)]
     chmod: Option<String>,
 
     #[command(flatten)]
     root: RootArgs,
 
-    /// The unit of times: 1ns, 1us, 100ms, 1s, 2s, 1min, 1h ... (default: 1s; of images, what
-    /// loses nothing).
+    /// The resolution of timestamps: 1ns, 1us, 100ms, 1s, 2s, 1min, 1h ... (default: 1s; if the
+    /// source is an image, one that loses nothing).
     #[arg(long, value_name = "UNIT")]
     time_resolution: Option<String>,
 
-    /// Keep times of access and of inode change, not of modification alone.
+    /// Keep access and change times, not only modification times.
     #[arg(long)]
     keep_all_times: bool,
 
-    /// Which tables of the metadata are packed: `all` (the default), `none`, `plain`, or some of
+    /// The tables of DwarFS metadata to pack: `all` (the default), `none`, `plain`, or a list of
     /// chunk_table, directories, shared_files, names, names_index, symlinks, symlinks_index.
     #[arg(long, value_name = "TABLE,..")]
     pack_metadata: Option<String>,
 }
 
-/// What the root directory looks like, whatever is asked of all files.
+/// Attributes of the root directory, which take precedence over those of all files.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Owners, times and permissions")]
 struct RootArgs {
-    /// Give the root directory these permissions: an octal number, or as for --chmod.
+    /// Set the permissions of the root directory: an octal number, or as for --chmod.
     #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
     root_mode: Option<String>,
 
-    /// Make the root directory owned by a user (a number).
+    /// Set the owner of the root directory (a numeric user ID).
     #[arg(long, value_name = "UID")]
     root_uid: Option<u32>,
 
-    /// Make the root directory belong to a group (a number).
+    /// Set the group of the root directory (a numeric group ID).
     #[arg(long, value_name = "GID")]
     root_gid: Option<u32>,
 
-    /// Give the root directory this time: seconds since 1970, or `now`.
+    /// Set the times of the root directory: seconds since 1970, or `now`.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     root_time: Option<String>,
 }
 
-/// What the image tells of itself.
+/// Metadata of the image itself.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Metadata of the image")]
 pub struct MetadataArgs {
-    /// Leave out of the image how it was made (version and settings).
+    /// Do not record how the image was made (version and settings).
     #[arg(long)]
     no_history: bool,
 
-    /// Leave the section index out of the image.
+    /// Do not write a section index (DwarFS).
     #[arg(long)]
     no_section_index: bool,
 
-    /// Put digests of all bytes into the image and print their root, for --digest of other commands
-    /// (DwarFS).
+    /// Store digests of all bytes in the image and print the root digest, for --digest of other
+    /// commands (DwarFS).
     #[arg(long)]
     with_digest: bool,
 
-    /// Fail if anything can't be kept or read.
+    /// Fail if anything cannot be stored or read.
     #[arg(long)]
     strict: bool,
 }
 
-/// When the image is said to have been made.
+/// The time of creation that the image records.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Metadata of the image")]
 pub struct TimestampArgs {
-    /// Record when the image was made (then the same input gives other bytes every second), or this time,
-    /// in seconds since 1970.
+    /// Record this time of creation, in seconds since 1970, or the current time, which makes each
+    /// image different.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     create_timestamp: Option<Option<u64>>,
 
-    /// Record no time of creation even if SOURCE_DATE_EPOCH is set.
+    /// Record no time of creation, even if SOURCE_DATE_EPOCH is set.
     #[arg(long, conflicts_with = "create_timestamp")]
     no_create_timestamp: bool,
 }
 
 impl AttributeArgs {
-    /// Adds what was asked to a request.
+    /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
         let zero = self.all_root.then_some(0);
         let root = self.root;
@@ -158,7 +157,7 @@ impl AttributeArgs {
 }
 
 impl MetadataArgs {
-    /// Adds what was asked to a request.
+    /// Sets these options in a request.
     pub fn apply(&self, request: &mut BuildRequest) {
         request.history = !self.no_history;
         request.section_index = !self.no_section_index;
@@ -168,8 +167,8 @@ impl MetadataArgs {
 }
 
 impl TimestampArgs {
-    /// Adds what was asked to a request: a time of creation, and that no file is younger than
-    /// SOURCE_DATE_EPOCH.
+    /// Sets the time of creation in a request, and SOURCE_DATE_EPOCH as the latest time of any
+    /// file.
     pub fn apply(&self, request: &mut BuildRequest) -> Result<()> {
         let epoch = source_date_epoch()?;
         request.attributes.latest_time = epoch;
@@ -183,7 +182,7 @@ impl TimestampArgs {
     }
 }
 
-/// Reads SOURCE_DATE_EPOCH as reproducible-builds.org specifies it; empty means not set.
+/// Returns SOURCE_DATE_EPOCH, as reproducible-builds.org specifies it; empty means not set.
 pub fn source_date_epoch() -> Result<Option<i64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -192,16 +191,19 @@ pub fn source_date_epoch() -> Result<Option<i64>> {
         .to_str()
         .and_then(|text| text.parse().ok())
         .filter(|&n: &i64| n >= 0);
-    let wrong = || Error::invalid("SOURCE_DATE_EPOCH must be seconds since 1970");
-    number.map(Some).ok_or_else(wrong)
+    let invalid = || Error::invalid("SOURCE_DATE_EPOCH must be seconds since 1970");
+    number.map(Some).ok_or_else(invalid)
 }
 
 fn seconds(text: &str) -> Result<i64> {
     if text == "now" {
         return Ok(now());
     }
-    text.parse()
-        .map_err(|_| Error::invalid(format!("`{text}`: a time is seconds since 1970, or `now`")))
+    text.parse().map_err(|_| {
+        Error::invalid(format!(
+            "`{text}` is not a time: expected seconds since 1970, or `now`"
+        ))
+    })
 }
 
 fn now() -> i64 {

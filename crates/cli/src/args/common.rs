@@ -1,27 +1,27 @@
-//! What every command that works for a while asks for: how many threads, how many words.
+//! Flags of commands that take a while: the number of threads, and how much is printed.
 
-/// How many threads work.
+/// The number of threads.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct JobsArgs {
-    /// How many threads work (default: one a processor).
+    /// The number of threads (default: one per processor).
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 }
 
 impl JobsArgs {
-    /// Returns how many threads to use.
+    /// Returns the number of threads to use.
     pub fn threads(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         self.jobs.map_or_else(processors, usize::from)
     }
 }
 
-/// How much is said, and how.
+/// How much is printed, and in which form.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct VerbosityArgs {
-    /// Show warnings and errors only; what is not kept is a warning.
+    /// Show only warnings and errors; a loss of information is a warning.
     #[arg(short, long)]
     pub quiet: bool,
 
@@ -30,17 +30,17 @@ pub struct VerbosityArgs {
     pub json: bool,
 }
 
-/// Whether it is told how long each stage took.
+/// Whether the time of each stage is printed.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct StageTimingArgs {
-    /// Tell when each stage began and ended; --json always does.
+    /// Show when each stage began and ended; --json always includes it.
     #[arg(short, long)]
     pub verbose: bool,
 }
 
 impl VerbosityArgs {
-    /// Returns whether progress is shown.
+    /// Returns what the display shows.
     pub fn show(self) -> crate::progress::Show {
         if self.quiet || self.json {
             crate::progress::Show::Warnings

@@ -11,29 +11,38 @@ use super::input::ImageArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter extract image.dwarfs -o out                    everything
-  sinter extract image.dwarfs -o out usr/bin etc/fstab  these, and what is below them
-  sinter extract image.dwarfs -o out --glob '**/*.h'    what matches
+  sinter extract image.dwarfs -o out
+      Unpack everything.
+  sinter extract image.dwarfs -o out usr/bin etc/fstab
+      Unpack these paths, and what is below them.
+  sinter extract image.dwarfs -o out --glob '**/*.h'
+      Unpack paths that match.
   sinter extract image.dwarfs -o out --xattrs-exclude '^security\\.selinux$'
+      Do not restore SELinux labels.
   sinter extract image.dwarfs --tar | zstd > out.tar.zst
+      Write a tar archive to a pipe.
   sinter extract image.dwarfs --cpio -o out.cpio
-  sinter extract image.dwarfs --mtree -o out.mtree      check with: mtree -p DIR -f out.mtree
+      Write a cpio archive.
+  sinter extract image.dwarfs --mtree -o out.mtree
+  mtree -p DIR -f out.mtree
+      Write a manifest, and compare a directory with it.
 
-Owners are restored for root only. Nothing outside the output directory is written, whatever the
-image says. A file that can't be restored is reported and the rest goes on; the exit code is then 1.
+Owners are restored only as root. Nothing outside the output directory is written, whatever the \
+image contains. A file that cannot be restored is reported, the others are unpacked, and the \
+exit code is 1.
 
-The bytes of an archive depend on the image and on these options, not on -j or --cache-size; with
---order path on the tree alone. They are not compressed: pipe them to zstd or xz.
---tar keeps all but sockets; GNU tar restores holes by itself, attributes and ACLs with
---xattrs --xattrs-include='*' --acls. --cpio has whole seconds, no attributes, no holes and files
-below 4 GiB; --mtree has no attributes. What is not kept is told and counted, or refused with
---strict.")]
+An archive depends only on the image and on these options, not on -j or --cache-size; with \
+--order path only on the directory tree. Archives are not compressed: pipe them to zstd or xz. \
+--tar keeps everything but sockets; GNU tar restores holes automatically, attributes and ACLs \
+with --xattrs --xattrs-include='*' --acls. --cpio has whole seconds, no extended attributes, no \
+holes, and files below 4 GiB; --mtree has no extended attributes. Losses are reported, or an \
+error with --strict.")]
 pub struct ExtractArgs {
     #[command(flatten)]
     pub image: ImageArgs,
 
-    /// The directory to unpack into; it is made if it is missing. The file of an archive; without it,
-    /// or for `-`, an archive goes to standard output.
+    /// The directory to unpack into, which is created if it does not exist, or the file of an
+    /// archive (default for archives, and `-`: standard output).
     #[arg(
         short,
         long,
@@ -45,27 +54,27 @@ pub struct ExtractArgs {
     #[command(flatten)]
     pub archive: ArchiveArgs,
 
-    /// What to unpack (default: everything).
+    /// The paths to unpack, with everything below them (default: everything).
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
-    /// Unpack paths that match; `*` stays within a name, `**` crosses slashes.
+    /// Unpack paths that match; `*` matches within a name, `**` across slashes.
     #[arg(long, value_name = "PATTERN")]
     pub glob: Vec<String>,
 
-    /// Take so many components off the front of paths.
+    /// Remove this number of components from the front of paths.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub strip_components: usize,
 
-    /// Replace files that are there, or the file of an archive.
+    /// Replace existing files, or the file of an archive.
     #[arg(long, conflicts_with = "keep")]
     pub force: bool,
 
-    /// Keep files that are there and unpack the others.
+    /// Keep existing files and unpack the others.
     #[arg(long, conflicts_with = "archive")]
     pub keep: bool,
 
-    /// Restore no owners even as root; in an archive, all are 0.
+    /// Do not restore owners, even as root; in an archive, all are 0.
     #[arg(long, conflicts_with = "owner")]
     pub no_owner: bool,
 
@@ -73,11 +82,11 @@ pub struct ExtractArgs {
     #[arg(long, conflicts_with = "archive")]
     pub owner: bool,
 
-    /// Restore no permissions.
+    /// Do not restore permissions.
     #[arg(long, conflicts_with = "archive")]
     pub no_permissions: bool,
 
-    /// Restore no times; in an archive, all are 1970.
+    /// Do not restore times; in an archive, all are 0 (1970).
     #[arg(long)]
     pub no_times: bool,
 
@@ -88,7 +97,7 @@ pub struct ExtractArgs {
     #[arg(long)]
     pub no_sparse: bool,
 
-    /// Stop at the first file that can't be restored or read.
+    /// Stop at the first file that cannot be restored or read.
     #[arg(long)]
     pub stop_on_error: bool,
 
@@ -99,24 +108,26 @@ pub struct ExtractArgs {
     pub verbosity: VerbosityArgs,
 }
 
-/// Which extended attributes are restored.
+/// The extended attributes to restore.
 #[derive(Debug, clap::Args)]
 pub struct XattrArgs {
-    /// Restore no extended attributes.
+    /// Do not restore extended attributes.
     #[arg(long, conflicts_with_all = ["xattrs_include", "xattrs_exclude"])]
     no_xattrs: bool,
 
-    /// Restore only attributes of which the name (as in user.x) matches a regular expression, or one of several.
+    /// Restore only attributes whose name (as in user.x) matches a regular expression. Can be
+    /// repeated.
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     xattrs_include: Vec<String>,
 
-    /// Restore no attributes of which the name matches a regular expression, whatever --xattrs-include says.
+    /// Do not restore attributes whose name matches a regular expression, even if --xattrs-include
+    /// matches.
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     xattrs_exclude: Vec<String>,
 }
 
 impl XattrArgs {
-    /// Compiles what was asked.
+    /// Compiles the expressions.
     pub fn filter(&self) -> Result<XattrFilter> {
         if self.no_xattrs {
             Ok(XattrFilter::none())
@@ -126,11 +137,11 @@ impl XattrArgs {
     }
 }
 
-/// Which archive is written, if one is.
+/// The archive to write instead of a directory.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct ArchiveArgs {
-    /// Write a tar (PAX), with holes and extended attributes, in place of a directory.
+    /// Write a tar archive (PAX), with holes and extended attributes, instead of a directory.
     #[arg(long, group = "archive")]
     tar: bool,
 
@@ -138,13 +149,13 @@ pub struct ArchiveArgs {
     #[arg(long, group = "archive")]
     cpio: bool,
 
-    /// Write a list of files with SHA-256 and what else mtree(8) and bsdtar compare.
+    /// Write a list of files with their SHA-256 digests and attributes, for mtree(8) and bsdtar.
     #[arg(long, group = "archive")]
     mtree: bool,
 
-    /// The order of names in an archive: path (as a walk meets them) or image (as the content of files
-    /// lies in it, then directories); default: path, unless more than 256 MiB of decoded blocks would be
-    /// needed at once.
+    /// The order of entries in an archive: path (that of the directory tree) or image (that of the
+    /// file data in the image, directories last). Default: path, unless that would need more than
+    /// 256 MiB of decoded blocks at once.
     #[arg(
         long,
         value_enum,
@@ -154,16 +165,16 @@ pub struct ArchiveArgs {
     )]
     order: Option<OrderArg>,
 
-    /// Fail if the archive can't keep something.
+    /// Fail if the archive cannot store something.
     #[arg(long, requires = "archive")]
     pub strict: bool,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum OrderArg {
-    /// As a walk meets them.
+    /// The order of the directory tree.
     Path,
-    /// As contents lie in the image.
+    /// The order of file data in the image.
     Image,
 }
 
@@ -177,7 +188,7 @@ impl ArchiveArgs {
         }
     }
 
-    /// Returns the format of the archive, if one is asked for.
+    /// Returns the format of the archive, if one is requested.
     pub fn format(&self) -> Option<ArchiveFormat> {
         let kinds = [
             (self.tar, ArchiveFormat::Tar),
@@ -186,7 +197,7 @@ impl ArchiveArgs {
         ];
         kinds
             .iter()
-            .find(|(asked, _)| *asked)
+            .find(|(is_requested, _)| *is_requested)
             .map(|(_, kind)| *kind)
     }
 

@@ -1,4 +1,6 @@
-//! What of a source goes into an image, by rules in the order of the command line, and what is made besides.
+//! Flags that select files and extended attributes of a source, and that add files.
+//!
+//! **Invariant:** rules to include and exclude keep the order of the command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +8,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use sinterfs::{BuildRequest, Choice, Result, XattrFilter};
 
-/// What is left out, what stays, and what is made.
+/// Rules that select files, and definitions of additional ones.
 #[derive(Debug)]
 pub struct FilterArgs {
     choices: Vec<Choice>,
@@ -17,41 +19,42 @@ pub struct FilterArgs {
     file_contexts: Option<PathBuf>,
 }
 
-/// The flags; their order is not kept here.
+/// The flags as clap parses them, which loses the order among different flags.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files and extended attributes")]
 struct FilterFlags {
-    /// Leave out what matches: a name anywhere, or, with a slash, a path from the source's root on. Of several
-    /// --exclude and --include the first that matches decides, in the order given.
+    /// Exclude files that match: a name at any depth, or with a slash a path from the root of the
+    /// source. The first --exclude or --include that matches decides, in the order given.
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
     exclude: Vec<String>,
 
-    /// Keep what matches, whatever a later --exclude says.
+    /// Include files that match, even if a later --exclude matches.
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
     include: Vec<String>,
 
-    /// Leave out what matches a line of a file; empty lines and lines with # are comments, lines that
-    /// begin with `+ ` are for --include.
+    /// Exclude files that match a line of this file. Empty lines and lines that begin with # are
+    /// ignored; lines that begin with `+ ` include.
     #[arg(long, value_name = "FILE")]
     exclude_from: Vec<PathBuf>,
 
-    /// Keep what matches a line of a file; lines that begin with `- ` are for --exclude.
+    /// Include files that match a line of this file; lines that begin with `- ` exclude.
     #[arg(long, value_name = "FILE")]
     include_from: Vec<PathBuf>,
 
-    /// Make or change a file, in the words of mksquashfs' -p: `PATH d MODE UID GID` (a directory), m (change
-    /// what is there), c and b (devices, with MAJOR MINOR), i (with s a socket, with f a FIFO), s (a symlink,
-    /// with its target), D, M, C, B, I and S (with a time before the mode), `PATH l FILE` (a file of the
-    /// system; h follows symlinks), `PATH L PATH` (a hard link), `PATH x NAME=VALUE` (an extended attribute).
+    /// Add or change a file, in the notation of mksquashfs -p: `PATH d MODE UID GID` (a directory),
+    /// m (changes an existing file), c and b (devices, with MAJOR MINOR), i (with s a socket, with
+    /// f a FIFO), s (a symlink, with its target), D, M, C, B, I and S (with a time before the
+    /// mode), `PATH l FILE` (a file of the system; h follows symlinks), `PATH L PATH` (a hard
+    /// link), `PATH x NAME=VALUE` (an extended attribute).
     #[arg(long, value_name = "DEFINITION")]
     pseudo: Vec<OsString>,
 
-    /// Make or change files as the lines of a file say.
+    /// Add or change files by the definitions in a file, one per line.
     #[arg(long, value_name = "FILE")]
     pseudo_file: Vec<PathBuf>,
 
-    /// Keep only extended attributes of the source of which the name (as in user.x) matches a regular expression,
-    /// or one of several.
+    /// Keep only extended attributes of the source whose name (as in user.x) matches a regular
+    /// expression. Can be repeated.
     #[arg(
         long,
         value_name = "REGEX",
@@ -60,8 +63,8 @@ struct FilterFlags {
     )]
     xattrs_include: Vec<String>,
 
-    /// Leave out extended attributes of the source of which the name matches a regular expression, whatever
-    /// --xattrs-include says. What definitions and contexts set stays.
+    /// Drop extended attributes of the source whose name matches a regular expression, even if
+    /// --xattrs-include matches. Attributes set by --pseudo and --file-contexts stay.
     #[arg(
         long,
         value_name = "REGEX",
@@ -70,15 +73,15 @@ struct FilterFlags {
     )]
     xattrs_exclude: Vec<String>,
 
-    /// Give every file the SELinux label that a file of contexts tells, and no other: lines of an expression, a
-    /// type and a label, as setfiles and mkfs.erofs read them. FILE.homedirs, FILE.local, FILE.subs and
-    /// FILE.subs_dist count, too, where they are.
+    /// Set the SELinux labels of all files by a file_contexts(5) file, as setfiles(8) and
+    /// mkfs.erofs do; other labels are dropped. FILE.homedirs, FILE.local, FILE.subs and
+    /// FILE.subs_dist are read, too, if they exist.
     #[arg(long, value_name = "FILE", conflicts_with = "no_xattrs")]
     file_contexts: Option<PathBuf>,
 }
 
 impl FilterArgs {
-    /// Adds what was asked to a request.
+    /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
         request.choices = self.choices;
         request.pseudo = self.pseudo;
@@ -101,17 +104,17 @@ impl Args for FilterArgs {
 
 impl FromArgMatches for FilterArgs {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        let mut placed = Vec::new();
+        let mut rules = Vec::new();
         let flags = FilterFlags::from_arg_matches(matches)?;
         let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
-        placed.extend(indices("exclude").zip(flags.exclude.into_iter().map(Choice::Exclude)));
-        placed.extend(indices("include").zip(flags.include.into_iter().map(Choice::Include)));
+        rules.extend(indices("exclude").zip(flags.exclude.into_iter().map(Choice::Exclude)));
+        rules.extend(indices("include").zip(flags.include.into_iter().map(Choice::Include)));
         let files = flags.exclude_from.into_iter().map(Choice::ExcludeFrom);
-        placed.extend(indices("exclude_from").zip(files));
+        rules.extend(indices("exclude_from").zip(files));
         let files = flags.include_from.into_iter().map(Choice::IncludeFrom);
-        placed.extend(indices("include_from").zip(files));
-        placed.sort_by_key(|(index, _)| *index);
-        let choices = placed.into_iter().map(|(_, choice)| choice).collect();
+        rules.extend(indices("include_from").zip(files));
+        rules.sort_by_key(|(index, _)| *index);
+        let choices = rules.into_iter().map(|(_, choice)| choice).collect();
         Ok(Self {
             choices,
             pseudo: flags.pseudo,

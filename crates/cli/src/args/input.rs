@@ -1,5 +1,4 @@
-//! What every command that reads an image asks for: the file, where the image begins in it, how
-//! much memory decoded blocks may take.
+//! Flags of commands that read an image: the file, its offset, the cache, and proofs of integrity.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,32 +7,32 @@ use sinterfs::{OpenOptions, Opened, Proof, Result, Root, Word};
 
 use crate::{size, text};
 
-/// The heading of the flags here; the image itself is an argument without heading.
+/// The heading of these flags. It is set per flag, because the image itself has no heading.
 const OPENING: &str = "Opening the image";
 
-/// Names the image and how to open it.
+/// The image and how to open it.
 #[derive(Debug, clap::Args)]
 pub struct ImageArgs {
     /// The image file.
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 
-    /// Where the image begins in its file, in bytes; `auto` finds it behind any header.
+    /// The offset of the image in its file, in bytes; `auto` finds it behind any header.
     #[arg(long, help_heading = OPENING, value_name = "BYTES", default_value = "auto", value_parser = offset)]
     pub offset: Offset,
 
-    /// How much memory decoded blocks may take (as in 512M, which is the default; for a mount a sixteenth of
-    /// the machine's memory if that is more); at least three blocks of a DwarFS image.
+    /// The size of the cache of decoded blocks, at least three blocks of a DwarFS image (default:
+    /// 512M; for a mount a sixteenth of the memory of the machine if that is more).
     #[arg(long, help_heading = OPENING, value_name = "SIZE", value_parser = size::parse)]
     pub cache_size: Option<u64>,
 
-    /// A file that holds content of the image (a device or blob of EROFS); several in the image's
-    /// order. Files beside the image that it names are found without.
+    /// A file that contains data of the image (an extra device or blob of EROFS). Can be repeated,
+    /// in the order of the image. Files beside the image are found by the names in the image.
     #[arg(long, help_heading = OPENING, value_name = "FILE")]
     pub device: Vec<PathBuf>,
 
-    /// The directory of the objects that hold the content of a composefs image. What is read of
-    /// them is compared with the digests in the image (of a mount with --verify only).
+    /// The object directory of a composefs image. Data read from objects is verified by the digests
+    /// in the image (in mounts only with --verify).
     #[arg(long, help_heading = OPENING, value_name = "DIR")]
     pub objects: Option<PathBuf>,
 
@@ -41,25 +40,26 @@ pub struct ImageArgs {
     proof: ProofArgs,
 }
 
-/// What the image must be.
+/// How the integrity of the image is proved.
 #[derive(Debug, clap::Args)]
 struct ProofArgs {
-    /// Read only bytes that this root digest is of, as `build --with-digest`, `info` and `digest`
-    /// print it; anything else is an error. Images without digests are read once to be compared.
+    /// Require this root digest, as `build --with-digest`, `info` and `digest` print it; any other
+    /// data is an error. An image without digests is read once to verify it.
     #[arg(long, help_heading = OPENING, value_name = "HEX", group = "word")]
     digest: Option<Root>,
 
-    /// Read only bytes of which somebody with this key has signed the root digest: a public key of
-    /// minisign, or the file that holds it.
+    /// Require a root digest that was signed with this key: a minisign public key, or a file that
+    /// contains one.
     #[arg(long, help_heading = OPENING, value_name = "KEY", group = "word")]
     signed_by: Option<OsString>,
 
-    /// The signature, as `sinter sign` writes it (default: the one in the image, or else
+    /// The signature, as `sinter sign` writes it (default: the one in the image, or
     /// IMAGE.root.minisig).
     #[arg(long, help_heading = OPENING, value_name = "FILE", requires = "signed_by")]
     signature: Option<PathBuf>,
 
-    /// The digests of the image, as `sinter digest -o` writes them, if they are not in it.
+    /// A file with the digests of the image, as `sinter digest -o` writes it, if the image has
+    /// none.
     #[arg(long, help_heading = OPENING, value_name = "FILE", requires = "word")]
     digest_file: Option<PathBuf>,
 }
@@ -82,7 +82,7 @@ impl ProofArgs {
     }
 }
 
-/// An offset that is given or to be found.
+/// An offset, or `None` to find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offset(pub Option<u64>);
 
@@ -95,7 +95,7 @@ fn offset(text: &str) -> std::result::Result<Offset, String> {
 }
 
 impl ImageArgs {
-    /// Opens the image, and warns of what is wrong with it.
+    /// Opens the image, and prints its warnings.
     pub fn open(&self) -> Result<Opened> {
         let opened = sinterfs::open(&self.image, &self.options())?;
         for warning in opened.warnings() {
@@ -104,7 +104,7 @@ impl ImageArgs {
         Ok(opened)
     }
 
-    /// Returns the options that the flags ask for.
+    /// Returns the options for opening the image.
     pub fn options(&self) -> OpenOptions {
         let default = OpenOptions::default().cache_bytes;
         OpenOptions {

@@ -1,7 +1,7 @@
 //! Flags that several commands share: one file a group, with what the group asks of a request.
 //!
-//! **Invariant:** each group that a command flattens sets the heading of its flags in the help: clap
-//! keeps a heading until the next one (checked by a test over all commands).
+//! **Invariant:** each group that a command flattens sets the heading of its flags in the help:
+//! clap keeps a heading until the next one (checked by a test over all commands).
 
 pub mod attributes;
 pub mod common;

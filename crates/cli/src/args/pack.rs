@@ -1,4 +1,5 @@
-//! What every command that makes an image asks for: where it goes, and how it is packed.
+//! Flags of commands that write images: the destination, compression, layout, and those of one
+//! format.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use sinterfs::{
 use super::common::VerbosityArgs;
 use crate::size::parse as size;
 
-/// Where an image goes.
+/// The destination of an image.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct TargetArgs {
@@ -19,13 +20,14 @@ pub struct TargetArgs {
     #[arg(short, long, value_name = "IMAGE")]
     output: PathBuf,
 
-    /// Replace the image if it exists; it keeps its permissions.
+    /// Replace the image if it exists, and keep its permissions.
     #[arg(long)]
     force: bool,
 }
 
 impl TargetArgs {
-    /// Returns the destination; both an image and JSON on standard output are refused.
+    /// Returns the destination; fails if image and JSON would both go to standard output, or the
+    /// image to a terminal.
     pub fn destination(self, verbosity: VerbosityArgs) -> Result<Destination> {
         if self.output.as_os_str() != "-" {
             return Ok(Destination::File {
@@ -34,17 +36,17 @@ impl TargetArgs {
             });
         }
         if verbosity.json {
-            return Err(Error::invalid("--json and -o - both want standard output"));
+            return Err(Error::invalid("--json and -o - both use standard output"));
         }
         if std::io::stdout().is_terminal() {
-            let what = "an image is nothing for a terminal: name a file by -o, or a pipe";
+            let what = "an image is not written to a terminal: name a file with -o, or use a pipe";
             return Err(Error::invalid(what));
         }
         Ok(Destination::Stdout)
     }
 }
 
-/// How files are packed.
+/// Format, compression and layout of an image.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct PackArgs {
@@ -53,12 +55,13 @@ pub struct PackArgs {
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<String>,
 
-    /// How much effort goes into a small image, 0 to 9.
+    /// The compression level, 0 (none, fastest) to 9 (smallest).
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The compression of blocks, or of those of a category, in place of the level's; `sinter build
-    /// --help` lists those of each format.
+    /// The codec of blocks, or of the blocks of one category, instead of that of the level; `sinter
+    /// build
+    /// --help` lists the codecs of each format.
     #[arg(
         short = 'C',
         long,
@@ -67,15 +70,17 @@ pub struct PackArgs {
     )]
     compression: Vec<String>,
 
-    /// The compression of metadata, in place of the level's.
+    /// The codec of metadata, instead of that of the level.
     #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
     metadata_compression: Option<String>,
 
-    /// The size of blocks, a power of two from 1k to 1g (SquashFS, EROFS: 4k to 1m), in place of the level's.
+    /// The block size, a power of two from 1k to 1g (SquashFS, EROFS: 4k to 1m), instead of that of
+    /// the level.
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
-    /// Put the content of a file before the image: a program that runs it, a boot loader, zeros.
+    /// Prepend the content of a file to the image: a program that mounts it, a boot loader,
+    /// padding.
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
 
@@ -92,17 +97,17 @@ pub struct PackArgs {
     composefs: ComposefsArgs,
 }
 
-/// What composefs images are, whose content is elsewhere.
+/// The flags of composefs images, whose content is in an object directory.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "composefs")]
 struct ComposefsArgs {
-    /// Store the content of files of more than 64 bytes in this directory, each named by its
-    /// fs-verity digest; what is there already stays (default: the content is only hashed). With --from-dump
-    /// and another format, the directory where content is.
+    /// Store the content of files of more than 64 bytes in this object directory, named by its
+    /// fs-verity digest; existing objects are kept (default: the content is only hashed). With
+    /// --from-dump and another format, read content from this object directory.
     #[arg(long, value_name = "DIR")]
     digest_store: Option<PathBuf>,
 
-    /// Print the fs-verity digest of the image on standard output.
+    /// Print the fs-verity digest of the image to standard output.
     #[arg(long)]
     print_digest: bool,
 
@@ -110,51 +115,53 @@ struct ComposefsArgs {
     #[arg(long, value_name = "VERSION")]
     min_version: Option<u32>,
 
-    /// The highest version of the format, 0 or 1, which is taken if there are whiteouts (default: 1).
+    /// The highest version of the format, 0 or 1, which is used if there are whiteouts (default:
+    /// 1).
     #[arg(long, value_name = "VERSION")]
     max_version: Option<u32>,
 
-    /// Leave out devices.
+    /// Exclude device nodes.
     #[arg(long)]
     skip_devices: bool,
 
-    /// Leave out extended attributes that do not begin with `user.`.
+    /// Keep only extended attributes that begin with `user.`.
     #[arg(long, conflicts_with = "no_xattrs")]
     user_xattrs: bool,
 }
 
-/// How EROFS images are laid out, what they tell as volumes, and to whom.
+/// The flags of EROFS images.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "EROFS")]
 struct ErofsArgs {
-    /// Write what this version of Linux and newer ones mount: 5.4, 5.10, 5.15, 5.17, 6.1, 6.6, 6.10, 6.12,
+    /// The oldest version of Linux that can mount the image: 5.4, 5.10, 5.15, 5.17, 6.1, 6.6, 6.10,
+    /// 6.12,
     /// 6.15, 6.17 or 6.18 (default: 6.15).
     #[arg(long, value_name = "VERSION")]
     target_kernel: Option<String>,
 
-    /// Cut content into chunks of this size, a power of two from 4k to 4m, and store equal ones once; without
-    /// compression, from Linux 5.15 on.
+    /// Divide files into chunks of this size, a power of two from 4k to 4m, and store equal chunks
+    /// once. Not with compression; needs Linux 5.15.
     #[arg(long, visible_alias = "chunksize", value_name = "SIZE", value_parser = size)]
     chunk_size: Option<u64>,
 
-    /// Put all content into a file of its own, whose name the image tells; mount the image with
-    /// `-o device=FILE`, from Linux 5.16 on.
+    /// Store all data in a separate file, whose name the image records. Such an image is mounted
+    /// with `-o device=FILE`; needs Linux 5.16.
     #[arg(long, visible_alias = "blobdev", value_name = "FILE")]
     blob_device: Option<PathBuf>,
 
-    /// Store what names of extended attributes begin with once, as `user.name.`; may be given several times;
-    /// from Linux 6.4 on (default: what pays).
+    /// Store this prefix of names of extended attributes once, as in `user.name.`. Can be repeated;
+    /// needs Linux 6.4 (default: prefixes that save space).
     #[arg(long, value_name = "NAME", conflicts_with = "no_xattrs")]
     xattr_prefix: Vec<String>,
 
-    /// What more the image may have, as mkfs.erofs' -E: dedupe (files refer to what earlier ones have in
-    /// common with them; from Linux 6.1 on), ztailpacking (last clusters behind inodes; from 5.17 on, there
-    /// by default), fragments (ends of files share clusters; from 6.1 on, there by default), all-fragments
-    /// (whole files do, of any length; from 6.1 on); with ^ before it, not.
+    /// Extended features, as mkfs.erofs -E: dedupe (repeated data is stored once; needs Linux 6.1),
+    /// ztailpacking (tails are stored behind inodes; needs 5.17, default), fragments (tails are
+    /// packed together; needs 6.1, default), all-fragments (whole files are packed together; needs
+    /// 6.1). A ^ in front disables a feature.
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 
-    /// The UUID of the volume (default: one that is made of its content).
+    /// The UUID of the volume (default: derived from the content).
     #[arg(long, value_name = "UUID")]
     uuid: Option<String>,
 
@@ -163,44 +170,45 @@ struct ErofsArgs {
     label: Option<String>,
 }
 
-/// How images are laid out whose files are cut each for itself.
+/// The flags of SquashFS images, some of which apply to EROFS, too.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "SquashFS")]
 struct SquashfsArgs {
-    /// Pack the ends of large files into fragments, too, not only small files.
+    /// Pack tails of large files into fragments, not only small files.
     #[arg(long, visible_alias = "always-use-fragments")]
     tailends: bool,
 
-    /// Pack nothing into fragments.
+    /// Do not use fragments.
     #[arg(long, conflicts_with = "tailends")]
     no_fragments: bool,
 
-    /// Compress nothing of these parts: inodes, data, fragments, xattrs, ids, or all (also
-    /// --noI, --noD, --noF, --noX, --noId, --no-compression).
+    /// Do not compress these parts: inodes, data, fragments, xattrs, ids, or all (also --noI,
+    /// --noD,
+    /// --noF, --noX, --noId, --no-compression).
     #[arg(long, value_name = "PART,..")]
     no_compress: Option<String>,
 
     #[command(flatten)]
     uncompressed: UncompressedArgs,
 
-    /// Store zeros instead of holes (EROFS, too).
+    /// Store holes as zeros (EROFS, too).
     #[arg(long)]
     no_sparse: bool,
 
-    /// Leave out extended attributes (EROFS and composefs, too).
+    /// Do not store extended attributes (EROFS and composefs, too).
     #[arg(long, visible_alias = "skip-xattrs")]
     no_xattrs: bool,
 
-    /// Leave out the table of inodes that NFS needs.
+    /// Do not write the export table, which NFS needs.
     #[arg(long)]
     no_exports: bool,
 
-    /// Let the image end with its content, not at a multiple of 4 KiB.
+    /// Do not pad the image to a multiple of 4 KiB.
     #[arg(long, visible_alias = "nopad")]
     no_pad: bool,
 }
 
-/// The parts of `--no-compress` in the words of mksquashfs.
+/// The parts of `--no-compress`, spelled as in mksquashfs.
 #[derive(Debug, clap::Args)]
 struct UncompressedArgs {
     #[arg(long = "noI", alias = "noInodeCompression", hide = true)]
@@ -217,57 +225,58 @@ struct UncompressedArgs {
     all: bool,
 }
 
-/// How content is ordered and cut.
+/// The order of files, and how repeated data is found.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Order and deduplication")]
 pub struct LayoutArgs {
-    /// Look for repeats only so many blocks back, not in everything before.
+    /// Search for repeated data only in this number of preceding blocks, not in all of them.
     #[arg(short = 'B', long, value_name = "BLOCKS")]
     lookback: Option<u32>,
 
-    /// The memory that may be taken (default: 512m and as much again for each thread).
+    /// The limit of memory (default: 512m, and as much for each thread).
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
 
-    /// The directory for what does not fit into memory (default: that of the image).
+    /// The directory of temporary files (default: that of the image).
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
 
-    /// The order of files in the image, in place of the level's.
+    /// The order of files in the image, instead of that of the level.
     #[arg(long, value_enum)]
     order: Option<OrderArg>,
 
-    /// Store files before and after all others as a file says: lines of a path and a number from
-    /// -32768 to 32767, highest first.
+    /// Store files in the order of priorities in this file: lines of a path and a number from
+    /// -32768 to 32767, highest first (default: 0).
     #[arg(long, value_name = "FILE")]
     sort: Option<PathBuf>,
 
-    /// Store the files of a list before all others, in its order and in small blocks that decode at once: what
-    /// a program needs when it starts. A path a line, as `sinter mount --record` writes them.
+    /// Store the files of a list first, in its order and in small blocks that decode quickly: what
+    /// a program needs when it starts. The list has one path per line, as `sinter mount --record`
+    /// writes it.
     #[arg(long, value_name = "FILE")]
     hot: Option<PathBuf>,
 
-    /// Store equal files as often as there are.
+    /// Store equal files separately.
     #[arg(long)]
     no_duplicates: bool,
 
-    /// Tell only these kinds of content apart: pcmaudio, fits, binary, text, incompressible
+    /// Recognize only these categories of content: pcmaudio, fits, binary, text, incompressible
     /// (default: all; for SquashFS and EROFS binary and text).
     #[arg(long, value_name = "KIND,..", num_args = 0..=1, require_equals = true)]
     categorize: Option<Option<Categorizers>>,
 
-    /// Tell no kinds of content apart: everything goes into one stream.
+    /// Recognize no categories: all content goes into one stream.
     #[arg(long, conflicts_with = "categorize")]
     no_categorize: bool,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum OrderArg {
-    /// As found: the order of the tree.
+    /// The order of the directory tree.
     None,
     /// By path.
     Path,
-    /// By path read backwards: files of one name or extension together.
+    /// By reversed path, which groups files by name and extension.
     Revpath,
     /// Similar files next to each other.
     Similarity,
@@ -285,7 +294,7 @@ impl From<OrderArg> for Order {
 }
 
 impl PackArgs {
-    /// Adds what was asked to a request.
+    /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
         request.format = self.format;
         request.header = self.header;
@@ -316,13 +325,14 @@ impl PackArgs {
         Ok(())
     }
 
-    /// Returns whether the digest of the image is to be printed.
+    /// Returns whether the digest of the image is printed.
     pub fn prints_digest(&self) -> bool {
         self.composefs.print_digest
     }
 }
 
 impl SquashfsArgs {
+    /// Returns the options without those of EROFS.
     fn options(self) -> PerFileOptions {
         let tails = match (self.tailends, self.no_fragments) {
             (true, _) => Some(TailPlacement::Shared),
@@ -343,7 +353,7 @@ impl SquashfsArgs {
 }
 
 impl UncompressedArgs {
-    /// Adds these parts to those that are named.
+    /// Returns these parts together with those of `--no-compress`.
     fn with(&self, named: Option<String>) -> Option<String> {
         let parts = [
             (self.inodes, "inodes"),
@@ -354,16 +364,17 @@ impl UncompressedArgs {
             (self.all, "all"),
         ];
         let mut names: Vec<_> = named.into_iter().collect();
-        let asked = parts.iter().filter(|(is_asked, _)| *is_asked);
-        names.extend(asked.map(|(_, part)| (*part).to_owned()));
+        let selected = parts.iter().filter(|(is_selected, _)| *is_selected);
+        names.extend(selected.map(|(_, part)| (*part).to_owned()));
         (!names.is_empty()).then(|| names.join(","))
     }
 }
 
-/// The compression of all blocks, and those of categories.
+/// The codec of all blocks, and those of categories.
 type Compressions = (Option<String>, Vec<(String, String)>);
 
-/// Returns the compression of all blocks from those of categories.
+/// Separates the codec of all blocks from those of categories; fails if there are several of the
+/// former.
 pub fn compressions(given: Vec<String>) -> Result<Compressions> {
     let (mut general, mut by_category) = (None, Vec::new());
     for text in given {
@@ -372,7 +383,7 @@ pub fn compressions(given: Vec<String>) -> Result<Compressions> {
             None if general.is_none() => general = Some(text),
             None => {
                 return Err(Error::invalid(format!(
-                    "-C {text}: one compression is for all blocks, others need CATEGORY::"
+                    "-C {text}: only one codec can apply to all blocks, others need CATEGORY::"
                 )));
             }
         }
@@ -381,7 +392,7 @@ pub fn compressions(given: Vec<String>) -> Result<Compressions> {
 }
 
 impl LayoutArgs {
-    /// Adds what was asked to a request.
+    /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) {
         request.lookback = self.lookback;
         request.memory = self.memory;

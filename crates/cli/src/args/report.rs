@@ -1,7 +1,8 @@
-//! `--report` of the commands that make images: the page of `info --report`, with how long this run took.
+//! `--report` of commands that write images: the page of `info --report`, with the time of each
+//! stage.
 //!
-//! **Invariant:** what stands in the page's way is found before the image is made, and the page replaces neither the
-//! image nor what it is made of.
+//! **Invariant:** a page that cannot be written is reported before the image is written, and the
+//! page replaces neither the image nor its sources.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -11,17 +12,17 @@ use sinterfs::{BuildRequest, Destination, Error, NewFile, OpenOptions, Result, i
 use crate::page;
 use crate::timings::Timings;
 
-/// Where the page goes.
+/// The file of the page.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct ReportArgs {
-    /// Write a page for a browser about what takes the room in the image, as `sinter info --report`, and how long
-    /// each stage took. --force replaces it, too.
+    /// Write an HTML page about what takes up space in the image, as `sinter info --report` does,
+    /// with the time of each stage. --force also replaces this file.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
-/// A page that will be written.
+/// A page to be written when the image is complete.
 #[derive(Debug)]
 pub struct PendingReport {
     to: NewFile,
@@ -30,24 +31,24 @@ pub struct PendingReport {
 }
 
 impl ReportArgs {
-    /// Looks whether the page that was asked for, if one was, can be written when there is an image.
+    /// Returns the page to write, if there is one; fails if it could not be written.
     pub fn begin(self, request: &BuildRequest) -> Result<Option<PendingReport>> {
         let Some(to) = self.report else {
             return Ok(None);
         };
         let Destination::File { path, replace } = &request.destination else {
             return Err(Error::invalid(
-                "--report wants an image that can be read again; name a file by -o",
+                "--report needs an image in a file; name one with -o",
             ));
         };
         if to.as_os_str() == "-" {
-            return Err(Error::invalid("--report of a new image wants a file"));
+            return Err(Error::invalid("--report of a new image needs a file"));
         }
         let devices: Vec<PathBuf> = request.blob_device.iter().cloned().collect();
-        let made = std::iter::once(path).chain(&devices).map(PathBuf::as_path);
-        let mut others = made.chain(request.input.paths());
+        let written = std::iter::once(path).chain(&devices).map(PathBuf::as_path);
+        let mut others = written.chain(request.input.paths());
         if others.any(|other| is_same_file(&to, other)) {
-            let what = "the report would replace the image, or what it is made of";
+            let what = "the report would replace the image or its source";
             return Err(Error::invalid(what).path(to));
         }
         Ok(Some(PendingReport {
@@ -59,7 +60,7 @@ impl ReportArgs {
 }
 
 impl PendingReport {
-    /// Writes the page about the image that is there now.
+    /// Writes the page about the complete image.
     pub fn write(self, timings: &Timings) -> Result<()> {
         let options = OpenOptions {
             devices: self.devices,

@@ -1,7 +1,7 @@
-//! `--stats` and `--record` of `sinter mount`: files that tell what is asked of a mounted image.
+//! `--stats` and `--record` of `sinter mount`: files with counters and with the order of reads.
 //!
-//! **Invariant:** a file is replaced at once, so that nobody reads half of it; neither the mount nor its end
-//! depends on whether it can be written.
+//! **Invariant:** a file is replaced atomically, so a reader never sees half of it. A failure to
+//! write one affects neither the mount nor its end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,49 +14,49 @@ use sinterfs::{Counted, Error, Opened, Result, Watch};
 
 use crate::text;
 
-/// How often what is counted is written, if there is anything new.
+/// The interval at which changed counters are written.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Where what is learnt of a mount goes.
+/// The files to write.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Statistics")]
 pub struct StatsArgs {
-    /// Write what is counted to a file, as JSON: reads and how long they took, questions about names, hits
-    /// and misses of the cache. It is written anew each second while something happens, and at the end.
+    /// Write counters to this file as JSON: reads and their times, lookups, cache hits and misses.
+    /// The file is updated each second while anything happens, and at the end.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
 
-    /// Write the paths of the files that are read to a file when the mount ends, first read first: a list
-    /// for `sinter build --hot`.
+    /// Write the paths of files in the order of their first read to this file when the mount ends:
+    /// a list for `sinter build --hot`.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
 
-/// A mount that is watched.
+/// The statistics of a mount.
 #[derive(Debug)]
 pub struct MountStats {
     watch: Arc<Watch>,
     record: Option<PathBuf>,
-    /// Writes what is counted; ends when the sender is gone.
+    /// The thread that writes counters; it ends when the sender is dropped.
     stats: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl StatsArgs {
-    /// Returns whether anything was asked for.
+    /// Returns whether any statistics are requested.
     pub fn is_asked(&self) -> bool {
         self.stats.is_some() || self.record.is_some()
     }
 
-    /// Begins to watch an image, if that was asked for. What cannot be written is found now.
+    /// Starts to collect statistics, if any are requested; fails if a file cannot be written.
     pub fn start(&self, opened: &Opened) -> Result<Option<MountStats>> {
         if !self.is_asked() {
             return Ok(None);
         }
         let watch = Arc::new(Watch::new(opened, self.record.is_some()));
-        // the background process keeps its directory, but not for ever
+        // the background process changes its working directory later
         let full = |path: &PathBuf| {
             let full = std::path::absolute(path);
-            full.map_err(|e| Error::io("cannot tell the full path", e).path(path))
+            full.map_err(|e| Error::io("cannot resolve the path", e).path(path))
         };
         let record = self.record.as_ref().map(full).transpose()?;
         if let Some(record) = &record {
@@ -76,16 +76,16 @@ impl StatsArgs {
 }
 
 impl MountStats {
-    /// Returns the image to serve.
+    /// Returns the image to serve, which counts accesses.
     pub fn image(&self) -> Arc<dyn sinterfs::Image> {
         self.watch.image()
     }
 
-    /// Writes what is left to write.
+    /// Writes the final state of all files.
     pub fn finish(self) -> Result<()> {
         if let Some((end, thread)) = self.stats {
             drop(end);
-            // it has warned of what it could not write
+            // it has warned about failures itself
             let _ = thread.join();
         }
         match &self.record {
@@ -95,6 +95,7 @@ impl MountStats {
     }
 }
 
+/// Starts the thread that writes changed counters each second.
 fn write_each_second(watch: Arc<Watch>, path: PathBuf) -> Result<(Sender<()>, JoinHandle<()>)> {
     let (end, ended) = channel::<()>();
     let work = move || {
@@ -121,15 +122,16 @@ fn write_each_second(watch: Arc<Watch>, path: PathBuf) -> Result<(Sender<()>, Jo
     Ok((end, thread))
 }
 
-/// Puts a file in the place of another.
+/// Replaces a file atomically.
 fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}~", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}~", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let written =
+        std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|error| {
-        // what was written of it is of no use
-        let _ = std::fs::remove_file(&beside);
+        // an incomplete temporary file is of no use
+        let _ = std::fs::remove_file(&temporary);
         Error::io("cannot write", error).path(path)
     })
 }

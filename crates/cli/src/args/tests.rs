@@ -70,3 +70,24 @@ fn general_flags_are_under_no_heading() {
         }
     }
 }
+
+#[test]
+fn texts_after_the_flags_wrap_at_any_width() {
+    let program = crate::Cli::command();
+    for command in std::iter::once(&program).chain(program.get_subcommands()) {
+        let name = command.get_name();
+        for text in [command.get_after_help(), command.get_after_long_help()] {
+            let text = text.map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                // a paragraph is one line, which clap wraps
+                assert!(!is_prose(pair[0]) || !is_prose(pair[1]), "{name}: {pair:?}");
+            }
+            for line in lines.iter().filter(|line| line.starts_with(' ')) {
+                // an example has to fit, because clap would wrap it to the first column
+                assert!(line.len() <= 78, "{name}: {line}");
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! `sinter extract --tar`, `--cpio`, `--mtree`: an image as an archive or a list.
+//! `sinter extract --tar`, `--cpio`, `--mtree`: writes an image as an archive or a manifest.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::progress::Display;
 use crate::size::human;
 use crate::{exit, messages, text};
 
-/// Writes the archive and says what is in it.
+/// Writes the archive and prints a summary.
 pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let format = args.archive.format().unwrap_or(ArchiveFormat::Tar);
     let request = ArchiveRequest {
@@ -69,11 +69,11 @@ fn destination(args: &ExtractArgs) -> Result<Destination> {
         });
     }
     if args.verbosity.json {
-        let what = "--json and an archive both want standard output; name a file by -o";
+        let what = "--json and the archive both use standard output; name a file with -o";
         return Err(Error::invalid(what));
     }
     if args.output.is_none() && std::io::stdout().is_terminal() {
-        let what = "an archive is nothing for a terminal: name a file by -o, or a pipe";
+        let what = "an archive is not written to a terminal: name a file with -o, or use a pipe";
         return Err(Error::invalid(what));
     }
     Ok(Destination::Stdout)
@@ -81,7 +81,8 @@ fn destination(args: &ExtractArgs) -> Result<Destination> {
 
 fn summary(report: &ArchiveReport, seconds: f64) -> String {
     let mut text = format!(
-        "{} files, {} directories, {} symlinks, {} hard links, {} special files; {} in {seconds:.1} s",
+        "{} files, {} directories, {} symlinks, {} hard links, {} special files; {} in \
+         {seconds:.1} s",
         report.files,
         report.directories,
         report.symlinks,
@@ -90,7 +91,7 @@ fn summary(report: &ArchiveReport, seconds: f64) -> String {
         human(report.length),
     );
     if report.failed > 0 {
-        text += &format!("; {} not read", report.failed);
+        text += &format!("; {} could not be read", report.failed);
     }
     text
 }

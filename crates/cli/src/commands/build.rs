@@ -1,4 +1,4 @@
-//! `sinter build`: a directory or an archive becomes an image.
+//! `sinter build`: packs a directory or an archive into an image.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,111 +7,126 @@ use sinterfs::{Error, Input, Layering, ManifestOptions, OpenOptions, Result, Whi
 
 use super::make_image::MakeImageArgs;
 
+/// The text of `sinter build --help` after the flags.
+const HELP: &str = "\
+Examples:
+  sinter build DIR -o dir.dwarfs
+      Pack a directory; the format follows from the extension.
+  sinter build DIR -o dir.dwarfs -l9
+      Make a smaller image, more slowly.
+  sinter build DIR -o dir.dwarfs -C zstd:level=19 -b 8M
+      Choose codec and block size.
+  sinter build DIR -o dir.dwarfs -C pcmaudio/waveform::flac:level=8:exhaustive
+      Choose the codec of one category.
+  sinter build DIR -o - | ssh host 'cat > dir.dwarfs'
+      Write to a pipe.
+  sinter build x.tar.zst -o x.dwarfs
+      Pack the files of an archive, compressed or not.
+  ssh host 'tar -c --xattrs DIR' | sinter build - -o x.dwarfs
+      Read an archive from a pipe.
+  sinter build base.dwarfs 1.tar.gz 2.tar.gz -o all.dwarfs
+      Stack layers; whiteouts hide files of lower layers.
+  skopeo copy docker://debian oci:debian
+  sinter build debian -o debian.dwarfs
+      Pack a container image from its OCI layout.
+  docker save debian | sinter build - --layers -o debian.dwarfs
+      Pack a container image from an archive of docker save.
+  sinter build DIR --base old.dwarfs -o new.dwarfs
+      Reuse the blocks of an older image, and compress only new data.
+  sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m
+      Keep the smaller of two results per block: with and without BCJ filter.
+  sinter build DIR -o dir.erofs --target-kernel 5.10
+      Write an image that older kernels mount.
+  sinter build DIR -o dir.cfs --digest-store objects
+      Write a composefs image, with the content in an object directory.
+  sinter build --from-dump dump -o dir.cfs --print-digest
+      Write an image of a dump, as of composefs-info dump.
+  sinter build --from-dump dump -o dir.dwarfs --digest-store objects
+      Pack a dump, with content from an object directory.
+  sinter build files.mtree --manifest-root DIR -o dir.dwarfs
+      Pack the files of a manifest, and verify their digests.
+  sinter build DIR -o dir.dwarfs --include '/log/a*' --exclude '/log/*'
+      Select files; the first rule that matches decides.
+  sinter build DIR -o dir.sqfs --pseudo 'dev/null c 666 0 0 1 3'
+      Add files that the source does not have.
+  sinter build DIR -o dir.erofs --file-contexts file_contexts
+      Set SELinux labels.
+  sinter build DIR -o dir.dwarfs --report dir.html
+      Write a page about what takes up space, and how long it took.
+  SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --all-root
+      Make the same image everywhere.
+
+Higher levels make smaller images and take longer. The meaning of levels, and the codecs, depend \
+on the format.
+
+DwarFS: levels 0 none; 1 lz4; 2 to 5 zstd; 6 to 9 lzma2. From level 6 on, reads are slower, too; \
+level 4 builds in a tenth of the time of level 7. Codecs: none, \
+zstd:level=1..22[:window=LOG][:long], \
+lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...], \
+lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N][:binary=auto|x86|arm|arm64|...], lz4[:level=N], \
+lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for \
+images ricepp[:block_size=1..512]. lzma is liblzma; lzma2 is an encoder of our own, which is \
+faster and nearly as strong.
+
+Each category of content has its own blocks: text, machine code (code/x86-64, code/arm64 ...), \
+pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64 and AU files; codec flac), fits/image \
+(16-bit images in FITS files; codec ricepp), hot (the files of --hot; from level 4 on \
+zstd:level=19, blocks of 1 MiB), incompressible (from level 4 on zstd:level=3:window=26:long, \
+otherwise stored), and <default> for all other content. -C CATEGORY::CODEC selects the codec of \
+a category, --categorize the categories.
+
+SquashFS: levels 0 none; 1 lz4; 2 to 8 zstd; 9 xz. Codecs, one for the whole image: \
+gzip[:level=1..12], lzo, lz4[:level=N], lz4hc[:level=1..12], \
+xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...], zstd[:level=N], \
+lzma[:level=0..9][:dict=SIZE] (which no kernel reads). Blocks have 4k to 1m. \
+docs/formats/squashfs.md lists the equivalents of the options of mksquashfs.
+
+EROFS: levels 0 none; 1 lz4; 2 to 9 zstd. Codecs: none, lz4[:level=N], lz4hc[:level=1..12], \
+lzma[:level=1..9], deflate[:level=1..12], zstd[:level=N]. The block size is the decoded size of \
+a compressed unit, 4k to 1m. Images need Linux 6.15 or newer; --target-kernel restricts them to \
+what older kernels support: lz4 and lz4hc in clusters of 4k from 5.4, of the block size from \
+5.15, lzma and fragments from 6.1, deflate from 6.6, zstd from 6.10. Levels choose among these.
+
+composefs: the same images, and so the same digests, as mkcomposefs 1.0.8; hard links become \
+separate files, as there. See docs/formats/composefs.md.
+
+The same input and options make the same image. SOURCE_DATE_EPOCH, if set, is recorded as the \
+time of creation, and no file gets a later time.";
+
 /// The heading of the flags about what is packed.
 const SOURCE: &str = "Source";
 
 /// Pack a directory or an archive into an image.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  sinter build DIR -o dir.dwarfs                        the default level
-  sinter build DIR -o dir.dwarfs -l9                    smaller, slower
-  sinter build DIR -o dir.dwarfs -C zstd:level=19 -b 8M own compression and block size
-  sinter build DIR -o dir.dwarfs -C pcmaudio/waveform::flac:level=8:exhaustive
-                                                        a codec for one category
-  sinter build DIR -o - | ssh host 'cat > dir.dwarfs'   to a pipe
-  sinter build x.tar.zst -o x.dwarfs                    an archive, compressed or not
-  ssh host 'tar -c --xattrs DIR' | sinter build - -o x.dwarfs
-                                                        one from a pipe
-  sinter build base.dwarfs 1.tar.gz 2.tar.gz -o all.dwarfs
-                                                        layers, with what hides names below
-  skopeo copy docker://debian oci:debian && sinter build debian -o debian.dwarfs
-                                                        a container's image, by its OCI layout
-  docker save debian | sinter build - --layers -o debian.dwarfs
-                                                        or as docker save writes it
-  sinter build DIR --base old.dwarfs -o new.dwarfs      blocks of an older image as they are, and new
-                                                        ones for what changed
-  sinter build DIR -o dir.squashfs                      a SquashFS image, by its extension
-  sinter build DIR -o dir.sqfs -C xz:bcj=x86 -b 1m      the smallest result of each block, with
-                                                        and without a filter for x86
-  sinter build DIR -o dir.erofs                         an EROFS image, for Linux 6.15 and newer
-  sinter build DIR -o dir.erofs --target-kernel 5.10    one that older kernels mount, too
-  sinter build DIR -o dir.cfs --digest-store objects    a composefs image, its content in a store
-  sinter build --from-dump dump -o dir.cfs --print-digest
-                                                        one of a dump as of composefs-info dump
-  sinter build --from-dump dump -o dir.dwarfs --digest-store objects
-                                                        any format of one, with content of its store
-  sinter build files.mtree --manifest-root DIR -o dir.dwarfs
-                                                        what a list names, compared with its digests
-  sinter build DIR -o dir.dwarfs --include /var/log/ --include '/var/log/a*' --exclude '/var/log/*'
-                                                        of several rules the first that matches
-  sinter build DIR -o dir.sqfs --pseudo 'dev d 755 0 0' --pseudo 'dev/null c 666 0 0 1 3'
-                                                        files that are not there
-  sinter build DIR -o dir.erofs --file-contexts /etc/selinux/targeted/contexts/files/file_contexts
-                                                        with SELinux labels
-  sinter build DIR -o dir.dwarfs --xattrs-include '^(user|security)\\.' --xattrs-exclude selinux
-                                                        with some extended attributes only
-  sinter build DIR -o dir.dwarfs --report dir.html      a page: what takes the room, and how long it took
-  SOURCE_DATE_EPOCH=1700000000 sinter build DIR -o dir.dwarfs --set-owner 0 --set-group 0
-                                                        the same bytes wherever it is built
-
-Higher levels give smaller images and take longer; 7 is the default. The format decides what levels
-and compressions are.
-
-DwarFS: levels 0 none; 1 lz4; 2 to 5 zstd; 6 to 9 lzma2. From 6 on a cold read decodes slower, too;
-4 builds in a tenth of the time of 7. Compressions: none, zstd:level=1..22[:window=LOG][:long],
-lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...],
-lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N][:binary=auto|x86|arm|arm64|...], lz4[:level=N],
-lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for
-images ricepp[:block_size=1..512]. lzma is liblzma, lzma2 our own: nearly as small for less work.
-Content of each category has blocks of its own: text, code (of each machine: code/x86-64,
-code/arm64 ...), pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64, AU; encoded with flac),
-fits/image (16-bit images in FITS files; with ricepp), hot (the files of --hot, with zstd:level=19 from
-level 4 on, in blocks of 1 MiB), incompressible (from level 4 on
-zstd:level=3:window=26:long, below it or with -C CODEC stored), and <default>, which is the rest.
--C CATEGORY::CODEC chooses another codec, --categorize=KIND,.. what is told apart.
-
-SquashFS: levels 0 none; 1 lz4; 2 to 8 zstd; 9 xz. One codec for everything: gzip[:level=1..12],
-lzo, lz4[:level=N], lz4hc[:level=1..12], xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...],
-zstd[:level=N], lzma[:level=0..9][:dict=SIZE] (which no kernel reads); blocks of 4k to 1m. What
-mksquashfs' options are called here is in docs/formats/squashfs.md.
-
-EROFS: levels 0 none; 1 lz4; 2 to 9 zstd. Compressions: none, lz4[:level=N], lz4hc[:level=1..12],
-lzma[:level=1..9], deflate[:level=1..12], zstd[:level=N]; units of 4k to 1m, by -b. Linux mounts the
-images from 6.15 on; --target-kernel writes what older ones read: lz4 and lz4hc in clusters of 4k from
-5.4, of -b from 5.15, lzma and small files packed together from 6.1, deflate from 6.6, zstd from 6.10.
-Levels choose among these. -E dedupe stores once what files have in common, from 6.1 on.
-
-composefs: the bytes of mkcomposefs 1.0.8, and so its digests; hard links become files of their own, as
-there. docs/formats/composefs.md tells more.
-
-The same input and options give the same image. SOURCE_DATE_EPOCH, if set, is recorded as the time of
-creation, and no file gets a later time.")]
+#[command(
+    after_help = "`sinter build --help` has examples, and the levels and codecs of each format.",
+    after_long_help = HELP
+)]
 pub struct Args {
-    /// What to pack: a directory, an archive (tar or cpio; compressed with gzip, zstd, xz or bzip2 or not; `-` is
-    /// standard input), a list of files (mtree) or an image. Several are layers, later ones on top of earlier ones, and so are
-    /// those in a directory with an OCI layout.
+    /// What to pack: a directory, an archive (tar or cpio, compressed with gzip, zstd, xz or bzip2
+    /// or not; `-` is standard input), a manifest (mtree) or an image. Several sources are layers,
+    /// later ones on top of earlier ones, as are the layers of an OCI layout directory.
     #[arg(value_name = "SOURCE", required_unless_present = "from_dump")]
     sources: Vec<PathBuf>,
 
-    /// What marks, in a layer, that a name of the layers below is gone: oci (names that begin with .wh.),
-    /// overlayfs (character devices 0/0, and attributes of opaque directories), all of these, or none;
-    /// auto: in archives all, in directories and images those of overlayfs. A single source keeps such
-    /// names and devices unless this asks for something.
+    /// The whiteouts that hide files of lower layers: oci (names that begin with .wh.), overlayfs
+    /// (character devices 0/0, and attributes of opaque directories), all of them, or none; auto:
+    /// all in archives, those of overlayfs in directories and images. A single source keeps
+    /// whiteouts as files unless this option is given.
     #[arg(long, help_heading = SOURCE, value_enum, value_name = "KIND")]
     whiteouts: Option<WhiteoutsArg>,
 
-    /// Take archives of container images, as docker save, podman save and skopeo write them, for the layers in
-    /// them, and not for the files that they are.
+    /// Pack the layers in archives of container images, as docker save, podman save and skopeo
+    /// write them, instead of the files of these archives.
     #[arg(long, help_heading = SOURCE)]
     layers: bool,
 
-    /// Which image of an OCI layout is packed, where there are several.
+    /// The platform of the image to pack, if an OCI layout has several.
     #[arg(long, help_heading = SOURCE, value_name = "OS/ARCH")]
     platform: Option<String>,
 
-    /// Make an image of a dump, in the words of composefs-dump(5), and not of a directory; `-` is standard
-    /// input. Of other formats than composefs --digest-store says where content is.
+    /// Read a dump in the format of composefs-dump(5) instead of a directory; `-` is standard
+    /// input. Formats other than composefs need --digest-store for the content.
     #[arg(
         long,
         help_heading = SOURCE,
@@ -121,21 +136,21 @@ pub struct Args {
     )]
     from_dump: Option<PathBuf>,
 
-    /// Take over the blocks of this image as they are stored, wherever they hold what is packed, and make
-    /// new ones only of the rest. All content is compared byte by byte. The new image is whole without
-    /// this one, which may be the output, too (with --force). Of DwarFS only.
+    /// Reuse the stored blocks of this image for data that they contain, and compress only other
+    /// data. All data is compared byte by byte. The new image does not depend on this one, which
+    /// may also be the output (with --force). DwarFS only.
     #[arg(long, help_heading = SOURCE, value_name = "IMAGE")]
     base: Option<PathBuf>,
 
-    /// The directory that the paths of a list of files (mtree) are in (default: that of the list).
+    /// The directory of the files that a manifest (mtree) names (default: that of the manifest).
     #[arg(long, help_heading = SOURCE, value_name = "DIR", conflicts_with = "from_dump")]
     manifest_root: Option<PathBuf>,
 
-    /// Let a list of files name content anywhere in the system, by absolute paths, `..` and symlinks.
+    /// Allow a manifest to name files outside its directory, by absolute paths, `..` and symlinks.
     #[arg(long, help_heading = SOURCE, conflicts_with = "from_dump")]
     manifest_anywhere: bool,
 
-    /// Leave out what lies on other file systems (of directories).
+    /// Exclude files on other file systems (of directories).
     #[arg(short = 'x', long, help_heading = SOURCE)]
     one_file_system: bool,
 
@@ -171,7 +186,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             path,
             objects: None,
         },
-        (None, [], _) => return Err(Error::invalid("there is nothing to pack")),
+        (None, [], _) => return Err(Error::invalid("no source was given")),
         (None, [source], None) if args.platform.is_none() && !args.layers => {
             Input::of(source, &OpenOptions::default())?
         }

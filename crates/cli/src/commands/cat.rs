@@ -1,4 +1,4 @@
-//! `sinter cat`: files of an image on standard output.
+//! `sinter cat`: writes files of an image to standard output.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
 
-    /// The files; symlinks are followed inside the image.
+    /// The files to print; symlinks are followed within the image.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
 
@@ -25,7 +25,7 @@ pub struct Args {
     jobs: JobsArgs,
 }
 
-/// Prints the files one after the other.
+/// Prints the files in the order given.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let image = &**opened.image();

@@ -1,4 +1,4 @@
-//! `sinter check`: whether an image is what it was when it was made.
+//! `sinter check`: verifies the integrity of an image.
 
 use std::process::ExitCode;
 
@@ -10,16 +10,19 @@ use crate::args::input::ImageArgs;
 use crate::progress::Display;
 use crate::{exit, messages, text};
 
-/// Verify checksums and structure of an image, or every byte of it.
+/// Verify checksums and structure of an image, or all of its data.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter check image.dwarfs           checksums of all sections, structure of the metadata
-  sinter check --deep image.dwarfs    decode every block and read every file, too
+  sinter check image.dwarfs
+      Verify the checksums of all sections, and the structure of the metadata.
+  sinter check --deep image.dwarfs
+      Also decode every block and read every file.
   sinter check --digest HEX image.dwarfs
-                                      whether every byte is what this root digest is of
+      Verify that the image has this root digest.
 
-Digests that an image has of itself are always compared; --digest makes sure which they are.")]
+Digests in the image are always verified; --digest and --signed-by prove that they are the \
+expected ones.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -35,7 +38,7 @@ pub struct Args {
     verbosity: VerbosityArgs,
 }
 
-/// Checks, and shows every problem.
+/// Checks an image, and prints every problem.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let display = Display::start(args.verbosity.show());
     let depth = Depth {
@@ -87,7 +90,7 @@ fn summary(deep: bool, report: &CheckReport) -> String {
         .collect();
     let verdict = format!("{}{depth}: {verdict}\n", parts.join(", "));
     let root = report.root_digest.filter(|_| report.problems.is_empty());
-    let root = root.map(|root| format!("root digest {root}: every byte is as it was\n"));
+    let root = root.map(|root| format!("root digest {root}: all data is intact\n"));
     let signed = report.signed.as_deref().filter(|_| root.is_some());
     let signed = signed.map(|comment| format!("signed: {}\n", text::one_line(comment)));
     notes.chain(root).chain(signed).chain([verdict]).collect()

@@ -1,4 +1,4 @@
-//! `sinter completions`: what a shell needs to complete our flags.
+//! `sinter completions`: prints completion scripts for shells.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use sinterfs::Result;
 
 use crate::text;
 
-/// Print completions for a shell.
+/// Print the completion script of a shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  sinter completions bash > /etc/bash_completion.d/sinter")]
 pub struct Args {

@@ -1,4 +1,4 @@
-//! `sinter diff`: what differs between two trees.
+//! `sinter diff`: compares two directory trees.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -13,18 +13,23 @@ use crate::args::common::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
 use crate::{exit, size, text};
 
-/// Show what differs between two images, archives or directories.
+/// Show the differences of two images, archives or directories.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   sinter diff old.dwarfs new.dwarfs
-  sinter diff image.squashfs DIR            an image and what it was made of
-  sinter diff --ignore mtime,uid,gid a b    without times and owners
+      Compare two images.
+  sinter diff image.squashfs DIR
+      Compare an image with its source.
+  sinter diff --ignore mtime,uid,gid a b
+      Ignore times and owners.
   sinter diff --json a.dwarfs b.erofs | jq '.changes[].path'
+      Print changes as JSON.
 
-Each line begins with what happened: `-` removed, `+` added, `>` renamed, `~` changed, and in which fields.
-Times count as exactly as the coarser one of two images has them, holes do not differ from zeros.
-The exit code is 0 if nothing differs, 1 if something does, more if the comparison failed.")]
+Each line begins with the kind of change: `-` removed, `+` added, `>` renamed, `~` changed, \
+followed by the changed fields. Times are compared at the coarser resolution of the two images, \
+and holes equal zeros. The exit code is 0 if the trees are equal, 1 if they differ, and greater \
+on errors.")]
 pub struct Args {
     /// The older tree: an image, an archive or a directory.
     #[arg(value_name = "OLD")]
@@ -39,23 +44,23 @@ pub struct Args {
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     ignore: Vec<Field>,
 
-    /// Show a renamed file as one that was removed and one that was added.
+    /// Show a renamed file as a removed and an added one.
     #[arg(long)]
     no_renames: bool,
 
-    /// How much memory decoded blocks of each image may take (as in 512M).
+    /// The size of the cache of decoded blocks of each image.
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse)]
     cache_size: u64,
 
-    /// The directory of the objects that hold the content of composefs images.
+    /// The object directory of composefs images.
     #[arg(long, value_name = "DIR")]
     objects: Option<PathBuf>,
 
-    /// Read only bytes of the older image that this root digest is of.
+    /// Require this root digest of the older image.
     #[arg(long, value_name = "HEX")]
     digest_old: Option<Root>,
 
-    /// Read only bytes of the newer image that this root digest is of.
+    /// Require this root digest of the newer image.
     #[arg(long, value_name = "HEX")]
     digest_new: Option<Root>,
 
@@ -66,7 +71,7 @@ pub struct Args {
     verbosity: VerbosityArgs,
 }
 
-/// Compares, and shows every change.
+/// Compares two trees, and prints every change.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let display = Display::start(args.verbosity.show());
     let open = |digest: Option<Root>| OpenOptions {

@@ -1,4 +1,4 @@
-//! `sinter digest`: the root digest of an image, and a file of digests beside it.
+//! `sinter digest`: prints the root digest of an image, and writes its digests to a file.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,28 +9,31 @@ use crate::args::common::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::text;
 
-/// Print the root digest of an image, which other commands can insist on.
+/// Print the root digest of an image, which other commands can require.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter digest image.dwarfs                      of the digests in the image, compared with every byte
-  sinter digest image.squashfs                    of the whole file
-  sinter digest image.erofs -o image.erofs.digest and the digests in a file, so that a mount need not
-                                                  read the image first:
+  sinter digest image.dwarfs
+      Print the root of the digests in the image, after verifying them.
+  sinter digest image.squashfs
+      Print the root digest of the whole file.
+  sinter digest image.erofs -o image.erofs.digest
   sinter mount image.erofs /mnt --digest HEX --digest-file image.erofs.digest
+      Write the digests to a file; then mounting need not read the image.
 
-Images with digests of their own are made by `sinter build --with-digest` (DwarFS). With -o the root is
-always that of the whole file. docs/formats/digest.md tells how to compute it without this program.")]
+`sinter build --with-digest` stores digests in an image (DwarFS). With -o the root digest is \
+always that of the whole file. docs/formats/digest.md describes how to compute it with other \
+programs.")]
 pub struct Args {
     /// The image file.
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
-    /// Print the line that `sinter sign` signs, for other programs that sign or verify.
+    /// Print the statement that `sinter sign` signs, for other programs.
     #[arg(long)]
     statement: bool,
 
-    /// Write the digests of the whole file to this one.
+    /// Write the digests of the whole image to this file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -46,7 +49,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let root = match &args.output {
         Some(output) if is_same(output, &args.image) => {
-            return Err(Error::invalid("the digests would replace their image").path(output));
+            return Err(Error::invalid("the digests would replace the image").path(output));
         }
         Some(output) => sinterfs::write_digests(&args.image, output, args.force)?,
         None => {
@@ -62,7 +65,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns whether two paths are one file.
+/// Returns whether two paths name the same file.
 pub(super) fn is_same(a: &Path, b: &Path) -> bool {
     let found = |path: &Path| path.canonicalize().ok();
     found(a).is_some_and(|place| found(b) == Some(place))

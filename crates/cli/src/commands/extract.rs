@@ -22,7 +22,8 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         return archive::run(args);
     };
     if output == Path::new("-") {
-        let hint = "only an archive goes to standard output: add --tar or --cpio (./- is a directory of that name)";
+        let hint = "only archives can be written to standard output: add --tar or --cpio \
+                    (./- is a directory of that name)";
         return Err(Error::invalid(hint));
     }
     let opened = args.image.open()?;
@@ -66,7 +67,8 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
 
 fn summary(report: &ExtractReport, seconds: f64) -> String {
     let mut text = format!(
-        "{} files, {} directories, {} symlinks, {} hard links, {} special files; {} in {seconds:.1} s",
+        "{} files, {} directories, {} symlinks, {} hard links, {} special files; {} in \
+         {seconds:.1} s",
         report.files,
         report.directories,
         report.symlinks,
@@ -75,7 +77,7 @@ fn summary(report: &ExtractReport, seconds: f64) -> String {
         human(report.bytes),
     );
     for (count, what) in [
-        (report.kept, "kept as they were"),
+        (report.kept, "existing files kept"),
         (report.failed, "not restored"),
         (
             report.imperfect,

@@ -1,4 +1,4 @@
-//! `sinter info`: what an image is and how it was made.
+//! `sinter info`: shows properties and history of an image.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,13 @@ use crate::{page, text};
 #[command(after_help = "\
 Examples:
   sinter info image.dwarfs
+      Show what is known about an image.
   sinter info --json image.dwarfs
-  sinter info --dump image.dwarfs     every structure of the image as text
-  sinter info --report image.html image.dwarfs    a page: what takes the room in the image")]
+      Print it as JSON.
+  sinter info --dump image.dwarfs
+      Print all structures of the image.
+  sinter info --report image.html image.dwarfs
+      Write a page about what takes up space.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -30,8 +34,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "json")]
     dump: bool,
 
-    /// Write a page for a browser about what takes the room in the image: by directory, codec,
-    /// category and file. It needs no other file; `-` is standard output.
+    /// Write an HTML page about what takes up space in the image, by directory, codec, category and
+    /// file. The page is self-contained; `-` is standard output.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "dump"])]
     report: Option<PathBuf>,
 
@@ -40,7 +44,7 @@ pub struct Args {
     force: bool,
 }
 
-/// Shows what is known.
+/// Prints the properties, or writes the page.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     if args.dump {
@@ -66,7 +70,7 @@ fn write_report(args: &Args, to: &Path, details: &Details, usage: &Usage) -> Res
         return text::print(&page);
     }
     if is_same(to, image) {
-        return Err(Error::invalid("the report would replace its image").path(to));
+        return Err(Error::invalid("the report would replace the image").path(to));
     }
     sinterfs::write_new(to, args.force, page.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! `sinter ls`: lists an image as `ls`, `ls -l`, `find` or JSON lines.
+//! `sinter ls`: lists an image in the form of `ls`, `ls -l`, `find` or JSON lines.
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
@@ -13,19 +13,23 @@ use sinterfs::{
 use crate::args::input::ImageArgs;
 use crate::{calendar, text};
 
-/// List what an image holds.
+/// List the files of an image.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter ls image.dwarfs              the root directory
-  sinter ls -lR image.dwarfs usr/bin  everything below, with all attributes
-  sinter ls -R --json image.dwarfs    a line of JSON for every path
-  sinter ls -R0 image.dwarfs          names of any bytes, for scripts")]
+  sinter ls image.dwarfs
+      List the root directory.
+  sinter ls -lR image.dwarfs usr/bin
+      List everything below a directory, with attributes.
+  sinter ls -R --json image.dwarfs
+      Print a line of JSON for every path.
+  sinter ls -R0 image.dwarfs
+      Print names for scripts, ended by NUL.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
 
-    /// What to list (default: the root directory).
+    /// The paths to list (default: the root directory).
     #[arg(value_name = "PATH")]
     paths: Vec<OsString>,
 
@@ -33,25 +37,25 @@ pub struct Args {
     #[arg(short, long)]
     long: bool,
 
-    /// List everything below, too.
+    /// List directories recursively.
     #[arg(short = 'R', long)]
     recursive: bool,
 
-    /// List a directory itself and not what it holds.
+    /// List directories themselves, not their contents.
     #[arg(short, long)]
     directory: bool,
 
-    /// Print a line of JSON for each path. In paths and targets a backslash is doubled and a byte
-    /// that is not UTF-8 is \xNN.
+    /// Print a line of JSON for each path. In paths and targets a backslash is doubled, and a byte
+    /// that is not UTF-8 becomes \xNN.
     #[arg(long)]
     json: bool,
 
-    /// Print paths as they are, each ended by a NUL (for xargs -0).
+    /// Print unescaped paths, each ended by NUL (for xargs -0).
     #[arg(short = '0', long, conflicts_with_all = ["json", "long"])]
     null: bool,
 }
 
-/// Lists.
+/// Prints the listing.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let image = &**opened.image();
@@ -90,7 +94,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes slashes off both ends, and `.` for the root.
+/// Removes slashes at both ends; `.` is the root.
 fn trimmed(path: &[u8]) -> &[u8] {
     let start = path.iter().position(|&b| b != b'/').unwrap_or(path.len());
     let end = path
@@ -102,12 +106,12 @@ fn trimmed(path: &[u8]) -> &[u8] {
 }
 
 fn show(args: &Args, image: &dyn Image, row: &Row, out: &mut dyn Write) -> Result<()> {
-    let told = |e| Error::io("cannot print the listing", e);
+    let failed = |e| Error::io("cannot print the listing", e);
     if args.null {
         return out
             .write_all(&row.path)
             .and_then(|()| out.write_all(&[0]))
-            .map_err(told);
+            .map_err(failed);
     }
     let line = if args.json {
         as_json(image, row)?.to_string()
@@ -116,10 +120,10 @@ fn show(args: &Args, image: &dyn Image, row: &Row, out: &mut dyn Write) -> Resul
     } else {
         text::name(&row.path)
     };
-    writeln!(out, "{line}").map_err(told)
+    writeln!(out, "{line}").map_err(failed)
 }
 
-/// Shows a row as `ls -l` does, with numbers for owners and UTC for the time.
+/// Formats a row as `ls -l` does, with numeric owners and the time in UTC.
 fn long(row: &Row) -> String {
     let size = match row.rdev {
         Some(rdev) => format!("{}, {}", rdev.major, rdev.minor),

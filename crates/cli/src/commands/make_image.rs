@@ -1,4 +1,5 @@
-//! MakeImageArgs an image by the pipeline: the flags that `build`, `convert` and `merge` share, and the run.
+//! Writes an image through the pipeline: the flags that `build`, `convert` and `merge` share, and
+//! the run.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ use crate::build_report;
 use crate::progress::Display;
 use crate::text;
 
-/// Where an image goes and everything about how it is made.
+/// The flags of commands that write an image through the pipeline.
 #[derive(Debug, clap::Args)]
 pub struct MakeImageArgs {
     #[command(flatten)]
@@ -50,16 +51,16 @@ pub struct MakeImageArgs {
 }
 
 impl MakeImageArgs {
-    /// Makes an image of an input and says what was made; `more` adds what one command alone asks.
+    /// Writes an image of an input and prints a summary; `more` sets options of one command.
     pub fn run(self, input: Input, more: impl FnOnce(&mut BuildRequest)) -> Result<ExitCode> {
         let (verbosity, verbose) = (self.verbosity, self.timing.verbose);
-        let from_here = input.paths().iter().any(|path| path.as_os_str() == "-");
-        if from_here && std::io::stdin().is_terminal() {
-            let what = "standard input is a terminal: name what to pack, or let a pipe bring it";
+        let reads_stdin = input.paths().iter().any(|path| path.as_os_str() == "-");
+        if reads_stdin && std::io::stdin().is_terminal() {
+            let what = "standard input is a terminal: name a source, or use a pipe";
             return Err(Error::invalid(what));
         }
         let destination = self.target.destination(verbosity)?;
-        let mut request = request(input, destination, &self.jobs);
+        let mut request = new_request(input, destination, &self.jobs);
         let prints_digest = self.pack.prints_digest();
         self.pack.apply(&mut request)?;
         self.filter.apply(&mut request)?;
@@ -68,7 +69,7 @@ impl MakeImageArgs {
         self.metadata.apply(&mut request);
         more(&mut request);
         if prints_digest {
-            may_print_digest(&request, verbosity)?;
+            check_digest_output(&request, verbosity)?;
         }
         let reporting = self.report.begin(&request)?;
         let display = Display::start(verbosity.show());
@@ -82,23 +83,23 @@ impl MakeImageArgs {
     }
 }
 
-/// Fails if there is no digest, or no place for it.
-fn may_print_digest(request: &BuildRequest, verbosity: VerbosityArgs) -> Result<()> {
+/// Fails if the image has no digest, or if standard output is used for something else.
+fn check_digest_output(request: &BuildRequest, verbosity: VerbosityArgs) -> Result<()> {
     if verbosity.json || request.destination == Destination::Stdout {
         return Err(Error::invalid(
-            "--print-digest wants standard output for itself",
+            "--print-digest needs standard output for itself",
         ));
     }
     if !sinterfs::reports_digest(request) {
         return Err(Error::invalid(
-            "--print-digest means nothing for images that are not of composefs",
+            "--print-digest applies only to composefs images",
         ));
     }
     Ok(())
 }
 
-/// Starts the request for an image of some input.
-pub fn request(input: Input, destination: Destination, jobs: &JobsArgs) -> BuildRequest {
+/// Returns a request with the default options.
+pub fn new_request(input: Input, destination: Destination, jobs: &JobsArgs) -> BuildRequest {
     BuildRequest {
         destination,
         threads: jobs.threads(),

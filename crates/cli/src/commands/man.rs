@@ -1,15 +1,15 @@
-//! `sinter man`: the manual pages, made from the same definitions as `--help`.
+//! `sinter man`: writes manual pages, which are generated from the definitions of `--help`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sinterfs::{Error, Result};
 
-/// Write the manual pages into a directory.
+/// Write the manual pages to a directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  sinter man -o /usr/local/share/man/man1")]
 pub struct Args {
-    /// The directory for sinter.1, sinter-build.1, ...
+    /// The directory of sinter.1, sinter-build.1, ...
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `sinter merge`: several images and directories become one image.
+//! `sinter merge`: packs several images, archives and directories into one image.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,39 +11,40 @@ use sinterfs::{Error, Input, MergePart, Result};
 use super::make_image::MakeImageArgs;
 use crate::size::parse as size;
 
-/// Pack the trees of several images, archives and directories into one image.
+/// Combine several images, archives and directories into one image.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter merge jan.dwarfs feb.dwarfs -o both.dwarfs         below /jan and /feb
+  sinter merge jan.dwarfs feb.dwarfs -o both.dwarfs
+      Combine two images, below /jan and /feb.
   sinter merge --overlay base.dwarfs update.dwarfs -o new.dwarfs
-                                                            one on top of the other
-  sinter merge base.dwarfs --at opt/tool=tool.dwarfs --at etc=DIR -o all.dwarfs
-                                                            at places of your choice
+      Put one image on top of another.
+  sinter merge base.dwarfs --at opt=tool.dwarfs --at etc=DIR -o all.dwarfs
+      Put sources at chosen paths.
 
-What several sources have in common is stored once. Each source goes below a directory of its name
-(without extension), with --overlay all go to the root; what --at names goes where it says. Where
-directories meet they are merged, and the later one says what the directory looks like (sources in
-the order of the command line, those of --at last). Where other things meet the later source's stays:
-that is told and counted, and with --strict an error.
+Data that several sources share is stored once. Each source is placed below a directory with its \
+name (without extension), with --overlay at the root, with --at at the given path. Directories \
+of the same path are merged, and the last source determines their attributes (in the order of \
+the command line, those of --at last). Of other files with the same path that of the last source \
+is stored; this is reported, and an error with --strict.
 
-Times, holes, hard links and owners stay as they are in the images, and a damaged image is an error.
-SOURCE_DATE_EPOCH, if set, is recorded as the time of creation, and no file gets a later time.")]
+Times, holes, hard links and owners are kept. A damaged image is an error. SOURCE_DATE_EPOCH, if \
+set, is recorded as the time of creation, and no file gets a later time.")]
 pub struct Args {
-    /// Images, archives and directories.
+    /// The images, archives and directories to combine.
     #[arg(value_name = "SOURCE", required_unless_present = "at")]
     sources: Vec<PathBuf>,
 
-    /// Put a source at a path in the image.
+    /// Place a source at this path of the image. Can be repeated.
     #[arg(long, value_name = "PATH=SOURCE")]
     at: Vec<OsString>,
 
-    /// Put sources on top of each other instead of below directories of their own.
+    /// Place all sources at the root, later ones on top of earlier ones.
     #[arg(long)]
     overlay: bool,
 
-    /// How much memory decoded blocks of the images may take, two for each thread at least; the
-    /// others go to the scratch directory.
+    /// The size of the cache of decoded blocks, at least two for each thread; further blocks are
+    /// kept in temporary files.
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
     cache_size: u64,
 
@@ -61,7 +62,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     args.make.run(input, |_| ())
 }
 
-/// Decides where each source goes.
+/// Returns the sources with their paths in the image; fails if two have the same path.
 fn parts(sources: Vec<PathBuf>, at: &[OsString], overlay: bool) -> Result<Vec<MergePart>> {
     let mut parts = Vec::new();
     let mut named: BTreeMap<Vec<u8>, PathBuf> = BTreeMap::new();
@@ -69,7 +70,7 @@ fn parts(sources: Vec<PathBuf>, at: &[OsString], overlay: bool) -> Result<Vec<Me
         let at = if overlay { Vec::new() } else { name_of(&path)? };
         if !overlay && let Some(other) = named.insert(at.clone(), path.clone()) {
             return Err(Error::invalid(format!(
-                "{} would be at the same place; use --at PATH=SOURCE or --overlay",
+                "{} has the same name; use --at PATH=SOURCE or --overlay",
                 other.display()
             ))
             .path(path));
@@ -90,7 +91,7 @@ fn parts(sources: Vec<PathBuf>, at: &[OsString], overlay: bool) -> Result<Vec<Me
     Ok(parts)
 }
 
-/// Takes the slashes off the ends of a path.
+/// Removes slashes at both ends of a path.
 fn trimmed(mut path: &[u8]) -> &[u8] {
     while let [b'/', rest @ ..] | [rest @ .., b'/'] = path {
         path = rest;
@@ -98,11 +99,11 @@ fn trimmed(mut path: &[u8]) -> &[u8] {
     path
 }
 
-/// Names the directory for a source: its file name, of an image without extension.
+/// Returns the name of the directory of a source: its file name, of an image without extension.
 fn name_of(path: &Path) -> Result<Vec<u8>> {
     let resolved = match path.file_name() {
         Some(_) => path.to_owned(),
-        // `.` and `..` have names, too
+        // `.` and `..` have names once they are resolved
         None => std::fs::canonicalize(path)
             .map_err(|error| Error::io("cannot find the source", error).path(path))?,
     };
@@ -111,9 +112,8 @@ fn name_of(path: &Path) -> Result<Vec<u8>> {
     } else {
         resolved.file_stem()
     };
-    let name = name.ok_or_else(|| {
-        Error::invalid("has no name for a directory; use --at PATH=SOURCE").path(path)
-    })?;
+    let name = name
+        .ok_or_else(|| Error::invalid("the source has no name; use --at PATH=SOURCE").path(path))?;
     Ok(name.as_bytes().to_vec())
 }
 

@@ -1,4 +1,4 @@
-//! The commands: one file each, with its flags, its help and one facade call.
+//! The commands: one file each, with its flags, its help and one call of the facade.
 
 mod archive;
 mod build;
@@ -26,7 +26,7 @@ use sinterfs::Result;
 
 use crate::args::extract::ExtractArgs;
 
-/// What `sinter` can do.
+/// The commands of `sinter`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Build(Box<build::Args>),
@@ -47,7 +47,7 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// Runs a command and tells the exit code of a run without error.
+/// Runs a command and returns the exit code of a run without error.
 ///
 /// `definitions` returns those of the whole program, for commands about the program itself.
 pub fn run(command: Command, definitions: fn() -> clap::Command) -> Result<ExitCode> {

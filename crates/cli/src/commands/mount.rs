@@ -1,8 +1,7 @@
-//! `sinter mount`: serves an image through the kernel's EROFS or through FUSE, in the background once it can be
-//! used.
+//! `sinter mount`: mounts an image through EROFS of the kernel or through FUSE, in the background.
 //!
-//! In the background means: the program starts itself anew with `--report-ready`, detached from the
-//! terminal, and returns when that one says that the mount is usable, or with its exit code.
+//! For the background, the program starts itself again with `--report-ready`, detached from the
+//! terminal, and returns when that process reports that the mount is usable, or has failed.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -22,40 +21,49 @@ use crate::{flags, size, text};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter mount image.dwarfs /mnt               returns when the mount is usable
-  sinter mount -f image.dwarfs /mnt            stays in the foreground until unmounted or Ctrl-C
+  sinter mount image.dwarfs /mnt
+      Mount an image, and return when it is usable.
+  sinter mount -f image.dwarfs /mnt
+      Stay in the foreground until it is unmounted, or until Ctrl-C.
   sinter mount image.dwarfs /mnt -o allow_other,cachesize=1g
-  sinter mount --kernel image.dwarfs /mnt      as root: by the kernel's EROFS, or not at all
-  sinter mount --fuse image.dwarfs /mnt        through FUSE, for root too
-  sinter mount --record list image.dwarfs /mnt && /mnt/bin/app --version && sinter umount /mnt
-  sinter build DIR -o fast.dwarfs --hot list   what the program read stands at the front, in small blocks
+      Set mount options.
+  sinter mount --kernel image.dwarfs /mnt
+      Mount through EROFS of the kernel, or fail (root only).
+  sinter mount --fuse image.dwarfs /mnt
+      Mount through FUSE, even as root.
+  sinter mount --record list image.dwarfs /mnt
+  /mnt/bin/app --version; sinter umount /mnt
+  sinter build DIR -o fast.dwarfs --hot list
+      Store the files that a program reads at its start first.
   sinter mount --stats s.json image.dwarfs /mnt
+      Write counters of reads and of the cache.
   sinter mount --kernel image.cfs /mnt --objects /store
-                                               composefs: by EROFS and overlayfs; nothing is left running
-  sinter mount --digest HEX image.dwarfs /mnt  only bytes that this root digest is of
+      Mount a composefs image through EROFS and overlayfs; no process remains.
+  sinter mount --digest HEX image.dwarfs /mnt
+      Show only data with this root digest.
   sinter mount --signed-by vendor.pub image.dwarfs /mnt
-                                               only bytes of which the key's owner has signed the digest
+      Show only data whose root digest was signed with this key.
 
-As root, and unless --fuse is given, the kernel's own EROFS shows the image: it knows all names and
-attributes, and asks for content only. What it needs is made when the image is mounted: half a second
-and 150 MB for a million files. It shows the time of modification in place of all others, and to du(1)
-files with holes as if they had none. Where an image has other times or attributes that EROFS has no
-place for, where it has more than 4 million files, or where the kernel cannot (Linux before 6.12
-without loop devices), the mount goes through FUSE and says why.
-`sinter umount` and umount(8) end either kind.
+As root, and unless --fuse is given, images of all formats are mounted through EROFS of the \
+kernel: it has all names and attributes, and asks for file data only. The metadata it needs is \
+made at mount time (half a second and 150 MB for a million files). Only modification times are \
+visible then, and du(1) does not see holes. If an image has attributes that EROFS does not \
+support or more than 4 million files, or if the kernel lacks support (before Linux 6.12 without \
+loop devices), the image is mounted through FUSE, with a warning. `sinter umount` and umount(8) \
+end both kinds of mounts.
 
-With --kernel and --objects the kernel reads image and objects itself, and compares the objects'
-fs-verity digests where the store's file system keeps them; where it does not, --verify hashes all
-objects before anything is mounted.
+With --kernel and --objects, the kernel reads the image and the objects itself, and verifies the \
+fs-verity digests of objects if the file system of the store has them; otherwise --verify hashes \
+all objects before the mount.
 
-Mount options: ro, allow_other, default_permissions, fsname=NAME, subtype=NAME, dev, suid, noexec,
-uid=N, gid=N, umask=MODE, digest=HEX, signed_by=KEY, and as other tools name them: offset=N,
-cachesize=SIZE, workers=N.")]
+Mount options: ro, allow_other, default_permissions, fsname=NAME, subtype=NAME, dev, suid, \
+noexec, uid=N, gid=N, umask=MODE, digest=HEX, signed_by=KEY; under the names of other tools: \
+offset=N, cachesize=SIZE, workers=N.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
 
-    /// The directory to mount on.
+    /// The mount point.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
@@ -67,42 +75,42 @@ pub struct Args {
     #[arg(short, value_name = "OPTION,..", value_delimiter = ',')]
     options: Vec<String>,
 
-    /// Hash each object of a composefs image before its first byte is shown, and refuse it if its
-    /// digest is not the image's.
+    /// Verify each object of a composefs image by its digest in the image before its data is shown.
     #[arg(long)]
     verify: bool,
 
-    /// How many threads answer requests (default: what suits the machine, 4 to 16).
+    /// The number of threads that answer requests (default: 4 to 16, by the number of processors).
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Through the kernel's EROFS or not at all (for root; without this flag FUSE stands in).
+    /// Mount through EROFS of the kernel, or fail (root only; without this flag FUSE is the
+    /// fallback).
     #[arg(long, conflicts_with = "fuse")]
     kernel: bool,
 
-    /// Through FUSE, even where the kernel could do more of the work.
+    /// Mount through FUSE, even if the kernel could mount the image itself.
     #[arg(long, alias = "no-kernel")]
     fuse: bool,
 
-    /// Forget decoded blocks after so many seconds without reads; they are forgotten, too, when the system
-    /// runs short of memory.
+    /// Free decoded blocks after this time without reads. They are also freed when the system is
+    /// short of memory.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     idle: u64,
 
-    /// Decode nothing before it is read. Otherwise, while readers wait for decoders more often than now and
-    /// then, other processors decode the rest of the blocks that they are in, as far as it fits the cache.
+    /// Do not decode ahead. By default, when readers often wait for decoders, idle processors
+    /// decode the rest of the blocks being read, as far as it fits in the cache.
     #[arg(long)]
     no_ahead: bool,
 
     #[command(flatten)]
     stats: StatsArgs,
 
-    /// Tell on standard output that the mount is usable, then let go of the terminal.
+    /// Report on standard output when the mount is usable, then close it.
     #[arg(long, hide = true)]
     report_ready: bool,
 }
 
-/// Mounts.
+/// Mounts an image.
 pub fn run(args: &Args) -> Result<ExitCode> {
     sinterfs::keep_little();
     if args.foreground {
@@ -111,7 +119,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         daemon::detach_from_terminal()?;
         let mounted = attach(args);
         daemon::tell_parent(mounted.as_ref().map(|_| ()))?;
-        // a failure has been told to the parent, who shows it
+        // the parent shows the failure
         mounted.map_or(Ok(ExitCode::FAILURE), serve)
     } else {
         in_background()
@@ -125,7 +133,7 @@ struct Attached {
     _idle: IdleWatch,
 }
 
-/// Opens and mounts the image; `None` if no process is to serve it.
+/// Opens and mounts the image; `None` if the mount needs no process.
 fn attach(args: &Args) -> Result<Option<Attached>> {
     let (mut image, mut options) = (args.image.options(), MountOptions::default());
     image.verify_objects = args.verify;
@@ -141,7 +149,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     if args.kernel && image.objects.is_some() {
         if args.stats.is_asked() {
             return Err(Error::invalid(
-                "the kernel reads image and objects itself, so that nobody can count: leave out --kernel",
+                "--stats and --record need a mount that this program serves: remove --kernel",
             ));
         }
         match sinterfs::mount_objects(&args.image.image, &image, &args.directory, &options) {
@@ -174,7 +182,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     }
     for loss in &mounted.losses {
         text::warn(&format!(
-            "not shown by the kernel: {} {}",
+            "not visible through the kernel: {} {}",
             loss.count, loss.what
         ));
     }
@@ -185,13 +193,13 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     }))
 }
 
-/// Returns what `mount` and `df` show as the source: the image's full path.
+/// Returns the source that `mount` and `df` show: the full path of the image.
 fn fsname(image: &Path) -> String {
     let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
     text::name(full.as_os_str().as_bytes())
 }
 
-/// Serves until the file system is unmounted or a signal asks to end.
+/// Serves the mount until it is unmounted or a signal ends the process.
 fn serve(attached: Option<Attached>) -> Result<ExitCode> {
     if let Some(mut attached) = attached {
         attached.session.serve()?;
@@ -202,10 +210,10 @@ fn serve(attached: Option<Attached>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts this program anew as the serving process and waits for its word.
+/// Starts this program again as the serving process, and waits until it is ready.
 fn in_background() -> Result<ExitCode> {
     let own = std::env::current_exe().map_err(|e| Error::io("cannot find this program", e))?;
-    // in front of what may end options by `--`
+    // before the other arguments, which may contain `--`
     let mut words = std::env::args_os().skip(1);
     let mut command = Command::new(own);
     command.args(words.by_ref().take(1)).arg("--report-ready");
@@ -213,6 +221,7 @@ fn in_background() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Sets a mount option.
 fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptions) -> Result<()> {
     let id = |value: &str| {
         value
@@ -231,7 +240,7 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
     };
     match name {
         "ro" | "nodev" | "nosuid" | "exec" => {}
-        // for mount(8) and fstab(5), or without a meaning where nothing is written
+        // for mount(8) and fstab(5), or without effect on a read-only mount
         "defaults" | "auto" | "noauto" | "nofail" | "_netdev" | "user" | "nouser" | "noatime"
         | "nodiratime" | "relatime" | "async" => {}
         "dev" => mount.dev = true,
@@ -250,10 +259,10 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         "device" => image.devices.push(value.into()),
         "objects" => image.objects = Some(value.into()),
         "verify" => image.verify_objects = true,
-        "digest" => prove(image, Word::Known(value.parse()?)),
+        "digest" => set_proof(image, Word::Known(value.parse()?)),
         "signed_by" => {
             let (key, signature) = (value.into(), None);
-            prove(image, Word::Signed { key, signature });
+            set_proof(image, Word::Signed { key, signature });
         }
         "cachesize" => image.cache_bytes = number(value)?,
         "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),
@@ -266,8 +275,8 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
     Ok(())
 }
 
-/// Adds whose word is taken for the image, in place of what was asked before.
-fn prove(image: &mut sinterfs::OpenOptions, word: Word) {
+/// Sets how the image is proved, in place of an earlier option.
+fn set_proof(image: &mut sinterfs::OpenOptions, word: Word) {
     image.proof = Some(Box::new(Proof {
         word,
         digests: image.proof.take().and_then(|proof| proof.digests),

@@ -1,4 +1,4 @@
-//! `sinter recompress`: an image becomes another one with the same files.
+//! `sinter recompress`: writes an image anew with the same files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,30 +16,37 @@ use crate::progress::Display;
 use crate::size::{human, parse as size};
 use crate::{messages, text};
 
-/// Make a new image of an image: other compression, block size or metadata, without the source.
+/// Change compression, block size or metadata of an image without its source.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sinter recompress old.dwarfs -o new.dwarfs -l9           the codecs of level 9
-  sinter recompress old.dwarfs -o new.dwarfs -C lz4        blocks that decode fast
-  sinter recompress old.dwarfs -o new.dwarfs --only metadata --metadata-compression none
-                                                           blocks stay as they are
-  sinter recompress old.dwarfs -o new.dwarfs -C zstd -C pcmaudio/waveform::lzma
-                                                           a codec for one category
-  sinter recompress old.dwarfs -o new.dwarfs --only none   the newest version of the format
-  sinter recompress old.dwarfs -o new.dwarfs -b 64M -l9    other blocks: all is cut anew
+  sinter recompress old.dwarfs -o new.dwarfs -l9
+      Use the codecs of level 9.
+  sinter recompress old.dwarfs -o new.dwarfs -C lz4
+      Make blocks that decode quickly.
+  sinter recompress old.dwarfs -o new.dwarfs --only metadata \\
+      --metadata-compression none
+      Decompress the metadata, and copy the blocks.
+  sinter recompress old.dwarfs -o new.dwarfs -C zstd \\
+      -C pcmaudio/waveform::lzma
+      Choose the codec of one category.
+  sinter recompress old.dwarfs -o new.dwarfs --only none
+      Write the newest version of the format.
+  sinter recompress old.dwarfs -o new.dwarfs -b 64M -l9
+      Change the block size, which divides all content anew.
 
-While blocks keep their size they are decoded and encoded one by one; category names, history
-(with an entry added), section index, what stands before the image and sections of unknown types
-stay. Blocks of incompressible content and of what is needed first, and audio and images with a codec of
-their own, stay as they are unless -C names their category. `sinter info` lists the categories.
+If the block size stays the same, blocks are decoded and encoded one by one. Category names, the \
+history (with a new entry), the section index, the header and sections of unknown types are \
+kept. Blocks of incompressible content, of hot files, and of audio and images with codecs of \
+their own are copied unless -C names their category. `sinter info` lists the categories.
 
-Another block size, or --rebuild, reads the image as `sinter build` reads a directory: files are
-compared, ordered and cut anew. Owners, modes, times and packing are changed in the metadata alone.
-Images of SquashFS and EROFS are always cut anew: they need --rebuild.
+With another block size, or with --rebuild, the image is read as `sinter build` reads a \
+directory: files are compared, ordered and divided into blocks anew. Changes of owners, \
+permissions, times and packing affect only the metadata. SquashFS and EROFS images always need \
+--rebuild.
 
-The new image holds every byte of the old one; a damaged image is an error. SOURCE_DATE_EPOCH, if
-set, is recorded in the history. The bytes depend on the image and the options alone.")]
+The new image contains all data of the old one; a damaged image is an error. SOURCE_DATE_EPOCH, \
+if set, is recorded in the history. The result depends only on the image and the options.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -47,48 +54,50 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// The level whose compressions are used, 0 to 9; the block size stays.
+    /// The compression level, 0 (none) to 9 (smallest); it does not change the block size.
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The compression of blocks, or of those of a category, in place of the level's; `sinter build
-    /// --help` lists those of each format.
+    /// The codec of blocks, or of the blocks of one category, instead of that of the level; `sinter
+    /// build
+    /// --help` lists the codecs of each format.
     #[arg(short = 'C', long, value_name = "[CATEGORY::]CODEC[:KEY=VALUE]..")]
     compression: Vec<String>,
 
-    /// The compression of metadata, in place of the level's.
+    /// The codec of metadata, instead of that of the level.
     #[arg(long, value_name = "CODEC[:KEY=VALUE]..")]
     metadata_compression: Option<String>,
 
-    /// Compress only these parts anew; the others keep their bytes.
+    /// Compress only these parts again, and copy the others.
     #[arg(long, value_enum, default_value_t = Only::All)]
     only: Only,
 
-    /// Compress only blocks of some categories anew, or, with `!` in front, of all but these.
+    /// Compress only blocks of these categories again, or with `!` in front of all others.
     #[arg(long, value_name = "[!]CATEGORY,..")]
     categories: Option<String>,
 
-    /// Keep a block as it is where its new form is not smaller.
+    /// Copy blocks that would not become smaller.
     #[arg(long)]
     keep_smaller: bool,
 
-    /// Make the metadata anew of the tree, as `sinter build` writes it.
+    /// Write the metadata anew from the directory tree, as `sinter build` does.
     #[arg(long)]
     rebuild_metadata: bool,
 
-    /// Order, compare and cut all files anew; the block size is the level's unless it is given.
+    /// Compare, order and divide all files anew; the block size is that of the level unless it is
+    /// given.
     #[arg(long)]
     rebuild: bool,
 
-    /// The size of blocks; another one than the image's means --rebuild.
+    /// The block size; one that differs from that of the image implies --rebuild.
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     block_size: Option<u64>,
 
-    /// Put the content of a file before the new image in place of what stands before the old one.
+    /// Replace the header of the image by the content of a file.
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
 
-    /// Leave out what stands before the old image.
+    /// Remove the header of the image.
     #[arg(long, conflicts_with = "header")]
     remove_header: bool,
 
@@ -115,9 +124,9 @@ pub struct Args {
 enum Only {
     /// Blocks and metadata.
     All,
-    /// The content of files.
+    /// The blocks of file data.
     Blocks,
-    /// The tables about them.
+    /// The metadata.
     Metadata,
     /// Neither.
     None,
@@ -159,7 +168,7 @@ fn request(args: Args) -> Result<RecompressRequest> {
         options: open.clone(),
     };
     let destination = args.target.destination(args.verbosity)?;
-    let mut build = make_image::request(input, destination, &args.jobs);
+    let mut build = make_image::new_request(input, destination, &args.jobs);
     build.level = args.level;
     build.compression = compression;
     build.by_category = by_category;
@@ -191,6 +200,7 @@ fn request(args: Args) -> Result<RecompressRequest> {
     })
 }
 
+/// Parses a list of categories; `!` in front inverts it.
 fn selection(text: &str) -> (Vec<String>, bool) {
     let names = text.strip_prefix('!');
     let inverted = names.is_some();
@@ -202,7 +212,7 @@ fn summary(report: &RecompressReport, seconds: f64) -> String {
     let image = &report.image;
     let percent = image.image_bytes as f64 * 100.0 / report.old_bytes.max(1) as f64;
     format!(
-        "{} of {} blocks compressed anew: {} -> {}; metadata {}\n\
+        "{} of {} blocks compressed again: {} -> {}; metadata {}\n\
          image: {} -> {} ({percent:.1}%) in {seconds:.1} s\n{}",
         report.recoded,
         image.blocks,

@@ -1,4 +1,4 @@
-//! `sinter sign`: says with a key which root digest an image has.
+//! `sinter sign`: signs the root digest of an image.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,17 +10,23 @@ use crate::args::common::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::text;
 
-/// Sign the root digest of an image with a key of minisign.
+/// Sign the root digest of an image with a minisign key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  minisign -G -p vendor.pub -s vendor.key               a pair of keys, by minisign(1)
-  sinter sign image.dwarfs --key vendor.key             writes image.dwarfs.root.minisig
-  sinter sign image.dwarfs --key vendor.key --embed     the signature goes into the image
-  sinter mount image.dwarfs /mnt --signed-by vendor.pub refuses anything else
+  minisign -G -p vendor.pub -s vendor.key
+      Create a key pair with minisign(1).
+  sinter sign image.dwarfs --key vendor.key
+      Write the signature to image.dwarfs.root.minisig.
+  sinter sign image.dwarfs --key vendor.key --embed
+      Store the signature in the image.
+  sinter mount image.dwarfs /mnt --signed-by vendor.pub
+      Mount the image only if the signature is valid.
 
-Every byte of the image is compared with its digests before they are signed; without digests in it, the
-whole file is. What is signed is one line, so the same can be done and checked without this program:
+All data of the image is verified by its digests before they are signed; an image without \
+digests is hashed as a whole. The signed statement is one line of text, so other programs can \
+sign and verify it:
+
   sinter digest --statement image.dwarfs > image.dwarfs.root
   minisign -Sm image.dwarfs.root -s vendor.key
   minisign -Vm image.dwarfs.root -p vendor.pub")]
@@ -33,12 +39,12 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     key: PathBuf,
 
-    /// A file whose first line is the key's password (default: it is asked for).
+    /// A file whose first line is the password of the key (default: ask for it).
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
-    /// What to say besides, signed as well and shown to whoever verifies: what the image is, its
-    /// version (default: the time and the image's name).
+    /// A comment, which is signed and shown after verification, such as the version of the image
+    /// (default: the time and the name of the image).
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
 
@@ -46,8 +52,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Put the signature into the image, behind its digests (DwarFS, with --with-digest); the image
-    /// is copied for that, and stays what it was if anything fails.
+    /// Store the signature in the image, which must have digests (DwarFS, --with-digest). The image
+    /// is copied and replaced; it is unchanged if anything fails.
     #[arg(long, conflicts_with = "output")]
     embed: bool,
 
@@ -66,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     drop(display);
     let comment = match &args.comment {
         Some(comment) => comment.clone(),
-        None => comment(args),
+        None => default_comment(args),
     };
     let signature = sinterfs::sign(root, &args.key, password(args)?, &comment)?;
     match (&args.output, args.embed) {
@@ -81,8 +87,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what minisign says.
-fn comment(args: &Args) -> String {
+/// Returns the default comment, in the form of that of minisign.
+fn default_comment(args: &Args) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let seconds = since.map_or(0, |since| since.as_secs());
     let name = args.image.file_name().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `sinter umount`: ends a mount.
+//! `sinter umount`: unmounts an image.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,11 +9,11 @@ use sinterfs::Result;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  sinter umount /mnt")]
 pub struct Args {
-    /// The directory that the image is mounted on.
+    /// The mount point.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Take it out of the tree at once even if it is in use; it ends when nobody uses it.
+    /// Detach the mount at once even if it is busy; it ends when it is no longer used.
     #[arg(short, long)]
     lazy: bool,
 }
