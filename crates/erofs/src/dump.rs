@@ -31,7 +31,7 @@ pub fn dump(image: &Erofs, out: &mut dyn Write) -> Result<()> {
     while let Some((dir, path)) = waiting.pop() {
         entered += 1;
         if entered > image.info().totals.inodes {
-            return Err(Error::corrupt("a directory is in more than one place").path(path));
+            return Err(Error::corrupt("a directory is in more than one location").path(path));
         }
         let mut below = dump.directory(dir, &path)?;
         below.reverse();
@@ -115,7 +115,7 @@ impl Dump<'_> {
         let form = if node.extended { "extended" } else { "compact" };
         self.line(format_args!(
             "inode {nid:#x} at {:#x} {form} {} {}{:04o} {}:{} links {} size {} time {}.{:09} {path}",
-            node.spot.at,
+            node.meta.at,
             node.layout.name(),
             inode.kind.letter(),
             node.mode,
@@ -135,8 +135,11 @@ impl Dump<'_> {
             self.line(format_args!("  xattr {name} {value}"))?;
         }
         let mut lines = Vec::new();
-        self.image.runs(&node, &mut |run| {
-            lines.push(format!("  {:#x}+{:#x} {}", run.start, run.len, run.place));
+        self.image.runs(&node, &mut |mapped| {
+            lines.push(format!(
+                "  {:#x}+{:#x} {}",
+                mapped.start, mapped.len, mapped.location
+            ));
         })?;
         for line in lines {
             self.line(format_args!("{line}"))?;

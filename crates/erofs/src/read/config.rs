@@ -1,6 +1,6 @@
 //! The algorithms of an image and their configurations, behind the superblock.
 //!
-//! In: the image. Out: which algorithms there are, and what their decoders need to know.
+//! In: the image. Out: which algorithms it uses, and the parameters of their decoders.
 //!
 //! **Invariant:** what a decoder would allocate is within the format's bounds.
 
@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 use crate::layout::compressed::{DeflateConfig, LZMA_DICT_MAX, Lz4Config, LzmaConfig, ZstdConfig};
 use crate::layout::{self, SUPERBLOCK_OFFSET, incompat};
 
-/// How clusters are compressed.
+/// How pclusters are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// LZ4 blocks.
@@ -28,7 +28,7 @@ impl Algorithm {
     /// All algorithms, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Lz4, Self::MicroLzma, Self::Deflate, Self::Zstd];
 
-    /// Finds an algorithm by its number.
+    /// Returns the algorithm of a number, if there is one.
     pub fn from_number(number: u32) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
@@ -54,7 +54,7 @@ impl Algorithm {
     }
 }
 
-/// What is to be known of the algorithms of an image.
+/// The parameters of the algorithms of an image.
 #[derive(Debug, Clone, Default)]
 pub struct Configs {
     /// A bit for each algorithm that files may use.
@@ -70,7 +70,7 @@ pub struct Configs {
 }
 
 impl Configs {
-    /// Reads the configurations.
+    /// Reads the configurations. Fails with `Unsupported` for unknown algorithms.
     pub(super) fn read(source: &dyn ReadAt, raw: &layout::Superblock) -> Result<Self> {
         let mut configs = Self {
             available: 1,

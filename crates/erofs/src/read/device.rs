@@ -1,9 +1,9 @@
 //! Where bytes are: in the image itself, or on one of its further devices.
 //!
-//! In: an address (device and byte). Out: the source that has it, and where in it.
+//! In: an address (device and byte). Out: the source that has it, and the offset in that.
 //!
-//! **Invariant:** a range never runs from one source into another; the ends of sources are the
-//! sources' own business.
+//! **Invariant:** a range never continues from one source in another; a read beyond the end of a
+//! source is an error of that source.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use crate::layout::{DeviceSlot, Superblock};
 /// A device as the image describes it.
 #[derive(Debug, Clone)]
 pub struct Slot {
-    /// What tells it from others, without the zeros at the end.
+    /// Its identification, without the zeros at the end.
     pub tag: Vec<u8>,
-    /// Its blocks.
+    /// Its length in blocks.
     pub blocks: u64,
-    /// Its first block in the addresses that all devices share; 0 if it has none.
+    /// Its first block in the address space that all devices share; 0 if it has none.
     pub first_block: u64,
 }
 
-/// A byte on a device; device 0 is the image, with all devices that have shared addresses.
+/// A byte on a device; device 0 is the image and the address space that all devices share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// The device.
+    /// The number of the device.
     pub device: u16,
-    /// The byte.
+    /// The offset in bytes.
     pub at: u64,
 }
 
@@ -43,12 +43,12 @@ impl std::fmt::Display for Address {
 }
 
 impl Address {
-    /// Makes a number that grows along the devices: for the order of reading, and for messages.
+    /// Returns a number that grows along the devices: for the order of reading, and for messages.
     pub(crate) fn rank(self) -> u64 {
         u64::from(self.device) << 56 ^ self.at
     }
 
-    /// Moves on by some bytes.
+    /// Returns the address so many bytes further.
     pub(crate) fn skip(self, bytes: u64) -> Self {
         Self {
             at: self.at.saturating_add(bytes),
@@ -68,11 +68,11 @@ struct Extra {
     start: u64,
     len: u64,
     source: Option<Arc<dyn ReadAt>>,
-    /// Whether the image has it, where shared addresses say.
+    /// Whether the image contains it, at its shared addresses.
     within: bool,
 }
 
-/// Reads the table of devices. Its length is bounded by the type of its count.
+/// Reads the device table, whose length is bounded by the type of its count.
 pub(super) fn slots(source: &dyn ReadAt, raw: &Superblock) -> Result<Vec<Slot>> {
     let count = u64::from(raw.extra_devices.get());
     let size = size_of::<DeviceSlot>() as u64;
@@ -95,8 +95,8 @@ pub(super) fn slots(source: &dyn ReadAt, raw: &Superblock) -> Result<Vec<Slot>> 
 }
 
 impl Devices {
-    /// Puts the sources to the devices, in their order; further ones may be missing until they are
-    /// needed. `Invalid` for more sources than there are devices.
+    /// Assigns the sources to the devices in order; further ones may be missing until they are
+    /// needed. Fails with `Invalid` for more sources than there are devices.
     pub(crate) fn new(
         image: Arc<dyn ReadAt>,
         slots: &[Slot],
@@ -124,7 +124,7 @@ impl Devices {
                 within: false,
             });
         }
-        // image and devices in one file, one after the other
+        // the image and its devices may be one file, one after the other
         if given.is_empty() {
             for extra in &mut extra {
                 let end = extra.start.saturating_add(extra.len);
@@ -134,19 +134,19 @@ impl Devices {
         Ok(Self { image, extra })
     }
 
-    /// Returns the image itself.
+    /// Returns the source of the image itself.
     pub(crate) fn image(&self) -> &Arc<dyn ReadAt> {
         &self.image
     }
 
-    /// Returns the devices whose sources are missing.
+    /// Returns the numbers of the devices without a source.
     pub(crate) fn missing(&self) -> impl Iterator<Item = usize> + '_ {
         let extra = self.extra.iter().enumerate();
         let is_missing = |extra: &Extra| extra.source.is_none() && !extra.within;
         extra.filter_map(move |(index, extra)| is_missing(extra).then_some(index + 1))
     }
 
-    /// Returns the bits of a device's number that count: as many as all numbers need.
+    /// Returns a mask with as many bits as the numbers of all devices need.
     pub(crate) fn mask(&self) -> u16 {
         let devices = (self.extra.len() + 1).next_power_of_two();
         u16::try_from(devices - 1).unwrap_or(u16::MAX)

@@ -1,8 +1,8 @@
-//! Directories: blocks of entries whose names are sorted, so that names are found by halving.
+//! Directories: blocks of entries whose names are sorted, so that names are found by binary search.
 //!
 //! In: a directory's node. Out: entries.
 //!
-//! **Invariant:** names come out in strictly growing order and are names: else the directory is
+//! **Invariant:** names come in strictly increasing order and are valid: else the directory is
 //! `Corrupt`. One block is in memory at a time.
 
 use std::cmp::Ordering;
@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 use sinterfs_model::{Error, FileType, Result};
 use zerocopy::FromBytes;
 
-use super::Erofs;
-use super::inode::Node;
+use super::erofs::Erofs;
+use super::node::Node;
 use crate::layout::{DirentRaw, NAME_MAX};
 
 const ENTRY: usize = size_of::<DirentRaw>();
@@ -20,13 +20,13 @@ const ENTRY: usize = size_of::<DirentRaw>();
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) nid: u64,
-    /// The type's number in the entry.
+    /// The code of the file type.
     pub(crate) kind: u8,
     pub(crate) name: &'a [u8],
 }
 
 impl Entry<'_> {
-    /// Returns the type where the entry knows it.
+    /// Returns the file type, where the entry has one.
     pub(crate) fn file_type(&self) -> Option<FileType> {
         Some(match self.kind {
             1 => FileType::File,
@@ -40,7 +40,7 @@ impl Entry<'_> {
         })
     }
 
-    /// Returns whether this is the directory itself or its parent.
+    /// Returns whether this is `.` or `..`.
     pub(crate) fn is_dots(&self) -> bool {
         matches!(self.name, b"." | b"..")
     }
@@ -69,16 +69,16 @@ impl Erofs {
         DirBlock::new(bytes).map_err(|error| self.in_block(dir, index, error))
     }
 
-    /// Returns an error the place of a block of a directory.
+    /// Adds the location of a directory block to an error.
     #[cold]
     pub(crate) fn in_block(&self, dir: &Node, index: u64, error: Error) -> Error {
         let structure = format!("block {index} of directory {:#x}", dir.nid);
-        dir.spot.locate(error, &structure)
+        dir.meta.locate(error, &structure)
     }
 
-    /// Finds an entry by its name.
+    /// Returns the inode number of an entry by its name.
     pub(crate) fn find_entry(&self, dir: &Node, name: &[u8]) -> Result<Option<u64>> {
-        // the last block whose first name is not above
+        // the last block whose first name is not greater
         let (mut low, mut high) = (0, self.dir_blocks(dir));
         let mut found = None;
         while low < high {
@@ -117,7 +117,7 @@ impl DirBlock {
     fn new(bytes: Vec<u8>) -> Result<Self> {
         let (first, _) = DirentRaw::ref_from_prefix(&bytes)
             .map_err(|_| Error::corrupt("shorter than an entry"))?;
-        // the names begin where the entries end
+        // names begin where entries end
         let names = usize::from(first.name_offset.get());
         if names < ENTRY || names > bytes.len() || names % ENTRY != 0 {
             return Err(Error::corrupt(format!("names begin at {names}")));
@@ -136,7 +136,7 @@ impl DirBlock {
         Some(DirentRaw::ref_from_prefix(bytes).ok()?.0)
     }
 
-    /// Returns an entry whose name is checked.
+    /// Returns an entry after checking its name.
     pub(crate) fn entry(&self, index: usize) -> Result<Entry<'_>> {
         let bad = |what: &str| Error::corrupt(format!("entry {index}: {what}"));
         let raw = if index < self.count {

@@ -1,8 +1,8 @@
-//! `sinterfs_model::Image` for an opened EROFS image: every question answered from the metadata as
-//! it is stored.
+//! `sinterfs_model::Image` for an opened EROFS image: everything is read from the metadata when it
+//! is asked for.
 //!
-//! **Invariant:** inode numbers are EROFS's own; a cursor is a block of the directory and an entry
-//! of it.
+//! **Invariant:** inode numbers are those of EROFS; a cursor is a block of the directory and an
+//! entry of that.
 
 use std::ops::ControlFlow;
 
@@ -11,18 +11,18 @@ use sinterfs_model::{
     Result, Setting, Times, Xattrs,
 };
 
-use super::Erofs;
-use super::inode::{Layout, Node};
-use super::map::{Map, Place, Run, Storage};
+use super::erofs::Erofs;
+use super::map::{ContentLocation, Map, MappedExtent, PclusterLocation};
+use super::node::{DataLayout, Node};
 use crate::composefs;
 
-/// Bits of a cursor that count entries: a block has fewer than 2^16 of them.
+/// The bits of a cursor that number entries: a block has fewer than 2^16.
 const ENTRY_BITS: u32 = 16;
 
 /// The longest target of a symlink in bytes: `PATH_MAX`.
 const TARGET_MAX: u64 = 4096;
 
-/// Files that may have more runs than this are not searched for holes by `stat`.
+/// `stat` does not look for holes in files that may have more extents than this.
 const RUNS_COUNTED: u64 = 1 << 16;
 
 impl Erofs {
@@ -37,14 +37,14 @@ impl Erofs {
         )))
     }
 
-    /// Returns the bytes that are not in holes, as far as finding out costs little.
+    /// Returns the bytes that are not in holes, as far as that takes little time.
     fn allocated(&self, node: &Node) -> Result<u64> {
         if node.size == 0 {
             return Ok(0);
         }
         if matches!(
             node.layout,
-            Layout::CompressedFull | Layout::CompressedCompact
+            DataLayout::CompressedFull | DataLayout::CompressedCompact
         ) {
             return Ok(node.size);
         }
@@ -54,11 +54,11 @@ impl Erofs {
         }
         let (mut at, mut allocated) = (0, 0_u64);
         while at < node.size {
-            let run = map.run_at(at)?;
-            if run.place != Place::Hole {
-                allocated = allocated.saturating_add(run.len);
+            let mapped = map.find(at)?;
+            if mapped.location != ContentLocation::Hole {
+                allocated = allocated.saturating_add(mapped.len);
             }
-            at = run.end();
+            at = mapped.end();
         }
         Ok(allocated)
     }
@@ -73,12 +73,12 @@ impl Erofs {
         let mut map = Map::new(self, node)?;
         let (mut at, mut rest) = (position, buf);
         while !rest.is_empty() {
-            let run = map.run_at(at)?;
-            let skip = at.saturating_sub(run.start);
-            let count = usize::try_from(run.len.saturating_sub(skip))
+            let mapped = map.find(at)?;
+            let skip = at.saturating_sub(mapped.start);
+            let count = usize::try_from(mapped.len.saturating_sub(skip))
                 .map_or(rest.len(), |left| left.min(rest.len()));
             let (part, next) = rest.split_at_mut(count);
-            self.read_run(node, run.place, skip, part)
+            self.read_run(node, mapped.location, skip, part)
                 .map_err(|error| node.locate(error))?;
             at = at.saturating_add(count as u64);
             rest = next;
@@ -86,7 +86,7 @@ impl Erofs {
         Ok(len)
     }
 
-    /// Fills the buffer with content. `Corrupt` if the inode ends before.
+    /// Fills the buffer with content. Fails with `Corrupt` if the inode ends before.
     pub(crate) fn read_exactly(&self, node: &Node, position: u64, buf: &mut [u8]) -> Result<()> {
         let wanted = buf.len();
         if self.read_content(node, position, buf)? == wanted {
@@ -98,27 +98,33 @@ impl Erofs {
         ))))
     }
 
-    /// Reads bytes of a run from an offset on.
-    fn read_run(&self, node: &Node, place: Place, skip: u64, buf: &mut [u8]) -> Result<()> {
-        // directories are searched again and again; files are kept by the kernel, if at all
+    /// Reads bytes of an extent from an offset on.
+    fn read_run(
+        &self,
+        node: &Node,
+        location: ContentLocation,
+        skip: u64,
+        buf: &mut [u8],
+    ) -> Result<()> {
+        // directories are searched again and again; the kernel caches files, if anything does
         let keep = node.kind != FileType::File;
-        match place {
-            Place::Hole => {
+        match location {
+            ContentLocation::Hole => {
                 buf.fill(0);
                 Ok(())
             }
-            Place::Stored(address) => self.read_stored(address.skip(skip), buf, keep),
-            Place::Inline(spot) => self.read_metadata(spot.skip(skip), buf),
-            Place::Cluster(cluster) => self.read_cluster(&cluster, skip, buf, keep),
-            Place::Packed(offset) => {
+            ContentLocation::Stored(address) => self.read_stored(address.skip(skip), buf, keep),
+            ContentLocation::Inline(meta) => self.read_metadata(meta.skip(skip), buf),
+            ContentLocation::Pcluster(cluster) => self.read_pcluster(&cluster, skip, buf, keep),
+            ContentLocation::Packed(offset) => {
                 let packed = self.packed_for(node)?;
                 self.read_exactly(packed, offset.saturating_add(skip), buf)
             }
         }
     }
 
-    /// Returns the packed inode for the fragments of another. `Corrupt` if there is none, and for
-    /// the special inodes, which would go round in a circle.
+    /// Returns the packed inode for a fragment of another inode. Fails with `Corrupt` if there is
+    /// none, and for the special inodes, which would lead to themselves.
     fn packed_for(&self, node: &Node) -> Result<&Node> {
         let special = [&self.packed, &self.metabox].into_iter().flatten();
         let mut special = special.map(|special| special.nid);
@@ -129,16 +135,16 @@ impl Erofs {
     }
 }
 
-/// Makes the extent of a run that is not in the packed inode.
-fn extent_of(run: &Run) -> Extent {
-    let block = match run.place {
-        Place::Hole => None,
-        Place::Stored(address) => Some(address.rank()),
-        Place::Inline(spot) => Some(spot.at),
-        Place::Packed(offset) => Some(offset),
-        Place::Cluster(cluster) => Some(match cluster.storage {
-            Storage::Device(address) => address.rank(),
-            Storage::Inline(spot) => spot.at,
+/// Returns the model's extent of a mapped one that is not in the packed inode.
+fn extent_of(mapped: &MappedExtent) -> Extent {
+    let block = match mapped.location {
+        ContentLocation::Hole => None,
+        ContentLocation::Stored(address) => Some(address.rank()),
+        ContentLocation::Inline(meta) => Some(meta.at),
+        ContentLocation::Packed(offset) => Some(offset),
+        ContentLocation::Pcluster(cluster) => Some(match cluster.location {
+            PclusterLocation::Device(address) => address.rank(),
+            PclusterLocation::Inline(meta) => meta.at,
         }),
     };
     let source = block.map_or(ExtentSource::Hole, |block| ExtentSource::Block {
@@ -146,47 +152,49 @@ fn extent_of(run: &Run) -> Extent {
         offset: 0,
     });
     Extent {
-        offset: run.start,
-        len: run.len,
+        offset: mapped.start,
+        len: mapped.len,
         source,
     }
 }
 
 impl Erofs {
-    /// Shows a file's extents, and the run that each is of: its own, or one of the packed inode's.
+    /// Visits the extents of a file, each with the mapped extent that it is part of, which may be
+    /// one of the packed inode.
     pub(super) fn pieces(
         &self,
         node: &Node,
         from: u64,
-        visit: &mut dyn FnMut(Extent, &Run) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Extent, &MappedExtent) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut map = Map::new(self, node)?;
         let mut at = from;
         while at < node.size {
-            let run = map.run_at(at)?;
-            let step = match run.place {
-                Place::Packed(offset) => self.packed_extents(node, &run, (offset, at), visit)?,
-                _ => visit(extent_of(&run), &run),
+            let mapped = map.find(at)?;
+            let step = match mapped.location {
+                ContentLocation::Packed(offset) => {
+                    self.packed_extents(node, &mapped, (offset, at), visit)?
+                }
+                _ => visit(extent_of(&mapped), &mapped),
             };
             if step.is_break() {
                 break;
             }
-            at = run.end();
+            at = mapped.end();
         }
         Ok(())
     }
 
-    /// Shows the extents of a run that is in the packed inode at an offset, from a byte of the file
-    /// on.
+    /// Visits the extents of a range of the packed inode, from a byte of the file on.
     fn packed_extents(
         &self,
         node: &Node,
-        run: &Run,
+        mapped: &MappedExtent,
         (offset, from): (u64, u64),
-        visit: &mut dyn FnMut(Extent, &Run) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Extent, &MappedExtent) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let packed = self.packed_for(node)?;
-        let end = offset.saturating_add(run.len);
+        let end = offset.saturating_add(mapped.len);
         if end > packed.size {
             let size = packed.size;
             return Err(node.locate(Error::corrupt(format!(
@@ -194,13 +202,13 @@ impl Erofs {
             ))));
         }
         let mut map = Map::new(self, packed)?;
-        let mut at = offset.saturating_add(from.saturating_sub(run.start));
+        let mut at = offset.saturating_add(from.saturating_sub(mapped.start));
         while at < end {
-            let part = map.run_at(at)?;
+            let part = map.find(at)?;
             let skip = at - part.start;
             let len = part.len.saturating_sub(skip).min(end - at);
             let mut extent = extent_of(&part);
-            extent.offset = run.start.saturating_add(at - offset);
+            extent.offset = mapped.start.saturating_add(at - offset);
             extent.len = len;
             if let ExtentSource::Block { offset, .. } = &mut extent.source {
                 *offset = skip;
@@ -215,13 +223,13 @@ impl Erofs {
 }
 
 impl Erofs {
-    /// Makes sure that a file's content is in the image. `Unsupported` for a file of composefs
-    /// whose content is an object elsewhere: zeros in its place would be believed.
+    /// Fails with `Unsupported` for a file of composefs whose content is an object elsewhere: its
+    /// zeros are not the content.
     fn expect_content(&self, node: &Node) -> Result<()> {
         let may_be_elsewhere = node.size > 0
             && node.xattr_len > 0
-            && matches!(node.layout, Layout::Plain | Layout::Chunks);
-        if !may_be_elsewhere || Map::new(self, node)?.run_at(0)?.place != Place::Hole {
+            && matches!(node.layout, DataLayout::Plain | DataLayout::Chunks);
+        if !may_be_elsewhere || Map::new(self, node)?.find(0)?.location != ContentLocation::Hole {
             return Ok(());
         }
         match composefs::redirect(&self.xattrs_of(node)?) {

@@ -1,80 +1,18 @@
-//! Inodes: their two forms, as one.
+//! Reads inodes of both forms.
 //!
 //! In: the number of an inode. Out: `Node`, in plain numbers.
 //!
-//! **Invariant:** a node's type, layout and time are known to make sense, and its extended
-//! attributes lie behind it; whether its content does, its map tells.
+//! **Invariant:** the type, layout and time of a node are valid; its attributes and its map are
+//! checked when they are read.
 
-use sinterfs_model::{Error, FileType, Rdev, Result, Time};
+use sinterfs_model::{Error, FileType, Result, Time};
 
-use super::Erofs;
-use super::metadata::{Area, Spot};
+use super::erofs::Erofs;
+use super::meta_offset::MetaOffset;
+use super::node::{DataLayout, Node};
 use crate::layout::{InodeCompact, InodeExtended, XATTR_WORD, XattrHeader, format, incompat};
 
-/// How an inode's content is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// In one run of blocks.
-    Plain,
-    /// In clusters with an index of 8 bytes each, or in extents.
-    CompressedFull,
-    /// In one run of blocks, the end behind the inode.
-    Inline,
-    /// In clusters with packed indexes.
-    CompressedCompact,
-    /// In chunks of one size.
-    Chunks,
-}
-
-impl Layout {
-    fn from_bits(bits: u16) -> Option<Self> {
-        Some(match bits {
-            0 => Self::Plain,
-            1 => Self::CompressedFull,
-            2 => Self::Inline,
-            3 => Self::CompressedCompact,
-            4 => Self::Chunks,
-            _ => return None,
-        })
-    }
-
-    /// Returns the name that upstream's tools use.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "flat-plain",
-            Self::CompressedFull => "compressed-full",
-            Self::Inline => "flat-inline",
-            Self::CompressedCompact => "compressed-compact",
-            Self::Chunks => "chunk-based",
-        }
-    }
-}
-
-/// An inode.
-#[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) nid: u64,
-    pub(crate) spot: Spot,
-    pub(crate) extended: bool,
-    pub(crate) kind: FileType,
-    /// Permissions, set-id bits and the sticky bit.
-    pub(crate) mode: u16,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) mtime: Time,
-    pub(crate) nlink: u32,
-    pub(crate) size: u64,
-    pub(crate) layout: Layout,
-    /// The first block, or stored blocks, or a device's number, or how chunks are kept.
-    pub(crate) start: u32,
-    /// High bits of the first block; `None` where addresses have 32 bits.
-    pub(crate) start_high: Option<u16>,
-    /// Bytes of extended attributes behind the inode.
-    pub(crate) xattr_len: u64,
-    pub(crate) dot_omitted: bool,
-}
-
-/// What both forms of an inode have.
+/// The fields that both forms of an inode have.
 struct Common {
     format: u16,
     xattr_count: u16,
@@ -83,20 +21,21 @@ struct Common {
 }
 
 impl Erofs {
-    /// Reads an inode. `NotFound` for a number beyond the metadata, `Corrupt` for what is no inode.
+    /// Reads an inode. Fails with `NotFound` for a number beyond the metadata, with `Corrupt` for
+    /// what is not an inode.
     pub(crate) fn node(&self, nid: u64) -> Result<Node> {
-        let spot = self.spot_of(nid)?;
-        if spot.at >= self.area_len(spot.area) {
+        let meta = self.meta_offset_of(nid)?;
+        if meta.at >= self.area_len(meta.area) {
             return Err(Error::not_found(format!("inode {nid:#x}")));
         }
-        self.read_node(nid, spot)
-            .map_err(|error| spot.locate(error, "inode"))
+        self.read_node(nid, meta)
+            .map_err(|error| meta.locate(error, "inode"))
     }
 
-    fn read_node(&self, nid: u64, spot: Spot) -> Result<Node> {
-        let raw: InodeCompact = self.fetch(spot)?;
+    fn read_node(&self, nid: u64, meta: MetaOffset) -> Result<Node> {
+        let raw: InodeCompact = self.fetch(meta)?;
         if raw.format.get() & format::EXTENDED != 0 {
-            return self.extended(nid, spot);
+            return self.extended(nid, meta);
         }
         let common = Common {
             format: raw.format.get(),
@@ -104,7 +43,7 @@ impl Erofs {
             mode: raw.mode.get(),
             start: raw.start.get(),
         };
-        let mut node = self.common(nid, spot, &common)?;
+        let mut node = self.common(nid, meta, &common)?;
         let one_name = node.kind != FileType::Directory && raw.format.get() & format::ONE_NAME != 0;
         let offset = i64::from(raw.mtime.get());
         let secs = self.superblock.epoch.checked_add(offset);
@@ -122,15 +61,15 @@ impl Erofs {
         Ok(node)
     }
 
-    fn extended(&self, nid: u64, spot: Spot) -> Result<Node> {
-        let raw: InodeExtended = self.fetch(spot)?;
+    fn extended(&self, nid: u64, meta: MetaOffset) -> Result<Node> {
+        let raw: InodeExtended = self.fetch(meta)?;
         let common = Common {
             format: raw.format.get(),
             xattr_count: raw.xattr_count.get(),
             mode: raw.mode.get(),
             start: raw.start.get(),
         };
-        let mut node = self.common(nid, spot, &common)?;
+        let mut node = self.common(nid, meta, &common)?;
         let nanos = raw.mtime_nanos.get();
         if nanos >= 1_000_000_000 {
             return Err(Error::corrupt(format!("{nanos} nanoseconds")));
@@ -151,7 +90,7 @@ impl Erofs {
         self.superblock.has(incompat::BIT48).then_some(bits)
     }
 
-    fn common(&self, nid: u64, spot: Spot, common: &Common) -> Result<Node> {
+    fn common(&self, nid: u64, meta: MetaOffset, common: &Common) -> Result<Node> {
         if common.format & !format::ALL != 0 {
             return Err(Error::unsupported(format!(
                 "unknown bits of the format: {:#x}",
@@ -159,7 +98,7 @@ impl Erofs {
             )));
         }
         let bits = common.format >> format::LAYOUT_SHIFT & format::LAYOUT_MASK;
-        let layout = Layout::from_bits(bits)
+        let layout = DataLayout::from_bits(bits)
             .ok_or_else(|| Error::unsupported(format!("unknown layout {bits} of data")))?;
         let kind = FileType::from_mode(u32::from(common.mode))
             .ok_or_else(|| Error::corrupt(format!("unknown type: mode {:o}", common.mode)))?;
@@ -170,7 +109,7 @@ impl Erofs {
         };
         Ok(Node {
             nid,
-            spot,
+            meta,
             extended: common.format & format::EXTENDED != 0,
             kind,
             mode: common.mode & 0o7777,
@@ -195,57 +134,9 @@ impl Erofs {
         let node = self.node(nid)?;
         if node.kind != FileType::File {
             return Err(node
-                .spot
+                .meta
                 .locate(Error::corrupt("not a file"), &format!("{name} {nid:#x}")));
         }
         Ok(Some(node))
-    }
-}
-
-impl Node {
-    /// Returns where the extended attributes begin.
-    pub(crate) fn xattrs(&self) -> Spot {
-        self.spot.skip(if self.extended {
-            size_of::<InodeExtended>() as u64
-        } else {
-            size_of::<InodeCompact>() as u64
-        })
-    }
-
-    /// Returns where the inode ends and what belongs to its content begins.
-    pub(crate) fn end(&self) -> Spot {
-        self.xattrs().skip(self.xattr_len)
-    }
-
-    /// Returns the first block; `None` for content that is a hole.
-    pub(crate) fn first_block(&self) -> Option<u64> {
-        let (block, hole) = match self.start_high {
-            None => (u64::from(self.start), u64::from(u32::MAX)),
-            Some(high) => (
-                u64::from(self.start) | u64::from(high) << 32,
-                (1_u64 << 48) - 1,
-            ),
-        };
-        (block != hole).then_some(block)
-    }
-
-    /// Returns the device's number, as Linux packs it into 32 bits.
-    pub(crate) fn rdev(&self) -> Rdev {
-        match self.kind {
-            FileType::CharDevice | FileType::BlockDevice => Rdev::from_dev_t(u64::from(self.start)),
-            _ => Rdev::default(),
-        }
-    }
-
-    /// Returns an error the inode's place.
-    #[cold]
-    pub(crate) fn locate(&self, error: Error) -> Error {
-        match self.spot.area {
-            Area::Image => error.at(format!("inode {:#x}", self.nid), self.spot.at),
-            Area::Metabox => error.at(
-                format!("inode {:#x} in the metabox", self.nid),
-                self.spot.at,
-            ),
-        }
     }
 }

@@ -1,23 +1,23 @@
-//! What checking and dumping ask for beyond `sinterfs_model::Image`: entries as they are, inodes
-//! with all that belongs to them.
+//! What checking and dumping need beyond `sinterfs_model::Image`: entries as they are stored,
+//! inodes with all that belongs to them.
 //!
-//! **Invariant:** looks at metadata only; content is not decoded.
+//! **Invariant:** reads metadata only; content is not decoded.
 
 use std::ops::ControlFlow;
 
 use sinterfs_model::{Error, ExtentSource, FileType, Ino, Result};
 
-use super::Erofs;
 use super::config::Algorithm;
-use super::inode::Node;
-use super::map::{Map, Place, Run};
+use super::erofs::Erofs;
+use super::map::{ContentLocation, Map, MappedExtent};
+use super::node::Node;
 
 /// An entry of a directory as it is stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawEntry<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) nid: u64,
-    /// The type, where the entry knows it.
+    /// The file type, where the entry has one.
     pub(crate) kind: Option<FileType>,
 }
 
@@ -26,13 +26,13 @@ pub(crate) struct RawEntry<'a> {
 pub struct StoredRun {
     /// Its number in extents.
     pub block: u64,
-    /// Bytes in the image.
+    /// Stored bytes.
     pub stored: u64,
-    /// What encoded it; `None` if it is as it was.
+    /// The algorithm; `None` for uncompressed content.
     pub algorithm: Option<Algorithm>,
 }
 
-/// What looking at an inode found.
+/// What inspecting an inode found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inspected {
     pub(crate) kind: FileType,
@@ -40,7 +40,8 @@ pub(crate) struct Inspected {
 }
 
 impl Erofs {
-    /// Shows all entries of a directory, `.` and `..` too. `Corrupt` where they are not in order.
+    /// Visits all entries of a directory, `.` and `..` among them. Fails with `Corrupt` where they
+    /// are not in order.
     pub(crate) fn entries(&self, dir: u64, visit: &mut dyn FnMut(RawEntry<'_>)) -> Result<()> {
         let node = self.node(dir)?;
         if node.kind != FileType::Directory {
@@ -67,12 +68,12 @@ impl Erofs {
         Ok(())
     }
 
-    /// Returns whether a directory need not have an entry `.`.
+    /// Returns whether a directory may have no entry `.`.
     pub(crate) fn omits_dot(&self, dir: u64) -> bool {
         self.node(dir).is_ok_and(|node| node.dot_omitted)
     }
 
-    /// Looks at an inode, its extended attributes, and where each part of its content is.
+    /// Reads an inode, its extended attributes, and its whole map.
     pub(crate) fn inspect(&self, nid: u64) -> Result<Inspected> {
         let node = self.node(nid)?;
         self.xattrs_of(&node)?;
@@ -83,16 +84,16 @@ impl Erofs {
         })
     }
 
-    /// Shows where a file's content is stored, without holes and what other files hold.
+    /// Visits where a file's content is stored, without holes and fragments.
     pub fn stored_runs(&self, file: Ino, visit: &mut dyn FnMut(StoredRun)) -> Result<()> {
         let node = self.node(file.0)?;
-        self.pieces(&node, 0, &mut |extent, run| {
+        self.pieces(&node, 0, &mut |extent, mapped| {
             let ExtentSource::Block { block, .. } = extent.source else {
                 return ControlFlow::Continue(());
             };
-            let (stored, algorithm) = match run.place {
-                Place::Cluster(cluster) => (cluster.stored, Some(cluster.algorithm)),
-                _ => (run.len, None),
+            let (stored, algorithm) = match mapped.location {
+                ContentLocation::Pcluster(cluster) => (cluster.stored, Some(cluster.algorithm)),
+                _ => (mapped.len, None),
             };
             visit(StoredRun {
                 block,
@@ -103,8 +104,8 @@ impl Erofs {
         })
     }
 
-    /// Shows the runs of an inode's content.
-    pub(crate) fn runs(&self, node: &Node, visit: &mut dyn FnMut(&Run)) -> Result<()> {
+    /// Visits the mapped extents of an inode.
+    pub(crate) fn runs(&self, node: &Node, visit: &mut dyn FnMut(&MappedExtent)) -> Result<()> {
         let has_content = matches!(
             node.kind,
             FileType::File | FileType::Directory | FileType::Symlink
@@ -115,9 +116,9 @@ impl Erofs {
         let mut map = Map::new(self, node)?;
         let mut at = 0;
         while at < node.size {
-            let run = map.run_at(at)?;
-            visit(&run);
-            at = run.end();
+            let mapped = map.find(at)?;
+            visit(&mapped);
+            at = mapped.end();
         }
         Ok(())
     }

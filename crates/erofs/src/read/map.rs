@@ -1,129 +1,43 @@
 //! Maps: where each byte of an inode's content is.
 //!
-//! In: a node and a position below its size. Out: the run of bytes around the position that come
-//! from one place.
+//! In: a node and a position below its size. Out: the extent around the position whose bytes are in
+//! one place.
 //!
-//! **Invariant:** a run holds the position, is not empty, and does not reach past the size. Runs
-//! are found from the metadata each time; a map keeps a small window of it and no list of runs.
+//! **Invariant:** an extent contains the position, is not empty, and ends at the size at the
+//! latest. Extents are found from the metadata each time; a map keeps a small window of it and no
+//! list.
 
+mod checked_tables;
 mod chunks;
 mod clusters;
 mod extents;
 mod flat;
-mod found;
+mod found_extents;
 mod header;
 mod indexes;
-mod order;
+mod mapped;
 mod window;
 
 use sinterfs_model::Result;
 
-use super::Erofs;
-use super::config::Algorithm;
-use super::device::Address;
-use super::inode::{Layout, Node};
-use super::metadata::Spot;
+use super::erofs::Erofs;
+use super::node::{DataLayout, Node};
 use crate::layout::compressed::advise;
 use chunks::Chunks;
 use clusters::Clusters;
 use extents::Extents;
-use header::Header;
+use header::CompressedHeader;
 
-pub(super) use found::Found;
-pub(super) use order::InOrder;
+pub(super) use checked_tables::CheckedTables;
+pub(super) use found_extents::FoundExtents;
+pub(crate) use mapped::{ContentLocation, MappedExtent, Pcluster, PclusterLocation};
 
-/// Where the bytes of a run are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Nowhere: they are zeros.
-    Hole,
-    /// As they are, from this address on.
-    Stored(Address),
-    /// As they are, in metadata.
-    Inline(Spot),
-    /// In the packed inode, from this offset on.
-    Packed(u64),
-    /// In a cluster, from its start on.
-    Cluster(Cluster),
-}
-
-/// Where the stored bytes of a cluster are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Storage {
-    /// On a device.
-    Device(Address),
-    /// In metadata.
-    Inline(Spot),
-}
-
-impl Storage {
-    /// Makes the place of bytes that are stored as they are.
-    fn place(self, skip: u64) -> Place {
-        match self {
-            Self::Device(address) => Place::Stored(address.skip(skip)),
-            Self::Inline(spot) => Place::Inline(spot.skip(skip)),
-        }
-    }
-}
-
-impl std::fmt::Display for Storage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Device(address) => write!(f, "{address}"),
-            Self::Inline(spot) => write!(f, "{spot}"),
-        }
-    }
-}
-
-/// Compressed bytes and how long their content is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cluster {
-    pub(crate) storage: Storage,
-    /// Stored bytes, padding too; at most `CLUSTER_MAX`.
-    pub(crate) stored: u64,
-    /// Bytes of content; at most `DECODED_MAX`.
-    pub(crate) decoded: u64,
-    pub(crate) algorithm: Algorithm,
-    /// There is more content than that.
-    pub(crate) partial: bool,
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Hole => f.write_str("hole"),
-            Self::Stored(address) => write!(f, "stored {address}"),
-            Self::Inline(spot) => write!(f, "inline {spot}"),
-            Self::Packed(offset) => write!(f, "packed {offset:#x}"),
-            Self::Cluster(cluster) => {
-                let (name, partial) = (cluster.algorithm.name(), cluster.partial);
-                write!(f, "{name} {}+{:#x}", cluster.storage, cluster.stored)?;
-                f.write_str(if partial { " partial" } else { "" })
-            }
-        }
-    }
-}
-
-/// Bytes of an inode from one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) start: u64,
-    pub(crate) len: u64,
-    pub(crate) place: Place,
-}
-
-impl Run {
-    pub(crate) fn end(&self) -> u64 {
-        self.start.saturating_add(self.len)
-    }
-}
-
-/// A way to find the runs of a node.
+/// The map of an inode.
 #[derive(Debug)]
 pub(crate) struct Map<'a> {
     image: &'a Erofs,
     node: &'a Node,
-    kind: Kind,
+    kind: MapKind,
 }
 
 #[derive(Debug)]
@@ -131,7 +45,7 @@ pub(crate) struct Map<'a> {
     clippy::large_enum_variant,
     reason = "a map is made for one read, on the stack: a box would cost each of them an allocation"
 )]
-enum Kind {
+enum MapKind {
     Flat,
     Chunks(Chunks),
     Clusters(Clusters),
@@ -144,62 +58,62 @@ impl<'a> Map<'a> {
     /// Begins to map a node's content.
     pub(crate) fn new(image: &'a Erofs, node: &'a Node) -> Result<Self> {
         let kind = match node.layout {
-            Layout::Plain | Layout::Inline => Ok(Kind::Flat),
-            Layout::Chunks => Chunks::new(image, node).map(Kind::Chunks),
-            Layout::CompressedFull | Layout::CompressedCompact => compressed(image, node),
+            DataLayout::Plain | DataLayout::Inline => Ok(MapKind::Flat),
+            DataLayout::Chunks => Chunks::new(image, node).map(MapKind::Chunks),
+            DataLayout::CompressedFull | DataLayout::CompressedCompact => compressed(image, node),
         };
         let kind = kind.map_err(|error| node.locate(error))?;
         Ok(Self { image, node, kind })
     }
 
-    /// Returns how many runs there may be, without looking; `u64::MAX` for what has no holes.
+    /// Returns how many extents there may be, without looking; `u64::MAX` for maps without holes.
     pub(crate) fn runs_at_most(&self) -> u64 {
         match &self.kind {
-            Kind::Flat => 2,
-            Kind::Chunks(chunks) => chunks.count(self.node),
-            Kind::Clusters(_) | Kind::Extents(_) | Kind::Packed(_) => u64::MAX,
+            MapKind::Flat => 2,
+            MapKind::Chunks(chunks) => chunks.count(self.node),
+            MapKind::Clusters(_) | MapKind::Extents(_) | MapKind::Packed(_) => u64::MAX,
         }
     }
 
-    /// Finds the run at a position, which is below the node's size. Runs of the packed inode, which
-    /// one file after the other asks for, are remembered: a run of a long cluster is as long a way
-    /// through its indexes.
-    pub(crate) fn run_at(&mut self, position: u64) -> Result<Run> {
+    /// Returns the extent at a position, which is below the node's size. Extents of the packed
+    /// inode, which one file after the other needs, are remembered: finding one of many lclusters
+    /// takes a walk through its indexes.
+    pub(crate) fn find(&mut self, position: u64) -> Result<MappedExtent> {
         let packed = self.image.packed.as_ref();
         if packed.is_none_or(|packed| packed.nid != self.node.nid) {
-            return self.find(position);
+            return self.look_up(position);
         }
-        let found = &self.image.packed_runs;
+        let found = &self.image.packed_extents_found;
         match found.get(position) {
-            Some(run) => Ok(run),
-            None => self.find(position).inspect(|run| found.put(*run)),
+            Some(mapped) => Ok(mapped),
+            None => self.look_up(position).inspect(|mapped| found.put(*mapped)),
         }
     }
 
-    fn find(&mut self, position: u64) -> Result<Run> {
-        let run = match &mut self.kind {
-            Kind::Flat => flat::run_at(self.image, self.node, position),
-            Kind::Chunks(chunks) => chunks.run_at(self.image, self.node, position),
-            Kind::Clusters(clusters) => clusters.run_at(self.image, self.node, position),
-            Kind::Extents(extents) => extents.run_at(self.image, self.node, position),
-            Kind::Packed(offset) => Ok(Run {
+    fn look_up(&mut self, position: u64) -> Result<MappedExtent> {
+        let mapped = match &mut self.kind {
+            MapKind::Flat => flat::find(self.image, self.node, position),
+            MapKind::Chunks(chunks) => chunks.find(self.image, self.node, position),
+            MapKind::Clusters(clusters) => clusters.find(self.image, self.node, position),
+            MapKind::Extents(extents) => extents.find(self.image, self.node, position),
+            MapKind::Packed(offset) => Ok(MappedExtent {
                 start: 0,
                 len: self.node.size,
-                place: Place::Packed(*offset),
+                location: ContentLocation::Packed(*offset),
             }),
         };
-        run.map_err(|error| self.node.locate(error))
+        mapped.map_err(|error| self.node.locate(error))
     }
 }
 
 /// Begins to map compressed content.
-fn compressed(image: &Erofs, node: &Node) -> Result<Kind> {
-    let header = Header::read(image, node)?;
+fn compressed(image: &Erofs, node: &Node) -> Result<MapKind> {
+    let header = CompressedHeader::read(image, node)?;
     if let Some(offset) = header.whole_fragment() {
-        return Ok(Kind::Packed(offset));
+        return Ok(MapKind::Packed(offset));
     }
     if header::is_full(node) && header.has(advise::EXTENTS) {
-        return Extents::new(image, node, header).map(Kind::Extents);
+        return Extents::new(image, node, header).map(MapKind::Extents);
     }
-    Clusters::new(image, node, header).map(Kind::Clusters)
+    Clusters::new(image, node, header).map(MapKind::Clusters)
 }

@@ -1,24 +1,24 @@
-//! The pages of metadata that a thread has used last, at hand without a search of the cache.
+//! The pages of metadata that a thread used last, at hand without a search of the cache.
 //!
-//! In: a page's key in the cache, and the way to find it there. Out: bytes of it.
+//! In: a page's key in the cache, and how to find it there. Out: bytes of it.
 //!
-//! **Invariant:** a key names the same bytes for as long as the process lives, so nothing here is
-//! ever out of date. A thread keeps `PAGES` pages.
+//! **Invariant:** a key stands for the same bytes for as long as the process lives, so nothing here
+//! is ever out of date. A thread keeps `PAGES` pages.
 
 use std::cell::RefCell;
 
 use sinterfs_block::cache::Held;
 use sinterfs_model::Result;
 
-/// How many pages a thread keeps: an inode is beside its map, its content may be in the packed
-/// inode, of which the map is elsewhere, and so are directories and attributes that are shared.
+/// How many pages a thread keeps: those of an inode with its map, of the packed inode's map, of
+/// directories, and of shared attributes are in different places.
 const PAGES: usize = 4;
 
 thread_local! {
     static LAST: RefCell<[Option<(u128, Held)>; PAGES]> = const { RefCell::new([const { None }; PAGES]) };
 }
 
-/// Fills the buffer with bytes of a page, which is looked for if it is not at hand.
+/// Fills the buffer with bytes of a page; `find` is called if it is not at hand.
 pub(super) fn read(
     key: u128,
     offset: u64,
@@ -29,7 +29,7 @@ pub(super) fn read(
         let found = last
             .iter()
             .position(|page| matches!(page, Some((its, _)) if *its == key))?;
-        // the oldest is at the end
+        // the oldest is last
         last.get_mut(..=found)?.rotate_right(1);
         let (_, page) = last.first()?.as_ref()?;
         Some(page.read(offset, buf))

@@ -1,9 +1,9 @@
-//! The superblock: what it says, checked once when the image is opened.
+//! The superblock, checked once when the image is opened.
 //!
 //! In: the image. Out: `Superblock`, in bytes and plain numbers.
 //!
-//! **Invariant:** nothing that a reader must know and does not is passed over: unknown features are
-//! refused with their names or bits. Values that are used for arithmetic fit into it.
+//! **Invariant:** nothing that a reader has to know is ignored: unknown features are refused with
+//! their names or bits. Values are within the bounds that later arithmetic needs.
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result};
@@ -13,11 +13,11 @@ use super::config::Configs;
 use super::device::{self, Slot};
 use crate::layout::{self, MAGIC, SUPERBLOCK_OFFSET, compat, incompat};
 
-/// The smallest and the largest block size as powers of two: of 512 bytes, and of the largest pages
-/// that Linux knows.
+/// The smallest and the largest block size as powers of two: 512 bytes, and the largest pages of
+/// Linux.
 const BLOCK_BITS: std::ops::RangeInclusive<u8> = 9..=16;
 
-/// What the superblock says.
+/// The fields of the superblock.
 #[derive(Debug, Clone)]
 pub struct Superblock {
     /// The block size as a power of two.
@@ -26,29 +26,29 @@ pub struct Superblock {
     pub compat: u32,
     /// Bits of `layout::incompat`.
     pub incompat: u32,
-    /// The CRC32C, where there is one.
+    /// The CRC32C, if the image has one.
     pub checksum: Option<u32>,
-    /// The number of the root.
+    /// The number of the root inode.
     pub root: u64,
-    /// Inodes, as the image says.
+    /// The number of inodes according to the image.
     pub inodes: u64,
-    /// Blocks, as the image says.
+    /// The number of blocks according to the image.
     pub blocks: u64,
-    /// Where inode numbers count from, in bytes.
+    /// The offset that inode numbers count from.
     pub meta_start: u64,
-    /// Where numbers of shared extended attributes count from, in bytes.
+    /// The offset that numbers of shared extended attributes count from.
     pub xattr_start: u64,
-    /// What the times of compact inodes count from, in seconds since 1970.
+    /// The base of the times of compact inodes, in seconds since 1970.
     pub epoch: i64,
     /// The nanoseconds of the times of compact inodes.
     pub fixed_nanos: u32,
-    /// Seconds from `epoch` to when the image was made.
+    /// The build time, in seconds from `epoch` on.
     pub build_time: u32,
     /// The volume's UUID.
     pub uuid: [u8; 16],
-    /// The volume's name without the zeros.
+    /// The volume's label without padding.
     pub volume_name: Vec<u8>,
-    /// Long prefixes of names of extended attributes: how many, and where they begin.
+    /// The number of long prefixes of names of extended attributes, and their offset.
     pub prefixes: (u8, u64),
     /// The number of the packed inode, if there is one.
     pub packed: Option<u64>,
@@ -56,13 +56,13 @@ pub struct Superblock {
     pub metabox: Option<u64>,
     /// The devices besides the image.
     pub devices: Vec<Slot>,
-    /// What is to be known of the algorithms.
+    /// The parameters of the algorithms.
     pub configs: Configs,
 }
 
 impl Superblock {
-    /// Reads and checks the superblock of an image. `Invalid` if there is none, `Unsupported` for
-    /// features that are not known, `Corrupt` for a wrong checksum or impossible values.
+    /// Reads and checks the superblock. Fails with `Invalid` if there is none, with `Unsupported`
+    /// for unknown features, with `Corrupt` for a wrong checksum or impossible values.
     pub(crate) fn read(source: &dyn ReadAt) -> Result<Self> {
         Self::parse(source).map_err(|error| error.at("superblock", SUPERBLOCK_OFFSET))
     }
@@ -89,7 +89,7 @@ impl Superblock {
         }
         let block_bits = u32::from(raw.block_bits);
         let short = raw.root_nid_or_blocks_high.get();
-        // an image of 48 bits whose root fits has it in the old place
+        // an image of 48 bits keeps the root's number in the old field if it fits
         let (root, blocks_high) = match raw.root_nid.get() {
             long if has(incompat::BIT48) && long > 0 => (long, u64::from(short)),
             _ => (u64::from(short), 0),
@@ -147,7 +147,7 @@ impl Superblock {
         self.incompat & bits != 0
     }
 
-    /// Returns the names of all features.
+    /// Returns the names of all features of the image.
     pub fn features(&self) -> Vec<String> {
         let compat = names(self.compat, compat::NAMES);
         compat
@@ -156,7 +156,7 @@ impl Superblock {
     }
 }
 
-/// Returns whether an image begins at a byte of a source.
+/// Returns whether an image begins at an offset of a source.
 pub(crate) fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     let mut magic = [0; 4];
     let at = offset.saturating_add(SUPERBLOCK_OFFSET);
@@ -172,7 +172,7 @@ impl Superblock {
     const LEN: u64 = layout::Superblock::BASE as u64;
 }
 
-/// Reads the superblock as it is; what an image without extensions does not have is zero.
+/// Reads the superblock; the extension of an image without one is zero.
 fn raw(source: &dyn ReadAt) -> Result<layout::Superblock> {
     if !is_image(source, 0)? {
         return Err(Error::invalid("no EROFS image begins here"));
@@ -188,8 +188,8 @@ fn raw(source: &dyn ReadAt) -> Result<layout::Superblock> {
         .map_err(|_| Error::corrupt("too short for a superblock"))
 }
 
-/// Compares the CRC32C of the superblock's block and gives it back. It covers all from the
-/// superblock to the end of its block, or a whole block where blocks end before it.
+/// Checks the CRC32C and returns it. It covers everything from the superblock to the end of its
+/// block, or a whole block where blocks are too short for that.
 fn checked(source: &dyn ReadAt, raw: &layout::Superblock) -> Result<u32> {
     const CHECKSUM: std::ops::Range<usize> = 4..8;
     let block = 1_u64 << raw.block_bits;

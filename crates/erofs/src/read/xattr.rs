@@ -3,22 +3,17 @@
 //! In: a node. Out: full names and values, sorted by name.
 //!
 //! **Invariant:** memory is bounded by the format: a quarter of a megabyte behind an inode and 255
-//! shared attributes of 64 KiB. Where a name comes twice the first one counts, as for the kernel.
+//! shared attributes of 64 KiB. Of two attributes of one name the first one counts, as for the
+//! kernel.
 
 use sinterfs_model::{Error, Result, Xattrs};
 use zerocopy::FromBytes;
 
-use super::Erofs;
-use super::inode::Node;
-use super::metadata::{Area, Spot};
+use super::erofs::Erofs;
+use super::meta_offset::{Area, MetaOffset};
+use super::node::Node;
+use super::prefix::Prefix;
 use crate::layout::{NAME_MAX, XATTR_WORD, XattrEntry, XattrHeader, compat, xattr_prefix};
-
-/// A long prefix: that of a short one with more behind it.
-#[derive(Debug, Clone)]
-pub(crate) struct Prefix {
-    base: u8,
-    infix: Vec<u8>,
-}
 
 impl Erofs {
     /// Returns the long prefixes of names of extended attributes, each with the short one that it
@@ -32,7 +27,7 @@ impl Erofs {
         full.collect()
     }
 
-    /// Reads the extended attributes of an inode.
+    /// Reads the extended attributes of an inode, sorted by name.
     pub(crate) fn xattrs_of(&self, node: &Node) -> Result<Xattrs> {
         let mut all = self.xattrs_as_stored(node)?;
         all.sort_by(|a, b| a.0.cmp(&b.0));
@@ -40,16 +35,16 @@ impl Erofs {
         Ok(all)
     }
 
-    /// Reads the extended attributes of an inode: its own, then those that it shares.
+    /// Reads the extended attributes of an inode: its own, then the shared ones.
     pub(crate) fn xattrs_as_stored(&self, node: &Node) -> Result<Xattrs> {
         let mut all = Xattrs::new();
         if node.xattr_len == 0 {
             return Ok(all);
         }
         let mut bytes = vec![0; usize::try_from(node.xattr_len).unwrap_or(0)];
-        let spot = node.xattrs();
-        let located = |error: Error| spot.locate(error, "extended attributes");
-        self.read_metadata(spot, &mut bytes).map_err(located)?;
+        let meta = node.xattrs();
+        let located = |error: Error| meta.locate(error, "extended attributes");
+        self.read_metadata(meta, &mut bytes).map_err(located)?;
         let short = || Error::corrupt("shorter than their header");
         let (header, rest) = XattrHeader::ref_from_prefix(&bytes).map_err(|_| located(short()))?;
         let shared = usize::from(header.shared_count) * 4;
@@ -67,7 +62,7 @@ impl Erofs {
         Ok(all)
     }
 
-    /// Takes an attribute off the front: its name, its value, and how long it is with its padding.
+    /// Reads the first attribute: its name, its value, and its length with padding.
     fn entry<'b>(&self, bytes: &'b [u8]) -> Result<(Vec<u8>, &'b [u8], usize)> {
         let bad = || Error::corrupt("an attribute runs past the end");
         let (entry, rest) = XattrEntry::ref_from_prefix(bytes).map_err(|_| bad())?;
@@ -111,20 +106,20 @@ impl Erofs {
         };
         let start = self.superblock.xattr_start;
         let at = start.saturating_add(u64::from(number) * XATTR_WORD);
-        let spot = Spot { area, at };
-        let located = |error: Error| spot.locate(error, "shared extended attribute");
-        let head: XattrEntry = self.fetch(spot).map_err(located)?;
+        let meta = MetaOffset { area, at };
+        let located = |error: Error| meta.locate(error, "shared extended attribute");
+        let head: XattrEntry = self.fetch(meta).map_err(located)?;
         let len = size_of::<XattrEntry>()
             + usize::from(head.name_len)
             + usize::from(head.value_size.get());
         let mut bytes = vec![0; len];
-        self.read_metadata(spot, &mut bytes).map_err(located)?;
+        self.read_metadata(meta, &mut bytes).map_err(located)?;
         let (name, value, _) = self.entry(&bytes).map_err(located)?;
         Ok((name, value.to_vec()))
     }
 
-    /// Reads the long prefixes. They are in the packed inode, or else in the metabox, unless the
-    /// image says that they are not.
+    /// Reads the long prefixes. They are in the packed inode, or else in the metabox, unless a
+    /// feature places them in the image.
     pub(super) fn read_prefixes(&self) -> Result<Vec<Prefix>> {
         let (count, mut at) = self.superblock.prefixes;
         let plain = self.superblock.compat & compat::PLAIN_XATTR_PFX != 0;
@@ -138,7 +133,7 @@ impl Erofs {
             let bad = |error: Error| error.at(format!("long prefix {number}"), at);
             let read = |at: u64, buf: &mut [u8]| match home {
                 Some(node) => self.read_exactly(node, at, buf),
-                None => self.read_metadata(Spot::image(at), buf),
+                None => self.read_metadata(MetaOffset::image(at), buf),
             };
             let mut len = [0; 2];
             read(at, &mut len).map_err(bad)?;

@@ -22,7 +22,7 @@ use crate::layout::{InodeCompact, InodeExtended, format};
 
 /// How an inode keeps content, as bits of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum InodeLayout {
     Plain = 0,
     CompressedFull = 1,
     Inline = 2,
@@ -51,7 +51,7 @@ pub(super) struct Inode<'a> {
     /// Its number for programs with inode numbers of 32 bits.
     ino: u32,
     size: u64,
-    layout: Layout,
+    layout: InodeLayout,
     /// The first block, the number of stored blocks, the chunk format, or the device number.
     start: u64,
     xattrs: Vec<u8>,
@@ -81,7 +81,7 @@ impl<'a> Inodes<'a> {
             links: known.links,
             ino: node.0.saturating_add(1),
             size: 0,
-            layout: Layout::Plain,
+            layout: InodeLayout::Plain,
             start: 0,
             xattrs: self.xattrs.inline(known.xattrs),
             body: None,
@@ -125,7 +125,7 @@ impl<'a> Inodes<'a> {
             links: 1,
             ino: u32::try_from(self.tree.nodes().len() + 1).unwrap_or(u32::MAX),
             size: 0,
-            layout: Layout::Plain,
+            layout: InodeLayout::Plain,
             start: 0,
             xattrs: self.xattrs.inline(XattrSet::NONE),
             body: None,
@@ -180,18 +180,18 @@ impl<'a> Inode<'a> {
                 self.start = *start;
                 self.tail = tail.len() as u64;
                 self.layout = if tail.is_empty() {
-                    Layout::Plain
+                    InodeLayout::Plain
                 } else {
-                    Layout::Inline
+                    InodeLayout::Inline
                 };
             }
-            Body::Packed(_) => self.layout = Layout::CompressedFull,
+            Body::Packed(_) => self.layout = InodeLayout::CompressedFull,
             Body::Extents(extents) => {
-                self.layout = Layout::CompressedFull;
+                self.layout = InodeLayout::CompressedFull;
                 self.start = stat_blocks(extent_map::stored(extents).div_ceil(BLOCK));
             }
             Body::Chunks(chunks) => {
-                self.layout = Layout::Chunks;
+                self.layout = InodeLayout::Chunks;
                 self.start = chunks.format();
             }
             Body::Clusters(clusters, end) => {
@@ -206,9 +206,9 @@ impl<'a> Inode<'a> {
         self.size = size;
         self.tail = tail_of(size);
         self.layout = if self.tail > 0 {
-            Layout::Inline
+            InodeLayout::Inline
         } else {
-            Layout::Plain
+            InodeLayout::Plain
         };
     }
 
@@ -220,8 +220,8 @@ impl<'a> Inode<'a> {
         if let Some(Body::Clusters(clusters, _)) = &self.body {
             let (form, map) = clusters.map(self.end());
             self.layout = match form {
-                cluster_map::Form::Full => Layout::CompressedFull,
-                cluster_map::Form::Compact => Layout::CompressedCompact,
+                cluster_map::Form::Full => InodeLayout::CompressedFull,
+                cluster_map::Form::Compact => InodeLayout::CompressedCompact,
             };
             self.map = map;
         }
@@ -229,7 +229,7 @@ impl<'a> Inode<'a> {
 
     /// Returns whether its content is in chunks.
     pub(super) fn is_chunked(&self) -> bool {
-        self.layout == Layout::Chunks
+        self.layout == InodeLayout::Chunks
     }
 
     /// Returns where the inode and its attributes end.

@@ -1,25 +1,25 @@
-//! Content in chunks of one size, each anywhere on any device, or nowhere.
+//! Content in chunks of one size, each anywhere on any device, or a hole.
 
 use sinterfs_model::{Error, Result};
 
-use super::{Place, Run};
+use super::mapped::{ContentLocation, MappedExtent};
 use crate::layout::{ChunkIndex, chunk};
-use crate::read::Erofs;
 use crate::read::device::Address;
-use crate::read::inode::Node;
-use crate::read::metadata::Spot;
+use crate::read::erofs::Erofs;
+use crate::read::meta_offset::MetaOffset;
+use crate::read::node::Node;
 
-/// How the chunks of an inode are kept.
+/// The chunk map of an inode.
 #[derive(Debug)]
 pub(crate) struct Chunks {
-    table: Spot,
+    table: MetaOffset,
     /// The size of chunks as a power of two, in bytes.
     bits: u32,
     indexes: bool,
     wide: bool,
 }
 
-/// Bytes of a block's address in a table without indexes.
+/// Bytes of an entry of a table without indexes.
 const ADDRESS: u64 = 4;
 
 impl Chunks {
@@ -49,16 +49,20 @@ impl Chunks {
         node.size.div_ceil(1 << self.bits)
     }
 
-    /// Finds the run at a position: a chunk.
-    pub(super) fn run_at(&self, image: &Erofs, node: &Node, position: u64) -> Result<Run> {
+    /// Returns the chunk at a position.
+    pub(super) fn find(&self, image: &Erofs, node: &Node, position: u64) -> Result<MappedExtent> {
         let number = position >> self.bits;
         let start = number << self.bits;
         let len = (1 << self.bits).min(node.size - start);
-        let place = self.place(image, number)?;
-        Ok(Run { start, len, place })
+        let location = self.location(image, number)?;
+        Ok(MappedExtent {
+            start,
+            len,
+            location,
+        })
     }
 
-    fn place(&self, image: &Erofs, number: u64) -> Result<Place> {
+    fn location(&self, image: &Erofs, number: u64) -> Result<ContentLocation> {
         let (device, block, hole) = if self.indexes {
             let entry = size_of::<ChunkIndex>() as u64;
             let index: ChunkIndex = image.fetch(self.table.skip(number.saturating_mul(entry)))?;
@@ -83,10 +87,10 @@ impl Chunks {
             )
         };
         if block == hole {
-            return Ok(Place::Hole);
+            return Ok(ContentLocation::Hole);
         }
         let at = block.checked_mul(image.superblock.block_size());
         let at = at.ok_or_else(|| Error::corrupt(format!("a chunk in block {block:#x}")))?;
-        Ok(Place::Stored(Address { device, at }))
+        Ok(ContentLocation::Stored(Address { device, at }))
     }
 }

@@ -1,31 +1,31 @@
-//! Compressed content with an index for each logical cluster: extents from heads to the next heads.
+//! Compressed content with an index for each lcluster: extents from one head to the next.
 //!
-//! **Invariant:** whatever the indexes say, steps back are bounded by the position and steps forth
-//! by the number of logical clusters. Extents are sorted and disjoint by the form of the table:
-//! each begins in a logical cluster of its own; every distance back that an extent was found by or
-//! goes past leads to its head.
+//! **Invariant:** whatever the indexes contain, steps back are bounded by the position and steps
+//! forward by the number of lclusters. Extents are sorted and disjoint by construction: each begins
+//! in an lcluster of its own. Every distance back between two heads leads to the first one, so
+//! readers that come from there find the same extent.
 
 use sinterfs_model::{Error, Result};
 
-use super::header::{Extent, Header};
+use super::header::{CompressedHeader, Extent};
 use super::indexes::{Entry, Indexes};
-use super::{Place, Run, Storage};
+use super::mapped::{ContentLocation, MappedExtent, PclusterLocation};
 use crate::layout::compressed::advise;
-use crate::read::Erofs;
 use crate::read::device::Address;
-use crate::read::inode::Node;
+use crate::read::erofs::Erofs;
+use crate::read::node::Node;
 
-/// A map of logical clusters.
+/// A map of lclusters.
 #[derive(Debug)]
 pub(crate) struct Clusters {
-    header: Header,
+    header: CompressedHeader,
     indexes: Indexes,
-    /// The size of logical clusters as a power of two, in bytes.
+    /// The size of lclusters as a power of two, in bytes.
     bits: u32,
     count: u64,
 }
 
-/// Where an extent begins.
+/// The start of an extent.
 struct Head {
     number: u64,
     start: u64,
@@ -33,7 +33,7 @@ struct Head {
 }
 
 impl Clusters {
-    pub(super) fn new(image: &Erofs, node: &Node, header: Header) -> Result<Self> {
+    pub(super) fn new(image: &Erofs, node: &Node, header: CompressedHeader) -> Result<Self> {
         let bits = header.bits(image);
         let count = node.size.div_ceil(1 << bits);
         let indexes = Indexes::new(image, node, &header, bits, count)?;
@@ -45,8 +45,13 @@ impl Clusters {
         })
     }
 
-    /// Finds the run at a position.
-    pub(super) fn run_at(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Run> {
+    /// Returns the extent at a position.
+    pub(super) fn find(
+        &mut self,
+        image: &Erofs,
+        node: &Node,
+        position: u64,
+    ) -> Result<MappedExtent> {
         let head = self.head(image, position)?;
         let Entry::Head {
             kind,
@@ -72,42 +77,46 @@ impl Clusters {
             } else {
                 0
             };
-            let place = Place::Packed(low | high);
-            return Ok(Run { start, len, place });
+            let location = ContentLocation::Packed(low | high);
+            return Ok(MappedExtent {
+                start,
+                len,
+                location,
+            });
         }
-        let (storage, stored) = match self.header.inline_len() {
+        let (location, stored) = match self.header.inline_len() {
             Some(stored) if is_last => {
-                let spot = self.indexes.end();
+                let meta = self.indexes.end();
                 let size = image.superblock.block_size();
-                if (spot.at % size).saturating_add(stored) > size {
+                if (meta.at % size).saturating_add(stored) > size {
                     return Err(Error::corrupt("the last cluster crosses a block"));
                 }
-                (Storage::Inline(spot), stored)
+                (PclusterLocation::Inline(meta), stored)
             }
             _ => {
                 let at = block.checked_mul(image.superblock.block_size());
                 let at = at.ok_or_else(|| Error::corrupt(format!("a cluster in {block:#x}")))?;
                 let stored = self.stored(image, &head)?;
-                (Storage::Device(Address { device: 0, at }), stored)
+                (PclusterLocation::Device(Address { device: 0, at }), stored)
             }
         };
         let extent = Extent {
             start,
             len,
-            storage,
+            location,
             stored,
             algorithm: self.header.algorithm(kind)?,
             partial,
             interlaced: self.header.has(advise::INTERLACED)
-                && matches!(storage, Storage::Device(_)),
+                && matches!(location, PclusterLocation::Device(_)),
         };
-        extent.run(image, position)
+        extent.map_at(image, position)
     }
 
-    /// Finds where the extent of a position begins.
+    /// Returns the head of the extent at a position.
     fn head(&mut self, image: &Erofs, position: u64) -> Result<Head> {
         let mut number = position >> self.bits;
-        // only in the position's own cluster a head may be behind it
+        // only in its own lcluster a head may be behind the position
         let mut limit = position & ((1 << self.bits) - 1);
         loop {
             let entry = self.indexes.entry(image, number)?;
@@ -131,8 +140,8 @@ impl Clusters {
         }
     }
 
-    /// Finds where an extent ends. `Corrupt` if an index on the way does not lead back to the head:
-    /// a reader that comes from there would find another extent.
+    /// Returns where an extent ends. Fails with `Corrupt` if an index on the way does not lead back
+    /// to the head: a reader that comes from there would find another extent.
     fn end(&mut self, image: &Erofs, node: &Node, head: &Head) -> Result<u64> {
         for number in head.number + 1..self.count {
             match self.indexes.entry(image, number)? {
@@ -153,8 +162,8 @@ impl Clusters {
         Ok(node.size)
     }
 
-    /// Returns how many bytes are stored for an extent: as many blocks as the next logical cluster
-    /// says, or else one logical cluster.
+    /// Returns the stored bytes of an extent: as many blocks as the next index has, else one
+    /// lcluster.
     fn stored(&mut self, image: &Erofs, head: &Head) -> Result<u64> {
         let next = head.number + 1;
         let blocks = if next < self.count {

@@ -1,51 +1,50 @@
 //! Compressed content as extents of any length, stored from any byte on (since Linux 6.15).
 //!
-//! Records of 16 or 32 bytes tell where their extents begin in the file and are found by halving.
-//! In shorter ones extents are as long as logical clusters; the shortest tell lengths only, behind
-//! the address of the first.
+//! Records of 16 or 32 bytes have the position of their extents in the file, and are found by
+//! binary search. With shorter ones extents are as long as lclusters; the shortest have lengths
+//! only, behind the address of the first extent.
 //!
-//! **Invariant:** the records of a table that is searched by halving begin at 0, each behind the
-//! one before it, and all below the size: a map of another table is not made. Halving finds the
-//! same record then as going through all of them does, whatever the position and whatever the
-//! reader.
+//! **Invariant:** the records of a searched table begin at 0, each behind the one before it, and
+//! all below the size: another table has no map. A binary search then finds the record that a walk
+//! through all of them finds, for every position and every reader.
 
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::header::{Extent, Header, known};
-use super::window::Window;
-use super::{Place, Run, Storage};
+use super::header::{CompressedHeader, Extent, known};
+use super::mapped::{ContentLocation, MappedExtent, PclusterLocation};
+use super::window::TableWindow;
 use crate::layout::compressed::{ExtentRecord, advise};
-use crate::read::Erofs;
 use crate::read::device::Address;
-use crate::read::inode::Node;
-use crate::read::metadata::Spot;
+use crate::read::erofs::Erofs;
+use crate::read::meta_offset::MetaOffset;
+use crate::read::node::Node;
 
-/// The length of records that are found by halving, at least, in bytes.
+/// The shortest records that have positions, in bytes.
 const SORTED: u64 = 16;
 
-/// The longest table in bytes that is gone through for each map, as the window holds it then
-/// anyway; of longer ones the verdict is kept.
+/// The longest table in bytes that is checked for each map, as the window then holds it anyway; for
+/// longer ones the result is kept.
 const SHORT: u64 = 512;
 
-/// The length of records without an address in bytes.
+/// Bytes of a record without an address.
 const LENGTHS: u64 = 4;
 
 /// Bytes of the address of the first extent.
 const ADDRESS: u64 = 8;
 
-/// A map of extents.
+/// A table of extents.
 #[derive(Debug)]
 pub(crate) struct Extents {
-    header: Header,
-    table: Spot,
+    header: CompressedHeader,
+    table: MetaOffset,
     /// The length of a record in bytes.
     size: u64,
     count: u64,
-    /// The size of logical clusters as a power of two, in bytes; for short records.
+    /// The size of lclusters as a power of two, in bytes; for short records.
     bits: u32,
-    window: Window,
-    /// A record without an address, and where its extent is: to go on from.
+    window: TableWindow,
+    /// The number of a record without an address, and the address of its extent, to continue from.
     last: (u64, u64),
 }
 
@@ -60,7 +59,7 @@ struct Record {
 }
 
 impl Extents {
-    pub(super) fn new(image: &Erofs, node: &Node, header: Header) -> Result<Self> {
+    pub(super) fn new(image: &Erofs, node: &Node, header: CompressedHeader) -> Result<Self> {
         let shift = header.advise >> advise::EXTENT_SIZE_SHIFT & advise::EXTENT_SIZE_MASK;
         let size = LENGTHS << shift;
         let table = header.end.align(size);
@@ -80,7 +79,7 @@ impl Extents {
             size,
             count,
             bits,
-            window: Window::new(table),
+            window: TableWindow::new(table),
             last: (u64::MAX, 0),
         };
         if size >= SORTED {
@@ -89,21 +88,20 @@ impl Extents {
         Ok(extents)
     }
 
-    /// Makes sure that halving can be trusted. `Corrupt` if an extent does not begin behind the one
-    /// before it.
+    /// Fails with `Corrupt` if an extent does not begin behind the one before it.
     fn expect_order(&mut self, image: &Erofs, node: &Node) -> Result<()> {
         if self.count.saturating_mul(self.size) <= SHORT {
             return self.check_order(image, node);
         }
-        let in_order = &image.extents_in_order;
+        let in_order = &image.checked_tables;
         in_order.ensure(node.nid, || self.check_order(image, node))
     }
 
-    /// Goes through all records.
+    /// Checks all records.
     fn check_order(&mut self, image: &Erofs, node: &Node) -> Result<()> {
         let mut before = None;
         for number in 0..self.count {
-            let start = start_of(&self.record(image, self.spot(number))?);
+            let start = start_of(&self.record(image, self.meta(number))?);
             let is_behind = before.map_or(start == 0, |before| before < start);
             if !is_behind || start >= node.size {
                 return Err(Error::corrupt(match before {
@@ -123,13 +121,18 @@ impl Extents {
         Ok(())
     }
 
-    /// Finds a record of a table that is searched by halving.
-    fn spot(&self, number: u64) -> Spot {
+    /// Returns where a record of a searched table is.
+    fn meta(&self, number: u64) -> MetaOffset {
         self.table.skip(number.saturating_mul(self.size))
     }
 
-    /// Finds the run at a position.
-    pub(super) fn run_at(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Run> {
+    /// Returns the extent at a position.
+    pub(super) fn find(
+        &mut self,
+        image: &Erofs,
+        node: &Node,
+        position: u64,
+    ) -> Result<MappedExtent> {
         let record = match self.size {
             LENGTHS => self.by_lengths(image, node, position),
             size if size < SORTED => self.by_number(image, node, position),
@@ -144,13 +147,21 @@ impl Extents {
                 LENGTHS => 0,
                 _ => record.at << 32,
             };
-            let place = Place::Packed(u64::from(record.stored) | high);
-            return Ok(Run { start, len, place });
+            let location = ContentLocation::Packed(u64::from(record.stored) | high);
+            return Ok(MappedExtent {
+                start,
+                len,
+                location,
+            });
         }
         let stored = u64::from(record.stored & ExtentRecord::LENGTH_MASK);
         if stored == 0 {
-            let place = Place::Hole;
-            return Ok(Run { start, len, place });
+            let location = ContentLocation::Hole;
+            return Ok(MappedExtent {
+                start,
+                len,
+                location,
+            });
         }
         let algorithm = match record.stored >> ExtentRecord::FORMAT_SHIFT {
             0 => None,
@@ -160,7 +171,7 @@ impl Extents {
         let extent = Extent {
             start,
             len,
-            storage: Storage::Device(Address {
+            location: PclusterLocation::Device(Address {
                 device: 0,
                 at: record.at,
             }),
@@ -169,11 +180,11 @@ impl Extents {
             partial: record.stored & ExtentRecord::PARTIAL != 0,
             interlaced: self.header.has(advise::INTERLACED) && in_blocks,
         };
-        extent.run(image, position)
+        extent.map_at(image, position)
     }
 
-    /// Reads a record; what its form does not have is zero.
-    fn record(&mut self, image: &Erofs, start: Spot) -> Result<ExtentRecord> {
+    /// Reads a record; fields beyond its length are zero.
+    fn record(&mut self, image: &Erofs, start: MetaOffset) -> Result<ExtentRecord> {
         let len = usize::try_from(self.size).unwrap_or(0);
         let mut record = ExtentRecord::new_zeroed();
         let bytes = self.window.get(image, start, len)?;
@@ -183,7 +194,8 @@ impl Extents {
         Ok(record)
     }
 
-    /// Finds the record of a position by adding the lengths of all before it, from the last on.
+    /// Returns the record of a position by adding the lengths of all before it, from the last one
+    /// on.
     fn by_lengths(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
         let wanted = position >> self.bits;
         let (mut number, mut at) = self.last;
@@ -204,7 +216,7 @@ impl Extents {
         Ok(self.cluster(node, wanted, record.stored.get(), at))
     }
 
-    /// Finds the record of a position by its number.
+    /// Returns the record of a position by its number.
     fn by_number(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
         let number = position >> self.bits;
         let record = self.record(image, self.table.skip(number * self.size))?;
@@ -224,13 +236,13 @@ impl Extents {
         }
     }
 
-    /// Finds the last record that begins at or before a position.
+    /// Returns the last record that begins at or before a position.
     fn by_halving(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
         let (mut low, mut high) = (0, self.count);
         let (mut found, mut end) = (None, node.size);
         while low < high {
             let middle = low.midpoint(high);
-            let record = self.record(image, self.spot(middle))?;
+            let record = self.record(image, self.meta(middle))?;
             let start = start_of(&record);
             if start > position {
                 (high, end) = (middle, start.min(node.size));
@@ -251,7 +263,7 @@ impl Extents {
     }
 }
 
-/// Returns the byte of the file that a record's extent begins at.
+/// Returns the position of a record's extent in the file.
 fn start_of(record: &ExtentRecord) -> u64 {
     u64::from(record.logical.get()) | u64::from(record.logical_high.get()) << 32
 }

@@ -1,17 +1,17 @@
-//! Flat content: one run of blocks, the last part of which may be behind the inode.
+//! Flat content: a row of blocks, whose tail may be inline.
 
 use sinterfs_model::{Error, Result};
 
-use super::{Place, Run};
-use crate::read::Erofs;
+use super::mapped::{ContentLocation, MappedExtent};
 use crate::read::device::Address;
-use crate::read::inode::{Layout, Node};
+use crate::read::erofs::Erofs;
+use crate::read::node::{DataLayout, Node};
 
-/// Finds the run at a position.
-pub(super) fn run_at(image: &Erofs, node: &Node, position: u64) -> Result<Run> {
+/// Returns the extent at a position.
+pub(super) fn find(image: &Erofs, node: &Node, position: u64) -> Result<MappedExtent> {
     let block_size = image.superblock.block_size();
     let blocks = match node.layout {
-        Layout::Inline => (node.size - 1) / block_size * block_size,
+        DataLayout::Inline => (node.size - 1) / block_size * block_size,
         _ => node.size,
     };
     if position >= blocks {
@@ -19,23 +19,23 @@ pub(super) fn run_at(image: &Erofs, node: &Node, position: u64) -> Result<Run> {
         if (at.at % block_size).saturating_add(len) > block_size {
             return Err(Error::corrupt("the end of the content crosses a block"));
         }
-        return Ok(Run {
+        return Ok(MappedExtent {
             start: blocks,
             len,
-            place: Place::Inline(at),
+            location: ContentLocation::Inline(at),
         });
     }
-    let place = match node.first_block() {
-        None => Place::Hole,
+    let location = match node.first_block() {
+        None => ContentLocation::Hole,
         Some(block) => {
             let at = block.checked_mul(block_size);
             let at = at.ok_or_else(|| Error::corrupt(format!("content in block {block:#x}")))?;
-            Place::Stored(Address { device: 0, at })
+            ContentLocation::Stored(Address { device: 0, at })
         }
     };
-    Ok(Run {
+    Ok(MappedExtent {
         start: 0,
         len: blocks,
-        place,
+        location,
     })
 }

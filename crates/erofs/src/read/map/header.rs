@@ -1,31 +1,31 @@
-//! What a compressed file's map begins with, and what all kinds of maps of them share.
+//! The header of a compressed file's map, and what all kinds of such maps share.
 
 use sinterfs_model::{Error, Result};
 
-use super::{Cluster, Place, Storage};
+use super::mapped::{ContentLocation, Pcluster, PclusterLocation};
 use crate::layout::compressed::{CLUSTER_MAX, ClusterType, DECODED_MAX, MapHeader, advise};
-use crate::read::Erofs;
 use crate::read::config::Algorithm;
-use crate::read::inode::{Layout, Node};
-use crate::read::metadata::Spot;
+use crate::read::erofs::Erofs;
+use crate::read::meta_offset::MetaOffset;
+use crate::read::node::{DataLayout, Node};
 
 /// The header of a map, in plain numbers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Header {
+pub(super) struct CompressedHeader {
     /// Where it ends.
-    pub(super) end: Spot,
+    pub(super) end: MetaOffset,
     low: u32,
     pub(super) advise: u16,
     algorithms: u8,
     cluster_bits: u8,
 }
 
-impl Header {
+impl CompressedHeader {
     pub(super) fn read(image: &Erofs, node: &Node) -> Result<Self> {
-        let spot = node.end().align(size_of::<MapHeader>() as u64);
-        let raw: MapHeader = image.fetch(spot)?;
+        let meta = node.end().align(size_of::<MapHeader>() as u64);
+        let raw: MapHeader = image.fetch(meta)?;
         Ok(Self {
-            end: spot.skip(size_of::<MapHeader>() as u64),
+            end: meta.skip(size_of::<MapHeader>() as u64),
             low: raw.low.get(),
             advise: raw.advise.get(),
             algorithms: raw.algorithms,
@@ -48,19 +48,19 @@ impl Header {
         self.advise & bits != 0
     }
 
-    /// Returns the size of logical clusters as a power of two, in bytes.
+    /// Returns the size of lclusters as a power of two, in bytes.
     pub(super) fn bits(&self, image: &Erofs) -> u32 {
         image.superblock.block_bits + u32::from(self.cluster_bits & MapHeader::BITS_MASK)
     }
 
-    /// Returns the bytes of the last cluster, if that follows the indexes.
+    /// Returns the stored length of the last pcluster, if it is behind the indexes.
     pub(super) fn inline_len(&self) -> Option<u64> {
         let [_, _, low, high] = self.low.to_le_bytes();
         self.has(advise::INLINE_CLUSTER)
             .then(|| u64::from(u16::from_le_bytes([low, high])))
     }
 
-    /// Returns the offset of the last extent in the packed inode, low bits.
+    /// Returns the low bits of the offset of the last extent in the packed inode, if it is there.
     pub(super) fn fragment(&self) -> Option<u64> {
         self.has(advise::FRAGMENT).then(|| u64::from(self.low))
     }
@@ -71,7 +71,7 @@ impl Header {
         u64::from(self.low) | u64::from(high) << 32
     }
 
-    /// Finds the algorithm of a type of logical clusters; `None` for what is not compressed.
+    /// Returns the algorithm of a type of lclusters; `None` for uncompressed ones.
     pub(super) fn algorithm(&self, kind: ClusterType) -> Result<Option<Algorithm>> {
         let number = match kind {
             ClusterType::Head1 => self.algorithms & 0x0f,
@@ -82,30 +82,38 @@ impl Header {
     }
 }
 
-/// Finds an algorithm by its number. `Unsupported` for one that is not known.
+/// Returns the algorithm of a number. Fails with `Unsupported` for an unknown one.
 pub(super) fn known(number: u32) -> Result<Algorithm> {
     let unknown = || Error::unsupported(format!("unknown algorithm {number}"));
     Algorithm::from_number(number).ok_or_else(unknown)
 }
 
-/// An extent that is stored somewhere as a cluster.
+/// An extent that is stored as a pcluster.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     pub(super) start: u64,
     pub(super) len: u64,
-    pub(super) storage: Storage,
+    pub(super) location: PclusterLocation,
     pub(super) stored: u64,
-    /// `None` for what is not compressed.
+    /// `None` for uncompressed content.
     pub(super) algorithm: Option<Algorithm>,
     pub(super) partial: bool,
-    /// What is not compressed keeps each byte's position in its block.
+    /// Uncompressed content keeps the position of each byte in its block.
     pub(super) interlaced: bool,
 }
 
 impl Extent {
-    /// Returns the run of the extent that holds a position: its start, its length, its place.
-    pub(super) fn run(&self, image: &Erofs, position: u64) -> Result<super::Run> {
-        let run = |start, len, place| super::Run { start, len, place };
+    /// Returns the range at a position whose bytes are in one place.
+    pub(super) fn map_at(
+        &self,
+        image: &Erofs,
+        position: u64,
+    ) -> Result<super::mapped::MappedExtent> {
+        let mapped = |start, len, location| super::mapped::MappedExtent {
+            start,
+            len,
+            location,
+        };
         if let Some(algorithm) = self.algorithm {
             if self.stored > CLUSTER_MAX || self.len > DECODED_MAX {
                 return Err(Error::corrupt(format!(
@@ -113,14 +121,18 @@ impl Extent {
                     self.stored, self.len, self.start
                 )));
             }
-            let cluster = Cluster {
-                storage: self.storage,
+            let cluster = Pcluster {
+                location: self.location,
                 stored: self.stored,
                 decoded: self.len,
                 algorithm,
                 partial: self.partial,
             };
-            return Ok(run(self.start, self.len, Place::Cluster(cluster)));
+            return Ok(mapped(
+                self.start,
+                self.len,
+                ContentLocation::Pcluster(cluster),
+            ));
         }
         if self.len > self.stored {
             return Err(Error::corrupt(format!(
@@ -129,23 +141,23 @@ impl Extent {
             )));
         }
         let block = image.superblock.block_size();
-        // the first block's part is at the end; what follows is at the start
+        // the part in the first block is at the end, and what follows is at the start
         let first = (block - self.start % block).min(self.len);
         if !self.interlaced || self.len == 0 {
-            return Ok(run(self.start, self.len, self.storage.place(0)));
+            return Ok(mapped(self.start, self.len, self.location.content_at(0)));
         }
         let in_block = block - self.start % block;
         let skip = self.stored.checked_sub(in_block);
         let skip = skip.ok_or_else(|| Error::corrupt("less than a block is interlaced"))?;
         if position < self.start.saturating_add(first) {
-            return Ok(run(self.start, first, self.storage.place(skip)));
+            return Ok(mapped(self.start, first, self.location.content_at(skip)));
         }
         let start = self.start.saturating_add(first);
-        Ok(run(start, self.len - first, self.storage.place(0)))
+        Ok(mapped(start, self.len - first, self.location.content_at(0)))
     }
 }
 
 /// Returns whether a node's indexes are full ones.
 pub(super) fn is_full(node: &Node) -> bool {
-    node.layout == Layout::CompressedFull
+    node.layout == DataLayout::CompressedFull
 }

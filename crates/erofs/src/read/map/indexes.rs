@@ -1,41 +1,40 @@
-//! Indexes of logical clusters: full ones of 8 bytes, or packs of shorter ones.
+//! Indexes of lclusters: full ones of 8 bytes, or packs of compact ones.
 //!
-//! In: the number of a logical cluster. Out: whether an extent begins in it, and where that is
-//! stored.
+//! In: the number of an lcluster. Out: whether an extent begins in it, and where that is stored.
 //!
-//! A pack holds 2 indexes in 8 bytes or 16 in 32: bits of one number for each, then the block that
-//! the clusters of the pack begin behind. Each number has two bits of type above the offset of a
-//! head, or above the distance to it; the last index of a pack has the distance forth in its place,
-//! so its own distance is one more than that of the index before it.
+//! A pack has 2 indexes in 8 bytes or 16 in 32: a number of some bits for each, then the block that
+//! its pclusters follow. Each number has two bits of type above the offset of a head, or above the
+//! distance to it; the last index of a pack has the distance to the next head instead, so its own
+//! distance is one more than that of the index before it.
 
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
-use super::header::{Header, is_full};
-use super::window::Window;
+use super::header::{CompressedHeader, is_full};
+use super::window::TableWindow;
 use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
-use crate::read::Erofs;
-use crate::read::inode::Node;
-use crate::read::metadata::Spot;
+use crate::read::erofs::Erofs;
+use crate::read::meta_offset::MetaOffset;
+use crate::read::node::Node;
 
-/// What an index says.
+/// The index of an lcluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     /// An extent begins.
     Head {
         kind: ClusterType,
-        /// Where in the logical cluster, in bytes.
+        /// Its offset in the lcluster in bytes.
         offset: u64,
-        /// The block that it is stored in.
+        /// The first block of its pcluster.
         block: u64,
-        /// The extent is the first part of what the cluster holds.
+        /// The extent is the first part of what the pcluster holds.
         partial: bool,
     },
     /// No extent begins.
     NonHead {
         /// The distance to the head.
         back: u64,
-        /// The blocks of the cluster, told by the first logical cluster behind the head.
+        /// The blocks of the pcluster, which the first lcluster behind the head has.
         blocks: Option<u64>,
     },
 }
@@ -44,7 +43,7 @@ pub(super) enum Entry {
 const SMALL: u64 = 4;
 const LARGE: u64 = 2;
 
-/// Indexes of a large pack.
+/// The indexes of a large pack.
 const LARGE_COUNT: u64 = 16;
 
 /// The alignment of large packs in bytes.
@@ -53,11 +52,11 @@ const LARGE_ALIGN: u64 = 32;
 /// The indexes of a file.
 #[derive(Debug)]
 pub(super) struct Indexes {
-    table: Spot,
+    table: MetaOffset,
     bits: u32,
     count: u64,
     form: Form,
-    window: Window,
+    window: TableWindow,
     unpacked: Unpacked,
 }
 
@@ -69,7 +68,7 @@ enum Form {
         before: u64,
         /// Indexes in large packs.
         large: u64,
-        /// Clusters may have several blocks.
+        /// Pclusters may have several blocks.
         big: bool,
     },
 }
@@ -78,7 +77,7 @@ impl Indexes {
     pub(super) fn new(
         image: &Erofs,
         node: &Node,
-        header: &Header,
+        header: &CompressedHeader,
         bits: u32,
         count: u64,
     ) -> Result<Self> {
@@ -119,13 +118,13 @@ impl Indexes {
             bits,
             count,
             form,
-            window: Window::new(table),
+            window: TableWindow::new(table),
             unpacked: Unpacked::nothing(),
         })
     }
 
     /// Returns where the indexes end.
-    pub(super) fn end(&self) -> Spot {
+    pub(super) fn end(&self) -> MetaOffset {
         match self.form {
             Form::Full => {
                 let size = size_of::<ClusterIndex>() as u64;
@@ -138,7 +137,7 @@ impl Indexes {
         }
     }
 
-    /// Reads the index of a logical cluster.
+    /// Returns the index of an lcluster.
     pub(super) fn entry(&mut self, image: &Erofs, number: u64) -> Result<Entry> {
         let entry = match (self.form, self.unpacked.get(number)) {
             (_, Some(entry)) => Ok(entry),
@@ -157,7 +156,7 @@ impl Indexes {
         }
     }
 
-    /// Reads the pack that a logical cluster is in.
+    /// Unpacks the pack of an lcluster.
     fn unpack(
         &mut self,
         image: &Erofs,
@@ -187,8 +186,8 @@ impl Indexes {
 
     fn full(&mut self, image: &Erofs, number: u64) -> Result<Entry> {
         let size = size_of::<ClusterIndex>();
-        let spot = self.table.skip(number.saturating_mul(size as u64));
-        let bytes = self.window.get(image, spot, size)?;
+        let meta = self.table.skip(number.saturating_mul(size as u64));
+        let bytes = self.window.get(image, meta, size)?;
         let index = ClusterIndex::ref_from_bytes(bytes);
         let index = index.map_err(|_| Error::corrupt("an index is cut short"))?;
         let advise = index.advise.get();
@@ -207,7 +206,7 @@ impl Indexes {
     }
 }
 
-/// Reads a distance back, which may be a number of blocks in truth.
+/// Decodes a distance back, which may be a number of blocks.
 fn non_head(back: u64) -> Entry {
     let flag = u64::from(ClusterIndex::BLOCK_COUNT);
     match back & flag {
@@ -227,7 +226,7 @@ struct Pack<'a> {
     big: bool,
 }
 
-/// The indexes of the last pack that was read: whoever goes along a file needs all of them.
+/// The indexes of the last pack that was read, which a walk along a file needs one after the other.
 #[derive(Debug)]
 struct Unpacked {
     first: u64,
@@ -244,7 +243,7 @@ impl Unpacked {
         }
     }
 
-    /// Returns the index of a logical cluster if it is one of these.
+    /// Returns the index of an lcluster if it is in the pack.
     fn get(&self, number: u64) -> Option<Entry> {
         let index = number.checked_sub(self.first)?;
         if index < self.count {
@@ -255,18 +254,18 @@ impl Unpacked {
     }
 }
 
-/// What stands where nothing has been read.
+/// A placeholder where nothing has been unpacked.
 const NOTHING: Entry = Entry::NonHead {
     back: 0,
     blocks: None,
 };
 
 impl Pack<'_> {
-    /// Reads the type of an index and the number below it.
+    /// Returns the type of an index and the number below it.
     fn raw(&self, index: u64, width: u64) -> (ClusterType, u64) {
         let at = width * index;
         let (byte, shift) = (usize::try_from(at / 8).unwrap_or(0), at % 8);
-        // 4 bytes of the pack are the block, so there are always as many behind an index
+        // the last 4 bytes of a pack are the block, so every index has as many behind it
         let word = self.bytes.get(byte..).and_then(<[u8]>::first_chunk::<4>);
         let word = u64::from(u32::from_le_bytes(word.copied().unwrap_or_default())) >> shift;
         let low_bits = self.bits.max(12);
@@ -279,8 +278,8 @@ impl Pack<'_> {
         u64::from(u32::from_le_bytes(block))
     }
 
-    /// Reads all indexes. The block of a head is the pack's, and on over the clusters that begin
-    /// before it.
+    /// Unpacks all indexes. The block of a head is the pack's, plus the blocks of the pclusters
+    /// that begin before it.
     fn unpack(&self, first: u64, unpacked: &mut Unpacked) {
         let width = (self.bytes.len() as u64).saturating_sub(4) * 8 / self.count;
         let mut block = if self.big {
@@ -296,7 +295,7 @@ impl Pack<'_> {
             block += match (*to, self.big) {
                 (Entry::NonHead { blocks, .. }, true) => blocks.unwrap_or(0),
                 (Entry::NonHead { .. }, false) => 0,
-                // its own blocks are told behind it, unless it is one
+                // the next index has its number of blocks, unless another head is there
                 (Entry::Head { .. }, true) => u64::from(!next.is_some_and(tells_blocks)),
                 (Entry::Head { .. }, false) => 1,
             };
@@ -307,7 +306,7 @@ impl Pack<'_> {
     }
 }
 
-/// Makes an index of a pack from its type and number and those beside it; `block` is for a head.
+/// Decodes an index of a pack from its type and number and those beside it; `block` is for a head.
 fn entry(
     before: Option<(ClusterType, u64)>,
     (kind, low): (ClusterType, u64),
@@ -325,7 +324,7 @@ fn entry(
     if next.is_some() || tells_blocks((kind, low)) {
         return non_head(low);
     }
-    // here is the distance forth; back it is one more than from the index before
+    // this is the distance to the next head; the distance back is one more than in the index before
     let back = match before {
         Some((ClusterType::NonHead, low)) => match non_head(low) {
             Entry::NonHead { back, .. } => back + 1,

@@ -1,8 +1,8 @@
-//! Which tables of extents were found to be in order.
+//! The tables of extents that were found to be in order.
 //!
-//! In: inodes whose tables have been gone through. Out: whether one is among them.
+//! In: inodes whose tables were checked. Out: whether an inode is among them.
 //!
-//! **Invariant:** metadata never changes, so no verdict is out of date; only good ones are kept, so
+//! **Invariant:** metadata never changes, so no result is out of date; only good ones are kept, so
 //! a table that is not in order is refused each time. At most `MOST` are kept, which is some 300
 //! KiB.
 
@@ -11,15 +11,15 @@ use std::sync::{PoisonError, RwLock};
 
 use sinterfs_model::Result;
 
-/// How many verdicts are kept; all are forgotten when one more comes.
+/// How many results are kept; one more replaces all of them.
 const MOST: usize = 1 << 14;
 
 /// The inodes whose extents are sorted, disjoint and inside the file.
 #[derive(Debug, Default)]
-pub(in crate::read) struct InOrder(RwLock<HashSet<u64>>);
+pub(in crate::read) struct CheckedTables(RwLock<HashSet<u64>>);
 
-impl InOrder {
-    /// Goes through an inode's table by `check`, unless that has succeeded before.
+impl CheckedTables {
+    /// Calls `check` for an inode's table, unless that has succeeded before.
     pub(super) fn ensure(&self, nid: u64, check: impl FnOnce() -> Result<()>) -> Result<()> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if known.contains(&nid) {

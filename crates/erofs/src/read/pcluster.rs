@@ -1,10 +1,10 @@
-//! Clusters: stored bytes to content.
+//! Pclusters: stored bytes to content.
 //!
-//! In: a cluster and a range of its content. Out: these bytes, from the cache or decoded.
+//! In: a pcluster and a range of its content. Out: these bytes, from the cache or decoded.
 //!
-//! **Invariant:** a cluster of a file that is read whole is decoded straight into the reader's
-//! memory, if it is not in the cache already; only those that are read in part, and directories,
-//! are kept. Stored and decoded lengths are within the format's bounds.
+//! **Invariant:** a pcluster of a file that is read whole is decoded straight into the reader's
+//! memory, if it is not in the cache already; only those that are read in part, and those of
+//! directories, are kept. Stored and decoded lengths are within the format's bounds.
 
 use std::cell::Cell;
 
@@ -12,22 +12,22 @@ use sinterfs_block::cache::Opened;
 use sinterfs_block::codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 
-use super::Erofs;
 use super::config::Algorithm;
-use super::map::{Cluster, Storage};
-use super::metadata::Area;
+use super::erofs::Erofs;
+use super::map::{Pcluster, PclusterLocation};
+use super::meta_offset::Area;
 use crate::layout::incompat;
 
 thread_local! {
-    /// Where a thread puts stored bytes before they are decoded.
+    /// The buffer of a thread for stored bytes before they are decoded.
     static STORED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl Erofs {
-    /// Reads content of a cluster from an offset on; `keep` says that it will be wanted again.
-    pub(crate) fn read_cluster(
+    /// Reads content of a pcluster from an offset on; `keep` is whether it will be wanted again.
+    pub(crate) fn read_pcluster(
         &self,
-        cluster: &Cluster,
+        cluster: &Pcluster,
         skip: u64,
         buf: &mut [u8],
         keep: bool,
@@ -38,25 +38,26 @@ impl Erofs {
             self.decode(cluster, buf)
         } else {
             self.cache.read(key, skip, buf, || {
-                // up to 12 MiB, which the map has made sure of
+                // up to 12 MiB, as the map has checked
                 let mut decoded = vec![0; usize::try_from(cluster.decoded).unwrap_or(0)];
                 self.decode(cluster, &mut decoded)?;
                 Ok(Opened::Decoded(decoded))
             })
         };
-        read.map_err(|error| match cluster.storage {
-            Storage::Device(address) => error.at("cluster", address.at),
-            Storage::Inline(spot) => spot.locate(error, "cluster"),
+        read.map_err(|error| match cluster.location {
+            PclusterLocation::Device(address) => error.at("cluster", address.at),
+            PclusterLocation::Inline(meta) => meta.locate(error, "cluster"),
         })
     }
 
-    /// Names a cluster's content in the cache: by where and how long it is, and how it is encoded.
-    fn key_of(&self, cluster: &Cluster) -> u128 {
-        let (area, at) = match cluster.storage {
-            Storage::Device(address) => (0, address.at),
-            Storage::Inline(spot) => match spot.area {
-                Area::Image => (1, spot.at),
-                Area::Metabox => (2, spot.at),
+    /// Returns the cache key of a pcluster's content: its location, its length and how it is
+    /// encoded.
+    fn key_of(&self, cluster: &Pcluster) -> u128 {
+        let (area, at) = match cluster.location {
+            PclusterLocation::Device(address) => (0, address.at),
+            PclusterLocation::Inline(meta) => match meta.area {
+                Area::Image => (1, meta.at),
+                Area::Metabox => (2, meta.at),
             },
         };
         let kind = u128::from(cluster.algorithm.number()) << 1 | u128::from(cluster.partial);
@@ -64,9 +65,9 @@ impl Erofs {
         self.cache_key | length << 64 | u128::from(at)
     }
 
-    /// Decodes all of a cluster that an extent has.
-    fn decode(&self, cluster: &Cluster, content: &mut [u8]) -> Result<()> {
-        // up to 1 MiB, which the map has made sure of
+    /// Decodes all of a pcluster that an extent uses.
+    fn decode(&self, cluster: &Pcluster, content: &mut [u8]) -> Result<()> {
+        // up to 1 MiB, as the map has checked
         let len = usize::try_from(cluster.stored).unwrap_or(0);
         let mut room = STORED.take();
         if room.len() < len {
@@ -77,11 +78,11 @@ impl Erofs {
         decoded
     }
 
-    /// Decodes a cluster, of which the stored bytes are put into a buffer first.
-    fn decode_in(&self, cluster: &Cluster, stored: &mut [u8], content: &mut [u8]) -> Result<()> {
-        match cluster.storage {
-            Storage::Device(address) => self.devices.read(address, stored)?,
-            Storage::Inline(spot) => self.read_metadata(spot, stored)?,
+    /// Decodes a pcluster after reading its stored bytes into a buffer.
+    fn decode_in(&self, cluster: &Pcluster, stored: &mut [u8], content: &mut [u8]) -> Result<()> {
+        match cluster.location {
+            PclusterLocation::Device(address) => self.devices.read(address, stored)?,
+            PclusterLocation::Inline(meta) => self.read_metadata(meta, stored)?,
         }
         let codec = match cluster.algorithm {
             Algorithm::Lz4 => UnitCodec::Lz4,
@@ -91,7 +92,7 @@ impl Erofs {
         };
         let lz4 = cluster.algorithm == Algorithm::Lz4;
         if lz4 && !self.superblock.has(incompat::ZERO_PADDING) {
-            // the zeros are behind, and nobody knows where they begin
+            // the padding is behind the stream, which does not record its length
             return codec.decode_part(stored, content);
         }
         let stream = self.without_padding(stored)?;
@@ -107,7 +108,7 @@ impl Erofs {
         }
     }
 
-    /// Takes off the zeros in front of a stream, which are less than a block.
+    /// Removes the zeros in front of a stream, which are less than a block.
     fn without_padding<'b>(&self, stored: &'b [u8]) -> Result<&'b [u8]> {
         let block = usize::try_from(self.superblock.block_size()).unwrap_or(usize::MAX);
         let zeros = stored.iter().take(block).take_while(|byte| **byte == 0);

@@ -1,0 +1,78 @@
+//! An opened image: what stays in memory while it is open.
+//!
+//! **Invariant:** nothing changes after opening but caches, which hold only what the image implies.
+
+use std::sync::Arc;
+
+use sinterfs_block::cache::BlockCache;
+use sinterfs_model::ImageInfo;
+
+use super::device::Devices;
+use super::map::{CheckedTables, FoundExtents};
+use super::node::Node;
+use super::prefix::Prefix;
+use super::superblock::Superblock;
+
+/// An opened EROFS image. Many threads may read it at once.
+///
+/// Besides caches it keeps the superblock, the device table and the long prefixes of names.
+pub struct Erofs {
+    pub(super) superblock: Superblock,
+    pub(super) offset: u64,
+    pub(super) devices: Devices,
+    pub(super) prefixes: Vec<Prefix>,
+    pub(super) packed: Option<Node>,
+    pub(super) metabox: Option<Node>,
+    pub(super) packed_extents_found: FoundExtents,
+    pub(super) checked_tables: CheckedTables,
+    pub(super) info: ImageInfo,
+    /// The version of the composefs format, if it is an image of that.
+    pub(super) composefs: Option<u32>,
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) cache_key: u128,
+}
+
+impl Erofs {
+    /// Returns the cache of decoded blocks.
+    pub fn cache(&self) -> &Arc<BlockCache> {
+        &self.cache
+    }
+
+    /// Returns the superblock.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Returns the offset of the image in its file.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Returns the version of the composefs format; `None` for other images.
+    pub fn composefs_version(&self) -> Option<u32> {
+        self.composefs
+    }
+
+    /// Returns the numbers of the devices that were not given, from 1 on.
+    pub fn missing_devices(&self) -> Vec<usize> {
+        self.devices.missing().collect()
+    }
+
+    /// Returns the names, numbers and sizes of the packed inode and the metabox.
+    pub fn special_inodes(&self) -> Vec<(&'static str, u64, u64)> {
+        let named = [("packed inode", &self.packed), ("metabox", &self.metabox)];
+        let there = named.into_iter();
+        there
+            .filter_map(|(name, node)| node.as_ref().map(|node| (name, node.nid, node.size)))
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for Erofs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Erofs")
+            .field("superblock", &self.superblock)
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}

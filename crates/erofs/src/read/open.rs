@@ -1,0 +1,154 @@
+//! Opening an image, and recognizing one.
+//!
+//! **Invariant:** opening checks the superblock and the special inodes, in constant time; all other
+//! metadata is checked whenever it is read, so that damage is an error only for those that need
+//! what is damaged.
+
+use std::sync::Arc;
+
+use sinterfs_block::cache::{self, BlockCache};
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Capability, FsInfo, ImageInfo, Ino, Limits, Result};
+
+use super::device::{Devices, Slot};
+use super::erofs::Erofs;
+use super::map::{CheckedTables, FoundExtents};
+use super::superblock::{self, Superblock};
+use crate::composefs;
+use crate::layout::INODE_SLOT;
+
+/// How to open an image.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// The offset of the image in its source.
+    pub offset: u64,
+    /// The image's further devices in order; a missing one is an error when it is needed.
+    pub devices: Vec<Arc<dyn ReadAt>>,
+    /// The limits of what the image may make the reader allocate.
+    pub limits: Limits,
+    /// The bytes of decoded pclusters and metadata to keep, if `cache` is not given.
+    pub cache_bytes: u64,
+    /// A cache to share with other images.
+    pub cache: Option<Arc<BlockCache>>,
+}
+
+impl std::fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("offset", &self.offset)
+            .field("devices", &self.devices.len())
+            .field("limits", &self.limits)
+            .field("cache_bytes", &self.cache_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            offset: 0,
+            devices: Vec::new(),
+            limits: Limits::default(),
+            cache_bytes: 512 << 20,
+            cache: None,
+        }
+    }
+}
+
+/// The typical size of a cached block in bytes.
+const TYPICAL: u64 = 64 << 10;
+
+impl Erofs {
+    /// Opens an image and checks its superblock.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if there is no image, `Unsupported` for unknown features, `Corrupt` if the
+    /// superblock or the special inodes contradict themselves.
+    pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+        let source = window(source, options.offset)?;
+        let superblock = Superblock::read(&*source)?;
+        let info = image_info(&superblock, source.len());
+        let composefs = composefs::version(&*source)?;
+        let bits = superblock.block_bits;
+        let devices = Devices::new(source, &superblock.devices, &options.devices, bits)?;
+        let cache = options.cache.clone();
+        let mut image = Self {
+            superblock,
+            offset: options.offset,
+            devices,
+            prefixes: Vec::new(),
+            packed: None,
+            metabox: None,
+            packed_extents_found: FoundExtents::default(),
+            checked_tables: CheckedTables::default(),
+            info,
+            composefs,
+            cache: cache.unwrap_or_else(|| Arc::new(BlockCache::new(options.cache_bytes, TYPICAL))),
+            cache_key: cache::image_key(),
+        };
+        image.metabox = image.special(image.superblock.metabox, "metabox")?;
+        let metabox = image.metabox.as_ref().map_or(0, |metabox| metabox.size);
+        image.info.totals.inodes = inodes(&image.superblock, image.info.totals.stored, metabox);
+        image.packed = image.special(image.superblock.packed, "packed inode")?;
+        image.prefixes = image.read_prefixes()?;
+        Ok(image)
+    }
+}
+
+/// Lists the devices that are needed to read an image; none if it contains them. Reads nothing but
+/// the superblock.
+pub fn needed_devices(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Slot>> {
+    let source = window(Arc::clone(source), offset)?;
+    let superblock = Superblock::read(&*source)?;
+    let slots = superblock.devices;
+    let devices = Devices::new(source, &slots, &[], superblock.block_bits)?;
+    Ok(match devices.missing().next() {
+        Some(_) => slots,
+        None => Vec::new(),
+    })
+}
+
+fn window(source: Arc<dyn ReadAt>, offset: u64) -> Result<Arc<dyn ReadAt>> {
+    Ok(match offset {
+        0 => source,
+        offset => Arc::new(Window::from(source, offset)?),
+    })
+}
+
+/// Returns whether an EROFS image begins at an offset of a source.
+pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
+    superblock::is_image(source, offset)
+}
+
+/// Returns the number of inodes in the superblock, but no more than there is room for in the image
+/// and the metabox; that many if the superblock has none.
+fn inodes(superblock: &Superblock, stored: u64, metabox: u64) -> u64 {
+    let room = (stored / INODE_SLOT).saturating_add(metabox / INODE_SLOT);
+    match superblock.inodes {
+        0 => room,
+        said => said.min(room),
+    }
+}
+
+fn image_info(superblock: &Superblock, stored: u64) -> ImageInfo {
+    let block_size = superblock.block_size();
+    ImageInfo {
+        format: "erofs",
+        version: "1".to_owned(),
+        root: Ino(superblock.root),
+        totals: FsInfo {
+            inodes: inodes(superblock, stored, 0),
+            bytes: None,
+            stored,
+            block_size,
+        },
+        capability: Capability {
+            xattrs: true,
+            special_hard_links: true,
+            holes: true,
+            all_times: false,
+            time_unit: 1,
+        },
+    }
+}
