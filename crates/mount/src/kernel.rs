@@ -22,7 +22,7 @@ use sinterfs_model::{Error, Kind, Result};
 
 use crate::attach::{mount_flags, mount_point};
 use crate::backing::{Backing, OneFile};
-use crate::hidden;
+use crate::detached;
 use crate::mountinfo::{Mount, mounted_at};
 use crate::options::MountOptions;
 use crate::session::{Session, catch_signals, greet_and_run, raise_read_ahead};
@@ -47,7 +47,7 @@ const NAME_MAX: usize = 100;
 pub fn mount_kernel(file: Arc<dyn Backing>, dir: &Path, options: &MountOptions) -> Result<Session> {
     let point = mount_point(dir, &options.subtype)?;
     let signals = options.catch_signals.then(catch_signals).transpose()?;
-    let (device, tree) = hidden::mount(options)?;
+    let (device, tree) = detached::mount(options)?;
     let name = name(options);
     let plain = MountOptions {
         uid: None,

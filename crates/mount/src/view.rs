@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use sinterfs_model::{Cursor, Error, ExtentSource, FileType, FsInfo, Image, Ino, Inode, Result};
 
 use crate::errno::{Answer, errno};
-use crate::numbers::Numbers;
+use crate::ino_map::Numbers;
 use crate::options::MountOptions;
 
 /// Directory positions of the kernel: 1 follows `.`, 2 follows `..`, then cursors plus 2.

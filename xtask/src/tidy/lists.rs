@@ -173,7 +173,7 @@ pub const CIRCLES: &[(&str, &[&str])] = &[
             "attach.rs",
             "detach.rs",
             "fuse.rs",
-            "hidden.rs",
+            "detached.rs",
             "kernel.rs",
             "session.rs",
         ],
@@ -355,7 +355,7 @@ pub const LIBRARIES: &[&str] = &[
 /// Files of libraries with flags in string literals, with the reason.
 pub const FLAG_FILES: &[(&str, &str)] = &[
     ("crates/mount/src/kernel.rs", "arguments of losetup"),
-    ("crates/mount/src/layers.rs", "arguments of losetup"),
+    ("crates/mount/src/overlay.rs", "arguments of losetup"),
     (
         "crates/sinterfs/src/write/history.rs",
         "the command line that images record",
