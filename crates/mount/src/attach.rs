@@ -1,17 +1,16 @@
-//! Mounts a FUSE device on a directory: by mount(2) where that is allowed, else by the program
-//! `fusermount3`, which hands the open device back through a socket.
+//! Mounts a FUSE device on a directory: with mount(2) if that is allowed, else with the program
+//! `fusermount3`, which passes the open device back through a socket.
 //!
-//! Enters a directory and options, leaves the open device. **Invariant:** on failure nothing
-//! stays mounted.
+//! Enters a directory and options; leaves the open device. **Invariant:** on failure nothing stays
+//! mounted.
 
 use std::ffi::CString;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::net::{
@@ -19,15 +18,16 @@ use rustix::net::{
 };
 use sinterfs_model::{Error, Kind, Result};
 
-use crate::kernel;
+use crate::backing_name;
+use crate::device::open_device;
+use crate::fusermount::{fusermount, spawn, wait};
 use crate::mountinfo::{Mount, mounted_at};
 use crate::options::MountOptions;
 
-const DEVICE: &str = "/dev/fuse";
-/// `fusermount3` finds its end of the socket by this variable.
+/// The environment variable with the descriptor of `fusermount3`'s end of the socket.
 const SOCKET_VARIABLE: &str = "_FUSE_COMMFD";
 
-/// Checks a mount point and tells its full path.
+/// Checks a mount point and returns its full path.
 pub(crate) fn mount_point(dir: &Path, subtype: &str) -> Result<PathBuf> {
     let found = dir
         .canonicalize()
@@ -36,68 +36,47 @@ pub(crate) fn mount_point(dir: &Path, subtype: &str) -> Result<PathBuf> {
         let error = match error.kind() {
             io::ErrorKind::NotFound => Error::not_found("the mount point does not exist"),
             io::ErrorKind::NotConnected => Error::io(
-                "a mount whose server has ended is in the way; unmount it first",
+                "there is a mount whose server has ended; unmount it first",
                 error,
             ),
-            _ => Error::io("can't use the mount point", error),
+            _ => Error::io("cannot use the mount point", error),
         };
         error.path(dir)
     })?;
     if !is_dir {
         return Err(Error::invalid("the mount point is not a directory").path(dir));
     }
-    let ours = |kind: &str| {
-        kind.strip_prefix("fuse.")
-            .is_some_and(|kind| kind == subtype)
+    let is_ours = |mount: &Mount| {
+        mount.kind.strip_prefix("fuse.") == Some(subtype) || backing_name::is_ours(mount)
     };
-    let ours = |mount: &Mount| ours(&mount.kind) || kernel::is_ours(mount);
-    if mounted_at(&path)?.is_some_and(|mount| ours(&mount)) {
+    if mounted_at(&path)?.is_some_and(|mount| is_ours(&mount)) {
         let busy = io::Error::from(Errno::BUSY);
         return Err(Error::io("an image is already mounted there", busy).path(dir));
     }
     Ok(path)
 }
 
-/// Mounts a FUSE device on a directory and opens it.
+/// Opens a FUSE device and mounts it on a directory.
 pub(crate) fn attach(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if options.subtype.is_empty() || !options.subtype.bytes().all(plain) {
         return Err(Error::invalid(
-            "the subtype must be of letters, digits, - and _",
+            "the subtype may have only letters, digits, - and _",
         ));
     }
     if options.helper || !rustix::process::geteuid().is_root() {
-        return by_helper(dir, options);
+        return mount_by_helper(dir, options);
     }
-    match by_system_call(dir, options) {
-        // Root without the capability, in a container for example.
+    match mount_by_system_call(dir, options) {
+        // root without the capability, for example in a container
         Err(error) if error.io_source().and_then(Errno::from_io_error) == Some(Errno::PERM) => {
-            by_helper(dir, options).map_err(|_| error)
+            mount_by_helper(dir, options).map_err(|_| error)
         }
         other => other,
     }
 }
 
-/// Opens the FUSE device.
-pub(crate) fn open_device() -> Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    rustix::fs::open(DEVICE, flags, Mode::empty()).map_err(|errno| {
-        let what = match errno {
-            Errno::NOENT | Errno::NODEV | Errno::NXIO => {
-                "FUSE is missing: load the module fuse, or give the container the device"
-            }
-            _ => "can't open the FUSE device",
-        };
-        Error::io(what, errno).path(DEVICE)
-    })
-}
-
-/// Returns whether this process may open the FUSE device itself.
-pub(crate) fn device_can_be_opened() -> bool {
-    open_device().is_ok()
-}
-
-/// Returns what a mount does not allow.
+/// Returns the flags for what the options do not allow.
 pub(crate) fn mount_flags(options: &MountOptions) -> MountFlags {
     let mut flags = MountFlags::RDONLY;
     flags.set(MountFlags::NODEV, !options.dev);
@@ -106,7 +85,7 @@ pub(crate) fn mount_flags(options: &MountOptions) -> MountFlags {
     flags
 }
 
-fn by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
+fn mount_by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     let device = open_device()?;
     let mut data = format!(
         "fd={},rootmode=40000,user_id={},group_id={}",
@@ -122,7 +101,7 @@ fn by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     }
     let flags = mount_flags(options);
     let text = |text: String| {
-        CString::new(text).map_err(|_| Error::invalid("a mount option has a zero byte in it"))
+        CString::new(text).map_err(|_| Error::invalid("a mount option contains a zero byte"))
     };
     let (source, data) = (text(options.fsname.clone())?, text(data)?);
     let kind = text(format!("fuse.{}", options.subtype))?;
@@ -137,16 +116,16 @@ fn by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     Ok(device)
 }
 
-fn by_helper(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
+fn mount_by_helper(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::STREAM,
         SocketFlags::CLOEXEC,
         None,
     )
-    .map_err(|errno| Error::io("can't make a socket", errno))?;
-    let mut command = helper();
-    // The socket takes the place of standard input: that needs no descriptor that could leak.
+    .map_err(|errno| Error::io("cannot make a socket", errno))?;
+    let mut command = fusermount();
+    // the socket replaces standard input, so that no other descriptor is inherited
     command
         .arg("-o")
         .arg(helper_options(options))
@@ -158,46 +137,16 @@ fn by_helper(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let child = spawn(&mut command)?;
-    // Closes our copy of their end, so that the end of the helper is the end of the stream.
+    // closes our copy of the other end, so that the stream ends with the helper
     drop(command);
     let device = receive(&ours);
-    let complaint = finish(child)?;
+    let complaint = wait(child)?;
     match (device, complaint) {
         (Ok(Some(device)), None) => Ok(device),
         (_, Some(complaint)) => Err(Error::new(Kind::Io, complaint).path(dir)),
         (Err(errno), None) => Err(Error::io("no answer from fusermount3", errno).path(dir)),
         (Ok(None), None) => Err(Error::new(Kind::Io, "no device from fusermount3").path(dir)),
     }
-}
-
-/// The program that mounts and unmounts for ordinary users.
-pub(crate) fn helper() -> Command {
-    Command::new("fusermount3")
-}
-
-/// Starts the helper with a clear error if it is not installed.
-pub(crate) fn spawn(command: &mut Command) -> Result<Child> {
-    command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            Error::not_found("fusermount3 is missing: install the package fuse3, or mount as root")
-        }
-        _ => Error::io("can't run fusermount3", error),
-    })
-}
-
-/// Waits for the helper; tells what it complains of if it failed.
-pub(crate) fn finish(child: Child) -> Result<Option<String>> {
-    let output = child.wait_with_output();
-    let output = output.map_err(|error| Error::io("can't wait for fusermount3", error))?;
-    if output.status.success() {
-        return Ok(None);
-    }
-    let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Ok(Some(if text.is_empty() {
-        format!("fusermount3: {}", output.status)
-    } else {
-        text
-    }))
 }
 
 fn helper_options(options: &MountOptions) -> String {
@@ -218,7 +167,7 @@ fn helper_options(options: &MountOptions) -> String {
     all.join(",")
 }
 
-/// Receives one descriptor; `None` if the stream ends before.
+/// Receives one descriptor; `None` if the stream ends without one.
 fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

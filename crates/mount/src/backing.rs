@@ -1,8 +1,8 @@
-//! A file that is computed, and a file system of nothing else: what a kernel's own file system can be
-//! mounted on.
+//! A computed file, and an image with only that file, on which the kernel's own file system can be
+//! mounted.
 //!
-//! In: a `Backing`. Out: an `Image` with that one file. **Invariant:** a read gives all that was asked for, or
-//! an error: a kernel takes what is missing for zeros.
+//! Enters a `Backing`; leaves an `Image`. **Invariant:** a read returns the whole range or an
+//! error, since the kernel takes missing bytes for zeros.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -12,22 +12,23 @@ use sinterfs_model::{
     Ino, Inode, Meta, Rdev, Result,
 };
 
-/// A file that is computed when it is read. Many threads may read it at once.
+/// A file that is computed when it is read; may be read by many threads at once.
 pub trait Backing: Send + Sync {
     /// Returns the length in bytes.
     fn size(&self) -> u64;
 
-    /// Returns which ranges are metadata: the kernel reads it page by page, so that it is better read ahead.
+    /// Returns the ranges of metadata, which are worth reading ahead since the kernel reads them
+    /// page by page.
     fn metadata(&self) -> Vec<Range<u64>>;
 
-    /// Fills the buffer with the bytes from `offset` on, all of them in the file.
+    /// Fills the buffer with the bytes from `offset` on; the whole range is inside the file.
     fn fill(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 }
 
 const ROOT: Ino = Ino(0);
 const FILE: Ino = Ino(1);
 
-/// The file system.
+/// An image with one file.
 pub(crate) struct OneFile {
     file: Arc<dyn Backing>,
     name: Vec<u8>,
@@ -114,7 +115,7 @@ impl Image for OneFile {
     }
 
     fn read_link(&self, _: Ino) -> Result<Vec<u8>> {
-        Err(Error::invalid("no symlink"))
+        Err(Error::invalid("not a symlink"))
     }
 
     fn extents(
@@ -135,8 +136,8 @@ impl Image for OneFile {
     }
 
     fn read_at(&self, _: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let room = self.file.size().saturating_sub(offset);
-        let count = usize::try_from(room).map_or(buf.len(), |room| room.min(buf.len()));
+        let left = self.file.size().saturating_sub(offset);
+        let count = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
         self.file.fill(offset, buf.split_at_mut(count).0)?;
         Ok(count)
     }

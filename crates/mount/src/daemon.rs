@@ -1,9 +1,9 @@
 //! Lets a program go to the background once its mount is usable.
 //!
 //! Enters, in the parent, the command that starts the program again to mount in the foreground;
-//! leaves the result of its mount. The child tells it through its standard output, which is a
-//! pipe to the parent until then. **Invariant:** no fork without exec, so no unsafe code and no
-//! lost threads; the parent never reports success for a mount that does not answer.
+//! leaves the result of its mount, which the child sends through its standard output, a pipe to the
+//! parent until then. **Invariant:** no fork without exec, so no unsafe code and no lost threads;
+//! the parent reports success only for a mount that can be used.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -13,28 +13,28 @@ use sinterfs_model::{Error, Kind, Result};
 
 const READY: u8 = b'r';
 const FAILED: u8 = b'f';
-/// The longest message that a child can leave.
+/// The longest message of a child.
 const LONGEST: u64 = 64 << 10;
 
 /// Starts a child that serves in the background and waits until its mount is usable.
 ///
-/// The child must call `detach_from_terminal` and then `tell_parent`. Its standard error stays
-/// that of the parent until `tell_parent`.
+/// The child must call `detach_from_terminal` and then `report_to_parent`. Its standard error is
+/// that of the parent until then.
 pub fn start(command: &mut Command) -> Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let child = command.spawn();
-    let mut child = child.map_err(|error| Error::io("can't start in the background", error))?;
+    let mut child = child.map_err(|error| Error::io("cannot start in the background", error))?;
     let mut told = Vec::new();
     if let Some(pipe) = child.stdout.take() {
         let read = pipe.take(LONGEST).read_to_end(&mut told);
-        read.map_err(|error| Error::io("can't hear from the background", error))?;
+        read.map_err(|error| Error::io("cannot read the result from the background", error))?;
     }
     match told.split_first() {
         Some((&READY, _)) => Ok(()),
         Some((&FAILED, [kind, message @ ..])) => {
             let mut message = String::from_utf8_lossy(message).into_owned();
             if kind_of(*kind) == Kind::Corrupt {
-                // the kind says so again when the error is shown
+                // `Error` adds this prefix itself
                 message = message.replacen("corrupt image: ", "", 1);
             }
             Err(Error::new(kind_of(*kind), message))
@@ -51,25 +51,26 @@ pub fn start(command: &mut Command) -> Result<()> {
     }
 }
 
-/// Leaves the terminal's session, so that its end is not that of the mount.
+/// Leaves the session of the terminal, so that the mount survives it.
 pub fn detach_from_terminal() -> Result<()> {
     match rustix::process::setsid() {
-        // It leads a session already.
+        // the process already leads a session
         Ok(_) | Err(rustix::io::Errno::PERM) => Ok(()),
-        Err(errno) => Err(Error::io("can't leave the session", errno)),
+        Err(errno) => Err(Error::io("cannot leave the session", errno)),
     }
 }
 
-/// Returns the parent how mounting went, and lets go of what a daemon should not hold: the
-/// terminal, the pipe and the working directory.
-pub fn tell_parent(mounted: std::result::Result<(), &Error>) -> Result<()> {
+/// Sends the result of mounting to the parent, and releases the terminal, the pipe and the working
+/// directory.
+pub fn report_to_parent(mounted: std::result::Result<(), &Error>) -> Result<()> {
     let report = match mounted {
         Ok(()) => vec![READY],
         Err(error) => {
             let missing = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::NotFound;
-            let kind = match error.io_source().is_some_and(missing) {
-                true => Kind::NotFound,
-                false => error.kind(),
+            let kind = if error.io_source().is_some_and(missing) {
+                Kind::NotFound
+            } else {
+                error.kind()
             };
             let mut report = vec![FAILED, number_of(kind)];
             report.extend_from_slice(error.to_string().as_bytes());
@@ -79,19 +80,19 @@ pub fn tell_parent(mounted: std::result::Result<(), &Error>) -> Result<()> {
     };
     let mut out = std::io::stdout();
     let told = out.write_all(&report).and_then(|()| out.flush());
-    told.map_err(|error| Error::io("can't tell the parent", error))?;
+    told.map_err(|error| Error::io("cannot send the result to the parent", error))?;
     let null = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
         .open("/dev/null");
-    let null = null.map_err(|error| Error::io("can't open /dev/null", error))?;
-    let failed = |errno| Error::io("can't let go of the terminal", errno);
+    let null = null.map_err(|error| Error::io("cannot open /dev/null", error))?;
+    let failed = |errno| Error::io("cannot release the terminal", errno);
     rustix::stdio::dup2_stdout(&null).map_err(failed)?;
     if mounted.is_ok() {
         rustix::stdio::dup2_stdin(&null).map_err(failed)?;
         rustix::stdio::dup2_stderr(&null).map_err(failed)?;
         let moved = std::env::set_current_dir(Path::new("/"));
-        moved.map_err(|error| Error::io("can't go to the root directory", error))?;
+        moved.map_err(|error| Error::io("cannot change to the root directory", error))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Unmounts: by umount2(2) where that is allowed, else by `fusermount3`.
+//! Unmounts: with umount2(2) if that is allowed, else with `fusermount3`.
 //!
-//! **Invariant:** only a FUSE mount, or one of EROFS that is served by us, is ever unmounted, and never what lies on top of or below the
-//! one that was meant.
+//! **Invariant:** only FUSE mounts and kernel mounts made by this crate are unmounted, and never a
+//! mount above or below the requested one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use sinterfs_model::{Error, Kind, Result};
 
-use crate::attach::{finish, helper, spawn};
-use crate::kernel;
+use crate::backing_name;
+use crate::fusermount::{fusermount, spawn, wait};
 use crate::mountinfo::{Mount, mounted_at};
 
 const BUSY: &str = "the mount is busy: some process has a file or a directory open in it";
 
-/// Unmounts what FUSE, or the kernel for us, has mounted on a directory.
+/// Unmounts a FUSE mount, or a kernel mount made by this crate, from a directory.
 ///
-/// If it is busy, `lazy` takes it out of the tree at once and ends it when it is no longer used;
-/// otherwise the error is `Io` with `EBUSY`. `Invalid` if no such mount is there.
+/// If the mount is busy, `lazy` removes it from the tree at once and ends it when it is no longer
+/// used; without, the error is `Io` with `EBUSY`. `Invalid` if there is no such mount.
 pub fn umount(dir: &Path, lazy: bool) -> Result<()> {
     let point = full_path(dir)?;
     let mount = mounted_at(&point)?;
     let mount = mount.ok_or_else(|| Error::invalid("nothing is mounted there").path(dir))?;
-    if !is_fuse(&mount) && !kernel::is_ours(&mount) {
+    if !is_fuse(&mount) && !backing_name::is_ours(&mount) {
         let what = format!(
-            "what is mounted there is neither of FUSE nor an image of ours but {}",
+            "the mount there is neither FUSE nor one of our images but {}",
             mount.kind
         );
         return Err(Error::invalid(what).path(dir));
@@ -39,24 +39,24 @@ fn is_fuse(mount: &Mount) -> bool {
     mount.kind == "fuse" || mount.kind.starts_with("fuse.")
 }
 
-/// Returns whether an error says that a mount is in use.
+/// Returns whether an error is that a mount is in use.
 pub(crate) fn is_busy(error: &Error) -> bool {
     error.io_source().and_then(Errno::from_io_error) == Some(Errno::BUSY)
 }
 
-/// Unmounts a mount that is known to be the uppermost at its place.
+/// Unmounts a mount that is known to be the topmost at its mount point.
 pub(crate) fn detach(mount: &Mount, lazy: bool) -> Result<()> {
     let mut flags = UnmountFlags::NOFOLLOW;
     flags.set(UnmountFlags::DETACH, lazy);
     match rustix::mount::unmount(&mount.point, flags) {
-        Err(Errno::PERM) if is_fuse(mount) => by_helper(&mount.point, lazy),
+        Err(Errno::PERM) if is_fuse(mount) => unmount_by_helper(&mount.point, lazy),
         Err(Errno::BUSY) => Err(Error::io(BUSY, Errno::BUSY)),
         other => other.map_err(|errno| Error::io("unmount failed", errno)),
     }
 }
 
-fn by_helper(point: &Path, lazy: bool) -> Result<()> {
-    let mut command = helper();
+fn unmount_by_helper(point: &Path, lazy: bool) -> Result<()> {
+    let mut command = fusermount();
     command.arg("-u");
     if lazy {
         command.arg("-z");
@@ -66,16 +66,16 @@ fn by_helper(point: &Path, lazy: bool) -> Result<()> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    match finish(spawn(&mut command)?)? {
+    match wait(spawn(&mut command)?)? {
         None => Ok(()),
         Some(complaint) if complaint.contains("busy") => Err(Error::io(BUSY, Errno::BUSY)),
         Some(complaint) => Err(Error::new(Kind::Io, complaint)),
     }
 }
 
-/// Finds the full path without asking the server of the mount, which may be dead.
+/// Returns the full path without a request to the server of the mount, which may have ended.
 fn full_path(dir: &Path) -> Result<PathBuf> {
-    let failed = |error: io::Error| Error::io("can't find the mount point", error).path(dir);
+    let failed = |error: io::Error| Error::io("cannot find the mount point", error).path(dir);
     match dir.canonicalize() {
         Ok(path) => Ok(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(failed(error)),

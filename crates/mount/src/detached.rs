@@ -1,8 +1,7 @@
-//! A FUSE mount that is nowhere in the tree: only who holds its descriptor, or has a file of it open,
-//! keeps it.
+//! A FUSE mount that is detached from the tree: its descriptor and its open files keep it alive.
 //!
-//! In: names for what shows them. Out: the FUSE device and the mount. **Invariant:** when the descriptor is
-//! closed and no file is open, the kernel ends the mount: there is nothing to clean up, whoever dies.
+//! Enters options; leaves the FUSE device and the mount. **Invariant:** when the descriptor and all
+//! files are closed, the kernel ends the mount, so nothing is left if a process ends.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -13,18 +12,18 @@ use rustix::mount::{
 };
 use sinterfs_model::{Error, Result};
 
-use crate::attach::open_device;
+use crate::device::open_device;
 use crate::options::MountOptions;
 
-/// Opens a FUSE device and mounts it nowhere; tells both.
+/// Opens a FUSE device and mounts it detached from the tree; returns both.
 pub(crate) fn mount(options: &MountOptions) -> Result<(OwnedFd, OwnedFd)> {
     let device = open_device()?;
     let tree = make(&device, options).map_err(|errno| {
         let what = match errno {
             Errno::NODEV => "the kernel has no FUSE: load the module fuse",
             Errno::PERM | Errno::ACCESS => "only root can mount through the kernel",
-            Errno::NOSYS => "the kernel is too old to mount FUSE out of sight",
-            _ => "can't mount FUSE out of sight",
+            Errno::NOSYS => "the kernel is too old for a detached FUSE mount",
+            _ => "cannot make a detached FUSE mount",
         };
         Error::io(what, errno)
     })?;

@@ -1,13 +1,15 @@
-//! The one table from kinds of errors to what a program sees in `errno`.
+//! The table from kinds of errors to `errno`.
+//!
+//! **Invariant:** damage and errors of reading the image are `EIO`.
 
 use rustix::io::Errno;
 use sinterfs_model::{Error, Kind};
 
-/// Names the result of what the kernel asks for.
+/// The result of a request of the kernel.
 pub(crate) type Answer<T> = Result<T, Errno>;
 
-/// Returns the `errno` of an error. An error of reading the image is always `EIO`: a program that
-/// reads a file must not be told of, say, a full disk.
+/// Returns the `errno` of an error. Errors of reading the image are always `EIO`: a program must
+/// not get that of the image file, for example of a full disk.
 pub(crate) fn errno(error: &Error) -> Errno {
     match error.kind() {
         Kind::NotFound => Errno::NOENT,
@@ -15,7 +17,7 @@ pub(crate) fn errno(error: &Error) -> Errno {
         Kind::Unsupported => Errno::OPNOTSUPP,
         Kind::Limit => Errno::OVERFLOW,
         Kind::Cancelled => Errno::INTR,
-        // `Corrupt`, `Io` and what may come later.
+        // `Corrupt`, `Io` and kinds that may be added
         _ => Errno::IO,
     }
 }

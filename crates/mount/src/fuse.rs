@@ -1,8 +1,7 @@
-//! The wall to the library that speaks the FUSE protocol: the only place that names `fuser`.
+//! Adapts `View` to the FUSE protocol; the only file that uses the library `fuser`.
 //!
-//! Enters an open FUSE device and a `View`; requests are turned into calls of the view and its
-//! answers into replies. **Invariant:** no file system logic here; a panic in the view costs one
-//! request, which is answered with `EIO`.
+//! Enters an open FUSE device and a `View`; leaves replies to the kernel's requests. **Invariant:**
+//! no file system logic here; a panic in the view fails only its request, with `EIO`.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -21,35 +20,35 @@ use fuser::{
 };
 use sinterfs_model::{FileType, Inode, Time};
 
-use crate::attach::device_can_be_opened;
+use crate::device::device_can_be_opened;
 use crate::view::{Attr, View};
 
-/// How long the kernel may keep what it knows: nothing ever changes. (A century; the kernel cuts
-/// larger times off in ways that differ by version.)
+/// How long the kernel may cache replies: an image never changes. (A century; kernel versions
+/// differ in how they truncate larger times.)
 const TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
-/// An inode number never names another inode later.
+/// Inode numbers are never reused.
 const GENERATION: Generation = Generation(0);
-/// The largest request; the kernel allows 256 pages unless its administrator raised that.
+/// The largest request: 256 pages, the default limit of the kernel.
 const MAX_REQUEST: u32 = 1 << 20;
 const STATFS_BLOCK: u32 = 4096;
 const SEEK_DATA: i32 = 3;
 const SEEK_HOLE: i32 = 4;
 
 thread_local! {
-    /// What a thread reads into; grows to the largest request.
+    /// The read buffer of a thread; grows to the largest request.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Greets the kernel on an open FUSE device; afterwards the file system answers once `run`.
-pub(crate) fn greet(device: OwnedFd, view: View) -> io::Result<Server> {
+/// Does the handshake (`FUSE_INIT`) with the kernel on an open FUSE device.
+pub(crate) fn handshake(device: OwnedFd, view: View) -> io::Result<Server> {
     let mut config = Config::default();
     config.n_threads = Some(view.options().thread_count());
-    // Each thread opens the device for itself, where that is allowed: the helper of ordinary users
-    // may have opened it with other rights.
+    // each thread opens the device itself if that is allowed: `fusermount3` may have opened it with
+    // other rights
     config.clone_fd = device_can_be_opened();
-    // Who may use the files is decided by the kernel: see `allow_other`.
+    // the kernel decides who may use the files: see `allow_other`
     let acl = SessionACL::All;
-    let fs = Wall {
+    let fs = FuseAdapter {
         view,
         no_open: false,
         no_open_dir: false,
@@ -57,34 +56,34 @@ pub(crate) fn greet(device: OwnedFd, view: View) -> io::Result<Server> {
     Session::from_fd(fs, device, acl, config).map(Server)
 }
 
-/// A file system that is mounted but does not answer yet.
-pub(crate) struct Server(Session<Wall>);
+/// A mounted file system that is not served yet.
+pub(crate) struct Server(Session<FuseAdapter>);
 
 impl Server {
-    /// Answers until the file system is unmounted.
+    /// Serves requests until the file system is unmounted.
     pub(crate) fn run(self) -> io::Result<()> {
         self.0.run()
     }
 }
 
-struct Wall {
+struct FuseAdapter {
     view: View,
     no_open: bool,
     no_open_dir: bool,
 }
 
-impl Wall {
+impl FuseAdapter {
     fn trace(&self, line: Arguments<'_>) {
         if let Some(trace) = &self.view.options().trace {
             (trace.0)(&line.to_string());
         }
     }
 
-    /// Answers one request; a reply that is dropped on the way out of a panic sends `EIO`.
+    /// Serves one request; on a panic the dropped reply sends `EIO`.
     fn guard(&self, line: Arguments<'_>, answer: impl FnOnce()) {
         self.trace(line);
         if catch_unwind(AssertUnwindSafe(answer)).is_err() {
-            self.view.lost("a request ended in a panic");
+            self.view.report_lost_request("a request ended in a panic");
         }
     }
 }
@@ -140,15 +139,15 @@ fn file_attr(Attr { number, inode }: &Attr) -> FileAttr {
         nlink: *nlink,
         uid: meta.uid,
         gid: meta.gid,
-        // The kernel has 12 bits for the major and 20 for the minor number: the low 32.
+        // the kernel has 12 bits for the major and 20 for the minor number: the low 32
         rdev: u32::try_from(rdev.to_dev_t() & 0xffff_ffff).unwrap_or_default(),
         blksize: STATFS_BLOCK,
         flags: 0,
     }
 }
 
-/// What stands for "no such name" in a reply that the kernel may keep.
-fn nothing() -> FileAttr {
+/// Returns the attributes that mean "no such name" in a reply that the kernel may cache.
+fn negative_entry() -> FileAttr {
     FileAttr {
         ino: INodeNo(0),
         size: 0,
@@ -180,7 +179,7 @@ fn send_xattr(reply: ReplyXattr, size: u32, value: Result<Vec<u8>, rustix::io::E
     }
 }
 
-impl Filesystem for Wall {
+impl Filesystem for FuseAdapter {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let offered = config.capabilities();
         let wanted = InitFlags::FUSE_DO_READDIRPLUS
@@ -191,11 +190,11 @@ impl Filesystem for Wall {
             | InitFlags::FUSE_NO_OPENDIR_SUPPORT
             | InitFlags::FUSE_ASYNC_DIO
             | InitFlags::FUSE_EXPORT_SUPPORT;
-        let missing = |_| io::Error::other("the kernel takes back what it offered");
+        let missing = |_| io::Error::other("the kernel withdrew a capability that it offered");
         config.add_capabilities(wanted & offered).map_err(missing)?;
         self.no_open = offered.contains(InitFlags::FUSE_NO_OPEN_SUPPORT);
         self.no_open_dir = offered.contains(InitFlags::FUSE_NO_OPENDIR_SUPPORT);
-        // Where a number is too large, the setters tell the one to take instead.
+        // if a number is too large, the setters return the largest allowed one
         let read_ahead = self
             .view
             .options()
@@ -214,7 +213,7 @@ impl Filesystem for Wall {
         self.guard(format_args!("lookup {parent} {name:?}"), || {
             match self.view.lookup(parent.0, name.as_bytes()) {
                 Ok(Some(attr)) => reply.entry(&TTL, &file_attr(&attr), GENERATION),
-                Ok(None) => reply.entry(&TTL, &nothing(), GENERATION),
+                Ok(None) => reply.entry(&TTL, &negative_entry(), GENERATION),
                 Err(errno) => reply.error(error(errno)),
             }
         });
@@ -239,10 +238,13 @@ impl Filesystem for Wall {
     }
 
     fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        self.guard(format_args!("open {ino}"), || match self.no_open {
-            // Returns the kernel never to ask again, and to keep what it has read.
-            true => reply.error(Errno::ENOSYS),
-            false => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+        self.guard(format_args!("open {ino}"), || {
+            if self.no_open {
+                // the kernel never sends this request again, and keeps its cache
+                reply.error(Errno::ENOSYS);
+            } else {
+                reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE);
+            }
         });
     }
 
@@ -265,9 +267,10 @@ impl Filesystem for Wall {
                 }
                 let buffer = buffer.split_at_mut(size).0;
                 let direct = flags.0 & rustix::fs::OFlags::DIRECT.bits().cast_signed() != 0;
-                let read = match direct {
-                    true => self.view.read_front(ino.0, offset, buffer),
-                    false => self.view.read(ino.0, offset, buffer),
+                let read = if direct {
+                    self.view.read_until_damage(ino.0, offset, buffer)
+                } else {
+                    self.view.read(ino.0, offset, buffer)
                 };
                 match read {
                     Ok(count) => reply.data(buffer.get(..count).unwrap_or_default()),
@@ -279,9 +282,12 @@ impl Filesystem for Wall {
 
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let flags = FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_CACHE_DIR;
-        self.guard(format_args!("opendir {ino}"), || match self.no_open_dir {
-            true => reply.error(Errno::ENOSYS),
-            false => reply.opened(FileHandle(0), flags),
+        self.guard(format_args!("opendir {ino}"), || {
+            if self.no_open_dir {
+                reply.error(Errno::ENOSYS);
+            } else {
+                reply.opened(FileHandle(0), flags);
+            }
         });
     }
 
@@ -296,7 +302,7 @@ impl Filesystem for Wall {
         self.guard(format_args!("readdir {ino} {offset}"), || {
             let done = self.view.read_dir(ino.0, offset, false, &mut |out| {
                 let (number, name) = (INodeNo(out.number), OsStr::from_bytes(out.name));
-                full(reply.add(number, out.next, file_type(out.kind), name))
+                break_if(reply.add(number, out.next, file_type(out.kind), name))
             });
             match done {
                 Ok(()) => reply.ok(),
@@ -316,8 +322,8 @@ impl Filesystem for Wall {
         self.guard(format_args!("readdirplus {ino} {offset}"), || {
             let done = self.view.read_dir(ino.0, offset, true, &mut |out| {
                 let (number, name) = (INodeNo(out.number), OsStr::from_bytes(out.name));
-                let attr = out.attr.as_ref().map_or_else(nothing, file_attr);
-                full(reply.add(number, out.next, name, &TTL, &attr, GENERATION))
+                let attr = out.attr.as_ref().map_or_else(negative_entry, file_attr);
+                break_if(reply.add(number, out.next, name, &TTL, &attr, GENERATION))
             });
             match done {
                 Ok(()) => reply.ok(),
@@ -346,19 +352,21 @@ impl Filesystem for Wall {
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         self.guard(format_args!("getxattr {ino} {name:?} {size}"), || {
-            match self.view.has_xattrs() {
-                true => send_xattr(reply, size, self.view.xattr(ino.0, name.as_bytes())),
-                // Returns the kernel never to ask again.
-                false => reply.error(Errno::ENOSYS),
+            if self.view.has_xattrs() {
+                send_xattr(reply, size, self.view.xattr(ino.0, name.as_bytes()));
+            } else {
+                // the kernel never sends this request again
+                reply.error(Errno::ENOSYS);
             }
         });
     }
 
     fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
         self.guard(format_args!("listxattr {ino} {size}"), || {
-            match self.view.has_xattrs() {
-                true => send_xattr(reply, size, self.view.xattr_names(ino.0)),
-                false => reply.error(Errno::ENOSYS),
+            if self.view.has_xattrs() {
+                send_xattr(reply, size, self.view.xattr_names(ino.0));
+            } else {
+                reply.error(Errno::ENOSYS);
             }
         });
     }
@@ -390,7 +398,7 @@ impl Filesystem for Wall {
     }
 }
 
-fn full(full: bool) -> ControlFlow<()> {
+fn break_if(full: bool) -> ControlFlow<()> {
     if full {
         ControlFlow::Break(())
     } else {

@@ -1,6 +1,6 @@
-//! Turns inode numbers of an image into those of FUSE and back.
+//! Maps inode numbers of an image to those of FUSE and back.
 //!
-//! **Invariant:** one to one; the root is 1, as FUSE demands, and nothing is 0, which means "no
+//! **Invariant:** one to one; the root is 1, as FUSE requires, and no number is 0, which means "no
 //! such file" to the kernel.
 
 use rustix::io::Errno;
@@ -10,19 +10,20 @@ use crate::errno::Answer;
 
 const ROOT: u64 = 1;
 
-/// The mapping for one image: one more, except that the root changes places with what would be 1.
+/// The map of one image: numbers are increased by one, except that the root is exchanged with 0
+/// first.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Numbers {
+pub(crate) struct InoMap {
     root: u64,
 }
 
-impl Numbers {
+impl InoMap {
     pub(crate) fn new(root: Ino) -> Self {
         Self { root: root.0 }
     }
 
-    /// Returns the number that the kernel uses. `EOVERFLOW` for the one number that has no other.
-    pub(crate) fn of(self, ino: Ino) -> Answer<u64> {
+    /// Returns the number for the kernel. `EOVERFLOW` for the largest number, which has none.
+    pub(crate) fn to_fuse(self, ino: Ino) -> Answer<u64> {
         if ino.0 == self.root {
             return Ok(ROOT);
         }
@@ -30,8 +31,8 @@ impl Numbers {
         ino.checked_add(1).ok_or(Errno::OVERFLOW)
     }
 
-    /// Returns the number that the image uses. `ENOENT` for what no inode is called.
-    pub(crate) fn ino(self, number: u64) -> Answer<Ino> {
+    /// Returns the number in the image. `ENOENT` for 0.
+    pub(crate) fn to_image(self, number: u64) -> Answer<Ino> {
         if number == ROOT {
             return Ok(Ino(self.root));
         }
@@ -45,21 +46,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn numbers_round_trip() {
         for root in [0, 1, 2, 7, u64::MAX - 1] {
-            let numbers = Numbers::new(Ino(root));
+            let map = InoMap::new(Ino(root));
             let mut seen = std::collections::HashSet::new();
             for ino in [0, 1, 2, 3, 6, 7, 8, 1 << 40, u64::MAX - 2, u64::MAX - 1] {
-                let number = numbers.of(Ino(ino)).unwrap();
-                assert_eq!(numbers.ino(number), Ok(Ino(ino)));
+                let number = map.to_fuse(Ino(ino)).unwrap();
+                assert_eq!(map.to_image(number), Ok(Ino(ino)));
                 assert_eq!(number == ROOT, ino == root);
                 assert!(number != 0 && seen.insert(number));
             }
-            assert_eq!(numbers.of(Ino(u64::MAX)), Err(Errno::OVERFLOW));
-            assert_eq!(numbers.ino(0), Err(Errno::NOENT));
+            assert_eq!(map.to_fuse(Ino(u64::MAX)), Err(Errno::OVERFLOW));
+            assert_eq!(map.to_image(0), Err(Errno::NOENT));
         }
-        let numbers = Numbers::new(Ino(u64::MAX));
-        assert_eq!(numbers.of(Ino(u64::MAX)), Ok(1));
-        assert_eq!(numbers.of(Ino(0)), Err(Errno::OVERFLOW));
+        let map = InoMap::new(Ino(u64::MAX));
+        assert_eq!(map.to_fuse(Ino(u64::MAX)), Ok(1));
+        assert_eq!(map.to_fuse(Ino(0)), Err(Errno::OVERFLOW));
     }
 }

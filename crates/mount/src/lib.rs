@@ -1,29 +1,34 @@
-//! Serves any image as a mounted file system through FUSE, as root or as an ordinary user, or through the
-//! kernel's EROFS.
+//! Serves any image as a mounted file system: through FUSE, as root or as an ordinary user, or
+//! through the kernel's EROFS.
 //!
-//! Enters an `Arc<dyn Image>`, or for EROFS a `Backing` that looks like one of its images, and a directory;
-//! leaves a `Session` that lives until the file system is unmounted. **Invariant:** only `fuse` names the FUSE library; `view` is the file system
-//! itself and knows no kernel interface. Nothing is printed.
+//! Enters an `Arc<dyn Image>`, or for EROFS a `Backing` with an EROFS image, and a directory;
+//! leaves a `Session` that lives until the file system is unmounted. **Invariant:** only `fuse`
+//! uses the FUSE library, and `view` knows no kernel interface. Nothing is printed.
 
 pub mod daemon;
 
 mod attach;
 mod backing;
+mod backing_name;
 mod detach;
 mod detached;
+mod device;
 mod errno;
 mod fuse;
+mod fusermount;
 mod ino_map;
 mod kernel;
+mod loop_device;
 mod mountinfo;
 mod options;
 mod overlay;
 mod session;
+mod start;
 mod view;
 
 pub use backing::Backing;
 pub use detach::umount;
 pub use kernel::mount_kernel;
 pub use options::{MountOptions, Trace};
-pub use overlay::{Layers, mount_layers};
+pub use overlay::{OverlayLayers, mount_overlay};
 pub use session::{Ended, Session, Unmounter, mount};

@@ -1,4 +1,6 @@
-//! Reads what the kernel tells of mounts in `/proc/self/mountinfo`; see proc(5).
+//! Reads the mounts of this process from `/proc/self/mountinfo`; see proc(5).
+//!
+//! **Invariant:** lines that cannot be parsed are ignored.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,11 +13,11 @@ use sinterfs_model::{Error, Result};
 pub(crate) struct Mount {
     /// The device as `major:minor`.
     pub(crate) device: String,
-    /// Where it is.
+    /// The mount point.
     pub(crate) point: PathBuf,
     /// The type, for example `fuse.sinter`.
     pub(crate) kind: String,
-    /// What is mounted: a device, a file, a name.
+    /// The source: a device, a file or a name.
     pub(crate) source: PathBuf,
 }
 
@@ -29,7 +31,7 @@ pub(crate) fn mounts() -> Result<Vec<Mount>> {
         .collect())
 }
 
-/// Finds what is mounted at exactly this path, the uppermost if there is more.
+/// Returns the mount at exactly this path, the topmost if there are several.
 pub(crate) fn mounted_at(point: &Path) -> Result<Option<Mount>> {
     Ok(mounts()?
         .into_iter()
@@ -51,7 +53,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Turns `\040` and the like back into bytes.
+/// Decodes octal escapes such as `\040`.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

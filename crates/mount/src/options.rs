@@ -1,11 +1,13 @@
-//! What a caller can ask of a mount.
+//! The options of a mount.
+//!
+//! **Invariant:** options are plain data; the defaults suit the user of the process.
 
 use std::fmt;
 use std::sync::Arc;
 
 use sinterfs_model::{Observer, Quiet};
 
-/// Is shown one line for each request of the kernel.
+/// A function that receives one line for each request of the kernel.
 #[derive(Clone)]
 pub struct Trace(pub Arc<dyn Fn(&str) + Send + Sync>);
 
@@ -15,45 +17,45 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// Says how an image is mounted.
+/// How an image is mounted.
 #[derive(Clone)]
 pub struct MountOptions {
-    /// The number of threads that answer requests; 0 means what suits the machine.
+    /// The number of threads that serve requests; 0 for a number that suits the machine.
     pub threads: usize,
-    /// Lets users other than the one who mounts use the files. Ordinary users may ask for it only
-    /// where `/etc/fuse.conf` says `user_allow_other`.
+    /// Allows access by users other than the one that mounts. Ordinary users may request it only if
+    /// `/etc/fuse.conf` has `user_allow_other`.
     pub allow_other: bool,
-    /// Lets the kernel check permission bits and owners.
+    /// Makes the kernel check permission bits and owners.
     pub default_permissions: bool,
-    /// What `mount` and `df` show as the source.
+    /// The source that `mount` and `df` show.
     pub fsname: String,
     /// The type that `mount` shows after `fuse.`; letters, digits, `-` and `_`.
     pub subtype: String,
-    /// The owner that all files show instead of their own.
+    /// The owner of all files, instead of their own.
     pub uid: Option<u32>,
-    /// The group that all files show instead of their own.
+    /// The group of all files, instead of their own.
     pub gid: Option<u32>,
-    /// Permission bits that no file shows.
+    /// Permission bits that are cleared in all files.
     pub umask: u16,
     /// Honours device files; only for root.
     pub dev: bool,
     /// Honours set-id bits; only for root.
     pub suid: bool,
-    /// Lets programs be run.
+    /// Allows programs to be run.
     pub exec: bool,
-    /// How far the kernel reads ahead, in bytes; more than 128 KiB only where root mounts. `None`
-    /// means what suits the image.
+    /// Bytes that the kernel reads ahead; more than 128 KiB only if root mounts. `None` for a value
+    /// that suits the image.
     pub read_ahead: Option<u32>,
-    /// Uses the program `fusermount3` even where it is not needed.
+    /// Uses the program `fusermount3` even if it is not needed.
     pub helper: bool,
-    /// Mounts through the kernel by way of a loop device even where that is not needed.
+    /// Uses a loop device for mounts of the kernel's EROFS even if it is not needed.
     pub loop_device: bool,
     /// Catches SIGINT, SIGTERM and SIGHUP from before the mount on, for `Session::serve`: a signal
-    /// in between would leave a mount that nobody serves.
+    /// between both would leave a mount without a server.
     pub catch_signals: bool,
-    /// Is told of every read that failed.
+    /// Receives every read that failed.
     pub observer: Arc<dyn Observer>,
-    /// Is shown every request.
+    /// Receives every request.
     pub trace: Option<Trace>,
 }
 
@@ -93,23 +95,24 @@ impl fmt::Debug for MountOptions {
     }
 }
 
-/// How far the kernel reads ahead.
+/// Bytes that the kernel reads ahead.
 const READ_AHEAD: u32 = 1 << 20;
-/// How far where some blocks are decoded in that: one request's are decoded one after the other, and
-/// the next request only comes when the first of them are there (measured with blocks of 128 KiB).
+/// The same for small blocks: the blocks of one request are decoded one after the other, and the
+/// kernel sends the next request only then (measured with blocks of 128 KiB).
 const READ_AHEAD_SMALL: u32 = 256 << 10;
 
 impl MountOptions {
-    /// How far the kernel is to read ahead in an image with blocks of so many bytes.
+    /// Returns the bytes that the kernel should read ahead in an image with blocks of `block_size`
+    /// bytes.
     pub(crate) fn read_ahead(&self, block_size: u64) -> u32 {
-        let suits = match block_size {
+        let suitable = match block_size {
             0x1_0000..=0x2_0000 => READ_AHEAD_SMALL,
             _ => READ_AHEAD,
         };
-        self.read_ahead.unwrap_or(suits)
+        self.read_ahead.unwrap_or(suitable)
     }
 
-    /// The number of threads to start: enough that a slow read does not hold up everything else.
+    /// Returns the number of threads to start: enough that a slow read does not delay all others.
     pub(crate) fn thread_count(&self) -> usize {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(4, |count| count.get().clamp(4, 16)),

@@ -1,10 +1,12 @@
-//! Mounts an image of metadata and a directory of content as one tree, by EROFS and overlayfs: no process
-//! serves it.
+//! Mounts an image of metadata and a directory of content as one tree, with EROFS and overlayfs; no
+//! process serves it.
 //!
-//! In: the image's file and the directory. Out: a mount. **Invariant:** only overlayfs is in the tree; it
-//! alone holds the mount of EROFS, so that unmounting ends both, and a failure leaves nothing.
+//! Enters the image file and the directory; leaves a mount. **Invariant:** only overlayfs is in the
+//! tree; it alone keeps the EROFS mount alive, so that unmounting ends both, and a failure leaves
+//! neither.
 //!
-//! Source: "Documentation/filesystems/overlayfs.rst" of Linux, "Data-only lower layers", "fs-verity support".
+//! Source: "Documentation/filesystems/overlayfs.rst" of Linux, "Data-only lower layers", "fs-verity
+//! support".
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,25 +21,26 @@ use rustix::mount::{
 use sinterfs_model::{Error, Result};
 
 use crate::attach::mount_point;
-use crate::kernel::{losetup, name};
+use crate::backing_name::backing_name;
+use crate::loop_device::with_loop_device;
 use crate::options::MountOptions;
 
-/// What is mounted.
+/// The parts of a tree that overlayfs combines.
 #[derive(Debug, Clone, Copy)]
-pub struct Layers<'a> {
-    /// An EROFS image whose files overlayfs is told where to find.
+pub struct OverlayLayers<'a> {
+    /// An EROFS image whose files refer to content by extended attributes of overlayfs.
     pub metadata: &'a Path,
-    /// The directory of their content.
+    /// The directory with the content.
     pub content: &'a Path,
-    /// Whether content without the fs-verity digest that the image names is an error.
+    /// Whether content without the fs-verity digest in the image is an error.
     pub verity: bool,
 }
 
 /// Mounts layers on a directory.
 ///
-/// Of the options those count that say what is allowed in the mount, and its name. `Io` where the kernel
-/// cannot do it; nothing is mounted then. Needs Linux 6.6.
-pub fn mount_layers(layers: &Layers<'_>, dir: &Path, options: &MountOptions) -> Result<()> {
+/// Only the name and the `dev`, `suid` and `exec` options apply. `Io` if the kernel cannot mount
+/// it; nothing is mounted then. Needs Linux 6.6.
+pub fn mount_overlay(layers: &OverlayLayers<'_>, dir: &Path, options: &MountOptions) -> Result<()> {
     let point = mount_point(dir, &options.subtype)?;
     let content = rustix::fs::open(
         layers.content,
@@ -45,16 +48,16 @@ pub fn mount_layers(layers: &Layers<'_>, dir: &Path, options: &MountOptions) -> 
         Mode::empty(),
     );
     let content = content
-        .map_err(|errno| Error::io("can't open the directory", errno).path(layers.content))?;
+        .map_err(|errno| Error::io("cannot open the directory", errno).path(layers.content))?;
     let metadata = erofs(layers.metadata)?;
     let tree = overlay(&metadata, &content, layers.verity, options)
-        .map_err(|errno| Error::io("overlayfs does not mount it", errno))?;
+        .map_err(|errno| Error::io("overlayfs cannot mount it", errno))?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     move_mount(&tree, "", CWD, &point, flags)
-        .map_err(|errno| Error::io("can't mount there", errno).path(dir))
+        .map_err(|errno| Error::io("cannot mount there", errno).path(dir))
 }
 
-/// Returns what a mount does not allow.
+/// Returns the flags for what the options do not allow.
 fn attributes(options: &MountOptions) -> MountAttrFlags {
     let mut flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
     flags.set(MountAttrFlags::MOUNT_ATTR_NODEV, !options.dev);
@@ -72,13 +75,13 @@ fn overlay(
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let set = |key: &str, value: &str| fsconfig_set_string(&context, key, value);
     let path = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd());
-    set("source", &name(options))?;
+    set("source", &backing_name(options))?;
     set("metacopy", "on")?;
     set("redirect_dir", "on")?;
     if verity {
         set("verity", "require")?;
     }
-    // two colons: what is behind them is never listed
+    // two colons: a data-only layer, which is never listed
     set(
         "lowerdir",
         &format!("{}::{}", path(metadata), path(content)),
@@ -87,24 +90,21 @@ fn overlay(
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes(options))
 }
 
-/// Mounts EROFS on an image's file, nowhere in the tree.
+/// Mounts EROFS on an image file, detached from the tree.
 fn erofs(image: &Path) -> Result<OwnedFd> {
-    let file = File::open(image).map_err(|error| Error::io("can't open it", error).path(image))?;
+    let file =
+        File::open(image).map_err(|error| Error::io("cannot open the image", error).path(image))?;
     let errno = match erofs_on(&format!("/proc/self/fd/{}", file.as_raw_fd())) {
         Ok(tree) => return Ok(tree),
         Err(errno) => errno,
     };
     if matches!(errno, Errno::NODEV | Errno::PERM | Errno::ACCESS) {
-        return Err(Error::io("the kernel's EROFS can't be used", errno));
+        return Err(Error::io("the kernel's EROFS cannot be used", errno));
     }
     let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
-    let device = losetup(&["--show", "-f", "-r", "--"], &full)?;
-    let device = device.trim();
-    let tree = erofs_on(device);
-    // it vanishes with the mount
-    let freed = losetup(&["-d"], Path::new(device));
-    let tree = tree.map_err(|errno| Error::io("EROFS does not mount it", errno).path(image))?;
-    freed.map(|_| tree)
+    with_loop_device(&full, &[], |device| {
+        erofs_on(device).map_err(|errno| Error::io("EROFS cannot mount it", errno).path(image))
+    })
 }
 
 fn erofs_on(source: &str) -> rustix::io::Result<OwnedFd> {

@@ -1,7 +1,7 @@
-//! A mounted image: begins with the mount, ends with the unmount.
+//! A mounted image, from mount to unmount.
 //!
-//! **Invariant:** when `mount` returns, the file system answers; a `Session` that is dropped is
-//! unmounted.
+//! **Invariant:** when `mount` returns, the file system can be used; dropping a `Session` unmounts
+//! it.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -15,28 +15,21 @@ use sinterfs_model::{Error, Image, Kind, Result};
 
 use crate::attach::{attach, mount_point};
 use crate::detach::{detach, is_busy};
-use crate::fuse;
 use crate::mountinfo::{Mount, mounted_at};
 use crate::options::MountOptions;
-use crate::view::View;
+use crate::start::{Event, raise_read_ahead, serve_in_background};
 
-/// How long a busy file system goes on after a signal asked it to end.
+/// How long a busy file system is served after a signal to end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Says how a file system ended.
+/// How a file system ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It was unmounted, and nobody used it any more.
+    /// It was unmounted, and was not in use any more.
     Unmounted,
-    /// A signal asked for the end while files were open: the mount is gone, but whoever has them
-    /// open will get `ENOTCONN` when this process ends.
+    /// A signal came while files were open: it is unmounted, but processes with open files will get
+    /// `ENOTCONN` when this process ends.
     Abandoned,
-}
-
-/// What ends a session.
-pub(crate) enum Event {
-    Ended(std::io::Result<()>),
-    Signal,
 }
 
 /// A mounted image.
@@ -55,10 +48,10 @@ pub struct Unmounter {
     mount: Mount,
 }
 
-/// Mounts an image on a directory and serves it from threads of its own.
+/// Mounts an image on a directory and serves it with threads of its own.
 ///
-/// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY`
-/// where an image is mounted already, `NotFound` or `Io` where FUSE or `fusermount3` is missing.
+/// `NotFound` or `Invalid` if the mount point is missing or not a directory, `Io` with `EBUSY` if
+/// an image is already mounted there, `NotFound` or `Io` if FUSE or `fusermount3` is missing.
 pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Result<Session> {
     let point = mount_point(dir, &options.subtype)?;
     let signals = options.catch_signals.then(catch_signals).transpose()?;
@@ -68,7 +61,7 @@ pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Resul
         && let Ok(Some(mount)) = mounted_at(&point)
         && mount.kind.ends_with(&options.subtype)
     {
-        // The first error is the one that matters.
+        // the first error is returned
         let _ = detach(&mount, true);
     }
     let mut session = started.map_err(|error| error.path(dir))?;
@@ -76,10 +69,10 @@ pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Resul
     Ok(session)
 }
 
-/// Waits for signals from now on.
+/// Starts to catch the signals that end a session.
 pub(crate) fn catch_signals() -> Result<Signals> {
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
-    signals.map_err(|error| Error::io("can't wait for signals", error))
+    signals.map_err(|error| Error::io("cannot wait for signals", error))
 }
 
 fn start(
@@ -90,37 +83,11 @@ fn start(
 ) -> Result<Session> {
     let read_ahead = options.read_ahead(image.info().totals.block_size);
     let (sender, events) = channel();
-    greet_and_run(image, device, options, &sender)?;
+    serve_in_background(image, device, options, &sender)?;
     let mount = mounted_at(point)?;
     let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
     raise_read_ahead(&mount.device, read_ahead);
     Ok(Session::new(mount, events, sender, None))
-}
-
-/// Greets the kernel and answers it from threads of its own, until the file system ends.
-pub(crate) fn greet_and_run(
-    image: Arc<dyn Image>,
-    device: OwnedFd,
-    options: &MountOptions,
-    sender: &Sender<Event>,
-) -> Result<()> {
-    let view = View::new(image, options);
-    let failed = |what| move |error| Error::io(what, error);
-    let server = fuse::greet(device, view).map_err(failed("the kernel did not greet back"))?;
-    let on_end = sender.clone();
-    let run = move || {
-        // Nobody listens any more when the session was dropped.
-        let _ = on_end.send(Event::Ended(server.run()));
-    };
-    let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
-    thread.map(drop).map_err(failed("cannot start a thread"))
-}
-
-/// FUSE itself allows no more than 128 KiB; that root may raise it afterwards is worth a lot for
-/// large files. Where it fails, reading is only slower.
-pub(crate) fn raise_read_ahead(device: &str, bytes: u32) {
-    let path = format!("/sys/class/bdi/{device}/read_ahead_kb");
-    let _ = std::fs::write(path, (bytes / 1024).to_string());
 }
 
 impl Session {
@@ -144,18 +111,18 @@ impl Session {
         &self.unmounter.mount.point
     }
 
-    /// Returns what unmounts this session from elsewhere.
+    /// Returns a handle that can unmount this session from any thread.
     pub fn unmounter(&self) -> Unmounter {
         self.unmounter.clone()
     }
 
-    /// Unmounts and waits for the end. `Io` with `EBUSY` if it is in use: it goes on then.
+    /// Unmounts and waits for the end. `Io` with `EBUSY`, and still mounted, if it is in use.
     pub fn unmount(&mut self) -> Result<()> {
         self.unmounter.unmount(false)?;
         self.wait()
     }
 
-    /// Waits until the file system is unmounted, by whomever.
+    /// Waits until the file system is unmounted.
     pub fn wait(&mut self) -> Result<()> {
         while !self.ended {
             if let Ok(Event::Ended(result)) = self.events.recv() {
@@ -165,9 +132,9 @@ impl Session {
         Ok(())
     }
 
-    /// Waits until the file system is unmounted, or until SIGINT, SIGTERM or SIGHUP comes, which
-    /// unmounts it. If it is busy then, it vanishes from the tree at once and whoever uses it has
-    /// five seconds left, or until the next signal.
+    /// Waits until the file system is unmounted, or unmounts it on SIGINT, SIGTERM or SIGHUP. If it
+    /// is busy then, it is removed from the tree at once and served for five more seconds, or until
+    /// the next signal.
     pub fn serve(&mut self) -> Result<Ended> {
         let mut signals = self.signals.take().map_or_else(catch_signals, Ok)?;
         let handle = signals.handle();
@@ -185,13 +152,13 @@ impl Session {
         let listener = listener.map_err(|error| Error::io("cannot start a thread", error))?;
         let ended = self.serve_until_signal();
         handle.close();
-        // It has nothing to tell but that it ended.
+        // its result is empty
         let _ = listener.join();
         ended
     }
 
-    /// Notes that no thread answers any more, and why. After a failure nobody would unmount: it is done
-    /// here.
+    /// Ends the session with the result of serving it; after a failure the file system is still
+    /// mounted, so this unmounts it.
     fn end(&mut self, result: std::io::Result<()>) -> Result<()> {
         self.ended = true;
         result.map_err(|error| {
@@ -225,14 +192,14 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.ended && self.unmounter.unmount(true).is_ok() {
-            // A failure to serve has nobody left to be told to.
+            // a failure to serve cannot be reported any more
             let _ = self.events.recv_timeout(GRACE);
         }
     }
 }
 
 impl Unmounter {
-    /// Unmounts; that it is unmounted already is no error. See `umount` for `lazy`.
+    /// Unmounts, if it is still mounted. See `umount` for `lazy`.
     pub fn unmount(&self, lazy: bool) -> Result<()> {
         match mounted_at(&self.mount.point)? {
             Some(top) if top.device == self.mount.device => detach(&top, lazy),
@@ -240,7 +207,7 @@ impl Unmounter {
             _ => {
                 let busy = rustix::io::Errno::BUSY;
                 Err(Error::io(
-                    "something else is mounted on top of the image",
+                    "another file system is mounted over the image",
                     busy,
                 ))
             }

@@ -1,7 +1,7 @@
-//! The file system that an image looks like: plain answers to the questions of a kernel.
+//! An image as a file system, independent of any kernel interface.
 //!
-//! Enters inode numbers as the kernel has them, leaves attributes, names and bytes.
-//! **Invariant:** no state but the image; every question can come at any time, from any thread.
+//! Enters inode numbers of FUSE; leaves attributes, names and bytes. **Invariant:** no state but
+//! the image; every method may be called at any time by any thread.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,48 +10,48 @@ use rustix::io::Errno;
 use sinterfs_model::{Cursor, Error, ExtentSource, FileType, FsInfo, Image, Ino, Inode, Result};
 
 use crate::errno::{Answer, errno};
-use crate::ino_map::Numbers;
+use crate::ino_map::InoMap;
 use crate::options::MountOptions;
 
-/// Directory positions of the kernel: 1 follows `.`, 2 follows `..`, then cursors plus 2.
+/// Directory offsets of FUSE: 1 is after `.`, 2 is after `..`, then cursors plus 2.
 const AFTER_DOT: u64 = 1;
-const AFTER_DOTS: u64 = 2;
+const AFTER_DOT_DOT: u64 = 2;
 
-/// An inode as the kernel is to see it.
+/// An inode with its FUSE number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attr {
     pub(crate) number: u64,
     pub(crate) inode: Inode,
 }
 
-/// A name in a directory as the kernel is to see it.
+/// A directory entry with its FUSE number.
 #[derive(Debug)]
-pub(crate) struct NameOut<'a> {
+pub(crate) struct FuseDirent<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) number: u64,
     pub(crate) kind: FileType,
-    /// Where to go on after this name.
+    /// The offset after this entry.
     pub(crate) next: u64,
-    /// What `stat` tells, where that was asked for.
+    /// The attributes, if requested.
     pub(crate) attr: Option<Attr>,
 }
 
-/// Takes names until it is full: then it takes no more and says so.
-pub(crate) type NameSink<'a> = &'a mut dyn FnMut(NameOut<'_>) -> ControlFlow<()>;
+/// Receives entries; breaks when the reply is full, without the entry.
+pub(crate) type DirentSink<'a> = &'a mut dyn FnMut(FuseDirent<'_>) -> ControlFlow<()>;
 
 /// An image as a file system.
 pub(crate) struct View {
     image: Arc<dyn Image>,
-    numbers: Numbers,
+    inos: InoMap,
     options: MountOptions,
 }
 
 impl View {
     pub(crate) fn new(image: Arc<dyn Image>, options: &MountOptions) -> Self {
-        let numbers = Numbers::new(image.info().root);
+        let inos = InoMap::new(image.info().root);
         Self {
             image,
-            numbers,
+            inos,
             options: options.clone(),
         }
     }
@@ -68,7 +68,7 @@ impl View {
         self.image.info().totals
     }
 
-    /// Returns the observer of damage, and the kernel a number.
+    /// Converts an error to `errno` and reports damage to the observer.
     fn answer<T>(&self, result: Result<T>) -> Answer<T> {
         result.map_err(|error| {
             let errno = errno(&error);
@@ -87,19 +87,19 @@ impl View {
             inode.meta.mode &= !self.options.umask;
         }
         Ok(Attr {
-            number: self.numbers.of(ino)?,
+            number: self.inos.to_fuse(ino)?,
             inode,
         })
     }
 
-    /// Returns what `stat` tells.
+    /// Returns the attributes of an inode.
     pub(crate) fn attr(&self, number: u64) -> Answer<Attr> {
-        self.attr_of(self.numbers.ino(number)?)
+        self.attr_of(self.inos.to_image(number)?)
     }
 
-    /// Finds a name; `.` and `..` too, which servers of NFS ask for.
+    /// Looks up a name, which may be `.` or `..`, as NFS servers need.
     pub(crate) fn lookup(&self, dir: u64, name: &[u8]) -> Answer<Option<Attr>> {
-        let dir = self.numbers.ino(dir)?;
+        let dir = self.inos.to_image(dir)?;
         let found = match name {
             b"." => Some(dir),
             b".." => Some(self.answer(self.image.parent(dir))?),
@@ -108,21 +108,21 @@ impl View {
         found.map(|ino| self.attr_of(ino)).transpose()
     }
 
-    /// Returns a symlink's target.
+    /// Returns the target of a symlink.
     pub(crate) fn read_link(&self, number: u64) -> Answer<Vec<u8>> {
-        self.answer(self.image.read_link(self.numbers.ino(number)?))
+        self.answer(self.image.read_link(self.inos.to_image(number)?))
     }
 
-    /// Shows names from a position on, each with its attributes if `plus`.
+    /// Passes entries from an offset on to `sink`, with attributes if `plus`.
     pub(crate) fn read_dir(
         &self,
         dir: u64,
         from: u64,
         plus: bool,
-        sink: NameSink<'_>,
+        sink: DirentSink<'_>,
     ) -> Answer<()> {
-        let ino = self.numbers.ino(dir)?;
-        for (name, next) in [(&b"."[..], AFTER_DOT), (b"..", AFTER_DOTS)] {
+        let ino = self.inos.to_image(dir)?;
+        for (name, next) in [(&b"."[..], AFTER_DOT), (b"..", AFTER_DOT_DOT)] {
             if from >= next {
                 continue;
             }
@@ -130,10 +130,10 @@ impl View {
                 AFTER_DOT => ino,
                 _ => self.answer(self.image.parent(ino))?,
             };
-            let number = self.numbers.of(of)?;
+            let number = self.inos.to_fuse(of)?;
             let attr = plus.then(|| self.attr_of(of)).transpose()?;
             let kind = FileType::Directory;
-            if sink(NameOut {
+            if sink(FuseDirent {
                 name,
                 number,
                 kind,
@@ -146,17 +146,17 @@ impl View {
             }
         }
         let mut failed = None;
-        let from = Cursor(from.saturating_sub(AFTER_DOTS));
+        let from = Cursor(from.saturating_sub(AFTER_DOT_DOT));
         self.answer(self.image.read_dir(ino, from, &mut |dirent| {
-            let out = self.numbers.of(dirent.ino).and_then(|number| {
+            let out = self.inos.to_fuse(dirent.ino).and_then(|number| {
                 let (name, kind) = (dirent.name, dirent.kind);
                 let next = dirent
                     .next
                     .0
-                    .checked_add(AFTER_DOTS)
+                    .checked_add(AFTER_DOT_DOT)
                     .ok_or(Errno::OVERFLOW)?;
                 let attr = plus.then(|| self.attr_of(dirent.ino)).transpose()?;
-                Ok(NameOut {
+                Ok(FuseDirent {
                     name,
                     number,
                     kind,
@@ -175,24 +175,29 @@ impl View {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Reads all that was asked for, less only at the end of the file.
+    /// Reads the whole range, less only at the end of the file.
     ///
-    /// If any of it is damaged, all fails: the kernel takes a short answer for the end of the
-    /// file and would show zeros instead. It asks again for single pages, so that a program gets
-    /// `EIO` for no more than the page that is damaged.
+    /// Damage in any part fails the whole request: the kernel takes a short reply for the end of
+    /// the file and would show zeros. It then requests single pages, so that a program gets `EIO`
+    /// for damaged pages only.
     pub(crate) fn read(&self, number: u64, offset: u64, buf: &mut [u8]) -> Answer<usize> {
-        let ino = self.numbers.ino(number)?;
+        let ino = self.inos.to_image(number)?;
         self.answer(
             self.image
                 .read_at(ino, offset, buf)
-                .map_err(|error| name(error, ino)),
+                .map_err(|error| with_inode(error, ino)),
         )
     }
 
-    /// Reads as much as there is before what is damaged; for reads past the page cache, where a
-    /// short answer means just that.
-    pub(crate) fn read_front(&self, number: u64, offset: u64, buf: &mut [u8]) -> Answer<usize> {
-        let ino = self.numbers.ino(number)?;
+    /// Reads the range up to the first damage; for reads that bypass the page cache, whose replies
+    /// may be short.
+    pub(crate) fn read_until_damage(
+        &self,
+        number: u64,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Answer<usize> {
+        let ino = self.inos.to_image(number)?;
         let error = match self.image.read_at(ino, offset, buf) {
             Ok(count) => return Ok(count),
             Err(error) => error,
@@ -219,16 +224,16 @@ impl View {
             }
         }))?;
         if filled == 0 {
-            self.answer(Err(name(error, ino)))
+            self.answer(Err(with_inode(error, ino)))
         } else {
             Ok(filled)
         }
     }
 
-    /// Finds the next data (or hole) from a position on. `ENXIO` if there is none, or behind the
-    /// end.
+    /// Returns the offset of the next data (or hole) from an offset on. `ENXIO` if there is none,
+    /// or past the end.
     pub(crate) fn seek(&self, number: u64, offset: u64, hole: bool) -> Answer<u64> {
-        let ino = self.numbers.ino(number)?;
+        let ino = self.inos.to_image(number)?;
         let size = self.answer(self.image.inode(ino))?.size;
         if offset >= size {
             return Err(Errno::NXIO);
@@ -241,36 +246,36 @@ impl View {
             found = Some(extent.offset.max(offset));
             ControlFlow::Break(())
         }))?;
-        // The end of a file counts as a hole.
+        // there is a hole at the end of every file
         found.or(hole.then_some(size)).ok_or(Errno::NXIO)
     }
 
-    /// Returns the names of all extended attributes, each with a zero byte behind it.
+    /// Returns the names of all extended attributes, each followed by a zero byte.
     pub(crate) fn xattr_names(&self, number: u64) -> Answer<Vec<u8>> {
-        let all = self.answer(self.image.xattrs(self.numbers.ino(number)?))?;
+        let all = self.answer(self.image.xattrs(self.inos.to_image(number)?))?;
         Ok(all
             .into_iter()
             .flat_map(|(name, _)| [name, vec![0]].concat())
             .collect())
     }
 
-    /// Returns an extended attribute; `ENODATA` if there is none of that name.
+    /// Returns the value of an extended attribute; `ENODATA` if there is none of that name.
     pub(crate) fn xattr(&self, number: u64, name: &[u8]) -> Answer<Vec<u8>> {
-        let all = self.answer(self.image.xattrs(self.numbers.ino(number)?))?;
+        let all = self.answer(self.image.xattrs(self.inos.to_image(number)?))?;
         let found = all.into_iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value).ok_or(Errno::NODATA)
     }
 
-    /// Returns the observer of a request that could not be answered at all.
-    pub(crate) fn lost(&self, what: &'static str) {
+    /// Reports a request that got no reply of its own to the observer.
+    pub(crate) fn report_lost_request(&self, what: &'static str) {
         self.options
             .observer
             .warn(&Error::new(sinterfs_model::Kind::Io, what));
     }
 }
 
-/// Says which file an error is about: its path is not known here.
-fn name(error: Error, ino: Ino) -> Error {
+/// Adds the inode to an error, since the path is not known here.
+fn with_inode(error: Error, ino: Ino) -> Error {
     error.path(format!("inode {}", ino.0))
 }
 
@@ -279,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_up_is_found_by_name() {
+    fn dot_and_dot_dot_are_looked_up() {
         let image = Arc::new(sinterfs_testkit::sample(7));
         let view = View::new(image, &MountOptions::default());
         let number = |dir, name: &[u8]| view.lookup(dir, name).unwrap().map(|attr| attr.number);

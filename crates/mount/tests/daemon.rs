@@ -19,7 +19,7 @@ use sinterfs_model::{Error, Kind};
 use sinterfs_mount::{Ended, MountOptions, daemon, mount, umount};
 use sinterfs_testkit::{sample, skip};
 
-/// Says in the environment of the child where it is to mount, and how it is to behave.
+/// Sets in the environment of the child where it is to mount, and how it is to behave.
 const MOUNT_AT: &str = "SINTER_TEST_MOUNT_AT";
 const BEHAVE: &str = "SINTER_TEST_BEHAVE";
 
@@ -61,12 +61,12 @@ fn serve(dir: &Path) {
     let mut session = match mount(Arc::new(sample(4)), dir, &options) {
         Ok(session) => session,
         Err(error) => {
-            daemon::tell_parent(Err(&error)).unwrap();
+            daemon::report_to_parent(Err(&error)).unwrap();
             std::process::exit(1);
         }
     };
     fs::write(pid_file(dir), std::process::id().to_string()).unwrap();
-    daemon::tell_parent(Ok(())).unwrap();
+    daemon::report_to_parent(Ok(())).unwrap();
     let ended = session.serve().unwrap();
     let text = if ended == Ended::Unmounted {
         "unmounted"
@@ -173,7 +173,7 @@ fn failures() {
         "{died}"
     );
     let none = daemon::start(&mut Command::new("/no/such/program")).unwrap_err();
-    assert!(none.to_string().contains("can't start"), "{none}");
+    assert!(none.to_string().contains("cannot start"), "{none}");
 }
 
 fn signals() {

@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else if args.report_ready {
         daemon::detach_from_terminal()?;
         let mounted = attach(args);
-        daemon::tell_parent(mounted.as_ref().map(|_| ()))?;
+        daemon::report_to_parent(mounted.as_ref().map(|_| ()))?;
         // the parent shows the failure
         mounted.map_or(Ok(ExitCode::FAILURE), serve)
     } else {

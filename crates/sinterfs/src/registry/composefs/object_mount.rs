@@ -14,7 +14,7 @@ use sinterfs_block::FileSource;
 use sinterfs_erofs::composefs::Composefs;
 use sinterfs_erofs::read::Erofs;
 use sinterfs_model::{Error, FileType, Image, Ino, Result};
-use sinterfs_mount::{Layers, MountOptions};
+use sinterfs_mount::{MountOptions, OverlayLayers};
 use sinterfs_ops::{Step, Visit, walk};
 
 use super::object_directory::ObjectDirectory;
@@ -61,12 +61,12 @@ pub fn mount_objects(
     if open.verify_objects && !by_kernel {
         hash_all(&tree)?;
     }
-    let layers = Layers {
+    let layers = OverlayLayers {
         metadata: image,
         content: store,
         verity: by_kernel,
     };
-    sinterfs_mount::mount_layers(&layers, dir, options)?;
+    sinterfs_mount::mount_overlay(&layers, dir, options)?;
     Ok(match (by_kernel, open.verify_objects) {
         (true, _) => Compared::ByKernel,
         (false, true) => Compared::Before,

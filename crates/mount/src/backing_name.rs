@@ -1,0 +1,54 @@
+//! The name of the computed file under a kernel mount, by which such mounts are recognized.
+//!
+//! **Invariant:** `is_ours` is true of every mount on a file named by `backing_name`, also on a
+//! loop device.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::mountinfo::Mount;
+use crate::options::MountOptions;
+
+/// The prefix of the name, by which mounts are recognized.
+const PREFIX: &str = "sinter:";
+
+/// The most bytes of the image's name in it.
+const NAME_MAX: usize = 100;
+
+/// Returns the name, which `mount` and `df` show: the prefix and the name of the image.
+pub(crate) fn backing_name(options: &MountOptions) -> String {
+    let image = options.fsname.rsplit('/').next().unwrap_or_default();
+    let clean: String = image.chars().filter(|c| !c.is_control()).collect();
+    let mut end = clean.len().min(NAME_MAX);
+    while !clean.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{PREFIX}{}", clean.split_at(end).0)
+}
+
+/// Returns whether a mount is one of EROFS, or of overlayfs, that this crate made.
+pub(crate) fn is_ours(mount: &Mount) -> bool {
+    let is_named = |path: &Path| {
+        let name = path.file_name().map(OsStrExt::as_bytes);
+        name.is_some_and(|name| name.starts_with(PREFIX.as_bytes()))
+    };
+    let source = mount.source.as_path();
+    match mount.kind.as_str() {
+        "overlay" => is_named(source),
+        "erofs" => match source.strip_prefix("/dev") {
+            Ok(device) => backing_file(device).is_some_and(|file| is_named(&file)),
+            Err(_) => source.starts_with("/proc/self/fd") && is_named(source),
+        },
+        _ => false,
+    }
+}
+
+/// Returns the file under a loop device.
+fn backing_file(device: &Path) -> Option<PathBuf> {
+    let path = Path::new("/sys/block")
+        .join(device)
+        .join("loop/backing_file");
+    let text = std::fs::read(path).ok()?;
+    let line = text.strip_suffix(b"\n").unwrap_or(&text);
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(line)))
+}

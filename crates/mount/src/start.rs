@@ -1,0 +1,50 @@
+//! Starts the threads that serve a FUSE mount.
+//!
+//! Enters an open FUSE device and an image; leaves events for the session. **Invariant:** when
+//! `serve_in_background` returns, the kernel's first request has been answered.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use sinterfs_model::{Error, Image, Result};
+
+use crate::fuse;
+use crate::options::MountOptions;
+use crate::view::View;
+
+/// An event that ends a session.
+pub(crate) enum Event {
+    /// The file system ended, with the result of serving it.
+    Ended(std::io::Result<()>),
+    /// The process got a signal to end.
+    Signal,
+}
+
+/// Does the handshake with the kernel and serves its requests with threads of their own until the
+/// file system ends, which is sent as an event.
+pub(crate) fn serve_in_background(
+    image: Arc<dyn Image>,
+    device: OwnedFd,
+    options: &MountOptions,
+    sender: &Sender<Event>,
+) -> Result<()> {
+    let view = View::new(image, options);
+    let failed = |what| move |error| Error::io(what, error);
+    let server =
+        fuse::handshake(device, view).map_err(failed("the handshake with the kernel failed"))?;
+    let on_end = sender.clone();
+    let run = move || {
+        // the receiver is gone if the session was dropped
+        let _ = on_end.send(Event::Ended(server.run()));
+    };
+    let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
+    thread.map(drop).map_err(failed("cannot start a thread"))
+}
+
+/// Raises the read-ahead of a mount, since FUSE itself allows at most 128 KiB; only root may. A
+/// failure is ignored: reading is only slower.
+pub(crate) fn raise_read_ahead(device: &str, bytes: u32) {
+    let path = format!("/sys/class/bdi/{device}/read_ahead_kb");
+    let _ = std::fs::write(path, (bytes / 1024).to_string());
+}
