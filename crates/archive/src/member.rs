@@ -1,8 +1,8 @@
-//! What an archive tells of one file, whatever its format.
+//! One file of an archive, whatever the format.
 //!
-//! Paths and targets are the archive's own bytes: nothing is taken off them, nothing is refused here.
-//! **Invariant:** the runs of a file are in order, do not overlap, end within it, and are as long
-//! together as what the archive stores of it.
+//! Paths and targets are the archive's own bytes: nothing is taken off them, nothing is refused
+//! here. **Invariant:** the runs of a file are in order, do not overlap, end within it, and are as
+//! long together as what the archive stores of it.
 
 use std::collections::BTreeMap;
 
@@ -66,5 +66,5 @@ impl Run {
     }
 }
 
-/// What an archive holds that no member tells: for people to read after a number.
+/// What an archive holds that no member represents, in words that follow a number.
 pub type Notes = BTreeMap<&'static str, u64>;

@@ -1,4 +1,4 @@
-//! What a writer is told of one name that goes into an archive or a list.
+//! One name that goes into an archive or a list, as writers receive it.
 //!
 //! **Invariant:** nothing here is read from disk; a writer makes bytes of it and no I/O.
 

@@ -1,13 +1,14 @@
 //! Bytes of an archive from front to back, and how far they have been read.
 //!
-//! **Invariant:** nothing is allocated for more than was asked, which the caller bounds; an end before
-//! what was asked for is an error that tells where.
+//! **Invariant:** nothing is allocated for more than was asked, which the caller bounds; an end
+//! before what was asked for is an error with the place.
 
 use std::io::{Cursor, ErrorKind, Read};
 
 use sinterfs_model::{Error, Result};
 
-/// How far is looked behind the end of an archive: what fills the longest records of tapes, and more.
+/// How far is looked behind the end of an archive: what fills the longest records of tapes, and
+/// more.
 const BEHIND: usize = 1 << 20;
 
 /// What is counted where something is there.
@@ -15,7 +16,7 @@ pub(crate) const MORE: &str = "archives with more behind their end, which is not
 
 /// Bytes from front to back, of which some are skipped.
 pub trait Stream: Read {
-    /// Goes past so many bytes; tells how many there were, fewer only at the end.
+    /// Skips `len` bytes; returns how many there were, fewer only at the end.
     fn skip(&mut self, len: u64) -> std::io::Result<u64>;
 }
 
@@ -47,7 +48,7 @@ impl<S: Stream> Input<S> {
         self.position
     }
 
-    /// Fills a buffer; tells how many bytes there were, fewer only at the end.
+    /// Fills a buffer; returns how many bytes there were, fewer only at the end.
     pub(crate) fn fill(&mut self, buf: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {

@@ -12,7 +12,7 @@ const CHUNK: usize = 1 << 20;
 
 type Answer = Result<Vec<u8>>;
 
-/// Writes a file's content and tells its length; more than one thread reads ahead.
+/// Writes the content of a file and returns its length; more than one thread reads ahead.
 ///
 /// `Invalid` for what is no regular file. What is before a damaged block has been written when
 /// the error comes.
@@ -74,7 +74,7 @@ fn cat_ahead(
                 for (at, answer) in queue {
                     let mut buf = Vec::new();
                     let read = chunk_at(image, ino, size, at, &mut buf);
-                    // Nobody listens any more after an error: then there is nothing to tell.
+                    // after an error the receiver is gone
                     let _ = answer.send(read.map(|()| buf));
                 }
             };

@@ -3,10 +3,11 @@
 //! In: two sources with their trees. Out: changes in the order of paths.
 //!
 //! Both trees are walked together by name; what is in both is compared field by field, files of one
-//! size byte by byte on several threads, holes without reading them. A file that is gone and one that is new
-//! with the same bytes are one that was renamed.
+//! size byte by byte on several threads, holes without reading them. A file that is gone and one
+//! that is new with the same bytes are one that was renamed.
 //!
-//! **Invariant:** the result depends on the trees and the options alone, not on the number of threads.
+//! **Invariant:** the result depends on the trees and the options alone, not on the number of
+//! threads.
 
 mod content;
 mod fields;
@@ -40,7 +41,7 @@ impl std::fmt::Debug for Side<'_> {
     }
 }
 
-/// Says what counts as a difference.
+/// What counts as a difference.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiffOptions {
     /// What is not compared.
@@ -85,11 +86,11 @@ pub struct DiffReport {
     pub changes: Vec<Change>,
     /// Names that both trees have.
     pub common: u64,
-    /// Files whose content could not be read, which the observer was told: they count as changed.
+    /// Files whose content could not be read, reported to the observer: they count as changed.
     pub unreadable: u64,
 }
 
-/// Compares two trees. Files that cannot be read are told to the observer and count as changed.
+/// Compares two trees. Files that cannot be read are reported to the observer and count as changed.
 pub fn diff(
     old: Side<'_>,
     new: Side<'_>,
@@ -144,7 +145,7 @@ pub fn diff(
     })
 }
 
-/// Compares the content of all files of one size; gives the pairs that differ.
+/// Compares the content of all files of one size; returns the pairs that differ.
 fn contents(
     walk: &Walk,
     comparison: &Comparison<'_>,

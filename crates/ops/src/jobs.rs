@@ -1,10 +1,11 @@
 //! Cuts files into jobs, in the order of the blocks that they read.
 //!
-//! Enters a plan; leaves what of one file is read in one go. **Invariants:** the jobs of a file cover it
-//! exactly. Unless all blocks fit into the cache, what a job reads of a block that is read elsewhere, too,
-//! no other block's job reads: so a block is needed while its own jobs run, and not again, whatever
-//! refers to it, and it is released with the last of them. Memory is about 60 bytes a job, 16 a range and
-//! 40 a block, of both at most so many as `RANGES` and `BLOCKS` tell; what lies beyond is read file by file.
+//! Enters a plan; leaves what of one file is read in one go. **Invariants:** the jobs of a file
+//! cover it exactly. Unless all blocks fit into the cache, what a job reads of a block that is read
+//! elsewhere, too, no other block's job reads: so a block is needed while its own jobs run, and not
+//! again, whatever refers to it, and it is released with the last of them. Memory is about 60 bytes
+//! a job, 16 a range and 40 a block, of both at most so many as `RANGES` and `BLOCKS` tell; the
+//! rest is read file by file.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -16,7 +17,7 @@ use crate::plan::{Item, Plan};
 
 /// Files with more data than this are cut into several jobs.
 const PART: u64 = 16 << 20;
-/// Files are not cut by blocks any more when there are so many ranges.
+/// The number of ranges above which files are not cut by blocks any more.
 const RANGES: usize = 4 << 20;
 /// Files are not cut by blocks if there are more blocks than this.
 const BLOCKS: usize = 1 << 20;
@@ -53,8 +54,8 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Cuts all files of a plan; `cached` is how many bytes of decoded blocks the image keeps. What can't be
-    /// cut, since its extents are damaged, is one job.
+    /// Cuts all files of a plan; `cached` is how many bytes of decoded blocks the image keeps. What
+    /// can't be cut, since its extents are damaged, is one job.
     pub(crate) fn of(plan: &Plan, image: &dyn Image, cached: u64) -> Self {
         let mut jobs = Self {
             uses: uses(plan, image, cached),
@@ -62,7 +63,7 @@ impl Jobs {
         };
         for (leaf, item) in files(plan) {
             if jobs.cut(image, leaf, item.ino).is_err() {
-                // whoever reads it is told why
+                // the error is reported when it is read
                 let size = image.inode(item.ino).map_or(0, |inode| inode.size);
                 jobs.add(leaf, Parts::default().end(size));
             }
@@ -81,7 +82,8 @@ impl Jobs {
         self.ranges.get(job.ranges.clone()).unwrap_or_default()
     }
 
-    /// Takes note that a job has been done, well or not: blocks that it was the last to read are released.
+    /// Takes note that a job has been done, well or not: blocks that it was the last to read are
+    /// released.
     pub(crate) fn done(&self, plan: &Plan, image: &dyn Image, job: &Job) {
         let mut last = None;
         let mut release = |block| {
@@ -155,7 +157,7 @@ struct Parts {
     own: Option<(usize, u64)>,
     /// The part that the last extent went to.
     current: Option<usize>,
-    /// The last block that nobody else reads, and its part.
+    /// The last block without another reader, and its part.
     last_own: Option<(usize, u64)>,
     /// Where the last extent ended.
     end: u64,
@@ -169,8 +171,8 @@ struct Part {
 }
 
 impl Parts {
-    /// Adds an extent; a hole belongs to the data before it, or, at the beginning, behind it. Tells the block
-    /// if it is a further one of its part.
+    /// Adds an extent; a hole belongs to the data before it, or, at the beginning, behind it.
+    /// Returns the block if it is a further one of its part.
     fn add(&mut self, extent: &Extent, shared: impl Fn(u64) -> bool) -> Option<u64> {
         self.end = extent.offset.saturating_add(extent.len);
         let mut further = None;
@@ -212,7 +214,7 @@ impl Parts {
         index
     }
 
-    /// Finds the part for what nobody else reads.
+    /// Finds the part for blocks without another reader.
     fn in_own(&mut self, key: (u64, u64), len: u64) -> usize {
         let (index, data) = match self.own {
             Some((index, data)) if data < PART => (index, data),
@@ -257,7 +259,8 @@ struct Use {
     jobs: AtomicU32,
 }
 
-/// Finds out which blocks are read at several places; nothing if all that is read fits into the cache.
+/// Finds out which blocks are read at several places; nothing if all that is read fits into the
+/// cache.
 fn uses(plan: &Plan, image: &dyn Image, cached: u64) -> HashMap<u64, Use> {
     let mut uses: HashMap<u64, Use> = HashMap::new();
     if cached == u64::MAX {

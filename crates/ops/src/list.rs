@@ -40,7 +40,7 @@ pub struct Row {
     pub link: Option<Vec<u8>>,
 }
 
-/// Says what a listing shows.
+/// What a listing shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListOptions {
     /// Shows everything below a directory and not only its entries.
@@ -73,7 +73,7 @@ pub fn row(image: &dyn Image, ino: Ino, path: &[u8]) -> Result<Row> {
 
 /// Shows rows in bytewise order of names, depth first, until the visitor stops.
 ///
-/// `path` is what stands before the names; a start that is no directory is shown itself.
+/// `path` is the prefix of the names; a start that is not a directory is shown itself.
 pub fn list(
     image: &dyn Image,
     start: Ino,

@@ -1,8 +1,8 @@
 //! Gathers what of an image is to be read.
 //!
-//! Enters an image and a selection of paths; leaves directories before what they hold, other inodes, and
-//! the further names of what has several.
-//! **Invariant:** memory is about 60 bytes and the name for each selected entry.
+//! Enters an image and a selection of paths; leaves directories before what they hold, other
+//! inodes, and the further names of what has several. **Invariant:** memory is about 60 bytes and
+//! the name for each selected entry.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -37,7 +37,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Returns the inode; `Corrupt` if it is not of the type that the directory tells.
+    /// Returns the inode; `Corrupt` if its type is not that in the directory.
     pub(crate) fn inode(&self, image: &dyn Image) -> Result<Inode> {
         let inode = image.inode(self.ino).map_err(Error::into_corrupt_entry)?;
         if inode.kind != self.kind {
@@ -88,7 +88,7 @@ impl Plan {
         }
     }
 
-    /// Adds a directory and tells its index.
+    /// Adds a directory and returns its index.
     pub(crate) fn add_dir(&mut self, parent: u32, name: &[u8], ino: Ino) -> Result<u32> {
         let spot = self.spot(parent, name)?;
         self.dirs.push(Item {

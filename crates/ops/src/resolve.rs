@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use sinterfs_model::{Error, FileType, Image, Ino, Result};
 
-/// Says whether symlinks on the way are followed.
+/// Whether symlinks in a path are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follow {
     /// No symlink is followed, not even on the way: such a path is not found.

@@ -23,8 +23,8 @@ pub(crate) fn runs(
     runs_up_to(u64::MAX, image, ino, range, visit)
 }
 
-/// Shows the runs of a range of a file as `runs` does, but data of several extents is one run only up to so
-/// many bytes: who reads a run at once reads each of its extents at once.
+/// Shows the runs of a range of a file as `runs` does, but data of several extents is one run only
+/// up to so many bytes: who reads a run at once reads each of its extents at once.
 pub(crate) fn runs_up_to(
     together: u64,
     image: &dyn Image,

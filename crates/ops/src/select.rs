@@ -14,7 +14,7 @@ use sinterfs_model::{Error, FileType, Image, Result};
 use crate::plan::Plan;
 use crate::walk::{Entry, Step, Visit, walk};
 
-/// How many hostile names are told one by one.
+/// The most hostile names that are reported one by one.
 const MAX_TOLD: usize = 1000;
 
 /// What paths and globs select.
@@ -111,7 +111,7 @@ struct Level {
     ino: sinterfs_model::Ino,
 }
 
-/// Plans the selected part of an image; the errors tell of names that can't be used and of
+/// Plans the selected part of an image; the errors are about names that cannot be used and
 /// what can't be listed.
 pub(crate) fn plan(
     image: &dyn Image,
@@ -177,7 +177,7 @@ pub(crate) fn plan(
     Ok((plan, refused.errors()))
 }
 
-/// Plans the directories on the way that nothing has needed so far; tells the deepest.
+/// Plans the directories on the way that nothing has needed so far; returns the deepest.
 fn plan_dirs(plan: &mut Plan, levels: &mut [Level]) -> Result<u32> {
     let first = levels
         .iter()

@@ -1,11 +1,11 @@
-//! What takes the room in an image: for directories, files, codecs, categories and kinds of files, how many
-//! bytes of it they take as it is stored.
+//! What takes the room in an image: for directories, files, codecs, categories and kinds of files,
+//! how many bytes of it they take as it is stored.
 //!
-//! Enters: an image, and its stored blocks as far as the format tells them. Leaves: sums of bounded
-//! number. **Invariant:** the stored bytes of a block are divided among those who refer to it, by how many bytes
-//! of it they refer to, and no byte is lost: all shares together are the block. An inode counts once, where its first name
-//! is. Memory: some 100 bytes a stored block, 24 a range of content between unused ones, and the inodes of
-//! several names.
+//! Enters: an image, and its stored blocks as far as the format knows them. Leaves: sums of bounded
+//! number. **Invariant:** the stored bytes of a block are divided among those who refer to it, by
+//! how many bytes of it they refer to, and no byte is lost: all shares together are the block. An
+//! inode counts once, where its first name is. Memory: some 100 bytes a stored block, 24 a range of
+//! content between unused ones, and the inodes of several names.
 
 mod blocks;
 mod ranges;
@@ -23,14 +23,14 @@ use ranges::Ranges;
 use tree::Growing;
 pub use tree::{Node, Part};
 
-/// Shows the stored blocks of an image: for `None` all, for a file those that it refers to; a format does one of
-/// the two, or, where it can't tell, neither.
+/// Shows the stored blocks of an image: for `None` all, for a file those that it refers to; a
+/// format does one of the two, or, where it can't tell, neither.
 pub type ShowBlocks<'a> = dyn Fn(Option<Ino>, &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> + 'a;
 
 /// How many files `Usage::largest` holds.
 const LARGEST: usize = 40;
 
-/// How many kinds of files are told apart.
+/// The most kinds of files that are distinguished.
 const KINDS: usize = 2000;
 
 /// What takes the room in an image.
@@ -52,7 +52,7 @@ pub struct Usage {
     pub hole_bytes: u64,
     /// Of them those that are left if equal ones are counted once.
     pub distinct_bytes: u64,
-    /// Of them those in blocks of which the format does not tell how they are stored.
+    /// Of them those in blocks whose stored form the format does not know.
     pub untold_bytes: u64,
     /// Stored blocks.
     pub blocks: u64,
@@ -132,7 +132,7 @@ enum Met<'a> {
     Other,
 }
 
-/// Walks an image, and tells further names of files from first ones.
+/// Walks an image, and distinguishes further names of files from first ones.
 fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Result<()> {
     let mut seen = HashSet::new();
     walk(image, image.info().root, &mut |met| {
@@ -265,7 +265,8 @@ fn extents(image: &dyn Image, ino: Ino, visit: &mut dyn FnMut(ExtentSource, u64)
     }
 }
 
-/// Returns the kind of a file by what follows the last dot of its name, if that is short and no number.
+/// Returns the kind of a file by what follows the last dot of its name, if that is short and no
+/// number.
 fn kind_of(name: &[u8]) -> &[u8] {
     let Some(dot) = name
         .iter()

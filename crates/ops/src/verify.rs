@@ -1,6 +1,6 @@
 //! Walks an image and reads everything in it.
 //!
-//! Enters an image, leaves a count of problems; each is told to the observer with its path.
+//! Enters an image, leaves a count of problems; each is reported to the observer with its path.
 //! **Invariant:** a problem ends nothing but what it concerns; only a tree that can't be walked
 //! and a request to stop end the work.
 
@@ -30,11 +30,11 @@ pub struct VerifyReport {
     pub files: u64,
     /// Bytes read, holes left out.
     pub bytes: u64,
-    /// Problems; each was told to the observer.
+    /// Problems; each was reported to the observer.
     pub problems: u64,
 }
 
-/// Reads everything in an image on so many threads (0: one for each processor).
+/// Reads everything in an image with `threads` threads (0: one for each processor).
 pub fn verify(image: &dyn Image, threads: usize, observer: &dyn Observer) -> Result<VerifyReport> {
     let problems = AtomicU64::new(0);
     let check = Check {
@@ -114,7 +114,8 @@ impl Check<'_> {
         }
     }
 
-    /// Checks one name: its form and order, that it is found, and what `stat` tells of its inode.
+    /// Checks one name: its form and order, that it is found, and the fields of `stat` of its
+    /// inode.
     fn entry(
         &self,
         dir: Ino,
@@ -162,7 +163,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads the content of all files; tells how many there are.
+    /// Reads the content of all files and returns their number.
     fn contents(&self, plan: &Plan, threads: usize) -> Result<u64> {
         // nothing is lost by reading a file in many parts
         let jobs = Jobs::of(plan, self.image, 0);

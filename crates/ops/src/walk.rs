@@ -26,7 +26,7 @@ pub struct Entry<'a> {
     pub depth: usize,
 }
 
-/// Says how an entry is met.
+/// How an entry is met.
 #[derive(Debug)]
 pub enum Visit<'a> {
     /// The entry comes up; a directory before what it holds.

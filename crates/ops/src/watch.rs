@@ -1,7 +1,7 @@
 //! An image that counts what is asked of it, and remembers which files were read, in their order.
 //!
-//! Enters an image and questions; leaves the image's answers, and numbers. **Invariant:** answers are the
-//! image's own; counting takes no lock, remembering a short one for each read.
+//! Enters an image and questions; leaves the image's answers, and numbers. **Invariant:** answers
+//! are the image's own; counting takes no lock, remembering a short one for each read.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -37,7 +37,8 @@ pub struct Activity {
     pub bytes: u64,
     /// How long all reads took together.
     pub reading: Duration,
-    /// How long the median read took at most, the 90th of 100, the 99th, and the longest; to a quarter.
+    /// How long the median read took at most, the 90th of 100, the 99th, and the longest; to a
+    /// quarter.
     pub read_times: [Duration; 4],
 }
 
@@ -73,7 +74,8 @@ impl std::fmt::Debug for Watched {
 }
 
 impl Watched {
-    /// Watches an image; the order of the files that are read is remembered on demand, 24 bytes a file.
+    /// Watches an image; the order of the files that are read is remembered on demand, 24 bytes a
+    /// file.
     pub fn new(image: Arc<dyn Image>, remember: bool) -> Self {
         let zero = || AtomicU64::new(0);
         Self {
@@ -112,8 +114,8 @@ impl Watched {
         }
     }
 
-    /// Returns the paths of the files that were read, in the order of their first reads; of a file with
-    /// several names the first of a walk. Walks the image.
+    /// Returns the paths of the files that were read, in the order of their first reads; of a file
+    /// with several names the first of a walk. Walks the image.
     pub fn paths(&self) -> Result<Vec<Vec<u8>>> {
         let Some(order) = &self.order else {
             return Ok(Vec::new());
@@ -159,7 +161,8 @@ impl Watched {
     }
 }
 
-/// Returns which times a time is counted with: those between a quarter of a power of two and the next.
+/// Returns which times a time is counted with: those between a quarter of a power of two and the
+/// next.
 fn bucket(nanos: u64) -> usize {
     let power = nanos.max(STEPS).ilog2();
     let quarter = nanos.max(STEPS) >> (power - STEPS.ilog2()) & (STEPS - 1);

@@ -1,5 +1,6 @@
-//! Extracts images whose files consist of pieces from all over the image, below a directory and as archives: no
-//! block is needed again after it was released, few are needed at once, and what comes out is right.
+//! Extracts images whose files consist of pieces from all over the image, below a directory and as
+//! archives: no block is needed again after it was released, few are needed at once, and what comes
+//! out is right.
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
@@ -20,7 +21,8 @@ fn target() -> (tempfile::TempDir, PathBuf) {
     (dir, target)
 }
 
-/// Files that are made of pieces of each other, all over the image: what each has in it, with holes.
+/// Files that are made of pieces of each other, all over the image: what each has in it, with
+/// holes.
 fn woven() -> (MemImage, Vec<Id>) {
     const FILES: usize = 40;
     let mut b = Builder::new(meta(0o755, 0, 0), 4096);

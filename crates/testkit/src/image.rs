@@ -1,6 +1,7 @@
 //! The image: an arena of nodes, file content in blocks of a fixed size as a solid format has it.
 //!
-//! **Invariant:** follows the contract of `sinterfs_model::Image`, except for names, which may be hostile.
+//! **Invariant:** follows the contract of `sinterfs_model::Image`, except for names, which may be
+//! hostile.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};

@@ -1,9 +1,9 @@
-//! What tests of several crates share: an `Image` in memory, the shared vectors, numbers without a pattern.
+//! What tests of several crates share: an `Image` in memory, the shared vectors, numbers without a
+//! pattern.
 //!
-//! What enters the image is a tree built by hand, what leaves is an image that answers as a format's
-//! reader would, with blocks that can be damaged on purpose.
-//! **Invariant:** nothing here is shipped; names are not checked, so that hostile images can be
-//! made too.
+//! What enters the image is a tree built by hand, what leaves is an image that answers as a
+//! format's reader would, with blocks that can be damaged on purpose. **Invariant:** nothing here
+//! is shipped; names are not checked, so that hostile images can be made too.
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 

@@ -25,8 +25,8 @@ use crate::{Builder, MemImage, Piece, meta, noise, sample};
 pub struct Way {
     /// Mounts; what it returns unmounts when it is dropped.
     pub mount: fn(Arc<MemImage>, &Path) -> Box<dyn Any>,
-    /// Whether it shows all times, the blocks that a file has and the length of directories as the image
-    /// tells it, and lets programs read past the page cache.
+    /// Whether it shows all times, the blocks that a file has and the length of directories as the
+    /// image tells it, and lets programs read past the page cache.
     pub exact: bool,
     /// What holes, and what is lost with damage, are multiples of.
     pub unit: u64,
@@ -320,7 +320,7 @@ pub fn damage_costs_only_its_pages(way: &Way) {
     }
 }
 
-/// Compares what statfs(2) tells.
+/// Compares the result of statfs(2).
 pub fn totals_are_told(way: &Way) {
     let mounted = way.mounted(sample(0));
     let totals = mounted.image.info().totals;

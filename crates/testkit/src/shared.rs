@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Finds what is shared beside the checkout, or where `SINTER_SHARED` says; skips if it is not there.
+/// Finds the shared files beside the checkout, or in `SINTER_SHARED`; skips if they are missing.
 pub fn shared(below: impl AsRef<Path>) -> Option<PathBuf> {
     let root = std::env::var_os("SINTER_SHARED").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),

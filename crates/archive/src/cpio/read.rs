@@ -1,9 +1,11 @@
 //! Reads a cpio archive from front to back: `newc`, the same with checksums, and `odc`.
 //!
-//! Enters a stream, leaves one `Member` after the other. Spec: cpio(5) of libarchive, "New ASCII Format" and
-//! "Portable ASCII Format"; initramfs: Linux' Documentation/driver-api/early-userspace/buffer-format.rst.
-//! **Invariant:** further names of an inode come as hard links to the first, whichever of them has the
-//! content. Sums of content, where an archive has them, are compared. An archive ends at its trailer; an end before it is an error, and anything behind it is counted.
+//! Enters a stream, leaves one `Member` after the other. Spec: cpio(5) of libarchive, "New ASCII
+//! Format" and "Portable ASCII Format"; initramfs: Linux'
+//! Documentation/driver-api/early-userspace/buffer-format.rst. **Invariant:** further names of an
+//! inode come as hard links to the first, whichever of them has the content. Sums of content, where
+//! an archive has them, are compared. An archive ends at its trailer; an end before it is an error,
+//! and anything behind it is counted.
 
 use std::collections::HashMap;
 
@@ -17,7 +19,7 @@ const NEWC: &[u8; 6] = b"070701";
 const NEWC_WITH_SUMS: &[u8; 6] = b"070702";
 const ODC: &[u8; 6] = b"070707";
 
-/// The name that stands at the end.
+/// The name of the trailer.
 const TRAILER: &[u8] = b"TRAILER!!!";
 
 /// The most bytes of a name or a target.
@@ -36,7 +38,7 @@ pub struct Reader<S> {
     input: Input<S>,
     /// What is left of the last member, its padding included.
     rest: u64,
-    /// What its bytes sum up to, if the archive says so.
+    /// The sum of its bytes, if the archive has it.
     sum: Option<Sum>,
     /// The first name of each inode that has several.
     linked: HashMap<Inode, Vec<u8>>,
@@ -305,7 +307,7 @@ impl<S: Stream> Reader<S> {
     }
 }
 
-/// Numbers of so many digits each.
+/// Reads numbers with this number of digits each.
 struct Fields<'a> {
     bytes: &'a [u8],
     radix: u32,

@@ -1,8 +1,8 @@
-//! Writes the members of a cpio archive: what stands before the content of each, and the end.
+//! Writes the members of a cpio archive: what precedes the content of each, and the end.
 //!
 //! Enters a name with its inode and a number for the inode; leaves a header of hexadecimal digits.
-//! **Invariant:** the bytes depend on what enters alone. What 32 bits do not hold is told, and a file of
-//! 4 GiB refused. Spec: see the parent.
+//! **Invariant:** the bytes depend on what enters alone. What 32 bits do not hold is reported, and
+//! a file of 4 GiB refused. Spec: see the parent.
 
 use sinterfs_model::{FileType, Time};
 
@@ -15,11 +15,11 @@ const RECORD: u64 = 512;
 /// The name that ends an archive.
 const TRAILER: &[u8] = b"TRAILER!!!";
 
-/// Appends what stands before the content of a member, and tells what must follow; `None`, with nothing
-/// appended, for a file that is too long.
+/// Appends what precedes the content of a member, and returns what must follow; `None`, with
+/// nothing appended, for a file that is too long.
 ///
-/// `number` stands for the inode; members with one number are names of one file, of which the last has
-/// the content (`has_content`). `lost` is told of what the archive does not keep.
+/// `number` is that of the inode; members with one number are names of one file, of which the last
+/// has the content (`has_content`). `lost` receives what the archive does not store.
 pub fn header(
     out: &mut Vec<u8>,
     entry: &Outgoing<'_>,
@@ -85,7 +85,8 @@ pub fn end(out: &mut Vec<u8>, len: u64) {
     out.extend(padded);
 }
 
-/// Returns a path as archives have it; the root is `.`, and what would end the archive gets another form.
+/// Returns a path as archives have it; the root is `.`, and what would end the archive gets another
+/// form.
 fn name(path: &[u8]) -> Vec<u8> {
     match path {
         b"" => b".".to_vec(),

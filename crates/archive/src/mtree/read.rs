@@ -1,10 +1,10 @@
 //! Reads the lines of a list.
 //!
-//! Enters text; leaves one `Entry` for each path, in the order in which paths come first. Spec: mtree(5) of NetBSD
-//! and of libarchive; names as vis(3) writes them.
-//! **Invariant:** a path is a list of plain names below the root: `..` in it, a name of more than 255 bytes and a line
-//! that climbs out of the root are errors, with their line. What keywords tell is what the text tells: nothing is
-//! made up here.
+//! Enters text; leaves one `Entry` for each path, in the order in which paths come first. Spec:
+//! mtree(5) of NetBSD and of libarchive; names as vis(3) writes them. **Invariant:** a path is a
+//! list of plain names below the root: `..` in it, a name of more than 255 bytes and a line that
+//! climbs out of the root are errors, with their line. What keywords tell is what the text tells:
+//! nothing is made up here.
 
 mod words;
 
@@ -25,13 +25,13 @@ const LONGEST_PATH: usize = 4096;
 /// The most bytes of all paths together: a line that only goes deeper is short, its path is not.
 const ALL_PATHS: usize = 1 << 30;
 
-/// The most keywords that `/set` says at a time; there are some thirty.
+/// The most keywords that `/set` holds at a time; there are some thirty.
 const MOST_SET: usize = 256;
 
 /// What begins the first line that is no comment, or the comment that libarchive and we write.
 const SIGNATURE: &[u8] = b"#mtree";
 
-/// What a list tells of one path.
+/// The entry of one path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Names from the root on, with slashes between them; empty for the root.
@@ -56,7 +56,7 @@ pub struct Entry {
     pub rdev: Option<Rdev>,
     /// How many names there are.
     pub nlink: Option<u64>,
-    /// The number of the inode, and of its device if that is told.
+    /// The number of the inode, and of its device if that is given.
     pub inode: Option<(u64, Vec<u8>)>,
     /// The path of a file with the content.
     pub content: Option<Vec<u8>>,
@@ -91,16 +91,17 @@ pub enum Algorithm {
     Sha512,
 }
 
-/// All that a list tells.
+/// A whole list.
 #[derive(Debug, Clone, Default)]
 pub struct List {
     /// Each path once.
     pub entries: Vec<Entry>,
-    /// What is told and not understood.
+    /// What is given and not understood.
     pub notes: Notes,
 }
 
-/// Returns whether text that begins like this is a list: by its first comment, or by the first line that is none.
+/// Returns whether text that begins like this is a list: by its first comment, or by the first line
+/// that is none.
 pub fn is_mtree(start: &[u8]) -> bool {
     if start.starts_with(SIGNATURE) {
         return true;
@@ -148,7 +149,7 @@ pub fn list(mut text: impl BufRead) -> Result<List> {
     Ok(reading.list)
 }
 
-/// Adds a line with its end; tells whether there was any.
+/// Adds a line with its end; returns whether there was one.
 fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
     let before = line.len();
     let mut bounded = std::io::Read::take(text, (LONGEST_LINE - before.min(LONGEST_LINE)) as u64);
@@ -168,7 +169,7 @@ struct Reading {
     list: List,
     /// Entries by their paths.
     known: HashMap<Vec<u8>, usize>,
-    /// What `/set` says of all entries: values by keyword.
+    /// The values of `/set` for all entries, by keyword.
     set: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Where names without a slash are: a path, empty for the root.
     dir: Vec<u8>,

@@ -1,9 +1,9 @@
 //! Writes the lines of a list.
 //!
 //! Enters a name with its inode and the digest of its content; leaves `./path key=value ...`.
-//! **Invariant:** a line is ASCII without blanks but those between its words: every other byte of a name is
-//! `\ooo`, as vis(3) has it, so that no name can look like another line. Keys: those that both NetBSD's
-//! mtree and libarchive know.
+//! **Invariant:** a line is ASCII without blanks but those between its words: every other byte of a
+//! name is `\ooo`, as vis(3) has it, so that no name can look like another line. Keys: those that
+//! both NetBSD's mtree and libarchive know.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ pub const SIGNATURE: &str = "#mtree\n";
 
 /// Appends the line of a name. `digest` is SHA-256 of a file's content.
 ///
-/// `lost` is told of what the list does not keep.
+/// `lost` receives what the list does not store.
 pub fn line(
     out: &mut String,
     entry: &Outgoing<'_>,

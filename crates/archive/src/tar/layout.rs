@@ -1,7 +1,8 @@
 //! The header of tar: 512 bytes before each member, and its numbers.
 //!
-//! Enters a block of the archive, leaves a typed view of it; or the other way round. Spec: POSIX.1-2024
-//! pax, "ustar Interchange Format"; base-256 numbers and `star`'s and GNU's fields: GNU tar's manual.
+//! Enters a block of the archive, leaves a typed view of it; or the other way round. Spec:
+//! POSIX.1-2024 pax, "ustar Interchange Format"; base-256 numbers and `star`'s and GNU's fields:
+//! GNU tar's manual.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

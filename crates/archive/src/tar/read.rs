@@ -1,11 +1,11 @@
 //! Reads a tar from front to back.
 //!
-//! Enters a stream, leaves one `Member` after the other; what stands between the headers (PAX records, GNU's
-//! long names) goes to the member behind it. Spec: POSIX.1-2024 pax; GNU tar's manual, "Tar Internals".
-//! **Invariant:** a number that cannot be read, a checksum that is wrong, a map of holes that contradicts
-//! itself and an end within a member are errors that tell the place; nothing is guessed over them. Where
-//! the two blocks of zeros are missing, the end of the stream is the end, as GNU tar has it; that is counted,
-//! and so is anything behind them.
+//! Enters a stream, leaves one `Member` after the other; what stands between the headers (PAX
+//! records, GNU's long names) goes to the member behind it. Spec: POSIX.1-2024 pax; GNU tar's
+//! manual, "Tar Internals". **Invariant:** a number that cannot be read, a checksum that is wrong,
+//! a map of holes that contradicts itself and an end within a member are errors with the place;
+//! nothing is guessed over them. Where the two blocks of zeros are missing, the end of the stream
+//! is the end, as GNU tar has it; that is counted, and so is anything behind them.
 
 mod acl;
 mod fields;
@@ -48,7 +48,7 @@ pub struct Reader<S> {
     at_end: bool,
 }
 
-/// What headers before a member's own tell of it.
+/// The properties of a member from the headers before its own.
 #[derive(Debug, Default)]
 struct Before {
     records: Option<Records>,
@@ -131,7 +131,7 @@ impl<S: Stream> Reader<S> {
         *self.notes.entry(what).or_default() += 1;
     }
 
-    /// Reads a header and tells where it was; `None` at the end of the archive.
+    /// Reads a header and returns it with its offset; `None` at the end of the archive.
     fn header(&mut self) -> Result<Option<(Header, u64)>> {
         let (header, at) = match self.ahead.take() {
             Some(header) => (header, self.input.position() - BLOCK as u64),
@@ -238,8 +238,9 @@ impl<S: Stream> Reader<S> {
         Ok(member)
     }
 
-    /// Returns the bytes that were taken of the content behind a hard link; `None` if there is none. Only
-    /// PAX allowed content, before that some wrote a size without any: what comes next is looked at.
+    /// Returns the bytes that were taken of the content behind a hard link; `None` if there is
+    /// none. Only PAX allowed content, before that some wrote a size without any: what comes next
+    /// is looked at.
     fn content_of_link(&mut self) -> Result<Option<u64>> {
         let at = self.input.position();
         let Some(next) = self.block(at)? else {
@@ -253,7 +254,7 @@ impl<S: Stream> Reader<S> {
     }
 }
 
-/// Makes errors tell the header.
+/// Adds the header to errors.
 fn place(at: u64) -> impl Fn(Error) -> Error {
     move |error| error.at("PAX records", at)
 }

@@ -1,9 +1,9 @@
-//! Writes the members of a PAX archive: what stands before the content of each, and the end.
+//! Writes the members of a PAX archive: what precedes the content of each, and the end.
 //!
-//! Enters a name with its inode; leaves a ustar header, and before it PAX records for exactly what such a
-//! header does not hold. **Invariant:** the bytes depend on what enters alone: no process number, no
-//! clock, records in a fixed order. Spec: POSIX.1-2024 pax; `SCHILY.` records: star(5); holes: GNU tar's
-//! manual, "Storing Sparse Files", version 1.0.
+//! Enters a name with its inode; leaves a ustar header, and before it PAX records for exactly what
+//! such a header does not hold. **Invariant:** the bytes depend on what enters alone: no process
+//! number, no clock, records in a fixed order. Spec: POSIX.1-2024 pax; `SCHILY.` records: star(5);
+//! holes: GNU tar's manual, "Storing Sparse Files", version 1.0.
 
 mod acl;
 mod records;
@@ -16,13 +16,13 @@ use super::layout::{BLOCK, Header, USTAR, checksum, set_octal, typeflag};
 use crate::{Follows, Link, Outgoing};
 use records::Records;
 
-/// Archives are written in multiples of so many bytes, as tapes had them.
+/// The unit of the length of archives in bytes, as on tapes.
 pub const RECORD: u64 = 20 * BLOCK as u64;
 
-/// Appends what stands before the content of a member, and tells what must follow.
+/// Appends what precedes the content of a member, and returns what must follow.
 ///
-/// `lost` is told of what the archive does not keep. A socket is not for an archive: nothing is
-/// appended, and that is told, too.
+/// `lost` receives what the archive does not store. A socket is not for an archive: nothing is
+/// appended, and that is reported, too.
 pub fn header(
     out: &mut Vec<u8>,
     entry: &Outgoing<'_>,
@@ -81,8 +81,8 @@ fn flag(entry: &Outgoing<'_>) -> Option<u8> {
     })
 }
 
-/// Returns the path as headers have it: directories end with a slash, the root is `./`. Of files with
-/// holes the name is in a record, and the header has another for who does not know them.
+/// Returns the path as headers have it: directories end with a slash, the root is `./`. Of files
+/// with holes the name is in a record, and the header has another for who does not know them.
 fn written_path(entry: &Outgoing<'_>, sparse: bool) -> Vec<u8> {
     match (entry.path, entry.inode.kind) {
         (b"", _) => b"./".to_vec(),
@@ -95,8 +95,8 @@ fn written_path(entry: &Outgoing<'_>, sparse: bool) -> Vec<u8> {
 /// Writes the path: into the header if it fits there, else into a record, too.
 ///
 /// The specification wants a record for what is not ASCII. But the header is taken as it is by all
-/// readers, where libarchive composes letters and accents of records that are UTF-8 (another name!), and
-/// wants a locale for them.
+/// readers, where libarchive composes letters and accents of records that are UTF-8 (another
+/// name!), and wants a locale for them.
 fn name(header: &mut Header, records: &mut Records, path: &[u8], placeholder: bool) {
     let fits = match split(path) {
         Some((prefix, name)) => {
@@ -199,8 +199,8 @@ fn decimal(time: Time) -> String {
     }
 }
 
-/// Writes extended attributes: lists of who may do what as text, which both GNU tar and bsdtar restore,
-/// where neither does it for the raw attribute; all others as they are.
+/// Writes extended attributes: lists of who may do what as text, which both GNU tar and bsdtar
+/// restore, where neither does it for the raw attribute; all others as they are.
 fn attributes(records: &mut Records, entry: &Outgoing<'_>, lost: &mut dyn FnMut(&'static str)) {
     for (name, value) in entry.xattrs {
         let key: &[u8] = match name.as_slice() {

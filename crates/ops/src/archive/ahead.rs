@@ -1,9 +1,10 @@
 //! Decodes blocks ahead of the thread that writes, in the order in which it needs them.
 //!
-//! Enters a schedule; leaves blocks in the image's cache of them, and what is needed much later in a file.
-//! **Invariants:** no more than a window of decoded bytes is ahead; a block is released when the thread that
-//! writes is past its last use and the one that decodes has what is kept of it, and not before. Nothing
-//! depends on it but the time. Memory is 6 bytes a block on top of the schedule.
+//! Enters a schedule; leaves blocks in the image's cache of them, and what is needed much later in
+//! a file. **Invariants:** no more than a window of decoded bytes is ahead; a block is released
+//! when the thread that writes is past its last use and the one that decodes has what is kept of
+//! it, and not before. Nothing depends on it but the time. Memory is 6 bytes a block on top of the
+//! schedule.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ const KEPT: u8 = 4;
 const PASSED: u8 = 8;
 
 impl Schedule {
-    /// Runs work while so many threads decode ahead of it, by no more than `window` bytes.
+    /// Runs work while `threads` threads decode ahead of it, by no more than `window` bytes.
     pub(super) fn run<T>(
         &self,
         image: &dyn Image,
@@ -76,7 +77,7 @@ struct State {
     stop: bool,
 }
 
-/// Ends the race if its thread panics, so that nobody waits for it.
+/// Ends the race if its thread panics, so that no thread waits for it.
 struct Runner<'a>(&'a Race<'a>);
 
 impl Drop for Runner<'_> {
@@ -104,7 +105,8 @@ impl Race<'_> {
             }
             if self.take(index) {
                 if !self.schedule.later.has(index) {
-                    // the last byte: all before it is decoded on the way. An error is for who needs the bytes.
+                    // the last byte: all before it is decoded on the way. An error is for who needs
+                    // the bytes.
                     let _ = self.image.read_at(need.ino, need.at, &mut [0]);
                 }
                 self.keep(index, need);
@@ -141,7 +143,8 @@ impl Race<'_> {
         }
     }
 
-    /// Waits until a block has been decoded; tells whether what is needed much later is in the file.
+    /// Waits until a block has been decoded; returns whether what is needed much later is in the
+    /// file.
     fn wait_for(&self, index: usize) -> bool {
         let Some(done) = self.done.get(index) else {
             return false;
@@ -197,7 +200,8 @@ impl<'a> Position<'a> {
         }
     }
 
-    /// Reads the next bytes of data, which a file has at an offset; fewer than asked only at its end.
+    /// Reads the next bytes of data, which a file has at an offset; fewer than asked only at its
+    /// end.
     pub(super) fn read(&mut self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -229,8 +233,8 @@ impl<'a> Position<'a> {
         race.image.read_at(ino, offset, front(buf, end - at))
     }
 
-    /// Takes on the blocks that are needed now and that no thread has, so that none is left behind; tells
-    /// where the next one is needed.
+    /// Takes on the blocks that are needed now and that no thread has, so that none is left behind;
+    /// returns where the next one is needed.
     fn begin(&mut self, at: u64) -> u64 {
         while let Some(need) = self.race.schedule.blocks.get(self.begun) {
             if need.first > at {
@@ -244,7 +248,7 @@ impl<'a> Position<'a> {
         u64::MAX
     }
 
-    /// Returns that so many more bytes of data have been written.
+    /// Notes that `bytes` more bytes of data have been written.
     pub(super) fn advance(&mut self, bytes: u64) {
         self.reach(self.at.saturating_add(bytes));
     }

@@ -1,8 +1,9 @@
 //! What of blocks is needed long after they were: it lies in a file in between.
 //!
-//! Enters far uses of blocks; leaves, for each block, the pieces to be kept of it, and, by position, where
-//! in the file the bytes are. **Invariants:** no byte of a block is kept twice, and the pieces of a block
-//! follow each other in the file. Memory is 32 bytes a far use and 40 a piece, and twice that at first.
+//! Enters far uses of blocks; leaves, for each block, the pieces to be kept of it, and, by
+//! position, where in the file the bytes are. **Invariants:** no byte of a block is kept twice, and
+//! the pieces of a block follow each other in the file. Memory is 32 bytes a far use and 40 a
+//! piece, and twice that at first.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -64,7 +65,8 @@ impl Later {
     pub(super) fn new(mut far: Vec<Far>) -> Self {
         far.sort_unstable_by_key(|far| (far.block, far.offset, far.position));
         let mut later = Self::default();
-        // the stretch of a block that uses cover without a gap: where it starts and ends, and its place
+        // the stretch of a block that uses cover without a gap: where it starts and ends, and its
+        // place
         let mut open: Option<(usize, u64, u64, u64)> = None;
         for far in &far {
             let end = far.offset.saturating_add(far.len);
@@ -109,12 +111,12 @@ impl Later {
         !self.pieces_of(block).is_empty()
     }
 
-    /// Writes what is needed of a block to the file; tells whether all of it is there.
+    /// Writes what is needed of a block to the file; returns whether it is complete.
     pub(super) fn keep(&self, image: &dyn Image, block: usize) -> bool {
         let Some(file) = &self.file else {
             return false;
         };
-        // who needs what cannot be kept decodes it again, and is told of damage then
+        // what cannot be kept is decoded again when needed, and damage is reported then
         self.write(image, file, self.pieces_of(block)).is_some()
     }
 

@@ -1,5 +1,5 @@
-//! Writes mtree: first the digest of every file, on all threads and in the order of the image's blocks,
-//! then a line a name.
+//! Writes mtree: first the digest of every file, on all threads and in the order of the image's
+//! blocks, then a line a name.
 //!
 //! **Invariant:** memory is 33 bytes a file, and 1 MiB a thread.
 
@@ -24,7 +24,7 @@ const CHUNK: usize = 1 << 20;
 /// The digests of all leaves that are files and could be read.
 type Digests = Vec<Option<[u8; 32]>>;
 
-/// Writes all lines; tells the length of the list.
+/// Writes all lines and returns the length of the list.
 pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
     let digests = digests(archive)?;
     let mut stream = Stream::new(out);

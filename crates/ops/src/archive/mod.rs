@@ -1,9 +1,9 @@
 //! Writes an image, or a part of it, as an archive (tar, cpio) or as a list (mtree).
 //!
-//! Enters an image and what of it is wanted; leaves a stream of bytes, and a report of what is not in it.
-//! **Invariant:** the bytes depend on the image and the options alone, not on the number of threads or the
-//! size of the cache; where names come as a walk meets them, on nothing but the tree. What can't be read is
-//! told and counted, and the archive stays whole.
+//! Enters an image and what of it is wanted; leaves a stream of bytes, and a report of what is not
+//! in it. **Invariant:** the bytes depend on the image and the options alone, not on the number of
+//! threads or the size of the cache; where names come as a walk meets them, on nothing but the
+//! tree. What can't be read is reported and counted, and the archive stays whole.
 
 mod ahead;
 mod later;
@@ -50,8 +50,8 @@ impl std::fmt::Debug for Archive<'_> {
 impl<'a> Archive<'a> {
     /// Plans an archive of the selected part of an image.
     ///
-    /// Names that can't be used and selections that select nothing are warned of and counted, if the
-    /// options say so, else errors.
+    /// Names that can't be used and selections that select nothing are warned of and counted, if
+    /// the options say so, else errors.
     pub fn plan(
         image: &'a dyn Image,
         options: &'a ArchiveOptions,
@@ -84,7 +84,8 @@ impl<'a> Archive<'a> {
         self.schedule.later.bytes()
     }
 
-    /// Keeps such bytes in an empty file. Without one, and where it fails, their blocks are decoded again.
+    /// Keeps such bytes in an empty file. Without one, and where it fails, their blocks are decoded
+    /// again.
     pub fn keep_in(&mut self, file: File) {
         self.schedule.later.keep_in(file);
     }
@@ -142,7 +143,7 @@ impl<'a> Archive<'a> {
         error.path(self.plan.path(spot))
     }
 
-    /// Counts and tells a failure that leaves the rest possible, and returns any other.
+    /// Counts and reports a failure that leaves the rest possible, and returns any other.
     fn settle<T>(&self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),

@@ -46,7 +46,8 @@ impl Known {
 }
 
 impl Archive<'_> {
-    /// Reads what is known of a name; `missing` are leaves whose first names are not in the archive.
+    /// Reads what is known of a name; `missing` are leaves whose first names are not in the
+    /// archive.
     pub(super) fn know(&self, name: Name, missing: &HashSet<u32>) -> Result<Known> {
         let plan = &self.plan;
         let (item, first) = match name {

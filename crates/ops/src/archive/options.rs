@@ -13,10 +13,11 @@ pub enum ArchiveFormat {
     Mtree,
 }
 
-/// Says in which order names leave.
+/// The order of names in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ArchiveOrder {
-    /// As a walk meets them, unless that needs more than 256 MiB of decoded blocks at once; then `Image`.
+    /// As a walk meets them, unless that needs more than 256 MiB of decoded blocks at once; then
+    /// `Image`.
     #[default]
     Fitting,
     /// As a walk meets them.
@@ -25,7 +26,7 @@ pub enum ArchiveOrder {
     Image,
 }
 
-/// Says what of an image goes into an archive, and how.
+/// Which part of an image goes into an archive, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveOptions {
     /// The kind.
@@ -54,8 +55,8 @@ pub struct ArchiveOptions {
     pub continue_on_error: bool,
     /// How many decoded bytes other threads may be ahead.
     pub ahead: u64,
-    /// How many decoded bytes of blocks are kept for further use; the image's cache should have room for
-    /// these, for what is ahead and for what is being decoded.
+    /// How many decoded bytes of blocks are kept for further use; the image's cache should have
+    /// room for these, for what is ahead and for what is being decoded.
     pub held: u64,
 }
 

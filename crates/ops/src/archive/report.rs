@@ -21,7 +21,7 @@ pub struct ArchiveReport {
     pub bytes: u64,
     /// Bytes of the archive.
     pub length: u64,
-    /// Entries that could not be read, wholly or in part; each was told to the observer.
+    /// Entries that could not be read, wholly or in part; each was reported to the observer.
     pub failed: u64,
     /// What the kind of archive does not keep.
     pub losses: Vec<Loss>,

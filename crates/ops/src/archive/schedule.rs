@@ -1,9 +1,10 @@
 //! Finds out which blocks an archive needs when.
 //!
-//! Enters the order of names; leaves all blocks in the order of their first use, what is needed of each, and
-//! until when. **Invariant:** blocks that are kept until their last near use are never more at once than the
-//! bytes that [`Schedule::hold`] allows; whatever is needed later is listed apart. Memory is 64 bytes a block
-//! and 8 a file; what is listed apart takes up to 80 bytes an extent.
+//! Enters the order of names; leaves all blocks in the order of their first use, what is needed of
+//! each, and until when. **Invariant:** blocks that are kept until their last near use are never
+//! more at once than the bytes that [`Schedule::hold`] allows; whatever is needed later is listed
+//! apart. Memory is 64 bytes a block and 8 a file; what is listed apart takes up to 80 bytes an
+//! extent.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -93,8 +94,8 @@ impl Schedule {
         most
     }
 
-    /// Keeps a block only while no more than so many bytes of blocks have come since; what is needed of it
-    /// after that is to be kept apart.
+    /// Keeps a block only while no more than so many bytes of blocks have come since; what is
+    /// needed of it after that is to be kept apart.
     pub(super) fn hold(
         &mut self,
         image: &dyn Image,
@@ -167,7 +168,7 @@ impl Use {
     }
 }
 
-/// Shows all uses of blocks in order; tells the position behind each content.
+/// Shows all uses of blocks in order; returns the position after each content.
 fn uses(
     image: &dyn Image,
     plan: &Plan,

@@ -1,13 +1,15 @@
-//! The order in which names leave: as a walk meets them, or files as their content lies in the image.
+//! The order in which names leave: as a walk meets them, or files as their content lies in the
+//! image.
 //!
-//! Enters a plan, which has directories, other inodes and further names apart; leaves one sequence of
-//! all. **Invariants:** a further name comes behind the first. As a walk goes, a directory comes before what
-//! it holds, which follows without a break, since GNU tar sets a directory's times when it comes to
-//! a name outside of it. For this the root, which it cannot tell from such a name, is the last of a tar. In
-//! the image's order what is no file follows the files, and directories what they hold: bsdtar sets at
-//! once the times of those that are there. One with symlinks is told before these, too, since GNU tar
-//! makes some symlinks in the end and remembers the times of directories that came before them. In a
-//! cpio archive, whose readers need directories before their contents, these are first.
+//! Enters a plan, which has directories, other inodes and further names apart; leaves one sequence
+//! of all. **Invariants:** a further name comes behind the first. As a walk goes, a directory comes
+//! before what it holds, which follows without a break, since GNU tar sets a directory's times when
+//! it comes to a name outside of it. For this the root, which it cannot tell from such a name, is
+//! the last of a tar. In the image's order what is no file follows the files, and directories what
+//! they hold: bsdtar sets at once the times of those that are there. One with symlinks is told
+//! before these, too, since GNU tar makes some symlinks in the end and remembers the times of
+//! directories that came before them. In a cpio archive, whose readers need directories before
+//! their contents, these are first.
 
 use std::collections::HashMap;
 
@@ -161,7 +163,7 @@ fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
     }
 }
 
-/// Returns where a name stands.
+/// Returns the position of a name.
 pub(super) fn spot(plan: &Plan, name: Name) -> Spot {
     match name {
         Name::Dir(dir) | Name::Early(dir) => plan.dir(dir).spot,

@@ -34,7 +34,7 @@ impl<'a> Stream<'a> {
         self.written + self.used as u64
     }
 
-    /// Returns room for up to `wanted` bytes, which `fill` puts in; tells how many it did.
+    /// Appends up to `wanted` bytes, which `fill` writes into the buffer; returns their number.
     pub(super) fn put_with(
         &mut self,
         wanted: u64,

@@ -1,7 +1,7 @@
 //! Writes tar and cpio: each name, its content and the end.
 //!
-//! **Invariant:** what follows a header is as long as it says: content that can't be read becomes zeros,
-//! is told and counted.
+//! **Invariant:** what follows a header is as long as it says: content that cannot be read becomes
+//! zeros, is reported and counted.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -17,7 +17,7 @@ use super::stream::Stream;
 use super::{Archive, ArchiveFormat};
 use crate::workers;
 
-/// Writes all names; tells the length of the archive.
+/// Writes all names and returns the length of the archive.
 pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
     let threads = workers::thread_count(archive.options.threads);
     let (schedule, window) = (&archive.schedule, archive.options.ahead);

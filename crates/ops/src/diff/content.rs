@@ -1,7 +1,7 @@
 //! Whether two files have the same bytes.
 //!
-//! In: files of one size. Out: whether they differ. **Invariant:** where both have a hole nothing is
-//! read; memory is two buffers a thread, and the extents of both files.
+//! In: files of one size. Out: whether they differ. **Invariant:** where both have a hole nothing
+//! is read; memory is two buffers a thread, and the extents of both files.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,7 +44,7 @@ impl<'a> Comparison<'a> {
         self.unreadable.load(Ordering::Relaxed)
     }
 
-    /// Returns whether only reading two nodes can tell if they differ.
+    /// Returns whether two nodes have to be read to know if they differ.
     pub(super) fn is_due(&self, (old, new): (NodeId, NodeId)) -> bool {
         match (
             self.old.tree.node(old).content,

@@ -75,7 +75,7 @@ impl FromStr for Field {
 pub struct Difference {
     /// Which one.
     pub field: Field,
-    /// What it was; empty where it says nothing to people.
+    /// What it was; empty if it means nothing to users.
     pub old: Vec<u8>,
     /// What it is.
     pub new: Vec<u8>,
@@ -122,7 +122,7 @@ impl<'a> Rules<'a> {
         compare(Field::Type, letter(a), letter(b));
         let same_type = a.content.kind() == b.content.kind();
         let mode = |node: &Node| format!("{:04o}", node.meta.mode).into_bytes();
-        // nobody keeps the mode of a symlink
+        // no file system stores the mode of a symlink
         if a.content.kind() != FileType::Symlink || !same_type {
             compare(Field::Mode, mode(a), mode(b));
         }

@@ -1,9 +1,8 @@
 //! Files that are gone at one path and new at another.
 //!
-//! In: what only one of two trees has. Out: pairs of it with the same bytes. Files are paired that have
-//! one size and one hash of their first bytes, those with one name first, then by path; then they are
-//! compared byte by byte.
-//! Empty files are not paired: any two would be.
+//! In: what only one of two trees has. Out: pairs of it with the same bytes. Files are paired that
+//! have one size and one hash of their first bytes, those with one name first, then by path; then
+//! they are compared byte by byte. Empty files are not paired: any two would be.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,7 +19,7 @@ use crate::workers;
 /// Bytes that are hashed at a time.
 const STEP: usize = 1 << 20;
 
-/// The most bytes of a file that are hashed: comparing them tells the rest.
+/// The most bytes of a file that are hashed: the rest is compared.
 const HASHED: u64 = 16 << 20;
 
 /// Moves renamed files from what is gone and new to the changes.

@@ -152,7 +152,7 @@ impl<'a> Files<'a> {
             match std::mem::replace(&mut parted.state, State::Closed) {
                 State::Open(ticket) => work.target.discard(&dir, name, &ticket)?,
                 State::Unmade => {}
-                // The first failure has been told; the rest of the file fails with it.
+                // the first failure was reported; the rest of the file fails with it
                 State::Closed => return Ok(()),
             }
         }
@@ -253,8 +253,8 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
     done
 }
 
-/// Sets the length and metadata of a file that is complete, and gives it its name. `end` is where the
-/// last byte was written, if one thread wrote all.
+/// Sets the length and metadata of a file that is complete, and gives it its name. `end` is where
+/// the last byte was written, if one thread wrote all.
 fn finish(
     work: &Extraction<'_>,
     dir: &OwnedFd,
@@ -276,7 +276,7 @@ fn finish(
     Ok(())
 }
 
-/// Writes a range of a file; tells where the last byte was written.
+/// Writes a range of a file; returns the offset after the last byte written.
 fn write_range(
     work: &Extraction<'_>,
     new: &NewFile,

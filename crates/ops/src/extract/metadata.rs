@@ -1,8 +1,8 @@
 //! Returns restored files their owner, permissions, attributes and times, in this order: a change
 //! of owner clears set-id bits and capabilities, and everything changes times.
 //!
-//! **Invariant:** what can't be set is told and counted, and never fails the entry; set-id bits
-//! are set only on a file that has the owner (or group) that they were meant for.
+//! **Invariant:** what cannot be set is reported and counted, and never fails the entry; set-id
+//! bits are set only on a file that has the owner (or group) that they were meant for.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -32,7 +32,7 @@ pub(crate) fn of_open(job: &Extraction<'_>, fd: impl AsFd, spot: Spot, inode: &I
     let attributes = attributes(job, spot, inode);
     let writable = inode.meta.mode & OWNER_WRITES != 0 || inode.kind != FileType::File;
     if !writable && job.options.permissions && !attributes.is_empty() {
-        // only who may write a file may give it attributes; that it fails is told with them
+        // attributes can be set only on writable files; a failure is reported with them
         let _ = fs::fchmod(fd, Mode::RUSR | Mode::WUSR);
     }
     xattrs(job, spot, &attributes, |name, value| {
@@ -94,8 +94,8 @@ fn owned(job: &Extraction<'_>, stat: &fs::Stat, inode: &Inode) -> bool {
     !job.options.owner || (stat.st_uid, stat.st_gid) == (inode.meta.uid, inode.meta.gid)
 }
 
-/// Returns whether an inode that has the right owner has the right permissions. Set-id bits are always set
-/// anew.
+/// Returns whether an inode that has the right owner has the right permissions. Set-id bits are
+/// always set anew.
 fn has_mode(stat: &fs::Stat, inode: &Inode) -> bool {
     let mode = inode.meta.mode & 0o7777;
     mode & (SET_UID | SET_GID) == 0 && stat.st_mode & 0o7777 == u32::from(mode)
@@ -128,7 +128,7 @@ fn owner(
     tell(job, spot, "can't set the owner", done);
 }
 
-/// Takes away set-id bits that would lend the rights of somebody else than the image says.
+/// Clears set-id bits that would grant the rights of another owner than that of the image.
 fn allowed_mode(fd: BorrowedFd<'_>, inode: &Inode) -> IoResult<Mode> {
     let mut mode = inode.meta.mode & 0o7777;
     if mode & (SET_UID | SET_GID) != 0 {

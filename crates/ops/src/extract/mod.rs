@@ -2,7 +2,7 @@
 //!
 //! Enters an image and what of it is wanted; leaves files, and a report of what did not work.
 //! **Invariant:** nothing outside the target is ever written: see `target`. What fails for one
-//! entry is told to the observer and counted; a partial file is removed.
+//! entry is reported to the observer and counted; a partial file is removed.
 
 mod content;
 mod metadata;
@@ -122,8 +122,8 @@ impl Extraction<'_> {
         })
     }
 
-    /// Does something for each of many, on all threads; neighbours in one directory by one thread, since
-    /// the kernel makes one name in a directory at a time.
+    /// Does something for each of many, on all threads; neighbours in one directory by one thread,
+    /// since the kernel makes one name in a directory at a time.
     fn each<T: Sync>(
         &self,
         all: &[T],
@@ -245,7 +245,7 @@ impl Extraction<'_> {
         error.path(self.plan.path(spot))
     }
 
-    /// Counts and tells a failure that leaves the rest possible, and returns any other.
+    /// Counts and reports a failure that leaves the rest possible, and returns any other.
     pub(crate) fn settle<T>(&self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),

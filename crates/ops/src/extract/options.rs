@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Says what happens to what is already in the target.
+/// What happens to files that are already in the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overwrite {
     /// The target must be missing or empty.
@@ -14,7 +14,7 @@ pub enum Overwrite {
     Keep,
 }
 
-/// Says what of an image is restored, and how.
+/// Which part of an image is restored, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtractOptions {
     /// Paths to restore, with everything below them; with no globs either, everything.
@@ -40,8 +40,9 @@ pub struct ExtractOptions {
     pub overwrite: Overwrite,
     /// Goes on after a failure that concerns one entry.
     pub continue_on_error: bool,
-    /// How many bytes of decoded blocks the image keeps. If those that are needed take more, files are
-    /// written in parts, block by block, so that no block is decoded twice; 0 asks for that anyway.
+    /// How many bytes of decoded blocks the image keeps. If those that are needed take more, files
+    /// are written in parts, block by block, so that no block is decoded twice; 0 asks for that
+    /// anyway.
     pub cached: u64,
 }
 

@@ -19,9 +19,9 @@ pub struct ExtractReport {
     pub bytes: u64,
     /// Entries that were there and stayed as they were.
     pub kept: u64,
-    /// Entries that could not be restored; each was told to the observer.
+    /// Entries that could not be restored; each was reported to the observer.
     pub failed: u64,
-    /// Entries restored without some of their metadata; each was told to the observer.
+    /// Entries restored without some of their metadata; each was reported to the observer.
     pub imperfect: u64,
 }
 

@@ -43,8 +43,9 @@ pub(crate) struct Target {
     root: Arc<OwnedFd>,
     made_root: bool,
     overwrite: Overwrite,
-    /// The permissions to begin with: for nobody else until the right ones are set (files that are written
-    /// at once may have theirs, see `first_mode`), or what the umask leaves if none will be.
+    /// The permissions to begin with: for nobody else until the right ones are set (files that are
+    /// written at once may have theirs, see `first_mode`), or what the umask leaves if none will
+    /// be.
     dir_mode: Mode,
     file_mode: Mode,
     /// Whether permissions will be set.
@@ -95,7 +96,7 @@ pub(crate) fn ends_all(error: &Error) -> bool {
     error.kind() == Kind::Cancelled || errno(error).is_some_and(|errno| FULL.contains(&errno))
 }
 
-/// Returns whether an error says that the file system makes no hard link of this.
+/// Returns whether an error means that the file system cannot make this hard link.
 pub(crate) fn no_links(error: &Error) -> bool {
     const NONE: [Errno; 5] = [
         Errno::MLINK,
@@ -153,8 +154,8 @@ impl Target {
         !self.chown || self.own == (inode.meta.uid, inode.meta.gid)
     }
 
-    /// Returns the permissions that a file begins with which is written at once: its own ones, if the owner is
-    /// right from the beginning and the group may do no more than everybody.
+    /// Returns the permissions that a file begins with which is written at once: its own ones, if
+    /// the owner is right from the beginning and the group may do no more than everybody.
     pub(crate) fn first_mode(&self, inode: &Inode) -> Mode {
         let mode = u32::from(inode.meta.mode);
         let plain = mode & 0o7000 == 0 && mode >> 3 & 7 == mode & 7;
@@ -418,7 +419,8 @@ fn descend<'a>(from: &OwnedFd, names: impl Iterator<Item = &'a [u8]>) -> Result<
 fn open_beneath(from: &OwnedFd, parts: &[&[u8]]) -> Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match fs::openat2(from, parts.join(&b'/'), WALK, Mode::empty(), resolve) {
-        // Not there before Linux 5.6, some containers forbid it, and a rename elsewhere disturbs it.
+        // Not there before Linux 5.6, some containers forbid it, and a rename elsewhere disturbs
+        // it.
         Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {
             let mut here = from
                 .try_clone()

@@ -1,6 +1,7 @@
 //! The stored blocks of an image, and who shares them.
 //!
-//! **Invariant:** the shares of a block are whole bytes, and those of all who refer to it add up to it exactly.
+//! **Invariant:** the shares of a block are whole bytes, and those of all who refer to it add up to
+//! it exactly.
 
 use std::collections::BTreeMap;
 
@@ -121,8 +122,9 @@ impl Blocks {
         entry.referred = entry.referred.saturating_add(len);
     }
 
-    /// Parts blocks that overlap, which are runs of uncompressed chunks that files share; block numbers are
-    /// positions then. What several hold is left to the first of them. Tells how many bytes that were.
+    /// Parts blocks that overlap, which are runs of uncompressed chunks that files share; block
+    /// numbers are positions then. What several hold is left to the first of them. Returns the
+    /// number of those bytes.
     pub(super) fn part(&mut self) -> u64 {
         let (mut covered, mut overlap) = (0_u64, 0_u64);
         for (start, block) in self.all.iter_mut().filter(|(_, block)| block.told) {
@@ -135,7 +137,8 @@ impl Blocks {
         overlap
     }
 
-    /// Returns the share of somebody who refers to bytes of a block, once for each time that it was noted.
+    /// Returns the share of one reference to bytes of a block, once for each time that it was
+    /// noted.
     pub(super) fn share(&mut self, block: u64, len: u64) -> u64 {
         let Some(block) = self.all.get_mut(&block) else {
             return 0;
@@ -166,7 +169,7 @@ impl Blocks {
         stored.fold(0, u64::saturating_add)
     }
 
-    /// Returns how many bytes those are to which nobody refers.
+    /// Returns the number of bytes without a reference.
     pub(super) fn unused(&self) -> u64 {
         let unused = self.told().filter(|(_, block)| block.referred == 0);
         unused

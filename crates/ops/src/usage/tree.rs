@@ -1,8 +1,10 @@
-//! The tree of what takes most: everything is summed, and what is small is kept as the rest of its directory.
+//! The tree of what takes most: everything is summed, and what is small is kept as the rest of its
+//! directory.
 //!
-//! **Invariant:** what a node has is what its children have together. While the tree grows, a directory keeps at
-//! most `WIDTH` of its children, and none if it is small; in the end `NODES` nodes are left, and as many rests. No
-//! node is deeper than `DEPTH`, so that the tree can be gone through by recursion.
+//! **Invariant:** what a node has is what its children have together. While the tree grows, a
+//! directory keeps at most `WIDTH` of its children, and none if it is small; in the end `NODES`
+//! nodes are left, and as many rests. No node is deeper than `DEPTH`, so that the tree can be gone
+//! through by recursion.
 
 /// Nodes in the end.
 const NODES: usize = 2000;
@@ -13,7 +15,7 @@ const WIDTH: usize = 250;
 /// Directories inside each other.
 const DEPTH: usize = 60;
 
-/// A directory is small whose share of the image is less than one in so many.
+/// A directory is small if its share of the image is less than one in this number.
 const SMALL: u64 = 20_000;
 
 /// What a node is.
@@ -137,7 +139,7 @@ pub(super) struct Growing {
 }
 
 impl Growing {
-    /// Begins a tree of an image of so many bytes.
+    /// Starts the tree of an image, given its size in bytes.
     pub(super) fn new(all: u64, many: usize) -> Self {
         Self {
             open: vec![Node::new(b"/", Part::Directory)],
@@ -206,7 +208,7 @@ impl Growing {
         }
     }
 
-    /// Ends the tree, with more parts of the image in it, and gives the largest files.
+    /// Ends the tree, with more parts of the image in it, and returns the largest files.
     pub(super) fn finish(mut self, more: &[(Part, u64)]) -> (Node, Vec<Node>) {
         self.first();
         let mut root = self.open.swap_remove(0);

@@ -1,6 +1,7 @@
 //! The words of a list: values of keywords, and names as vis(3) writes them.
 //!
-//! Enters bytes; leaves numbers, times, types, names. **Invariant:** a word is understood as a whole or refused.
+//! Enters bytes; leaves numbers, times, types, names. **Invariant:** a word is understood as a
+//! whole or refused.
 
 use std::str::FromStr;
 
@@ -42,7 +43,8 @@ pub(super) fn mode(word: &[u8]) -> Result<u16> {
     Ok(bits.ok_or_else(wrong)? & 0o7777)
 }
 
-/// Reads seconds since 1970, and nanoseconds behind a point: all of them, not a fraction (`1.5` has 5).
+/// Reads seconds since 1970, and nanoseconds behind a point: all of them, not a fraction (`1.5` has
+/// 5).
 pub(super) fn time(word: &[u8]) -> Result<Time> {
     let text = std::str::from_utf8(word).unwrap_or_default();
     let (secs, nanos) = text.split_once('.').unwrap_or((text, "0"));
@@ -124,7 +126,7 @@ pub(super) fn escaped(word: &[u8]) -> Result<Vec<u8>> {
     Ok(name)
 }
 
-/// Reads what stands behind a backslash.
+/// Decodes the characters after a backslash.
 fn escape(rest: &[u8]) -> Option<(u8, &[u8])> {
     let digits = rest.iter().take(3);
     let digits = digits

@@ -1,9 +1,10 @@
 //! Access control lists: the text that archives have, as the attribute that Linux has.
 //!
-//! Text: entries of tag, name and permissions between colons (POSIX.1e draft 17, 23.3), separated by commas
-//! or line ends, with the number of the user or group behind them where star and libarchive wrote them.
-//! Attribute: version 2, then tag, permissions and number of each entry, all little-endian
-//! (`linux/posix_acl_xattr.h`). **Invariant:** entries are in the order that the kernel demands.
+//! Text: entries of tag, name and permissions between colons (POSIX.1e draft 17, 23.3), separated
+//! by commas or line ends, with the number of the user or group behind them where star and
+//! libarchive wrote them. Attribute: version 2, then tag, permissions and number of each entry, all
+//! little-endian (`linux/posix_acl_xattr.h`). **Invariant:** entries are in the order that the
+//! kernel demands.
 
 /// The version before the entries of the attribute.
 const VERSION: u32 = 2;
@@ -15,7 +16,7 @@ const MOST: usize = 8192;
 /// Tag, number and permissions.
 type Entry = (u16, u32, u16);
 
-/// What a text says.
+/// The list in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct List {
     /// The value of the attribute; `None` if permission bits say as much.
@@ -24,7 +25,7 @@ pub(crate) struct List {
     pub(crate) mode: u16,
 }
 
-/// Parses the text of a list; `None` if it is none, or tells a user or a group by name alone.
+/// Parses the text of a list; `None` if it is none, or names a user or a group without a number.
 pub(crate) fn parse(text: &[u8]) -> Option<List> {
     let entries = entries(text)?;
     let rights = |tag: u16| {

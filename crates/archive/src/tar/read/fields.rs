@@ -1,7 +1,7 @@
 //! A member from its header, the records and the long names before it.
 //!
-//! **Invariant:** records win over GNU's long names, these over the header's own fields. What only some
-//! dialects have in a field is taken from headers with their magic alone.
+//! **Invariant:** records win over GNU's long names, these over the header's own fields. What only
+//! some dialects have in a field is taken from headers with their magic alone.
 
 use sinterfs_model::{Error, Meta, Rdev, Result, Time, Times};
 
@@ -130,7 +130,8 @@ impl Maker<'_> {
         })
     }
 
-    /// Reads the number of an owner. Those with 16 or 32 signed bits wrote the highest as negative ones.
+    /// Reads the number of an owner. Those with 16 or 32 signed bits wrote the highest as negative
+    /// ones.
     fn owner(&self, record: Option<i64>, field: &[u8]) -> Result<u32> {
         let number = record.or_else(|| number(field));
         let unsigned = |number: i64| {

@@ -1,9 +1,10 @@
 //! PAX records: `LENGTH KEY=VALUE\n`, length in decimal with itself.
 //!
-//! Enters the content of an extended header, leaves what is known of the next member (or of all). Spec:
-//! POSIX.1-2024 pax, "pax Extended Header"; the keys of star (`SCHILY.`), GNU tar (`GNU.sparse.`, manual,
-//! "Sparse Formats"), libarchive (`LIBARCHIVE.`) and Red Hat (`RHT.`).
-//! **Invariant:** what a key means nothing for here is counted, unless nothing of a tree depends on it.
+//! Enters the content of an extended header, leaves what is known of the next member (or of all).
+//! Spec: POSIX.1-2024 pax, "pax Extended Header"; the keys of star (`SCHILY.`), GNU tar
+//! (`GNU.sparse.`, manual, "Sparse Formats"), libarchive (`LIBARCHIVE.`) and Red Hat (`RHT.`).
+//! **Invariant:** what a key means nothing for here is counted, unless nothing of a tree depends on
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub(super) const MOST_RUNS: usize = 1 << 22;
 /// The most bytes of a path or a target.
 const LONGEST: usize = 64 << 10;
 
-/// What records tell.
+/// The values of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Records {
     pub(super) path: Option<Vec<u8>>,
@@ -30,7 +31,8 @@ pub(super) struct Records {
     pub(super) modified: Option<Time>,
     pub(super) accessed: Option<Time>,
     pub(super) changed: Option<Time>,
-    /// Permission bits, from an access control list: writers differ in what they put into the header.
+    /// Permission bits, from an access control list: writers differ in what they put into the
+    /// header.
     pub(super) mode: Option<u16>,
     pub(super) dev_major: Option<i64>,
     pub(super) dev_minor: Option<i64>,
@@ -42,10 +44,10 @@ pub(super) struct Records {
     taken: usize,
 }
 
-/// What records tell of holes.
+/// The values of records about holes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sparse {
-    /// The version of the map that stands before the content.
+    /// The version of the map before the content.
     pub(super) major: Option<u64>,
     pub(super) minor: Option<u64>,
     /// The name of the file, where the member's own is made up.
@@ -62,7 +64,8 @@ impl Records {
         self.any
     }
 
-    /// Adds the records of a header; later ones win. With those before, `most` bytes may mean something.
+    /// Adds the records of a header; later ones win. With those before, `most` bytes may mean
+    /// something.
     pub(super) fn add(&mut self, mut bytes: &[u8], most: usize, notes: &mut Notes) -> Result<()> {
         self.any |= !bytes.is_empty();
         while !bytes.is_empty() {
@@ -234,8 +237,8 @@ fn not_understood(key: &str) -> Error {
     Error::corrupt(format!("the value of a record {key} is not of its form"))
 }
 
-/// Returns the keys that change nothing of a tree: comments, names of owners beside their numbers, inode
-/// numbers.
+/// Returns the keys that change nothing of a tree: comments, names of owners beside their numbers,
+/// inode numbers.
 fn means_nothing(key: &[u8]) -> bool {
     matches!(
         key,

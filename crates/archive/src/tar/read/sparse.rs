@@ -1,7 +1,7 @@
 //! Maps of holes, in the four forms in which GNU tar wrote them.
 //!
-//! Old GNU: in the header and in further ones behind it. PAX 0.0 and 0.1: in records. PAX 1.0: decimal numbers
-//! before the content. Spec: GNU tar's manual, "Storing Sparse Files".
+//! Old GNU: in the header and in further ones behind it. PAX 0.0 and 0.1: in records. PAX 1.0:
+//! decimal numbers before the content. Spec: GNU tar's manual, "Storing Sparse Files".
 //! **Invariant:** the map that leaves is in order, within the file, and as long as what is stored.
 
 use sinterfs_model::{Error, Result};
@@ -18,7 +18,7 @@ pub(super) struct Holes {
     pub(super) runs: Vec<Run>,
 }
 
-/// Finds the map of a member of which so many bytes are stored; `None` if it has no holes.
+/// Finds the map of a member, given its stored length; `None` if it has no holes.
 pub(super) fn map<S: Stream>(
     input: &mut Input<S>,
     header: &Header,
@@ -78,7 +78,8 @@ fn of_header<S: Stream>(input: &mut Input<S>, header: &Header, at: u64) -> Resul
         let what = "holes in a header that is not GNU tar's (of star?)";
         return Err(Error::unsupported(what).at("tar header", at));
     }
-    // from offset 345 on: two times, offset, 4 bytes, one unused; ranges; whether there are more; length
+    // from offset 345 on: two times, offset, 4 bytes, one unused; ranges; whether there are more;
+    // length
     let fields = &header.prefix;
     let mut runs = Vec::new();
     ranges(fields.get(41..137).unwrap_or_default(), &mut runs, at)?;

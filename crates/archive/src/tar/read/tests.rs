@@ -263,7 +263,7 @@ fn maps_that_contradict_themselves_are_refused() {
 fn a_hard_link_has_content_only_where_it_was_allowed() {
     let link = header("b", typeflag::LINK, 3, |header| header.linkname[0] = b'a');
     let next = plain("c", typeflag::FILE, 0);
-    // old writers told the size of the file, and stored nothing
+    // old writers recorded the size of the file, and stored nothing
     let members = read(&[&link[..], &next].concat()).unwrap();
     assert_eq!((members.len(), members[0].size), (2, 0));
     assert_eq!(members[0].kind, Kind::HardLink(b"a".to_vec()));
@@ -297,7 +297,7 @@ fn what_ends_too_soon_or_is_damaged_tells_where() {
     assert!(fails(&[&records(b'x', &[("uid", b"1")])]).contains("ends before"));
 }
 
-/// Reads all members and tells what was counted.
+/// Reads all members and returns what was counted.
 fn notes(parts: &[&[u8]]) -> Vec<(&'static str, u64)> {
     let mut reader = Reader::new(Cursor::new(parts.concat()));
     while reader.next_member().unwrap().is_some() {}

@@ -1,8 +1,8 @@
 //! POSIX access control lists: from the attribute that Linux has to the text that tar has.
 //!
-//! Enters the value of `system.posix_acl_access` or `_default`: a version, then 8 bytes an entry. Leaves
-//! `user::rwx,user:1000:r--,...` with numbers for names. Spec: acl(5); star(5), `SCHILY.acl.access`;
-//! the value's layout: linux/posix_acl_xattr.h.
+//! Enters the value of `system.posix_acl_access` or `_default`: a version, then 8 bytes an entry.
+//! Leaves `user::rwx,user:1000:r--,...` with numbers for names. Spec: acl(5); star(5),
+//! `SCHILY.acl.access`; the value's layout: linux/posix_acl_xattr.h.
 
 /// Makes the text of a list; `None` for what is no list.
 pub(super) fn text(value: &[u8]) -> Option<String> {

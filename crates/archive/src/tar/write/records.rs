@@ -1,7 +1,7 @@
 //! PAX records: `LENGTH KEY=VALUE\n`, where the length counts all of it.
 //!
-//! **Invariant:** records stand in the order in which they are added, but for the word on the charset,
-//! which comes first. Spec: POSIX.1-2024 pax, "pax Extended Header".
+//! **Invariant:** records are in the order in which they are added, but for the word on the
+//! charset, which comes first. Spec: POSIX.1-2024 pax, "pax Extended Header".
 
 /// The records of one member.
 #[derive(Debug, Default)]
@@ -54,8 +54,8 @@ fn append(bytes: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     bytes.push(b'\n');
 }
 
-/// Escapes the name of an attribute as GNU tar does, if it has to be: an equals sign would end the key.
-/// Other names stay as they are, since bsdtar knows no escapes.
+/// Escapes the name of an attribute as GNU tar does, if it has to be: an equals sign would end the
+/// key. Other names stay as they are, since bsdtar knows no escapes.
 fn escaped(name: &[u8]) -> Vec<u8> {
     let escape = |&byte: &u8| match byte {
         b'%' => b"%25".to_vec(),

@@ -1,4 +1,4 @@
-//! Files with holes: the map that stands before their data, and the records that tell of it.
+//! Files with holes: the map before their data, and the records that describe it.
 //!
 //! Spec: GNU tar's manual, "Storing Sparse Files", version 1.0, which bsdtar and Python read, too.
 
@@ -8,8 +8,8 @@ use std::ops::Range;
 use super::super::layout::BLOCK;
 use super::records::{Records, named};
 
-/// Writes the map: the number of its pairs, then offset and length of each, one on a line; zeros up to
-/// the next block. A file that ends with a hole has a last pair without data.
+/// Writes the map: the number of its pairs, then offset and length of each, one on a line; zeros up
+/// to the next block. A file that ends with a hole has a last pair without data.
 pub(super) fn map(data: &[Range<u64>], size: u64) -> Vec<u8> {
     let ends_in_a_hole = data.last().is_none_or(|run| run.end < size);
     let last = ends_in_a_hole.then_some(size..size);
@@ -23,7 +23,7 @@ pub(super) fn map(data: &[Range<u64>], size: u64) -> Vec<u8> {
     bytes
 }
 
-/// Adds the records that tell of a map.
+/// Adds the records that describe a map.
 pub(super) fn describe(records: &mut Records, path: &[u8], size: u64) {
     records.add(b"GNU.sparse.major", b"1");
     records.add(b"GNU.sparse.minor", b"0");

@@ -43,7 +43,7 @@ fn write(entry: &Outgoing<'_>) -> (Vec<u8>, Follows) {
     (out, follows)
 }
 
-/// Splits off the records, and gives the header of the member.
+/// Splits off the records, and returns the header of the member.
 fn parts(bytes: &[u8]) -> (String, Header) {
     let first = Header::read_from_bytes(&bytes[..BLOCK]).unwrap();
     let sum = layout::number(&first.checksum[..7]).unwrap();
