@@ -158,11 +158,7 @@ fn contents(
     let bytes = jobs.iter().map(|&nodes| comparison.size(nodes));
     comparison.observer.expect(
         Stage::Verify,
-        Tally {
-            items: jobs.len() as u64,
-            bytes: bytes.fold(0, u64::saturating_add),
-            stored: 0,
-        },
+        Tally::new(jobs.len() as u64, bytes.fold(0, u64::saturating_add), 0),
     );
     let same_lane = |a: &_, b: &_| comparison.rank(*a) == comparison.rank(*b);
     let found = std::sync::Mutex::new(HashSet::new());

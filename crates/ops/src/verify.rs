@@ -194,13 +194,7 @@ impl Check<'_> {
                 let read = ranges.try_for_each(|range| self.read(item, range, buf));
                 jobs.done(plan, self.image, job);
                 if job.first {
-                    self.observer.advance(
-                        Stage::Verify,
-                        Tally {
-                            items: 1,
-                            ..Tally::default()
-                        },
-                    );
+                    self.observer.advance(Stage::Verify, Tally::items(1));
                 }
                 let mut told = told
                     .lock()
@@ -234,10 +228,7 @@ impl Check<'_> {
             }
             at += count as u64;
             self.bytes.fetch_add(count as u64, Ordering::Relaxed);
-            let done = Tally {
-                bytes: count as u64,
-                ..Tally::default()
-            };
+            let done = Tally::bytes(count as u64);
             self.observer.advance(Stage::Verify, done);
         }
         Ok(())

@@ -104,10 +104,7 @@ impl<'a> Archive<'a> {
     }
 
     fn expect(&self) -> Result<()> {
-        let mut total = Tally {
-            items: self.plan.leaves.len() as u64,
-            ..Tally::default()
-        };
+        let mut total = Tally::items(self.plan.leaves.len() as u64);
         for item in &self.plan.leaves {
             if item.kind == FileType::File {
                 let allocated = self
@@ -130,11 +127,7 @@ impl<'a> Archive<'a> {
     }
 
     fn advance(&self, items: u64, bytes: u64) {
-        let done = Tally {
-            items,
-            bytes,
-            ..Tally::default()
-        };
+        let done = Tally::new(items, bytes, 0);
         self.observer.advance(Stage::Extract, done);
     }
 

@@ -80,13 +80,7 @@ impl<'a> Comparison<'a> {
         let same = open(old, nodes.0)
             .and_then(|old| Ok((old, open(new, nodes.1)?)))
             .and_then(|(old, new)| self.same(&*old, &*new, buffers));
-        self.observer.advance(
-            Stage::Verify,
-            Tally {
-                items: 1,
-                ..Tally::default()
-            },
-        );
+        self.observer.advance(Stage::Verify, Tally::items(1));
         match same {
             Ok(same) => Ok(!same),
             Err(error) if error.kind() == Kind::Cancelled => Err(error),
@@ -127,13 +121,8 @@ impl<'a> Comparison<'a> {
             if read < step || buffers.old != buffers.new {
                 return Ok(false);
             }
-            self.observer.advance(
-                Stage::Verify,
-                Tally {
-                    bytes: step as u64,
-                    ..Tally::default()
-                },
-            );
+            self.observer
+                .advance(Stage::Verify, Tally::bytes(step as u64));
             at += step as u64;
         }
         Ok(true)

@@ -63,10 +63,7 @@ impl<'a> Files<'a> {
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
                 .left += 1;
         }
-        let mut total = Tally {
-            items: work.plan.leaves.len() as u64,
-            ..Tally::default()
-        };
+        let mut total = Tally::items(work.plan.leaves.len() as u64);
         for job in jobs.list.iter().filter(|job| job.first) {
             let inode = work.image.inode(work.plan.leaf(job.leaf).ino);
             let allocated = inode.map_or(0, |inode| inode.allocated);
@@ -157,13 +154,7 @@ impl<'a> Files<'a> {
             }
         }
         if last {
-            work.observer.advance(
-                Stage::Extract,
-                Tally {
-                    items: 1,
-                    ..Tally::default()
-                },
-            );
+            work.observer.advance(Stage::Extract, Tally::items(1));
         }
         done
     }
@@ -229,13 +220,7 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
     let mode = work.target.first_mode(&inode);
     let Some(new) = work.target.make_file(&dir, name, mode)? else {
         work.counts.add(|counts| counts.kept += 1);
-        work.observer.advance(
-            Stage::Extract,
-            Tally {
-                items: 1,
-                ..Tally::default()
-            },
-        );
+        work.observer.advance(Stage::Extract, Tally::items(1));
         return Ok(());
     };
     let done = write_range(work, &new, &inode, 0..inode.size, buf)
@@ -243,13 +228,7 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
     if done.is_err() {
         work.target.discard(&dir, name, &new.ticket()?)?;
     }
-    work.observer.advance(
-        Stage::Extract,
-        Tally {
-            items: 1,
-            ..Tally::default()
-        },
-    );
+    work.observer.advance(Stage::Extract, Tally::items(1));
     done
 }
 
@@ -326,13 +305,8 @@ fn copy(
         let data = data.ok_or_else(|| Error::corrupt("a file ends before its size"))?;
         put(new, data, at)?;
         at += count as u64;
-        work.observer.advance(
-            Stage::Extract,
-            Tally {
-                bytes: count as u64,
-                ..Tally::default()
-            },
-        );
+        work.observer
+            .advance(Stage::Extract, Tally::bytes(count as u64));
     }
     Ok(())
 }

@@ -111,13 +111,7 @@ impl Extraction<'_> {
             if self.settle(made)?.is_none() {
                 lock(missing).insert(*index);
             }
-            self.observer.advance(
-                Stage::Extract,
-                Tally {
-                    items: 1,
-                    ..Tally::default()
-                },
-            );
+            self.observer.advance(Stage::Extract, Tally::items(1));
             Ok(())
         })
     }
