@@ -1,12 +1,13 @@
 //! Verifying an image: the format's checksums and structure, then, if asked, every file as a reader
 //! sees it.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sinterfs_block::digest::Verified;
 use sinterfs_block::{FileSource, ReadAt};
-use sinterfs_model::{Error, Findings, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, Findings, Image, Kind, Observer, Result, Stage, Tally};
 
 use crate::format::Format;
 use crate::open_options::OpenOptions;
@@ -55,20 +56,49 @@ pub fn check(
         }
         None => own_digest(format, &source, options, &mut report, depth, observer)?,
     }
-    // damaged blocks have been found; reading files over them would only say so again
-    if depth.deep && report.problems.is_empty() {
-        let opened = format.open(source, options).map_err(located)?;
-        let collector = Collector {
-            inner: observer,
-            findings: Mutex::default(),
-        };
-        report.files = sinterfs_ops::verify(&**opened.image(), depth.threads, &collector)?.files;
-        let found = collector.findings.into_inner();
-        (report.problems, _) = found
-            .unwrap_or_else(PoisonError::into_inner)
-            .into_messages();
+    if depth.deep {
+        let is_sound = report.problems.is_empty();
+        match format.open(source, options).map_err(located) {
+            Ok(opened) => read_files(&**opened.image(), &mut report, depth, observer)?,
+            // the problems include what keeps the image from being opened
+            Err(_) if !is_sound => {}
+            Err(error) => return Err(error),
+        }
     }
+    keep_first(&mut report.problems);
     Ok(report)
+}
+
+/// Reads every file, and adds to a report which of them cannot be read.
+fn read_files(
+    image: &dyn Image,
+    report: &mut CheckReport,
+    depth: Depth,
+    observer: &dyn Observer,
+) -> Result<()> {
+    let collector = Collector {
+        inner: observer,
+        findings: Mutex::default(),
+    };
+    let is_sound = report.problems.is_empty();
+    match sinterfs_ops::verify(image, depth.threads, &collector) {
+        Ok(verified) => report.files = verified.files,
+        // metadata that cannot be walked is among the problems already
+        Err(error) if !is_sound && error.kind() != Kind::Cancelled => {}
+        Err(error) => return Err(error),
+    }
+    let found = collector.findings.into_inner();
+    let (problems, _) = found
+        .unwrap_or_else(PoisonError::into_inner)
+        .into_messages();
+    report.problems.extend(problems);
+    Ok(())
+}
+
+/// Removes problems that were found by an earlier step, too.
+fn keep_first(problems: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    problems.retain(|problem| seen.insert(problem.clone()));
 }
 
 /// Compares the image with the digests that it has of itself.
