@@ -1,4 +1,4 @@
-//! What the exit code means: one table from error kinds.
+//! Exit codes: one table from error kinds.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! Messages for people: progress, warnings, summaries and errors, on standard error.
 //!
-//! **Invariant:** a message that cannot be written (nobody reads the pipe any more, the disk is full)
-//! is dropped: the work goes on, and the exit code is what it would have been. All of this program's
-//! output on standard error passes here or through indicatif, which drops such failures as well; the
-//! lint `print_stderr` keeps it so.
+//! **Invariant:** a message that cannot be written (nobody reads the pipe any more, the disk is
+//! full) is dropped: the work goes on, and the exit code is what it would have been. All of this
+//! program's output on standard error passes here or through indicatif, which drops such failures
+//! as well; the lint `print_stderr` keeps it so.
 
 use std::fmt::Display;
 use std::io::Write;

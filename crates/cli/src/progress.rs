@@ -136,7 +136,8 @@ impl Progress {
         self.stopwatch.elapsed()
     }
 
-    /// Returns how long its stages took; to be asked at the end, by the thread that asked for the work.
+    /// Returns how long its stages took; to be asked at the end, by the thread that asked for the
+    /// work.
     pub fn timings(&self) -> Timings {
         self.stopwatch.timings()
     }
@@ -170,7 +171,8 @@ impl Progress {
         }
     }
 
-    /// Describes the work: `12s 84% 3s left | segment 102 MB 28 MB/s | compress 67 MB -> 17 MB (25%)`.
+    /// Describes the work: `12s 84% 3s left | segment 102 MB 28 MB/s | compress 67 MB -> 17 MB
+    /// (25%)`.
     fn line(&self) -> String {
         let seconds = self.stopwatch.elapsed().as_secs_f64();
         let begun = |counters: &Counters| counters.items.load(Ordering::Relaxed) > 0;

@@ -1,6 +1,6 @@
-//! Sizes as people write them (`16M`, `1g`, `512k`) and as they like to read them.
+//! Sizes: parsing (`16M`, `1g`, `512k`) and display.
 
-/// Reads a size in bytes: a number with an optional k, m, g or t (powers of 1024).
+/// Parses a size in bytes: a number with an optional k, m, g or t (powers of 1024).
 pub fn parse(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is more than 64 bits hold"))
 }
 
-/// Shows bytes with three figures and a decimal unit.
+/// Formats a size with three digits and a decimal unit.
 pub fn human(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "kB", "MB", "GB", "TB"] {

@@ -1,4 +1,4 @@
-//! Names and messages on a terminal: bytes that would harm it are escaped.
+//! Names and messages for a terminal, with control characters and invalid UTF-8 escaped.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -25,8 +25,8 @@ pub fn name(bytes: &[u8]) -> String {
     shown
 }
 
-/// Shows a name or path in JSON: a backslash doubled, bytes that are not UTF-8 as `\\xNN`; what JSON
-/// escapes itself is left to it. No two names look the same.
+/// Shows a name or path in JSON: a backslash doubled, bytes that are not UTF-8 as `\\xNN`; what
+/// JSON escapes itself is left to it. No two names look the same.
 pub fn json_name(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -40,7 +40,7 @@ fn escape(byte: u8) -> String {
     format!("\\x{byte:02x}")
 }
 
-/// Prints text on standard output, all of it, or fails: a full disk or a closed pipe is told.
+/// Prints text to standard output; fails if not all of it can be written.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())
@@ -48,7 +48,7 @@ pub fn print(text: &str) -> Result<()> {
         .map_err(|e| Error::io("cannot write to standard output", e))
 }
 
-/// Shows a warning on the terminal.
+/// Prints a warning.
 pub fn warn(message: &str) {
     messages::line(format_args!("sinter: warning: {}", one_line(message)));
 }
@@ -60,7 +60,7 @@ pub fn losses(format: &str, losses: &[Loss]) {
     }
 }
 
-/// Keeps a message on one line.
+/// Returns a message on one line, with control characters replaced.
 pub fn one_line(message: &str) -> Cow<'_, str> {
     if message.contains(char::is_control) {
         message

@@ -1,6 +1,7 @@
 //! How long each stage of the work takes, by the clock.
 //!
-//! Enters what stages tell of their progress; leaves a row for each. **Invariant:** nobody waits here.
+//! Enters what stages tell of their progress; leaves a row for each. **Invariant:** nobody waits
+//! here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sinterfs::Stage;
 
-/// The rows, in their order. What has no stage of its own: deciding the order of files, and making the image durable.
+/// The rows, in their order. What has no stage of its own: deciding the order of files, and making
+/// the image durable.
 const ROWS: [&str; 11] = [
     "scan", "base", "dedupe", "order", "segment", "compress", "write", "finish", "extract",
     "verify", "sync",
@@ -55,7 +57,7 @@ pub struct StageTime {
 }
 
 impl Stopwatch {
-    /// Starts.
+    /// Starts the measurement.
     pub fn start() -> Self {
         Self {
             start: Instant::now(),
@@ -138,7 +140,7 @@ impl Stopwatch {
 }
 
 impl Timings {
-    /// Makes JSON of it.
+    /// Returns the timings as JSON.
     pub fn as_json(&self) -> serde_json::Value {
         let stage = |stage: &StageTime| {
             json!({
@@ -153,7 +155,7 @@ impl Timings {
         })
     }
 
-    /// Makes lines of it.
+    /// Returns the timings as a table.
     pub fn as_text(&self) -> String {
         let mut text = "stage       from       to     wall  (seconds)\n".to_owned();
         for StageTime { name, from, to } in &self.stages {

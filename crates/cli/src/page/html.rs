@@ -1,6 +1,7 @@
 //! HTML, piece by piece.
 //!
-//! **Invariant:** what is not the page's own goes through `text`, which leaves no character a meaning.
+//! **Invariant:** what is not the page's own goes through `text`, which leaves no character a
+//! meaning.
 
 use std::fmt::Write;
 

@@ -1,8 +1,9 @@
 //! One page about an image that needs nothing else: what takes the room in it, in HTML.
 //!
-//! Enters: what was measured and what the image tells. Leaves: the page. **Invariant:** nothing is fetched, nothing
-//! of the image is markup or script (names are escaped wherever they stand), and the same image makes the same
-//! page, but for how long it took to make it, which is there only where the image is made. It can be read without script, which draws the treemap only.
+//! Enters: what was measured and what the image tells. Leaves: the page. **Invariant:** nothing is
+//! fetched, nothing of the image is markup or script (names are escaped wherever they stand), and
+//! the same image makes the same page, but for how long it took to make it, which is there only
+//! where the image is made. It can be read without script, which draws the treemap only.
 
 mod blocks;
 mod data;

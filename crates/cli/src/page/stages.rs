@@ -1,4 +1,5 @@
-//! How long the stages took that made the image: a table, with when each was at work drawn beside it.
+//! How long the stages took that made the image: a table, with when each was at work drawn beside
+//! it.
 
 use std::time::Duration;
 
