@@ -73,7 +73,8 @@ pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
     }
     walk.links(&mut report);
     let (found, said) = (report.inodes, image.superblock().inodes);
-    // the special inodes may be counted or not; damage hides inodes, so that the count says nothing
+    // the special inodes may be counted or not; damage hides inodes, so that the count means
+    // nothing
     let all = found.saturating_add(image.special_inodes().len() as u64);
     if !(found..=all).contains(&said) && report.findings.is_sound() {
         report.findings.note(format!(
@@ -166,7 +167,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks an inode under one of its names, and tells its type.
+    /// Checks an inode under one of its names, and returns its type.
     fn inode(
         &mut self,
         nid: u64,

@@ -39,7 +39,7 @@ const TRUSTED: &[u8] = b"trusted.overlay.";
 /// The prefix of the attributes of overlayfs that everybody sees.
 const USER: &[u8] = b"user.overlay.";
 
-/// What stands between a prefix and the name of an attribute that was escaped.
+/// What is between a prefix and the name of an escaped attribute.
 const ESCAPED: &[u8] = b"overlay.";
 
 /// What is in front of a digest in the attribute `metacopy`: the version, the length, no flags,

@@ -19,10 +19,10 @@ pub struct Kernel {
     pub minor: u16,
 }
 
-/// The first version that reads EROFS as it is now.
+/// The first version that reads today's EROFS.
 const FIRST: Kernel = Kernel::new(5, 4);
 
-/// The first version with clusters of several blocks, and configurations of algorithms.
+/// The first version with pclusters of several blocks, and configurations of algorithms.
 const FIRST_BIG_CLUSTERS: Kernel = Kernel::new(5, 13);
 
 /// The first version with files made of chunks.
@@ -31,7 +31,7 @@ const FIRST_CHUNKS: Kernel = Kernel::new(5, 15);
 /// The first version with further devices.
 const FIRST_DEVICES: Kernel = Kernel::new(5, 16);
 
-/// The first version that reads a last cluster behind the inode.
+/// The first version that reads an inline pcluster.
 const FIRST_INLINE_CLUSTERS: Kernel = Kernel::new(5, 17);
 
 /// The first version with a packed inode.
@@ -133,17 +133,17 @@ impl Kernel {
         self >= FIRST_PLAIN_PREFIXES
     }
 
-    /// Returns whether the kernel reads files and ends of files in the packed inode.
+    /// Returns whether the kernel reads files and tails in the packed inode.
     pub(crate) fn knows_fragments(self) -> bool {
         self >= FIRST_FRAGMENTS
     }
 
-    /// Returns whether the kernel reads a last cluster behind the inode.
+    /// Returns whether the kernel reads a last pcluster behind the inode.
     pub(crate) fn knows_inline_clusters(self) -> bool {
         self >= FIRST_INLINE_CLUSTERS
     }
 
-    /// Returns whether the kernel reads clusters of several blocks.
+    /// Returns whether the kernel reads pclusters of several blocks.
     pub(crate) fn knows_big_clusters(self) -> bool {
         self >= FIRST_BIG_CLUSTERS
     }

@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first bytes of the superblock.
 pub const MAGIC: u32 = 0xe0f5_e1e2;
 
-/// Where the superblock lies, in bytes.
+/// The offset of the superblock.
 pub const SUPERBLOCK_OFFSET: u64 = 1024;
 
 /// Bits of `Superblock::feature_compat`: what a reader may ignore.
@@ -151,7 +151,7 @@ impl Superblock {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct DeviceSlot {
-    /// What tells the device from others: a name or a digest, filled up with zeros.
+    /// The identification of the device: a name or a digest, padded with zeros.
     pub tag: [u8; 64],
     /// Its blocks, low bits.
     pub blocks: U32,
@@ -287,7 +287,7 @@ pub struct DirentRaw {
 
 const _: () = assert!(size_of::<DirentRaw>() == 12);
 
-/// The bit of an inode number that says the inode is in the metabox.
+/// The bit of an inode number that marks inodes in the metabox.
 pub const IN_METABOX: u64 = 1 << 63;
 
 /// The longest name in bytes.
@@ -329,7 +329,7 @@ pub struct XattrEntry {
 const _: () = assert!(size_of::<XattrEntry>() == 4);
 
 impl XattrEntry {
-    /// The bit of `name_index` that says the rest is the number of a long prefix.
+    /// The bit of `name_index` that marks the number of a long prefix.
     pub const LONG_PREFIX: u8 = 0x80;
 }
 

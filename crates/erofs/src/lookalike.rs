@@ -39,7 +39,7 @@ use self::space::{Space, copy_from};
 use crate::layout::{INODE_SLOT, MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
 use crate::write::{BLOCK, BLOCK_BITS};
 
-/// Where inodes begin. Not at 0: programs take the inode number 0 for a name that is gone.
+/// Where inodes begin. Not at 0: programs take the inode number 0 for a deleted name.
 const INODES: u64 = BLOCK;
 
 /// Where shared attributes begin.
@@ -51,7 +51,7 @@ const DIRECTORIES: u64 = 8 << 30;
 /// Where content begins.
 const CONTENT: u64 = 16 << 30;
 
-/// What is shown of files in place of what the image has.
+/// What is shown of all files in place of their own attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shown {
     /// The owner of all files.
@@ -84,14 +84,15 @@ impl fmt::Debug for Lookalike {
 }
 
 impl Lookalike {
-    /// Makes the metadata of all of an image.
+    /// Makes the metadata of a whole image.
     ///
     /// Memory: some 64 bytes for each inode, 12 for each name and the names, 24 for each file, the
     /// blocks of large directories.
     ///
     /// # Errors
-    /// What reading the image's metadata gives, `Corrupt` for directories that form a cycle, `Limit` for
-    /// what EROFS has no room for.
+    ///
+    /// Those of reading the image's metadata, `Corrupt` for directories that form a cycle, `Limit`
+    /// for what EROFS has no room for.
     pub fn new(image: Arc<dyn Image>, shown: Shown) -> Result<Self> {
         let mut made = Scan::new(&*image, shown).run()?;
         let first = first_block(image.info().totals, &made)?;
@@ -110,12 +111,12 @@ impl Lookalike {
         })
     }
 
-    /// Returns what the image shows and this does not; empty if that is nothing.
+    /// Returns what the image has and this does not show; empty without losses.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }
 
-    /// Returns where metadata is, in the order in which it is first needed.
+    /// Returns the ranges of metadata, in the order in which they are first needed.
     pub fn metadata(&self) -> Vec<Range<u64>> {
         let inodes = INODES + self.inodes.len() as u64;
         let directories = DIRECTORIES..DIRECTORIES + self.directories.len() as u64;
@@ -125,8 +126,8 @@ impl Lookalike {
         all
     }
 
-    /// Reads as much as one of the parts has from a place on, and tells how much that is; never
-    /// nothing.
+    /// Reads as much as one of the parts has from an offset on, at least a byte, and returns how
+    /// much.
     fn read_part(&self, place: u64, buf: &mut [u8]) -> Result<usize> {
         let parts = [
             (&self.first, 0, INODES),
@@ -175,7 +176,7 @@ fn first_block(totals: FsInfo, made: &Scan<'_>) -> Result<Vec<u8>> {
     raw.inodes = U64::new(made.count);
     raw.xattr_block = number(XATTRS / BLOCK)?;
     let root = INODES / INODE_SLOT;
-    // what statfs(2) tells
+    // the fields that statfs(2) reports
     let blocks = bytes.div_ceil(BLOCK);
     let mut features = incompat::CHUNKED_FILE;
     if made.content.is_wide() {

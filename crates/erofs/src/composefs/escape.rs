@@ -44,7 +44,7 @@ pub(super) fn unescape(word: &[u8]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads what stands behind a backslash.
+/// Decodes what follows a backslash.
 fn escape(rest: &mut std::slice::Iter<'_, u8>) -> Result<u8> {
     let digit = |digit: Option<&u8>| {
         let value = digit.and_then(|&digit| char::from(digit).to_digit(16));

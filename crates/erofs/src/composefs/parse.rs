@@ -47,7 +47,7 @@ struct Parser {
     files: Files,
     /// The names of each directory: the inode, or a name that is like another.
     known: HashMap<(u32, Vec<u8>), Named>,
-    /// Further names, whose targets may stand below them.
+    /// Further names, whose targets may come later.
     links: Vec<HardLink>,
 }
 
@@ -120,7 +120,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Finds a directory that stands above.
+    /// Returns a directory that came before.
     fn directory(&self, names: &[&[u8]]) -> Result<u32> {
         if self.files.inodes().is_empty() {
             return Err(no_root());
@@ -299,7 +299,7 @@ fn inode(
     })
 }
 
-/// Returns what a regular file holds. An empty one needs no object, whatever the line says of it.
+/// Returns the content of a regular file. An empty one needs no object, whatever the line has.
 fn file(
     size: u64,
     payload: Option<Vec<u8>>,

@@ -1,6 +1,6 @@
-//! Where inodes stand in a written image.
+//! Where inodes are in a written image.
 //!
-//! In: lengths. Out: places, as the reference chooses them.
+//! In: lengths. Out: offsets, as the reference chooses them.
 //!
 //! **Invariant:** an inode is at a multiple of 32 bytes; what is behind it does not cross a block,
 //! and of a symlink nothing does. What finds no room behind an inode goes into a block of its own.
@@ -8,20 +8,20 @@
 use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
 
-/// The longest end of content that is behind its inode.
+/// The longest inline tail.
 const END_MAX: u64 = BLOCK / 2;
 
 /// What an inode takes before it has a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Blocks of its own, and behind the inode so many bytes.
+    /// Blocks of its own, and an inline tail of so many bytes.
     Blocks { blocks: u64, tail: u64 },
     /// A symlink's target.
     Target(u64),
 }
 
 impl Content {
-    /// Cuts content: whole blocks, and an end that has one, too, if it fills more than half.
+    /// Cuts content: whole blocks, and one for the tail, too, if that fills more than half.
     pub(super) fn cut(len: u64) -> Self {
         let (blocks, tail) = (len / BLOCK, len % BLOCK);
         if tail <= END_MAX {

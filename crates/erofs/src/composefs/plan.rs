@@ -29,7 +29,7 @@ pub(super) struct Image {
     /// The first of the whiteouts that hide the store.
     first_stub: u32,
     pub(super) version: u32,
-    /// The order in which inodes stand.
+    /// The order of inodes.
     pub(super) order: Vec<u32>,
     /// The place in that order.
     pub(super) numbers: Vec<u32>,

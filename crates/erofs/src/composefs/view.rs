@@ -32,8 +32,7 @@ pub trait Objects: Send + Sync {
 /// The prefixes of overlayfs' own attributes.
 const OVERLAY: [&[u8]; 2] = [TRUSTED, USER];
 
-/// Returns what overlayfs' attributes say of where a file's content is: `None` for a file that has
-/// its own.
+/// Returns where overlayfs' attributes place a file's content: `None` for a file that has its own.
 pub(crate) fn redirect(xattrs: &Xattrs) -> Option<Vec<u8>> {
     OVERLAY.iter().find_map(|prefix| {
         let value = |name: &[u8]| {
@@ -60,7 +59,7 @@ fn digest(xattrs: &Xattrs) -> Option<VerityDigest> {
 pub struct Composefs {
     image: Arc<Erofs>,
     objects: Arc<dyn Objects>,
-    /// The files whose objects were found to be what they should; `None` if nobody asks.
+    /// The files whose objects were verified; `None` without verification.
     verified: Option<Mutex<HashSet<Ino>>>,
     /// Whether an object of which the image names no digest is refused.
     all_named: bool,

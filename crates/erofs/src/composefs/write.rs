@@ -255,7 +255,7 @@ impl Image {
     }
 }
 
-/// What both forms of an inode tell.
+/// The fields that both forms of an inode have.
 struct Head {
     format: u16,
     xattr_count: U16,

@@ -6,10 +6,10 @@
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The longest stored cluster in bytes.
+/// The longest stored pcluster in bytes.
 pub const CLUSTER_MAX: u64 = 1 << 20;
 
-/// The longest decoded cluster in bytes.
+/// The longest decoded pcluster in bytes.
 pub const DECODED_MAX: u64 = 12 << 20;
 
 /// The largest dictionary of LZMA in bytes.
@@ -25,7 +25,7 @@ pub mod advise {
     pub const BIG_CLUSTER_1: u16 = 0x0002;
     /// Clusters of the second algorithm may have several blocks.
     pub const BIG_CLUSTER_2: u16 = 0x0004;
-    /// The last cluster follows the indexes.
+    /// The last pcluster follows the indexes.
     pub const INLINE_CLUSTER: u16 = 0x0008;
     /// Clusters that are not compressed keep each byte's position in its block.
     pub const INTERLACED: u16 = 0x0010;
@@ -55,7 +55,7 @@ pub struct MapHeader {
 const _: () = assert!(size_of::<MapHeader>() == 8);
 
 impl MapHeader {
-    /// The bit of `cluster_bits` that says that the header is an offset in the packed inode.
+    /// The bit of `cluster_bits` that makes the header an offset in the packed inode.
     pub const WHOLE_FRAGMENT: u8 = 0x80;
     /// The bits of `cluster_bits` that hold the size.
     pub const BITS_MASK: u8 = 0x0f;
@@ -63,7 +63,7 @@ impl MapHeader {
     pub const FULL_PADDING: u64 = 8;
 }
 
-/// What a logical cluster is.
+/// The type of an lcluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterType {
     /// An extent that is not compressed begins here.
@@ -104,7 +104,7 @@ impl ClusterType {
 pub struct ClusterIndex {
     /// The type and `PARTIAL`.
     pub advise: U16,
-    /// Where in the logical cluster the extent begins.
+    /// Where in the lcluster the extent begins.
     pub offset: U16,
     /// The block of the cluster; for `NonHead` the distances back and forth to the next heads.
     pub block: U32,
@@ -113,7 +113,7 @@ pub struct ClusterIndex {
 const _: () = assert!(size_of::<ClusterIndex>() == 8);
 
 impl ClusterIndex {
-    /// The extent is the first part of what the cluster holds.
+    /// The extent is the first part of what the pcluster holds.
     pub const PARTIAL: u16 = 0x8000;
     /// The distance back is in truth the number of blocks of the cluster.
     pub const BLOCK_COUNT: u16 = 0x0800;
@@ -142,7 +142,7 @@ const _: () = assert!(size_of::<ExtentRecord>() == 32);
 impl ExtentRecord {
     /// The bits of `stored` that hold the length.
     pub const LENGTH_MASK: u32 = 0x001f_ffff;
-    /// The extent is the first part of what the cluster holds.
+    /// The extent is the first part of what the pcluster holds.
     pub const PARTIAL: u32 = 1 << 27;
     /// Where the algorithm begins; 0 means not compressed.
     pub const FORMAT_SHIFT: u32 = 28;
@@ -168,7 +168,7 @@ const _: () = assert!(size_of::<LzmaConfig>() == 14);
 pub struct Lz4Config {
     /// The longest distance in bytes; 0 means 65535.
     pub max_distance: U16,
-    /// The longest cluster in blocks.
+    /// The longest pcluster in blocks.
     pub max_cluster_blocks: U16,
     /// Not used.
     pub reserved: [u8; 10],

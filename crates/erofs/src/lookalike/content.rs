@@ -13,7 +13,7 @@ use super::space::{Space, is_wide};
 use crate::layout::{ChunkIndex, chunk};
 use crate::write::{BLOCK, BLOCK_BITS};
 
-/// The most chunks of a file, as long as there is room for so many maps.
+/// The most chunks of a file, as long as there is room for maps of that size.
 const CHUNKS: u64 = 1 << 16;
 
 /// Bytes of maps, after which files get only as many chunks as they have ranges.
@@ -22,21 +22,21 @@ const ROOM: u64 = 32 << 20;
 /// The largest chunk, as a power of two.
 const BITS_MAX: u32 = BLOCK_BITS as u32 + chunk::BITS_MASK as u32;
 
-/// How an inode tells where content is.
+/// How an inode records where content is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// In a row of blocks from this one on.
     Flat(u64),
     /// In chunks.
     Chunks {
-        /// How they are kept.
+        /// The chunk format.
         format: u16,
-        /// Where they are.
+        /// The first block of each chunk.
         map: Vec<u8>,
     },
 }
 
-/// A range of a file that is no hole.
+/// A range of a file that is not a hole.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     start: u64,
@@ -46,7 +46,7 @@ struct Range {
 /// The most extents of a file that are looked at.
 const EXTENTS: usize = 1 << 20;
 
-/// Lists what of a file is no hole: all of it, if that is told in too many extents.
+/// Lists the ranges of a file that are not holes: all of it, if it has too many extents.
 fn ranges(image: &dyn Image, inode: &Inode) -> Result<Vec<Range>> {
     let mut ranges: Vec<Range> = Vec::new();
     let mut left = EXTENTS;
@@ -90,7 +90,7 @@ fn chunk_bits(size: u64, ranges: &[Range], most: u64) -> u32 {
     enough.unwrap_or(BITS_MAX)
 }
 
-/// Returns the content of a file its place; `mapped` counts the bytes of maps.
+/// Assigns addresses to the content of a file; `mapped` counts the bytes of maps.
 pub(super) fn place(
     image: &dyn Image,
     inode: &Inode,
@@ -120,7 +120,7 @@ pub(super) fn place(
     Ok(Body::Flat(space.add(inode.ino, 0, inode.size)?))
 }
 
-/// Widens ranges to whole chunks, and tells where each run of them begins and ends.
+/// Widens ranges to whole chunks, and returns where each run of them begins and ends.
 fn data_runs(size: u64, ranges: &[Range], bits: u32) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for range in ranges {

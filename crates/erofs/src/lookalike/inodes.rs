@@ -1,8 +1,8 @@
-//! Inodes of a lookalike: all are extended ones, since older kernels take all times of compact ones
-//! for the same.
+//! Inodes of a lookalike: all are extended ones, since older kernels give all compact ones the same
+//! time.
 //!
-//! In: what `stat` tells, and where content is. Out: the bytes of an inode.
-//! **Invariant:** attributes and the map follow it as the format wants them aligned.
+//! In: the attributes of an inode, and where its content is. Out: the bytes of the inode.
+//! **Invariant:** attributes and the map follow it with the alignment of the format.
 
 use sinterfs_model::{FileType, Inode, Result};
 use zerocopy::IntoBytes;
@@ -26,15 +26,15 @@ enum Layout {
 /// One inode with all but its number.
 #[derive(Debug)]
 pub(super) struct Made {
-    /// The inode as it is to be shown.
+    /// The attributes that are shown.
     pub(super) shown: Inode,
-    /// Where content is; of what is no file, a row of whole blocks.
+    /// Where content is; of what is not a file, a row of whole blocks.
     pub(super) body: Body,
     pub(super) xattrs: Vec<u8>,
 }
 
 impl Made {
-    /// Replaces what the mount's options replace.
+    /// Replaces the attributes that the mount's options replace.
     pub(super) fn show(mut inode: Inode, shown: Shown) -> Inode {
         inode.meta.uid = shown.uid.unwrap_or(inode.meta.uid);
         inode.meta.gid = shown.gid.unwrap_or(inode.meta.gid);
@@ -44,7 +44,7 @@ impl Made {
         inode
     }
 
-    /// Returns the bytes of content that are behind the inode.
+    /// Returns the length of the inline tail.
     pub(super) fn tail(&self) -> u64 {
         match self.shown.kind {
             FileType::Directory | FileType::Symlink => tail_of(self.shown.size),
@@ -52,7 +52,7 @@ impl Made {
         }
     }
 
-    /// Returns what it takes.
+    /// Returns the sizes of the inode and of what follows it.
     pub(super) fn extent(&self) -> InodeSize {
         let own = size_of::<InodeExtended>() as u64;
         let end = own + self.xattrs.len() as u64;
@@ -67,7 +67,7 @@ impl Made {
         }
     }
 
-    /// Makes the bytes up to the end of content behind it; `number` is for programs that know 32
+    /// Makes the bytes up to the inline tail; `number` is for programs with inode numbers of 32
     /// bits.
     pub(super) fn bytes(&self, number: u64) -> Result<Vec<u8>> {
         let Inode {
@@ -114,7 +114,7 @@ impl Made {
     }
 }
 
-/// Returns the bytes of an entry of a map of chunks.
+/// Returns the bytes of an entry of a chunk map.
 fn entry(format: u16) -> u64 {
     match format & chunk::INDEXES {
         0 => 4,

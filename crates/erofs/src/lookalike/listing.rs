@@ -1,7 +1,7 @@
 //! The names of one directory, and the content that EROFS makes of them.
 //!
-//! In: a directory of an image. Out: blocks of entries. **Invariant:** entries are sorted through
-//! all blocks, `.` and `..` among them; names that no kernel takes are an error.
+//! In: a directory of an image. Out: blocks of entries. **Invariant:** entries are sorted across
+//! all blocks, `.` and `..` among them; names that no kernel accepts are an error.
 
 use std::ops::ControlFlow;
 
@@ -20,7 +20,7 @@ struct Entry {
     nid: u64,
 }
 
-/// The names of a directory, in their order.
+/// The names of a directory in order.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     names: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Takes the names of a directory in place of those before.
+    /// Replaces the names by those of a directory.
     pub(super) fn load(&mut self, image: &dyn Image, dir: Ino) -> Result<()> {
         self.names.clear();
         self.entries.clear();
@@ -58,18 +58,18 @@ impl Listing {
         }
     }
 
-    /// Returns how many names there are.
+    /// Returns the number of names.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns what a name is for.
+    /// Returns the inode and the type of a name.
     pub(super) fn inode(&self, at: usize) -> (Ino, FileType) {
         let entry = self.entries.get(at);
         entry.map_or((Ino(0), FileType::File), |entry| (entry.ino, entry.kind))
     }
 
-    /// Says which inode a name is for.
+    /// Sets the number of the inode of a name.
     pub(super) fn set_nid(&mut self, at: usize, nid: u64) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.nid = nid;
@@ -115,7 +115,7 @@ impl Listing {
     }
 }
 
-/// Returns whether a kernel takes a name.
+/// Returns whether a kernel accepts a name.
 fn is_name(name: &[u8]) -> bool {
     let length = (1..=NAME_MAX).contains(&name.len());
     length && !name.contains(&b'/') && !name.contains(&0) && !matches!(name, b"." | b"..")

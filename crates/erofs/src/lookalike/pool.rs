@@ -1,7 +1,8 @@
-//! Extended attributes: what several inodes have is in one place, the rest behind its inode.
+//! Extended attributes: those of several inodes are in one place, the others behind their inode.
 //!
-//! In: the attributes of one inode after the other. Out: what is behind it, and the shared ones.
-//! **Invariant:** memory for what was seen once is bounded; what was seen later is not shared then.
+//! In: the attributes of one inode after the other. Out: what follows each inode, and the shared
+//! attributes. **Invariant:** memory for attributes that were seen once is bounded; those that come
+//! later are then not shared.
 
 use std::collections::HashMap;
 
@@ -13,14 +14,14 @@ use super::{DIRECTORIES, XATTRS};
 use crate::layout::{XATTR_WORD, XattrHeader};
 use crate::write::xattrs::{DroppedXattrs, SHARED_MAX, XattrPair};
 
-/// The most bytes of attributes of which it is remembered that they were seen.
+/// The most bytes of attributes that are remembered after they were seen once.
 const REMEMBERED: usize = 16 << 20;
 
-/// How an attribute was met before.
+/// Whether an attribute came before.
 #[derive(Debug, Clone, Copy)]
 enum Seen {
     Once,
-    /// Its place among the shared ones, in words.
+    /// The offset among the shared ones in words.
     Shared(u32),
 }
 
@@ -34,7 +35,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Makes what is behind an inode with such attributes; empty if that is nothing.
+    /// Makes what follows an inode with such attributes; empty without attributes.
     pub(super) fn inline(&mut self, xattrs: &Xattrs) -> Result<Vec<u8>> {
         let (mut shared, mut own, mut entry) = (Vec::new(), Vec::new(), Vec::new());
         for (name, value) in xattrs {
@@ -59,7 +60,7 @@ impl Pool {
         Ok([header.as_bytes(), shared.as_bytes(), &own].concat())
     }
 
-    /// Returns the place of an attribute that is, or from now on will be, shared.
+    /// Returns the offset of an attribute that is, or from now on will be, shared.
     fn place(&mut self, entry: &[u8]) -> Result<Option<u32>> {
         match self.seen.get_mut(entry) {
             Some(Seen::Shared(place)) => return Ok(Some(*place)),

@@ -1,7 +1,7 @@
-//! All of an image, directory by directory: inodes get their offsets, directories their content.
+//! Lays out an image, directory by directory: inodes get their offsets, directories their content.
 //!
 //! In: the image. Out: the parts of a lookalike. **Invariant:** no recursion; the inodes of a
-//! directory are together, and their order is that in which `ls -R` and `find` come to them.
+//! directory are together, in the order in which `ls -R` and `find` visit them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,13 +17,14 @@ use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
 use crate::write::inode_offsets::InodeOffsets;
 
-/// A directory whose inode has its place, and whose content is to be made.
+/// A directory whose inode has its offset, and whose content is still to be made.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     ino: Ino,
     nid: u64,
     parent: u64,
-    /// Where the end of its content is among the inodes, and its blocks among those of directories.
+    /// The offsets of its inline tail among the inodes, and of its blocks among those of
+    /// directories.
     tail: usize,
     blocks: usize,
 }
@@ -40,7 +41,7 @@ pub(super) struct Scan<'a> {
     pub(super) content: Space,
     /// Bytes of maps of chunks.
     mapped: u64,
-    /// The numbers of what has several names.
+    /// The numbers of inodes with several names.
     links: HashMap<Ino, u64>,
     seen: HashSet<Ino>,
     waiting: Vec<Waiting>,
@@ -48,9 +49,9 @@ pub(super) struct Scan<'a> {
     pub(super) count: u64,
     /// Bytes of all files.
     pub(super) bytes: u64,
-    /// Inodes with times that are lost.
+    /// The number of inodes with times that are lost.
     times: u64,
-    /// The names of the directory that is placed.
+    /// The names of the current directory.
     listing: Listing,
 }
 
@@ -90,7 +91,7 @@ impl<'a> Scan<'a> {
         Ok(self)
     }
 
-    /// Returns what was not kept.
+    /// Returns what was lost.
     pub(super) fn losses(&self) -> Vec<Loss> {
         let mut losses = self.pool.dropped.losses();
         if self.times > 0 {
@@ -102,7 +103,7 @@ impl<'a> Scan<'a> {
         losses
     }
 
-    /// Returns what a directory names their offsets, and makes its content.
+    /// Assigns offsets to the entries of a directory, and makes its content.
     fn fill(&mut self, dir: Waiting, names: &mut Listing) -> Result<()> {
         let first = self.waiting.len();
         for at in 0..names.len() {
@@ -124,7 +125,7 @@ impl<'a> Scan<'a> {
 
     /// Makes an inode; a directory, which tells where it is named, waits for its content.
     fn place(&mut self, ino: Ino, parent: Option<u64>) -> Result<u64> {
-        // names are cheap for an image that lies
+        // an image may have more names than it has room for inodes
         if self.count >= self.image.info().totals.inodes {
             return Err(Error::corrupt("there are more inodes than the image says"));
         }
@@ -168,7 +169,7 @@ impl<'a> Scan<'a> {
         Ok(nid)
     }
 
-    /// Finds out where content will be.
+    /// Finds where content will be.
     fn make(&mut self, mut inode: Inode) -> Result<Made> {
         let xattrs = if self.image.info().capability.xattrs {
             self.pool.inline(&self.image.xattrs(inode.ino)?)?
@@ -211,7 +212,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Reserves the blocks of what is no file, and of which the end is behind its inode.
+    /// Reserves the blocks of what is not a file, without its inline tail.
     fn blocks(&mut self, size: u64) -> Result<Body> {
         let body = size - crate::write::inodes::tail_of(size);
         let start = DIRECTORIES + self.directories.len() as u64;
@@ -236,7 +237,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Puts bytes where there is room for them.
+/// Puts bytes at their offset.
 fn put(part: &mut [u8], at: usize, bytes: &[u8]) -> Result<()> {
     let room = part
         .get_mut(at..)

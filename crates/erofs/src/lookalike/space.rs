@@ -1,7 +1,7 @@
 //! The addresses of content: which bytes of which file are where.
 //!
-//! In: files, one after the other. Out: addresses, and later the bytes behind them.
-//! **Invariant:** runs are in the order of their addresses, begin with a block and do not overlap.
+//! In: files, one after the other. Out: addresses, and later the bytes there. **Invariant:** runs
+//! are in the order of their addresses, begin with a block and do not overlap.
 
 use sinterfs_model::{Error, Image, Ino, Result};
 
@@ -14,13 +14,13 @@ const WIDE: u64 = u32::MAX as u64;
 /// The address behind the last block that has room in 48 bits, and in the offsets of files.
 const END: u64 = 1 << 50;
 
-/// Bytes of a file that are in a row.
+/// Bytes of a file in a row.
 #[derive(Debug, Clone, Copy)]
 struct Run {
-    /// Where they begin, in bytes.
+    /// Their address.
     start: u64,
     ino: Ino,
-    /// Where they begin in the file.
+    /// Their offset in the file.
     offset: u64,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Starts with none.
+    /// Creates an empty address space.
     pub(super) fn new() -> Self {
         Self {
             runs: Vec::new(),
@@ -40,7 +40,7 @@ impl Space {
         }
     }
 
-    /// Returns bytes of a file their place and tells its first block.
+    /// Assigns an address to bytes of a file, and returns the first block.
     pub(super) fn add(&mut self, ino: Ino, offset: u64, len: u64) -> Result<u64> {
         let start = self.end;
         let end = len
@@ -64,7 +64,7 @@ impl Space {
         is_wide(self.end / BLOCK)
     }
 
-    /// Reads as much as one run has from a place on.
+    /// Reads as much as one run has from an address on.
     pub(super) fn read(&self, image: &dyn Image, place: u64, buf: &mut [u8]) -> Result<usize> {
         let next = self.runs.partition_point(|run| run.start <= place);
         let run = next.checked_sub(1).and_then(|index| self.runs.get(index));
@@ -86,7 +86,7 @@ pub(super) fn is_wide(block: u64) -> bool {
     block >= WIDE
 }
 
-/// Fills a buffer with bytes of a part from a place on, and with zeros behind its end.
+/// Fills a buffer with bytes of a part from an offset on, and with zeros behind its end.
 pub(super) fn copy_from(part: &[u8], place: u64, buf: &mut [u8]) {
     let from = usize::try_from(place)
         .ok()
