@@ -14,7 +14,7 @@ use sinterfs_block::cache::Opened;
 use sinterfs_model::{Cursor, Error, Findings, Ino, Kind, Observer, Result, Stage, Tally};
 
 use crate::layout::NO_XATTR;
-use crate::read::inode::{Body, Record};
+use crate::read::record::{Body, Record};
 use crate::read::{OpenOptions, Squashfs};
 
 /// What a check found.

@@ -13,7 +13,7 @@ use sinterfs_model::{Cursor, Error, ExtentSource, Image, Ino, Result};
 
 use crate::layout::NO_XATTR;
 use crate::read::Squashfs;
-use crate::read::inode::{Body, Content, Listing, Record};
+use crate::read::record::{Body, Content, Listing, Record};
 
 /// Writes an image as text.
 pub fn dump(image: &Squashfs, out: &mut dyn Write) -> Result<()> {

@@ -10,6 +10,7 @@ mod encoder;
 mod files;
 mod ids;
 mod inodes;
+mod listing;
 mod numbering;
 mod options;
 mod stream;

@@ -18,10 +18,11 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Extent, ExtentSource, Ino, Result};
 use zerocopy::little_endian::U32;
 
-use super::Squashfs;
+use super::checkpoints::{Checkpoint, Checkpoints};
 use super::fields::split;
-use super::inode::Content;
-use super::metadata::{Place, Reader};
+use super::metadata::Reader;
+use super::open::Squashfs;
+use super::record::Content;
 use crate::layout::{BLOCK_SIZE_MAX, BlockWord, FragmentEntry};
 
 /// Blocks between two checkpoints.
@@ -33,24 +34,6 @@ const RAW_1: u64 = 0x8000;
 thread_local! {
     /// The stored bytes of the block that is decoded.
     static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Where in its list of sizes, and where in the image, a block of a file is.
-#[derive(Debug, Clone, Copy)]
-struct Checkpoint {
-    words: Place,
-    position: u64,
-}
-
-/// The checkpoints of one file.
-#[derive(Debug)]
-pub(crate) struct Checkpoints(Vec<Checkpoint>);
-
-impl Checkpoints {
-    /// Returns about how much memory they take, in bytes.
-    pub(crate) fn memory(&self) -> u64 {
-        (self.0.len() * size_of::<Checkpoint>() + 64) as u64
-    }
 }
 
 /// A block as it is stored.

@@ -13,9 +13,12 @@ use std::sync::Arc;
 
 use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
 
-use super::inode::{Listing, file_type};
+use super::directory_index::{Index, Jump};
+use super::dirent::{Entry, Group};
+use super::legacy;
 use super::metadata::{Place, Reader};
-use super::{Squashfs, legacy};
+use super::open::Squashfs;
+use super::record::{Listing, file_type};
 use crate::layout::{
     DIRENTS_PER_HEADER, DirectoryEntry, DirectoryHeader, DirectoryIndex, METADATA_SIZE, MetaRef,
     NAME_MAX,
@@ -23,26 +26,6 @@ use crate::layout::{
 
 /// The bits of a cursor that count entries after a header: 0 to 256.
 const NUMBER_BITS: u32 = 9;
-
-/// A directory's header: what the entries behind it have in common.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Group {
-    /// Entries that follow.
-    pub(super) left: u32,
-    /// The distance of the inodes' block from the start of the inode table.
-    pub(super) block: u64,
-    /// What inode numbers are relative to.
-    pub(super) number: u32,
-}
-
-/// An entry without its name.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) offset: u16,
-    pub(super) kind: u16,
-    pub(super) name_len: u16,
-    pub(super) delta: i16,
-}
 
 /// What an entry says.
 #[derive(Debug, Clone, Copy)]
@@ -222,48 +205,6 @@ fn entry(reader: &mut Reader<'_>) -> Result<Entry> {
         name_len: entry.name_len.get().saturating_add(1),
         delta: entry.inode_delta.get(),
     })
-}
-
-/// A place in a listing where a header is.
-#[derive(Debug, Clone, Copy)]
-struct Jump {
-    /// The offset in the listing.
-    at: u32,
-    reference: MetaRef,
-}
-
-/// The index of one directory, parsed: 20 bytes an entry and the names.
-#[derive(Debug)]
-pub(crate) struct Index {
-    jumps: Vec<(Jump, usize)>,
-    names: Vec<u8>,
-}
-
-impl Index {
-    /// Returns about how much memory it takes, in bytes.
-    pub(crate) fn memory(&self) -> u64 {
-        (self.names.len() + self.jumps.len() * size_of::<(Jump, usize)>() + 64) as u64
-    }
-
-    fn name(&self, number: usize) -> &[u8] {
-        let end = |number: usize| self.jumps.get(number).map_or(0, |(_, end)| *end);
-        let start = number.checked_sub(1).map_or(0, end);
-        self.names.get(start..end(number)).unwrap_or_default()
-    }
-
-    /// Finds the last place that `before` is true of, for something that is true of the first ones.
-    fn last(&self, before: impl Fn(&Self, usize) -> bool) -> Option<Jump> {
-        let (mut start, mut end) = (0, self.jumps.len());
-        while start < end {
-            let middle = start.midpoint(end);
-            match before(self, middle) {
-                true => start = middle + 1,
-                false => end = middle,
-            }
-        }
-        let number = start.checked_sub(1)?;
-        self.jumps.get(number).map(|(jump, _)| *jump)
-    }
 }
 
 impl Squashfs {

@@ -10,14 +10,15 @@ use sinterfs_model::{
     Result, Time, Times, Xattrs,
 };
 
-use super::inode::{Body, Content, Listing, Owner, Record};
-use super::{Squashfs, base};
+use super::image_core;
+use super::open::Squashfs;
+use super::record::{Body, Content, Listing, Owner, Record};
 use crate::layout::NO_XATTR;
 
 impl Squashfs {
     /// Reads an inode. `NotFound` for a number that names no place in the inode table.
     pub(crate) fn record(&self, ino: Ino) -> Result<Record> {
-        base::record(&self.metadata, &self.superblock, ino)?
+        image_core::record(&self.metadata, &self.superblock, ino)?
             .ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
     }
 

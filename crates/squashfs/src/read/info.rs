@@ -6,8 +6,8 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, ImageInfo, Ino, Result};
 use zerocopy::FromBytes;
 
-use super::Squashfs;
 use super::content::Stored;
+use super::open::Squashfs;
 use super::superblock::Superblock;
 use super::xattrs::XattrLists;
 use crate::layout::options::{Gzip, Lz4, Lzo, Xz, Zstd};

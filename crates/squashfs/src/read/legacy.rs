@@ -10,11 +10,11 @@
 
 use sinterfs_model::{Error, FileType, Rdev, Result};
 
-use super::directory::{Entry, Group};
-use super::inode::{
+use super::dirent::{Entry, Group};
+use super::metadata::Reader;
+use super::record::{
     Body, Content, Listing, Owner, Record, check_target, file_type, fragment, listing_len,
 };
-use super::metadata::Reader;
 use crate::layout::inode::InodeType;
 use crate::layout::{NO_FRAGMENT, NO_XATTR};
 

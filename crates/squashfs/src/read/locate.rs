@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::Result;
 
-use super::base::Base;
+use super::image_core::Base;
 use super::superblock::magic;
 
 /// Bytes that are searched at once.

@@ -1,80 +1,21 @@
-//! Which directory holds a directory.
-//!
-//! In: a directory's inode. Out: the inode above it.
-//!
-//! Inodes name the one above by its number. With an export table that is one look-up. Without one, and
-//! in versions that keep no such number, all directories are walked once, at the first question, and
-//! remembered: 16 bytes each.
-//! **Invariant:** the walk ends: it enters no directory twice, and a second name of one is an error.
+//! The parents of all directories, for images without an export table.
 
-use std::collections::HashSet;
+use sinterfs_model::Ino;
 
-use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
-
-use super::Squashfs;
-use super::inode::{Body, Listing};
-
-/// Directories with the ones above, sorted.
+/// Directories and their parents, sorted; 16 bytes each.
 #[derive(Debug)]
 pub(crate) struct Parents(Vec<(Ino, Ino)>);
 
-impl Squashfs {
-    /// Returns the directory above one.
-    pub(crate) fn parent_of(&self, dir: Ino, listing: &Listing) -> Result<Ino> {
-        if dir == self.root() {
-            return Ok(dir);
-        }
-        if let Some(exports) = &self.exports {
-            let index = u64::from(listing.parent).checked_sub(1);
-            let index = index.ok_or_else(|| Error::corrupt("a directory without one above it"))?;
-            let above = self.exported(exports, index)?;
-            let record = self.record(above)?;
-            if record.kind == FileType::Directory && record.number == listing.parent {
-                return Ok(above);
-            }
-            return Err(Error::corrupt(format!(
-                "the export table's entry {index} is not the directory with that number"
-            )));
-        }
-        let parents = match self.parents.get() {
-            Some(parents) => parents,
-            None => {
-                let walked = self.walk()?;
-                self.parents.get_or_init(|| walked)
-            }
-        };
-        let found = parents.0.binary_search_by_key(&dir, |(dir, _)| *dir);
-        let found = found.ok().and_then(|index| parents.0.get(index));
-        found
-            .map(|(_, above)| *above)
-            .ok_or_else(|| Error::not_found(format!("no directory holds inode {:#x}", dir.0)))
+impl Parents {
+    /// Makes the table from `(directory, parent)` pairs.
+    pub(super) fn new(mut pairs: Vec<(Ino, Ino)>) -> Self {
+        pairs.sort_unstable();
+        Self(pairs)
     }
 
-    /// Walks all directories.
-    fn walk(&self) -> Result<Parents> {
-        let root = self.root();
-        let (mut seen, mut left) = (HashSet::from([root]), vec![root]);
-        let mut all = Vec::new();
-        while let Some(dir) = left.pop() {
-            let Body::Directory(listing) = self.record(dir)?.body else {
-                return Err(Error::corrupt("an entry's type is not that of its inode"));
-            };
-            let mut entries = self.entries(dir, &listing, Cursor::START)?;
-            while let Some(found) = entries.next()? {
-                if found.kind != FileType::Directory {
-                    continue;
-                }
-                if !seen.insert(found.ino) || seen.len() as u64 > u64::from(self.superblock.inodes)
-                {
-                    return Err(Error::corrupt(
-                        "a directory has several names, or holds itself",
-                    ));
-                }
-                all.push((found.ino, dir));
-                left.push(found.ino);
-            }
-        }
-        all.sort_unstable();
-        Ok(Parents(all))
+    /// Returns the parent of a directory.
+    pub(super) fn of(&self, dir: Ino) -> Option<Ino> {
+        let found = self.0.binary_search_by_key(&dir, |(dir, _)| *dir).ok()?;
+        self.0.get(found).map(|(_, parent)| *parent)
     }
 }

@@ -7,10 +7,11 @@
 
 use sinterfs_model::{Error, Ino, Result};
 
-use super::Squashfs;
-use super::inode::{self, Body, Record};
+use super::inode;
 use super::legacy;
 use super::metadata::{Place, Reader};
+use super::open::Squashfs;
+use super::record::{Body, Record};
 use crate::layout::{DirectoryIndex, MetaRef};
 
 /// Goes over all inodes.

@@ -6,11 +6,12 @@
 //! as an entry allows, and the index names all of these. Format: `docs/formats/squashfs.md`,
 //! "Directories".
 
-use sinterfs_model::{Content, Error, NodeId, Result, Tree};
+use sinterfs_model::{Error, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{I16, U16, U32};
 
 use super::inodes::Positions;
+use super::listing::{Listing, basic_type, block_position};
 use super::numbering::Numbering;
 use super::stream::Stream;
 use crate::layout::inode::InodeType;
@@ -18,17 +19,6 @@ use crate::layout::{
     DIRECTORY_SIZE_EXTRA, DIRENTS_PER_HEADER, DirectoryEntry, DirectoryHeader, METADATA_SIZE,
     NAME_MAX,
 };
-
-/// The listing of one directory.
-#[derive(Debug)]
-pub(super) struct Listing {
-    /// Where it begins in the stream.
-    pub(super) position: u64,
-    /// Its bytes.
-    pub(super) len: u32,
-    /// The offsets of the headers that begin metadata blocks, and the link that follows each.
-    pub(super) index: Vec<(u32, usize)>,
-}
 
 /// Names what the parts of a listing depend on.
 #[derive(Debug, Clone, Copy)]
@@ -135,23 +125,5 @@ impl Known<'_> {
         out.push(header.as_bytes())?;
         out.push(&entries)?;
         Ok(count as usize)
-    }
-}
-
-/// Makes the position of a metadata block that directories can tell; `Limit` for one beyond 4 GiB.
-pub(super) fn block_position(block: u64) -> Result<u32> {
-    u32::try_from(block).map_err(|_| Error::limit("more than 4 GiB of SquashFS metadata"))
-}
-
-/// Returns the basic type of an inode.
-pub(super) const fn basic_type(content: &Content) -> u16 {
-    match content {
-        Content::Directory { .. } => InodeType::DIRECTORY,
-        Content::File { .. } => InodeType::FILE,
-        Content::Symlink(_) => InodeType::SYMLINK,
-        Content::CharDevice(_) => InodeType::CHAR_DEVICE,
-        Content::BlockDevice(_) => InodeType::BLOCK_DEVICE,
-        Content::Fifo => InodeType::FIFO,
-        Content::Socket => InodeType::SOCKET,
     }
 }

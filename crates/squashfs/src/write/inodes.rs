@@ -7,9 +7,9 @@ use sinterfs_model::{Content, ContentMap, Error, NodeId, Rdev, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::directories::{Listing, basic_type, block_position};
 use super::files::Blocks;
 use super::ids::Ids;
+use super::listing::{Listing, basic_type, block_position};
 use super::numbering::Numbering;
 use super::stream::{Encoder, Stream};
 use super::xattrs::Xattrs;

@@ -13,10 +13,11 @@ use sinterfs_model::{
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::directories::{Known, Listing};
+use super::directories::Known;
 use super::encoder::BlockEncoder;
 use super::files::{Blocks, Placed};
 use super::inodes::{Inodes, Made};
+use super::listing::Listing;
 use super::numbering::Numbering;
 use super::options::{Part, WriteOptions};
 use super::stream::{Encoder, Stream};

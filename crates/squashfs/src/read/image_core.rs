@@ -11,8 +11,9 @@ use sinterfs_block::codec::unit::UnitCodec;
 use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, FileType, Ino, Result};
 
-use super::inode::{self, Record};
+use super::inode;
 use super::metadata::Metadata;
+use super::record::Record;
 use super::superblock::Superblock;
 use crate::layout::{Flags, MetaRef};
 

@@ -1,0 +1,23 @@
+//! Checkpoints in the lists of block sizes of files with many blocks.
+//!
+//! Format: `docs/formats/squashfs.md`, "Content".
+
+use super::metadata::Place;
+
+/// Where in its list of sizes, and where in the image, a block of a file is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Checkpoint {
+    pub(super) words: Place,
+    pub(super) position: u64,
+}
+
+/// The checkpoints of one file.
+#[derive(Debug)]
+pub(crate) struct Checkpoints(pub(super) Vec<Checkpoint>);
+
+impl Checkpoints {
+    /// Returns about how much memory they take, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.0.len() * size_of::<Checkpoint>() + 64) as u64
+    }
+}

@@ -1,0 +1,51 @@
+//! The index of a directory, parsed.
+//!
+//! In: entries of an index. Out: the header at which to start reading.
+//!
+//! **Invariant:** entries ascend by offset and by name; whoever fills the index checks that.
+//! Format: `docs/formats/squashfs.md`, "Directories".
+
+use crate::layout::MetaRef;
+
+/// A place in a listing where a header is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Jump {
+    /// The offset in the listing.
+    pub(super) at: u32,
+    pub(super) reference: MetaRef,
+}
+
+/// The index of one directory, parsed: 20 bytes an entry and the names.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(super) jumps: Vec<(Jump, usize)>,
+    pub(super) names: Vec<u8>,
+}
+
+impl Index {
+    /// Returns about how much memory it takes, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.names.len() + self.jumps.len() * size_of::<(Jump, usize)>() + 64) as u64
+    }
+
+    pub(super) fn name(&self, number: usize) -> &[u8] {
+        let end = |number: usize| self.jumps.get(number).map_or(0, |(_, end)| *end);
+        let start = number.checked_sub(1).map_or(0, end);
+        self.names.get(start..end(number)).unwrap_or_default()
+    }
+
+    /// Finds the last place that `before` is true of, for something that is true of the first ones.
+    pub(super) fn last(&self, before: impl Fn(&Self, usize) -> bool) -> Option<Jump> {
+        let (mut start, mut end) = (0, self.jumps.len());
+        while start < end {
+            let middle = start.midpoint(end);
+            if before(self, middle) {
+                start = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        let number = start.checked_sub(1)?;
+        self.jumps.get(number).map(|(jump, _)| *jump)
+    }
+}

@@ -1,0 +1,23 @@
+//! Headers and entries of directory listings of any version, decoded.
+//!
+//! Format: `docs/formats/squashfs.md`, "Directories".
+
+/// A directory's header: what the entries behind it have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group {
+    /// Entries that follow.
+    pub(super) left: u32,
+    /// The distance of the inodes' block from the start of the inode table.
+    pub(super) block: u64,
+    /// What inode numbers are relative to.
+    pub(super) number: u32,
+}
+
+/// An entry without its name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) offset: u16,
+    pub(super) kind: u16,
+    pub(super) name_len: u16,
+    pub(super) delta: i16,
+}
