@@ -30,7 +30,7 @@ pub struct Report {
 
 impl Report {
     /// Keeps what is damage; what no check can go on after is an error.
-    fn keep<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
+    fn record<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
@@ -100,18 +100,18 @@ impl Check<'_> {
                 ..Tally::default()
             },
         );
-        let Some(mut inodes) = self.report.keep(self.image.all_inodes())? else {
+        let Some(mut inodes) = self.report.record(self.image.all_inodes())? else {
             return Ok(());
         };
         loop {
-            self.go_on()?;
-            let Some(next) = self.report.keep(inodes.next())? else {
+            self.check_cancelled()?;
+            let Some(next) = self.report.record(inodes.next())? else {
                 return Ok(());
             };
             let Some((ino, record)) = next else { break };
             self.report.inodes += 1;
             let found = self.inode(ino, &record);
-            self.report.keep(found)?;
+            self.report.record(found)?;
             self.observer.advance(
                 Stage::Verify,
                 Tally {
@@ -193,14 +193,14 @@ impl Check<'_> {
             let found = self.image.find(dir, &listing, name)?;
             match found.map(|found| found.ino) == Some(ino) {
                 true => Ok(()),
-                false => Err(about(name, "is not found by its name")),
+                false => Err(entry_error(name, "is not found by its name")),
             }
         };
         while let Some(found) = entries.next()? {
-            self.go_on()?;
+            self.check_cancelled()?;
             let record = self.image.record(found.ino)?;
             if record.kind != found.kind || record.number != found.number {
-                return Err(about(
+                return Err(entry_error(
                     entries.name(),
                     "and its inode differ in type or number",
                 ));
@@ -228,7 +228,7 @@ impl Check<'_> {
     }
 
     /// Fails if the observer asks to stop.
-    fn go_on(&self) -> Result<()> {
+    fn check_cancelled(&self) -> Result<()> {
         match self.observer.cancelled() {
             true => Err(Error::new(Kind::Cancelled, "stopped on request")),
             false => Ok(()),
@@ -238,19 +238,19 @@ impl Check<'_> {
     /// Reads all lists of attributes and all entries of the fragment table.
     fn tables(&mut self, deep: bool) -> Result<()> {
         let options = self.image.compressor_options();
-        self.report.keep(options)?;
+        self.report.record(options)?;
         if let Some(lists) = &self.image.xattrs {
             for id in 0..lists.count() {
-                self.go_on()?;
+                self.check_cancelled()?;
                 let id = u32::try_from(id).unwrap_or(NO_XATTR);
                 let read = lists.get(&self.image.metadata, id);
-                self.report.keep(read)?;
+                self.report.record(read)?;
             }
         }
         for index in 0..self.image.superblock.fragments {
-            self.go_on()?;
+            self.check_cancelled()?;
             let found = self.image.fragment(index);
-            let Some(stored) = self.report.keep(found)? else {
+            let Some(stored) = self.report.record(found)? else {
                 continue;
             };
             if deep {
@@ -260,7 +260,7 @@ impl Check<'_> {
                     let at = self.image.metadata.file_offset(stored.position);
                     error.at("fragment block", at)
                 });
-                let sound = matches!(self.report.keep(opened)?, Some(Opened::Decoded(_)));
+                let sound = matches!(self.report.record(opened)?, Some(Opened::Decoded(_)));
                 self.report.fragments += u64::from(sound);
             }
         }
@@ -268,7 +268,7 @@ impl Check<'_> {
     }
 }
 
-fn about(name: &[u8], what: &str) -> Error {
+fn entry_error(name: &[u8], what: &str) -> Error {
     let name = String::from_utf8_lossy(name);
     Error::corrupt(format!("the entry {name:?} {what}"))
 }

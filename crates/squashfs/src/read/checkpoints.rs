@@ -2,12 +2,12 @@
 //!
 //! Format: `docs/formats/squashfs.md`, "Content".
 
-use super::metadata::Place;
+use super::metadata::MetaPosition;
 
 /// Where in its list of sizes, and where in the image, a block of a file is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Checkpoint {
-    pub(super) words: Place,
+    pub(super) words: MetaPosition,
     pub(super) position: u64,
 }
 

@@ -38,33 +38,33 @@ thread_local! {
 
 /// A block as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct BlockLocation {
     pub(crate) position: u64,
     /// Bytes in the image; zero for a hole.
     pub(crate) len: u32,
     pub(crate) raw: bool,
 }
 
-impl Stored {
+impl BlockLocation {
     pub(super) fn is_hole(self) -> bool {
         self.len == 0
     }
 }
 
 /// Goes over the blocks of a file.
-pub(super) struct Blocks<'a> {
+pub(super) struct BlockCursor<'a> {
     image: &'a Squashfs,
     reader: Reader<'a>,
     position: u64,
 }
 
-impl Blocks<'_> {
-    pub(super) fn next(&mut self) -> Result<Stored> {
+impl BlockCursor<'_> {
+    pub(super) fn next(&mut self) -> Result<BlockLocation> {
         let stored = match self.image.superblock.major {
             1 => {
                 let [word] = self.reader.fields(&[16])?;
                 let len = word & !RAW_1;
-                Stored {
+                BlockLocation {
                     position: self.position,
                     len: u32::try_from(if len == 0 { RAW_1 } else { len }).unwrap_or(0),
                     raw: word & RAW_1 != 0,
@@ -72,24 +72,24 @@ impl Blocks<'_> {
             }
             4 => {
                 let word = self.reader.read::<U32>()?;
-                self.of_word(BlockWord(word))
+                self.decode_word(BlockWord(word))
             }
             _ => {
                 let [word] = self.reader.fields(&[32])?;
-                self.of_word(BlockWord(u32::try_from(word).unwrap_or(0).into()))
+                self.decode_word(BlockWord(u32::try_from(word).unwrap_or(0).into()))
             }
         };
         let end = self.position.checked_add(u64::from(stored.len));
         let end = end.filter(|end| *end <= self.image.superblock.bytes_used);
         self.position = end.ok_or_else(|| {
             self.reader
-                .wrong(Error::corrupt("a block past the end of the image"))
+                .locate(Error::corrupt("a block past the end of the image"))
         })?;
         Ok(stored)
     }
 
-    fn of_word(&self, word: BlockWord) -> Stored {
-        Stored {
+    fn decode_word(&self, word: BlockWord) -> BlockLocation {
+        BlockLocation {
             position: self.position,
             len: word.stored(),
             raw: word.is_raw(),
@@ -99,7 +99,7 @@ impl Blocks<'_> {
 
 impl Squashfs {
     /// Starts to go over a file's blocks at one of them.
-    pub(super) fn blocks(&self, ino: Ino, content: &Content, from: u64) -> Result<Blocks<'_>> {
+    pub(super) fn blocks(&self, ino: Ino, content: &Content, from: u64) -> Result<BlockCursor<'_>> {
         let first = Checkpoint {
             words: content.words,
             position: content.start,
@@ -115,8 +115,8 @@ impl Squashfs {
         Ok(blocks)
     }
 
-    fn blocks_from(&self, at: Checkpoint) -> Result<Blocks<'_>> {
-        Ok(Blocks {
+    fn blocks_from(&self, at: Checkpoint) -> Result<BlockCursor<'_>> {
+        Ok(BlockCursor {
             image: self,
             reader: self.metadata.read_from(self.inodes(), at.words)?,
             position: at.position,
@@ -150,7 +150,7 @@ impl Squashfs {
         for number in 0..content.blocks(self.superblock.block_size) {
             if number % STRIDE == 0 {
                 all.push(Checkpoint {
-                    words: blocks.reader.place(),
+                    words: blocks.reader.position(),
                     position: blocks.position,
                 });
             }
@@ -160,7 +160,7 @@ impl Squashfs {
     }
 
     /// Finds a fragment block.
-    pub(crate) fn fragment(&self, index: u32) -> Result<Stored> {
+    pub(crate) fn fragment(&self, index: u32) -> Result<BlockLocation> {
         let table = self.fragments.as_ref();
         let table = table.ok_or_else(|| Error::corrupt("a fragment, but no fragment table"))?;
         let (position, word) = if self.superblock.major == 2 {
@@ -180,7 +180,7 @@ impl Squashfs {
             let error = Error::corrupt(format!("fragment {index} is not within the image"));
             return Err(error.at("fragment table", self.metadata.file_offset(position)));
         }
-        Ok(Stored {
+        Ok(BlockLocation {
             position,
             len: word.stored(),
             raw: word.is_raw(),
@@ -312,7 +312,13 @@ impl Squashfs {
     }
 
     /// Reads a part of a block that has `whole` decoded bytes.
-    fn read_block(&self, stored: Stored, whole: u64, within: u64, target: &mut [u8]) -> Result<()> {
+    fn read_block(
+        &self,
+        stored: BlockLocation,
+        whole: u64,
+        within: u64,
+        target: &mut [u8],
+    ) -> Result<()> {
         if stored.is_hole() {
             target.fill(0);
             return Ok(());
@@ -328,7 +334,7 @@ impl Squashfs {
         read.map_err(|error| self.in_block("block", error, stored))
     }
 
-    fn read_fragment(&self, stored: Stored, within: u64, target: &mut [u8]) -> Result<()> {
+    fn read_fragment(&self, stored: BlockLocation, within: u64, target: &mut [u8]) -> Result<()> {
         let whole = u64::from(self.superblock.block_size);
         let open = || self.open_block(stored, whole, false);
         let read = self.cache.read(self.key(stored), within, target, open);
@@ -363,23 +369,28 @@ impl Squashfs {
         });
     }
 
-    fn key(&self, stored: Stored) -> u128 {
+    fn key(&self, stored: BlockLocation) -> u128 {
         self.cache_key | u128::from(stored.position)
     }
 
     /// Returns an error that concerns a block its place.
     #[cold]
-    fn in_block(&self, what: &'static str, error: Error, stored: Stored) -> Error {
+    fn in_block(&self, what: &'static str, error: Error, stored: BlockLocation) -> Error {
         error.at(what, self.metadata.file_offset(stored.position))
     }
 
     /// Opens a block of `whole` decoded bytes, or of up to so many.
-    pub(crate) fn open_block(&self, stored: Stored, whole: u64, exact: bool) -> Result<Opened> {
+    pub(crate) fn open_block(
+        &self,
+        stored: BlockLocation,
+        whole: u64,
+        exact: bool,
+    ) -> Result<Opened> {
         open_stored(&self.metadata.source, self.codec, stored, whole, exact)
     }
 
     /// Decodes a block that fills a buffer.
-    fn decode_into(&self, stored: Stored, room: &mut [u8]) -> Result<()> {
+    fn decode_into(&self, stored: BlockLocation, room: &mut [u8]) -> Result<()> {
         let whole = room.len() as u64;
         let found = if stored.raw {
             if u64::from(stored.len) == whole {
@@ -399,7 +410,7 @@ impl Squashfs {
 fn open_stored(
     source: &Window,
     codec: UnitCodec,
-    stored: Stored,
+    stored: BlockLocation,
     whole: u64,
     exact: bool,
 ) -> Result<Opened> {
@@ -421,7 +432,12 @@ fn open_stored(
     Ok(Opened::Decoded(decoded))
 }
 
-fn decode(source: &Window, codec: UnitCodec, stored: Stored, room: &mut [u8]) -> Result<usize> {
+fn decode(
+    source: &Window,
+    codec: UnitCodec,
+    stored: BlockLocation,
+    room: &mut [u8],
+) -> Result<usize> {
     let len = stored.len;
     if len > BLOCK_SIZE_MAX {
         return Err(Error::corrupt(format!(

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
 
 use super::directory_index::{Index, Jump};
-use super::dirent::{Entry, Group};
+use super::dirent::{EntryGroup, EntryHeader};
 use super::legacy;
-use super::metadata::{Place, Reader};
+use super::metadata::{MetaPosition, Reader};
 use super::open::Squashfs;
 use super::record::{Listing, file_type};
 use crate::layout::{
@@ -29,7 +29,7 @@ const NUMBER_BITS: u32 = 9;
 
 /// What an entry says.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct ResolvedEntry {
     pub(crate) ino: Ino,
     pub(crate) kind: FileType,
     /// The inode's number; 0 before version 3.
@@ -44,7 +44,7 @@ pub(crate) struct Entries<'a> {
     len: u32,
     /// How far the listing has been read, in bytes.
     at: u32,
-    group: Group,
+    group: EntryGroup,
     group_at: u32,
     number: u16,
     name: [u8; NAME_MAX],
@@ -67,7 +67,7 @@ impl<'a> Entries<'a> {
             reader,
             len: listing.len,
             at: from.at,
-            group: Group {
+            group: EntryGroup {
                 left: 0,
                 block: 0,
                 number: 0,
@@ -90,17 +90,17 @@ impl<'a> Entries<'a> {
     }
 
     /// Reads the next entry; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Found>> {
+    pub(crate) fn next(&mut self) -> Result<Option<ResolvedEntry>> {
         let Some(mut reader) = self.reader.take() else {
             return Ok(None);
         };
         let read = self.read(&mut reader);
-        let found = read.map_err(|error| reader.wrong(error))?;
+        let found = read.map_err(|error| reader.locate(error))?;
         self.reader = found.is_some().then_some(reader);
         Ok(found)
     }
 
-    fn read(&mut self, reader: &mut Reader<'_>) -> Result<Option<Found>> {
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<Option<ResolvedEntry>> {
         let major = self.image.superblock.major;
         let (group_len, entry_len) = match major {
             4 => (
@@ -115,7 +115,7 @@ impl<'a> Entries<'a> {
             }
             self.group_at = self.at;
             self.number = 0;
-            self.pass(group_len)?;
+            self.advance(group_len)?;
             self.group = match major {
                 4 => group(reader)?,
                 _ => legacy::group(reader, major)?,
@@ -129,18 +129,18 @@ impl<'a> Entries<'a> {
         }
         self.group.left -= 1;
         self.number += 1;
-        self.pass(entry_len)?;
+        self.advance(entry_len)?;
         let entry = match major {
             4 => entry(reader)?,
             _ => legacy::entry(reader, major)?,
         };
-        self.pass(u32::from(entry.name_len))?;
+        self.advance(u32::from(entry.name_len))?;
         self.read_name(reader, entry.name_len)?;
         self.found(entry).map(Some)
     }
 
     /// Counts bytes of the listing.
-    fn pass(&mut self, count: u32) -> Result<()> {
+    fn advance(&mut self, count: u32) -> Result<()> {
         let end = self.at.checked_add(count).filter(|end| *end <= self.len);
         self.at = end.ok_or_else(|| Error::corrupt("an entry past the end of its directory"))?;
         Ok(())
@@ -169,7 +169,7 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
-    fn found(&self, entry: Entry) -> Result<Found> {
+    fn found(&self, entry: EntryHeader) -> Result<ResolvedEntry> {
         let reference = MetaRef::new(self.group.block, entry.offset);
         let ino = Ino(reference.0.get());
         let kind = match entry.kind {
@@ -179,7 +179,7 @@ impl<'a> Entries<'a> {
         };
         let number = self.group.number.wrapping_add_signed(entry.delta.into());
         let next = (u64::from(self.group_at) << NUMBER_BITS) | u64::from(self.number);
-        Ok(Found {
+        Ok(ResolvedEntry {
             ino,
             kind,
             number,
@@ -188,18 +188,18 @@ impl<'a> Entries<'a> {
     }
 }
 
-fn group(reader: &mut Reader<'_>) -> Result<Group> {
+fn group(reader: &mut Reader<'_>) -> Result<EntryGroup> {
     let header: DirectoryHeader = reader.read()?;
-    Ok(Group {
+    Ok(EntryGroup {
         left: header.count.get().saturating_add(1),
         block: u64::from(header.inode_block.get()),
         number: header.inode_number.get(),
     })
 }
 
-fn entry(reader: &mut Reader<'_>) -> Result<Entry> {
+fn entry(reader: &mut Reader<'_>) -> Result<EntryHeader> {
     let entry: DirectoryEntry = reader.read()?;
-    Ok(Entry {
+    Ok(EntryHeader {
         offset: entry.inode_offset.get(),
         kind: entry.kind.0.get(),
         name_len: entry.name_len.get().saturating_add(1),
@@ -253,7 +253,12 @@ impl Squashfs {
     }
 
     /// Finds a name in a directory.
-    pub(crate) fn find(&self, ino: Ino, listing: &Listing, name: &[u8]) -> Result<Option<Found>> {
+    pub(crate) fn find(
+        &self,
+        ino: Ino,
+        listing: &Listing,
+        name: &[u8],
+    ) -> Result<Option<ResolvedEntry>> {
         let mut start = self.first(listing);
         if let Some(index) = self.index(ino, listing)? {
             start = index
@@ -292,7 +297,7 @@ impl Squashfs {
         Ok(jumps.map(|(jump, _)| jump.at).collect())
     }
 
-    fn read_index(&self, listing: &Listing, count: u16, place: Place) -> Result<Index> {
+    fn read_index(&self, listing: &Listing, count: u16, place: MetaPosition) -> Result<Index> {
         let mut reader = self.metadata.read_from(self.inodes(), place)?;
         let mut index = Index {
             jumps: Vec::with_capacity(usize::from(count)),
@@ -300,7 +305,7 @@ impl Squashfs {
         };
         for number in 0..usize::from(count) {
             let entry = self.index_entry(&mut reader, &mut index.names);
-            let (at, block) = entry.map_err(|error| reader.wrong(error))?;
+            let (at, block) = entry.map_err(|error| reader.locate(error))?;
             let last = index.jumps.last();
             let ascends = last.is_none_or(|(jump, _)| jump.at < at);
             let offset =
@@ -315,7 +320,7 @@ impl Squashfs {
                 .map_or(&[][..], |before| index.name(before));
             if !ascends || at >= listing.len || before >= index.name(number) {
                 let error = Error::corrupt("the index of a directory is not in order");
-                return Err(reader.wrong(error));
+                return Err(reader.locate(error));
             }
         }
         Ok(index)

@@ -4,7 +4,7 @@
 
 /// A directory's header: what the entries behind it have in common.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Group {
+pub(super) struct EntryGroup {
     /// Entries that follow.
     pub(super) left: u32,
     /// The distance of the inodes' block from the start of the inode table.
@@ -15,7 +15,7 @@ pub(super) struct Group {
 
 /// An entry without its name.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct EntryHeader {
     pub(super) offset: u16,
     pub(super) kind: u16,
     pub(super) name_len: u16,

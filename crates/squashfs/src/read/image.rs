@@ -74,7 +74,7 @@ impl Squashfs {
     }
 
     /// Returns the number of names; before version 3 that of a directory is counted.
-    fn names_of(&self, ino: Ino, record: &Record) -> Result<u32> {
+    fn link_count(&self, ino: Ino, record: &Record) -> Result<u32> {
         if let Some(nlink) = record.nlink {
             return Ok(nlink);
         }
@@ -124,7 +124,7 @@ impl Image for Squashfs {
             ino,
             kind: record.kind,
             meta: self.meta(&record)?,
-            nlink: self.names_of(ino, &record)?,
+            nlink: self.link_count(ino, &record)?,
             size,
             allocated,
             rdev,
@@ -171,7 +171,7 @@ impl Image for Squashfs {
         let mut reader = self.metadata.read_from(self.inodes(), at)?;
         reader.fill(&mut target)?;
         if target.contains(&0) {
-            return Err(reader.wrong(Error::corrupt("a symlink with a NUL in its target")));
+            return Err(reader.locate(Error::corrupt("a symlink with a NUL in its target")));
         }
         Ok(target)
     }

@@ -1,6 +1,6 @@
 //! What everything else of a reader stands on: the superblock, the codec and the metadata.
 //!
-//! In: a source and where the image starts in it. Out: `Base`, and single inodes.
+//! In: a source and where the image starts in it. Out: `ImageCore`, and single inodes.
 //!
 //! **Invariant:** the superblock is sound and the root is a directory. No table is loaded: this takes two
 //! metadata blocks at most, however large an image claims to be.
@@ -18,13 +18,13 @@ use super::superblock::Superblock;
 use crate::layout::{Flags, MetaRef};
 
 /// The beginnings of an opened image.
-pub(super) struct Base {
+pub(super) struct ImageCore {
     pub(super) superblock: Superblock,
     pub(super) codec: UnitCodec,
     pub(super) metadata: Metadata,
 }
 
-impl Base {
+impl ImageCore {
     /// Reads the superblock and looks at the root; so many bytes of decoded metadata are kept.
     ///
     /// `Invalid` if there is no image, `Unsupported` for unknown versions and compressors, `Corrupt` if

@@ -6,7 +6,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, ImageInfo, Ino, Result};
 use zerocopy::FromBytes;
 
-use super::content::Stored;
+use super::content::BlockLocation;
 use super::open::Squashfs;
 use super::superblock::Superblock;
 use super::xattrs::XattrLists;
@@ -74,8 +74,8 @@ impl Squashfs {
     /// Shows the blocks that a file refers to, as they are stored.
     pub fn stored_blocks(&self, ino: Ino, visit: &mut dyn FnMut(StoredBlock)) -> Result<()> {
         let content = self.content(ino)?;
-        let mut show = |stored: Stored, fragment| {
-            let Stored { position, len, raw } = stored;
+        let mut show = |stored: BlockLocation, fragment| {
+            let BlockLocation { position, len, raw } = stored;
             visit(StoredBlock {
                 position,
                 len,

@@ -28,7 +28,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
     };
     record
         .and_then(|record| validate(&record).map(|()| record))
-        .map_err(|error| reader.wrong(error))
+        .map_err(|error| reader.locate(error))
 }
 
 fn current(reader: &mut Reader<'_>) -> Result<Record> {
@@ -44,7 +44,7 @@ fn current(reader: &mut Reader<'_>) -> Result<Record> {
                 len: listing_len(u32::from(own.size.get())),
                 size: u32::from(own.size.get()),
                 parent: own.parent.get(),
-                index: (0, reader.place()),
+                index: (0, reader.position()),
             };
             (own.nlink.get(), NO_XATTR, Body::Directory(listing))
         }
@@ -56,7 +56,7 @@ fn current(reader: &mut Reader<'_>) -> Result<Record> {
                 len: listing_len(own.size.get()),
                 size: own.size.get(),
                 parent: own.parent.get(),
-                index: (own.index_count.get(), reader.place()),
+                index: (own.index_count.get(), reader.position()),
             };
             (own.nlink.get(), own.xattr.get(), Body::Directory(listing))
         }
@@ -67,7 +67,7 @@ fn current(reader: &mut Reader<'_>) -> Result<Record> {
                 size: u64::from(own.size.get()),
                 sparse: 0,
                 fragment: fragment(own.fragment.get(), own.fragment_offset.get()),
-                words: reader.place(),
+                words: reader.position(),
             };
             (1, NO_XATTR, Body::File(content))
         }
@@ -78,7 +78,7 @@ fn current(reader: &mut Reader<'_>) -> Result<Record> {
                 size: own.size.get(),
                 sparse: own.sparse.get(),
                 fragment: fragment(own.fragment.get(), own.fragment_offset.get()),
-                words: reader.place(),
+                words: reader.position(),
             };
             (own.nlink.get(), own.xattr.get(), Body::File(content))
         }
@@ -126,7 +126,7 @@ fn current(reader: &mut Reader<'_>) -> Result<Record> {
 /// Reads the rest of a symlink; the id of its attributes stands behind the target.
 fn symlink(reader: &mut Reader<'_>, kind: u16) -> Result<(u32, u32, Body)> {
     let own: Symlink = reader.read()?;
-    let (len, at) = (own.size.get(), reader.place());
+    let (len, at) = (own.size.get(), reader.position());
     check_target(len)?;
     reader.skip(u64::from(len))?;
     let xattr = match kind {

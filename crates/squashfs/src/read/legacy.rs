@@ -10,7 +10,7 @@
 
 use sinterfs_model::{Error, FileType, Rdev, Result};
 
-use super::dirent::{Entry, Group};
+use super::dirent::{EntryGroup, EntryHeader};
 use super::metadata::Reader;
 use super::record::{
     Body, Content, Listing, Owner, Record, check_target, file_type, fragment, listing_len,
@@ -81,15 +81,15 @@ pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
         }
         _ => {
             let [kind, mode, user, group, modified, number] = reader.fields(&HEADER_3)?;
-            (kind, mode, user, group, Some(small(modified)), number)
+            (kind, mode, user, group, Some(to_u32(modified)), number)
         }
     };
-    let mut kind = word(kind);
-    let mut user = word(user);
+    let mut kind = to_u16(kind);
+    let mut user = to_u16(user);
     let mut group = u8::try_from(group).ok();
     match major {
         1 => {
-            let bank = bank_1(reader, &mut kind)?;
+            let bank = owner_range_1(reader, &mut kind)?;
             user = user.saturating_add(bank * 16);
             group = group.filter(|group| u64::from(*group) != SAME_GROUP_1);
         }
@@ -97,10 +97,10 @@ pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
     }
     let mut record = Record {
         kind: FileType::Fifo,
-        mode: word(mode),
+        mode: to_u16(mode),
         owner: Owner::Arrays { user, group },
         modified,
-        number: small(number),
+        number: to_u32(number),
         nlink: None,
         xattr: NO_XATTR,
         body: Body::Ipc,
@@ -124,14 +124,14 @@ pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
 }
 
 /// Takes the range of owners out of version 1's type; its pipes and sockets have a field for it.
-fn bank_1(reader: &mut Reader<'_>, kind: &mut u16) -> Result<u16> {
+fn owner_range_1(reader: &mut Reader<'_>, kind: &mut u16) -> Result<u16> {
     let Some(index) = kind.checked_sub(1) else {
         let [own, bank] = reader.fields(&[4, 4])?;
-        *kind = word(own);
+        *kind = to_u16(own);
         if !matches!(*kind, InodeType::FIFO | InodeType::SOCKET) {
             return Err(Error::corrupt(format!("unknown type {kind} of a pipe")));
         }
-        return Ok(word(bank));
+        return Ok(to_u16(bank));
     };
     *kind = index % TYPES_1 + 1;
     Ok(index / TYPES_1)
@@ -143,56 +143,56 @@ fn body(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> 
         FileType::Directory => directory(reader, major, record),
         FileType::File => file(reader, major, false, record),
         FileType::Symlink => {
-            record.nlink = names(reader, major)?;
+            record.nlink = link_count(reader, major)?;
             let [len] = reader.fields(&[16])?;
-            let (len, at) = (small(len), reader.place());
+            let (len, at) = (to_u32(len), reader.position());
             check_target(len)?;
             reader.skip(u64::from(len))?;
             record.body = Body::Symlink { len, at };
             Ok(())
         }
         FileType::BlockDevice | FileType::CharDevice => {
-            record.nlink = names(reader, major)?;
+            record.nlink = link_count(reader, major)?;
             let [rdev] = reader.fields(&[16])?;
             record.body = Body::Device(Rdev {
-                major: small(rdev >> 8),
-                minor: small(rdev & 0xff),
+                major: to_u32(rdev >> 8),
+                minor: to_u32(rdev & 0xff),
             });
             Ok(())
         }
         FileType::Fifo | FileType::Socket => {
-            record.nlink = names(reader, major)?;
+            record.nlink = link_count(reader, major)?;
             Ok(())
         }
     }
 }
 
 /// Reads the number of names, which version 3 has before all else of a type.
-fn names(reader: &mut Reader<'_>, major: u16) -> Result<Option<u32>> {
+fn link_count(reader: &mut Reader<'_>, major: u16) -> Result<Option<u32>> {
     if major < 3 {
         return Ok(None);
     }
     let [names] = reader.fields(&[32])?;
-    Ok(Some(small(names)))
+    Ok(Some(to_u32(names)))
 }
 
 fn directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> {
     let (size, offset, block, parent) = if major < 3 {
         let [size, offset, modified, block] = reader.fields(&DIRECTORY_1)?;
-        record.modified = Some(small(modified));
+        record.modified = Some(to_u32(modified));
         (size, offset, block, 0)
     } else {
         let [names, size, offset, block, parent] = reader.fields(&DIRECTORY_3)?;
-        record.nlink = Some(small(names));
+        record.nlink = Some(to_u32(names));
         (size, offset, block, parent)
     };
     record.body = Body::Directory(Listing {
         block,
-        offset: word(offset),
-        len: listing_len_of(major, small(size)),
-        size: small(size),
-        parent: small(parent),
-        index: (0, reader.place()),
+        offset: to_u16(offset),
+        len: listing_len_of(major, to_u32(size)),
+        size: to_u32(size),
+        parent: to_u32(parent),
+        index: (0, reader.position()),
     });
     Ok(())
 }
@@ -200,20 +200,20 @@ fn directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result
 fn long_directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> {
     let (size, offset, block, parent, index) = if major < 3 {
         let [size, offset, modified, block, index] = reader.fields(&LONG_DIRECTORY_2)?;
-        record.modified = Some(small(modified));
+        record.modified = Some(to_u32(modified));
         (size, offset, block, 0, index)
     } else {
         let [names, size, offset, block, index, parent] = reader.fields(&LONG_DIRECTORY_3)?;
-        record.nlink = Some(small(names));
+        record.nlink = Some(to_u32(names));
         (size, offset, block, parent, index)
     };
     record.body = Body::Directory(Listing {
         block,
-        offset: word(offset),
-        len: listing_len_of(major, small(size)),
-        size: small(size),
-        parent: small(parent),
-        index: (word(index), reader.place()),
+        offset: to_u16(offset),
+        len: listing_len_of(major, to_u32(size)),
+        size: to_u32(size),
+        parent: to_u32(parent),
+        index: (to_u16(index), reader.position()),
     });
     Ok(())
 }
@@ -227,12 +227,12 @@ fn file(reader: &mut Reader<'_>, major: u16, long: bool, record: &mut Record) ->
     let (start, index, offset, size) = match (major, long) {
         (1, _) => {
             let [modified, start, size] = reader.fields(&FILE_1)?;
-            record.modified = Some(small(modified));
+            record.modified = Some(to_u32(modified));
             (start, u64::from(NO_FRAGMENT), 0, size)
         }
         (2, _) => {
             let [modified, start, index, offset, size] = reader.fields(&FILE_2)?;
-            record.modified = Some(small(modified));
+            record.modified = Some(to_u32(modified));
             (start, index, offset, size)
         }
         (_, false) => {
@@ -242,7 +242,7 @@ fn file(reader: &mut Reader<'_>, major: u16, long: bool, record: &mut Record) ->
         }
         (_, true) => {
             let [names, start, index, offset, size] = reader.fields(&LONG_FILE_3)?;
-            record.nlink = Some(small(names));
+            record.nlink = Some(to_u32(names));
             (start, index, offset, size)
         }
     };
@@ -250,14 +250,14 @@ fn file(reader: &mut Reader<'_>, major: u16, long: bool, record: &mut Record) ->
         start,
         size,
         sparse: 0,
-        fragment: fragment(small(index), small(offset)),
-        words: reader.place(),
+        fragment: fragment(to_u32(index), to_u32(offset)),
+        words: reader.position(),
     });
     Ok(())
 }
 
 /// Reads a directory's header.
-pub(super) fn group(reader: &mut Reader<'_>, major: u16) -> Result<Group> {
+pub(super) fn group(reader: &mut Reader<'_>, major: u16) -> Result<EntryGroup> {
     let (count, block, number) = if major < 3 {
         let [count, block] = reader.fields(&GROUP_1)?;
         (count, block, 0)
@@ -265,26 +265,26 @@ pub(super) fn group(reader: &mut Reader<'_>, major: u16) -> Result<Group> {
         let [count, block, number] = reader.fields(&GROUP_3)?;
         (count, block, number)
     };
-    Ok(Group {
-        left: small(count).saturating_add(1),
+    Ok(EntryGroup {
+        left: to_u32(count).saturating_add(1),
         block,
-        number: small(number),
+        number: to_u32(number),
     })
 }
 
 /// Reads a directory's entry up to its name.
-pub(super) fn entry(reader: &mut Reader<'_>, major: u16) -> Result<Entry> {
+pub(super) fn entry(reader: &mut Reader<'_>, major: u16) -> Result<EntryHeader> {
     let (offset, kind, len, delta) = if major < 3 {
         let [offset, kind, len] = reader.fields(&ENTRY_1)?;
         (offset, kind, len, 0)
     } else {
         let [offset, kind, len, delta] = reader.fields(&ENTRY_3)?;
-        (offset, kind, len, word(delta).cast_signed())
+        (offset, kind, len, to_u16(delta).cast_signed())
     };
-    Ok(Entry {
-        offset: word(offset),
-        kind: word(kind),
-        name_len: word(len).saturating_add(1),
+    Ok(EntryHeader {
+        offset: to_u16(offset),
+        kind: to_u16(kind),
+        name_len: to_u16(len).saturating_add(1),
         delta,
     })
 }
@@ -293,7 +293,7 @@ pub(super) fn entry(reader: &mut Reader<'_>, major: u16) -> Result<Entry> {
 pub(super) fn index_entry(reader: &mut Reader<'_>, major: u16) -> Result<(u32, u64, u32)> {
     let widths = if major < 3 { &INDEX_2 } else { &INDEX_3 };
     let [offset, block, len] = reader.fields(widths)?;
-    Ok((small(offset), block, small(len).saturating_add(1)))
+    Ok((to_u32(offset), block, to_u32(len).saturating_add(1)))
 }
 
 /// Bytes of a header and of an entry without its name.
@@ -302,11 +302,11 @@ pub(super) fn sizes(major: u16) -> (u32, u32) {
 }
 
 /// Takes a field that has at most 32 bits.
-fn small(value: u64) -> u32 {
+fn to_u32(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 /// Takes a field that has at most 16 bits.
-fn word(value: u64) -> u16 {
+fn to_u16(value: u64) -> u16 {
     u16::try_from(value).unwrap_or(u16::MAX)
 }

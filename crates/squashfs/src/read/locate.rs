@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::Result;
 
-use super::image_core::Base;
+use super::image_core::ImageCore;
 use super::superblock::magic;
 
 /// Bytes that are searched at once.
@@ -73,5 +73,5 @@ fn candidates(window: &[u8]) -> impl Iterator<Item = usize> {
 
 /// Returns whether a sound image starts at an offset.
 fn starts_here(source: &Arc<dyn ReadAt>, offset: u64) -> bool {
-    Base::open(Arc::clone(source), offset, 0).is_ok()
+    ImageCore::open(Arc::clone(source), offset, 0).is_ok()
 }

@@ -130,7 +130,7 @@ impl Metadata {
         let position = table.start.saturating_add(reference.block());
         self.read_from(
             table,
-            Place {
+            MetaPosition {
                 position,
                 offset: reference.offset(),
             },
@@ -138,7 +138,7 @@ impl Metadata {
     }
 
     /// Starts to read at a place of a table.
-    pub(crate) fn read_from(&self, table: Table, place: Place) -> Result<Reader<'_>> {
+    pub(crate) fn read_from(&self, table: Table, place: MetaPosition) -> Result<Reader<'_>> {
         let block = self.block(&table, place.position)?;
         let offset = usize::from(place.offset);
         if offset > block.data.len() {
@@ -160,7 +160,7 @@ impl Metadata {
 
 /// A place in the decoded stream of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct MetaPosition {
     /// Where the metadata block starts in the image.
     pub(crate) position: u64,
     /// The offset in the decoded block.
@@ -178,8 +178,8 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Returns the place of the next byte.
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn position(&self) -> MetaPosition {
+        MetaPosition {
             position: self.position,
             // a block has at most 8192 bytes
             offset: u16::try_from(self.offset).unwrap_or(u16::MAX),
@@ -187,19 +187,19 @@ impl Reader<'_> {
     }
 
     /// Returns the place of the next byte in the block that holds it; `None` at the table's end.
-    pub(crate) fn next_place(&mut self) -> Result<Option<Place>> {
+    pub(crate) fn next_position(&mut self) -> Result<Option<MetaPosition>> {
         if self.rest().is_empty() {
             if self.block.next >= self.table.end {
                 return Ok(None);
             }
             self.next_block()?;
         }
-        Ok(Some(self.place()))
+        Ok(Some(self.position()))
     }
 
     /// Returns an error of what was read here its place.
     #[cold]
-    pub(crate) fn wrong(&self, error: Error) -> Error {
+    pub(crate) fn locate(&self, error: Error) -> Error {
         error.at(self.table.name, self.metadata.file_offset(self.position))
     }
 
@@ -210,7 +210,7 @@ impl Reader<'_> {
     fn next_block(&mut self) -> Result<()> {
         let next = self.block.next;
         if next >= self.table.end {
-            return Err(self.wrong(Error::corrupt("the table ends within a record")));
+            return Err(self.locate(Error::corrupt("the table ends within a record")));
         }
         self.block = self.metadata.block(&self.table, next)?;
         self.position = next;

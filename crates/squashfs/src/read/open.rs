@@ -19,12 +19,12 @@ use super::ahead::Ahead;
 use super::checkpoints::Checkpoints;
 use super::directory_index::Index;
 use super::fields::split;
-use super::image_core::Base;
+use super::image_core::ImageCore;
 use super::locate::locate;
 use super::metadata::{Metadata, Table};
 use super::parents::Parents;
 use super::superblock::{Ids, Superblock};
-use super::table::{List, Lookup};
+use super::table::{LookupTable, TableLayout};
 use super::xattrs::XattrLists;
 use crate::layout::{FragmentEntry, MetaRef};
 
@@ -82,8 +82,8 @@ pub struct Squashfs {
     /// Owners; before version 4 without groups.
     pub(super) ids: Vec<u32>,
     pub(super) groups: Vec<u32>,
-    pub(crate) fragments: Option<Lookup>,
-    pub(crate) exports: Option<Lookup>,
+    pub(crate) fragments: Option<LookupTable>,
+    pub(crate) exports: Option<LookupTable>,
     pub(crate) xattrs: Option<XattrLists>,
     pub(super) indexes: Cache<u64, Arc<Index>, ByMemory>,
     pub(super) checkpoints: Cache<u64, Arc<Checkpoints>, ByMemory>,
@@ -122,11 +122,11 @@ impl Squashfs {
                 .ok_or_else(|| Error::invalid("no SquashFS image was found in the file"))?,
         };
         let kept = (options.cache_bytes / 8).min(METADATA_MAX);
-        let Base {
+        let ImageCore {
             superblock,
             codec,
             metadata,
-        } = Base::open(source, start, kept)?;
+        } = ImageCore::open(source, start, kept)?;
         let limits = &options.limits;
         let (ids, groups) = ids(&metadata, &superblock, limits)?;
         let cache = options.cache.clone().unwrap_or_else(|| {
@@ -170,7 +170,7 @@ impl Squashfs {
     }
 
     /// Reads an entry of the export table: the inode with the number above the index.
-    pub(crate) fn exported(&self, exports: &Lookup, index: u64) -> Result<Ino> {
+    pub(crate) fn exported(&self, exports: &LookupTable, index: u64) -> Result<Ino> {
         let mut bytes = [0; 8];
         exports.get(&self.metadata, index, &mut bytes)?;
         let [reference] = split(&bytes, self.superblock.order, &[64]);
@@ -187,13 +187,13 @@ fn ids(
     let order = superblock.order;
     match superblock.ids {
         Ids::Table { at, count } => {
-            let list = List {
+            let list = TableLayout {
                 at,
                 width: 8,
                 record: 4,
                 count: u64::from(count),
             };
-            let table = Lookup::open(metadata, "id table", list, limits)?;
+            let table = LookupTable::open(metadata, "id table", list, limits)?;
             let mut ids = Vec::new();
             for index in 0..u64::from(count) {
                 let mut bytes = [0; 4];
@@ -221,7 +221,7 @@ fn fragments(
     metadata: &Metadata,
     superblock: &Superblock,
     limits: &Limits,
-) -> Result<Option<Lookup>> {
+) -> Result<Option<LookupTable>> {
     let Some(at) = superblock.fragment_table else {
         return Ok(None);
     };
@@ -229,30 +229,30 @@ fn fragments(
         2 => (4, 8),
         _ => (8, size_of::<FragmentEntry>() as u64),
     };
-    let list = List {
+    let list = TableLayout {
         at,
         width,
         record,
         count: u64::from(superblock.fragments),
     };
-    Lookup::open(metadata, "fragment table", list, limits).map(Some)
+    LookupTable::open(metadata, "fragment table", list, limits).map(Some)
 }
 
 fn exports(
     metadata: &Metadata,
     superblock: &Superblock,
     limits: &Limits,
-) -> Result<Option<Lookup>> {
+) -> Result<Option<LookupTable>> {
     let Some(at) = superblock.export_table else {
         return Ok(None);
     };
-    let list = List {
+    let list = TableLayout {
         at,
         width: 8,
         record: size_of::<MetaRef>() as u64,
         count: u64::from(superblock.inodes),
     };
-    Lookup::open(metadata, "export table", list, limits).map(Some)
+    LookupTable::open(metadata, "export table", list, limits).map(Some)
 }
 
 fn image_info(superblock: &Superblock) -> ImageInfo {

@@ -7,7 +7,7 @@
 
 use sinterfs_model::{Error, FileType, Rdev, Result};
 
-use super::metadata::Place;
+use super::metadata::MetaPosition;
 use crate::layout::inode::InodeType;
 use crate::layout::{DIRECTORY_SIZE_EXTRA, NO_FRAGMENT};
 
@@ -48,7 +48,7 @@ pub(crate) enum Body {
     /// A target of so many bytes at this place.
     Symlink {
         len: u32,
-        at: Place,
+        at: MetaPosition,
     },
     Device(Rdev),
     Ipc,
@@ -68,7 +68,7 @@ pub(crate) struct Listing {
     /// The number of the inode above; 0 before version 3.
     pub(crate) parent: u32,
     /// How many entries the index has, and where it starts.
-    pub(crate) index: (u16, Place),
+    pub(crate) index: (u16, MetaPosition),
 }
 
 /// Where a file's content is.
@@ -83,7 +83,7 @@ pub(crate) struct Content {
     /// The fragment block of the tail, and the offset in it.
     pub(crate) fragment: Option<(u32, u32)>,
     /// Where the sizes of the blocks start.
-    pub(crate) words: Place,
+    pub(crate) words: MetaPosition,
 }
 
 impl Content {

@@ -9,7 +9,7 @@ use sinterfs_model::{Error, Ino, Result};
 
 use super::inode;
 use super::legacy;
-use super::metadata::{Place, Reader};
+use super::metadata::{MetaPosition, Reader};
 use super::open::Squashfs;
 use super::record::{Body, Record};
 use crate::layout::{DirectoryIndex, MetaRef};
@@ -23,7 +23,7 @@ pub(crate) struct Inodes<'a> {
 impl Squashfs {
     /// Starts to go over all inodes.
     pub(crate) fn all_inodes(&self) -> Result<Inodes<'_>> {
-        let place = Place {
+        let place = MetaPosition {
             position: self.inodes().start,
             offset: 0,
         };
@@ -50,18 +50,18 @@ impl Squashfs {
 impl Inodes<'_> {
     /// Reads the next inode; `None` behind the last one.
     pub(crate) fn next(&mut self) -> Result<Option<(Ino, Record)>> {
-        let Some(place) = self.reader.next_place()? else {
+        let Some(place) = self.reader.next_position()? else {
             return Ok(None);
         };
         let start = self.image.inodes().start;
         let block = place.position.saturating_sub(start);
         let ino = Ino(MetaRef::new(block, place.offset).0.get());
         let record = inode::read(&mut self.reader, self.image.superblock.major)?;
-        self.pass_lists(&record)?;
+        self.skip_lists(&record)?;
         Ok(Some((ino, record)))
     }
 
-    fn pass_lists(&mut self, record: &Record) -> Result<()> {
+    fn skip_lists(&mut self, record: &Record) -> Result<()> {
         let superblock = &self.image.superblock;
         match &record.body {
             Body::File(content) => {
@@ -71,7 +71,7 @@ impl Inodes<'_> {
             }
             Body::Directory(listing) => {
                 for _ in 0..listing.index.0 {
-                    self.pass_index_entry()?;
+                    self.skip_index_entry()?;
                 }
                 Ok(())
             }
@@ -79,7 +79,7 @@ impl Inodes<'_> {
         }
     }
 
-    fn pass_index_entry(&mut self) -> Result<()> {
+    fn skip_index_entry(&mut self) -> Result<()> {
         let major = self.image.superblock.major;
         let name_len = match major {
             4 => {
@@ -90,7 +90,7 @@ impl Inodes<'_> {
         };
         if name_len > 256 {
             let error = Error::corrupt(format!("a name of {name_len} bytes is too long"));
-            return Err(self.reader.wrong(error));
+            return Err(self.reader.locate(error));
         }
         self.reader.skip(name_len)
     }

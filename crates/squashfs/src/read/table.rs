@@ -9,12 +9,12 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Limits, Result};
 
 use super::fields::{Order, split};
-use super::metadata::{Metadata, Place, Table};
+use super::metadata::{MetaPosition, Metadata, Table};
 use crate::layout::METADATA_SIZE;
 
 /// A lookup table.
 #[derive(Debug)]
-pub(crate) struct Lookup {
+pub(crate) struct LookupTable {
     table: Table,
     /// Where the table's metadata blocks start.
     blocks: Vec<u64>,
@@ -24,7 +24,7 @@ pub(crate) struct Lookup {
 
 /// How the list of a table's blocks is stored.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct List {
+pub(crate) struct TableLayout {
     /// Where it stands in the image.
     pub(crate) at: u64,
     /// Bytes of a position: 4 before version 3, then 8.
@@ -35,12 +35,12 @@ pub(crate) struct List {
     pub(crate) count: u64,
 }
 
-impl Lookup {
+impl LookupTable {
     /// Loads the list of a table's blocks.
     pub(crate) fn open(
         metadata: &Metadata,
         name: &'static str,
-        list: List,
+        list: TableLayout,
         limits: &Limits,
     ) -> Result<Self> {
         let table = Table::new(name, 0, metadata.source.len());
@@ -92,7 +92,7 @@ impl Lookup {
         let at = index * self.record;
         let block = usize::try_from(at / METADATA_SIZE as u64).unwrap_or(usize::MAX);
         let position = self.blocks.get(block).copied().unwrap_or(u64::MAX);
-        let place = Place {
+        let place = MetaPosition {
             position,
             offset: u16::try_from(at % METADATA_SIZE as u64).unwrap_or(0),
         };

@@ -12,7 +12,7 @@ use zerocopy::FromBytes;
 
 use super::metadata::{Metadata, Reader, Table};
 use super::superblock::Superblock;
-use super::table::{List, Lookup};
+use super::table::{LookupTable, TableLayout};
 use crate::layout::{MetaRef, XattrEntry, XattrId, XattrTable, XattrValue};
 
 /// The longest value that Linux takes, in bytes.
@@ -27,7 +27,7 @@ const PAIR_COST: usize = 64;
 /// The attributes of an image.
 #[derive(Debug)]
 pub(crate) struct XattrLists {
-    ids: Lookup,
+    ids: LookupTable,
     pairs: Table,
 }
 
@@ -47,14 +47,14 @@ impl XattrLists {
         read.map_err(|error| error.at(NAME, metadata.file_offset(at)))?;
         let table = XattrTable::read_from_bytes(&bytes)
             .map_err(|_| Error::corrupt("the table of extended attributes is cut"))?;
-        let list = List {
+        let list = TableLayout {
             at: at.saturating_add(bytes.len() as u64),
             width: 8,
             record: size_of::<XattrId>() as u64,
             count: u64::from(table.ids.get()),
         };
         Ok(Some(Self {
-            ids: Lookup::open(metadata, NAME, list, limits)?,
+            ids: LookupTable::open(metadata, NAME, list, limits)?,
             pairs: Table::new("extended attributes", table.start.get(), at),
         }))
     }
@@ -79,10 +79,10 @@ impl XattrLists {
         let mut total = 0;
         for _ in 0..id.count.get() {
             let pair = self.pair(metadata, &mut reader);
-            let (name, value) = pair.map_err(|error| reader.wrong(error))?;
+            let (name, value) = pair.map_err(|error| reader.locate(error))?;
             total += name.len() + value.len() + PAIR_COST;
             if total > TOTAL_MAX {
-                return Err(reader.wrong(Error::limit(format!(
+                return Err(reader.locate(Error::limit(format!(
                     "more than {TOTAL_MAX} bytes of extended attributes"
                 ))));
             }
@@ -93,7 +93,7 @@ impl XattrLists {
             .windows(2)
             .any(|two| matches!(two, [(a, _), (b, _)] if a == b))
         {
-            return Err(reader.wrong(Error::corrupt("an extended attribute stands twice")));
+            return Err(reader.locate(Error::corrupt("an extended attribute stands twice")));
         }
         Ok(all)
     }
@@ -121,7 +121,7 @@ impl XattrLists {
         }
         let reference: MetaRef = reader.read()?;
         let mut there = metadata.read_at(self.pairs, reference)?;
-        let value = value(&mut there).map_err(|error| there.wrong(error))?;
+        let value = value(&mut there).map_err(|error| there.locate(error))?;
         Ok((name, value))
     }
 }

@@ -75,7 +75,7 @@ const LZ4HC_DEFAULT: i32 = 11;
 const ZSTD_DEFAULT: i32 = 15;
 
 /// The highest level that the compressor options of gzip can tell.
-const GZIP_TOLD: i32 = 9;
+const GZIP_STORED_MAX: i32 = 9;
 
 /// The smallest dictionary that may be asked for, in bytes.
 const DICTIONARY_MIN: u32 = 8192;
@@ -157,7 +157,7 @@ impl Compression {
     /// Returns the options that readers are told of; `None` where all are those that they assume.
     pub(super) fn stored_options(&self, block_size: u32) -> Option<Vec<u8>> {
         match self {
-            Self::Gzip { level } if *level >= GZIP_TOLD => None,
+            Self::Gzip { level } if *level >= GZIP_STORED_MAX => None,
             Self::Gzip { level } => {
                 let options = stored::Gzip {
                     level: U32::new(level.unsigned_abs()),
@@ -189,9 +189,9 @@ impl Compression {
             }
             Self::Zstd { level } => {
                 // the field has no sign, and readers refuse what is not 1 to 22
-                let told = (*level).max(1).unsigned_abs();
+                let stored_level = (*level).max(1).unsigned_abs();
                 let options = stored::Zstd {
-                    level: U32::new(told),
+                    level: U32::new(stored_level),
                 };
                 (*level != ZSTD_DEFAULT).then(|| options.as_bytes().to_vec())
             }

@@ -22,7 +22,7 @@ use crate::layout::{
 
 /// Names what the parts of a listing depend on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct ListingSources<'a> {
     pub(super) tree: &'a Tree,
     pub(super) numbering: &'a Numbering,
     pub(super) positions: &'a Positions,
@@ -31,10 +31,14 @@ pub(super) struct Known<'a> {
 
 impl Listing {
     /// Writes the listing of a directory whose names' inodes are all written.
-    pub(super) fn write(known: Known<'_>, dir: NodeId, stream: &mut Stream<'_>) -> Result<Self> {
-        let links = known.tree.children(dir);
+    pub(super) fn write(
+        sources: ListingSources<'_>,
+        dir: NodeId,
+        stream: &mut Stream<'_>,
+    ) -> Result<Self> {
+        let links = sources.tree.children(dir);
         let position = stream.position();
-        let is_long = known.least_len(dir)? > METADATA_SIZE as u64;
+        let is_long = sources.least_len(dir)? > METADATA_SIZE as u64;
         let mut listing = Self {
             position,
             len: 0,
@@ -48,7 +52,7 @@ impl Listing {
                 listing.index.push((offset(start - position)?, at));
                 begun = block;
             }
-            at += known.run(dir, at, is_long, stream)?;
+            at += sources.run(dir, at, is_long, stream)?;
         }
         listing.len = offset(stream.position() - position)?;
         Ok(listing)
@@ -62,7 +66,7 @@ fn offset(offset: u64) -> Result<u32> {
     offset.ok_or_else(|| Error::limit("a directory of 4 GiB of names, which SquashFS cannot have"))
 }
 
-impl Known<'_> {
+impl ListingSources<'_> {
     /// Returns how long a listing is without its headers.
     fn least_len(&self, dir: NodeId) -> Result<u64> {
         let mut len = 0;

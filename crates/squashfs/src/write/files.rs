@@ -15,7 +15,7 @@ const BLOCKS_MAX: u64 = u32::MAX as u64;
 
 /// A block in the image.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed {
+pub(super) struct WrittenBlock {
     /// Where it begins.
     pub(super) start: u64,
     /// Its stored size and whether it is compressed.
@@ -24,19 +24,19 @@ pub(super) struct Placed {
     pub(super) fragment: u32,
 }
 
-const _: () = assert!(size_of::<Placed>() == 16);
+const _: () = assert!(size_of::<WrittenBlock>() == 16);
 
 /// All blocks, and how files are made of them.
 #[derive(Debug)]
-pub(super) struct Blocks {
-    pub(super) placed: Vec<Placed>,
+pub(super) struct ContentBlocks {
+    pub(super) placed: Vec<WrittenBlock>,
     pub(super) unit: u32,
     pub(super) tails: TailPlacement,
 }
 
 /// Where the content of one file is.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ContentLocation {
     /// Where the first block begins; zero without blocks.
     pub(super) start: u64,
     /// Bytes of the file.
@@ -47,13 +47,13 @@ pub(super) struct Place {
     pub(super) fragment: Option<(u32, u32)>,
 }
 
-impl Blocks {
+impl ContentBlocks {
     /// Numbers the fragments and tells how many there are.
     pub(super) fn number_fragments(&mut self, map: &ContentMap) -> Result<u32> {
         for list in 0..map.list_count() {
-            if let Some((block, _)) = self.end_in_fragment(map.list(list)) {
+            if let Some((block, _)) = self.tail_in_fragment(map.list(list)) {
                 let placed = self.placed.get_mut(block as usize);
-                placed.ok_or_else(|| never_put(block))?.fragment = 0;
+                placed.ok_or_else(|| unknown_block(block))?.fragment = 0;
             }
         }
         let mut count = 0;
@@ -80,7 +80,7 @@ impl Blocks {
     }
 
     /// Finds the block and offset of a file's end if that is in a fragment.
-    fn end_in_fragment(&self, extents: &[MapExtent]) -> Option<(u32, u32)> {
+    fn tail_in_fragment(&self, extents: &[MapExtent]) -> Option<(u32, u32)> {
         let &MapExtent::Data { block, offset, len } = extents.last()? else {
             return None;
         };
@@ -89,16 +89,16 @@ impl Blocks {
     }
 
     /// Finds the content of a file; hands the words of its blocks to `word`, one after the other.
-    pub(super) fn place(
+    pub(super) fn locate(
         &self,
         map: &ContentMap,
         file: NodeId,
         mut word: impl FnMut(BlockWord) -> Result<()>,
-    ) -> Result<Place> {
-        let mut place = Place::default();
+    ) -> Result<ContentLocation> {
+        let mut place = ContentLocation::default();
         let mut extents = map.extents(file);
-        if let Some((block, offset)) = self.end_in_fragment(extents) {
-            let (last, whole) = extents.split_last().ok_or_else(wrong)?;
+        if let Some((block, offset)) = self.tail_in_fragment(extents) {
+            let (last, whole) = extents.split_last().ok_or_else(unsupported_layout)?;
             place.size = extent_len(last);
             place.fragment = Some((self.block(block)?.fragment, offset));
             extents = whole;
@@ -109,7 +109,7 @@ impl Blocks {
             let len = extent_len(extent);
             let at_end = index + 1 == extents.len() && place.fragment.is_none();
             if !(at_end || len.is_multiple_of(unit)) {
-                return Err(wrong());
+                return Err(unsupported_layout());
             }
             place.size += len;
             if place.size.div_ceil(unit) > BLOCKS_MAX {
@@ -127,7 +127,7 @@ impl Blocks {
                 MapExtent::Data { block, offset, .. } => {
                     let placed = self.block(block.0)?;
                     if offset != 0 || len > unit || next.is_some_and(|next| next != block.0) {
-                        return Err(wrong());
+                        return Err(unsupported_layout());
                     }
                     if next.is_none() {
                         place.start = placed.start;
@@ -140,9 +140,9 @@ impl Blocks {
         Ok(place)
     }
 
-    fn block(&self, block: u32) -> Result<&Placed> {
+    fn block(&self, block: u32) -> Result<&WrittenBlock> {
         let placed = self.placed.get(block as usize);
-        placed.ok_or_else(|| never_put(block))
+        placed.ok_or_else(|| unknown_block(block))
     }
 }
 
@@ -154,14 +154,14 @@ fn extent_len(extent: &MapExtent) -> u64 {
 }
 
 #[cold]
-fn never_put(block: u32) -> Error {
+fn unknown_block(block: u32) -> Error {
     Error::invalid(format!(
         "a file has content in block {block}, which was not put"
     ))
 }
 
 #[cold]
-fn wrong() -> Error {
+fn unsupported_layout() -> Error {
     Error::invalid("content was cut in a way that SquashFS cannot store")
 }
 
@@ -173,13 +173,13 @@ mod tests {
 
     const UNIT: u32 = 4096;
 
-    fn blocks(tails: TailPlacement) -> Blocks {
-        let placed = (0..6u32).map(|n| Placed {
+    fn blocks(tails: TailPlacement) -> ContentBlocks {
+        let placed = (0..6u32).map(|n| WrittenBlock {
             start: 96 + u64::from(n) * 1000,
             word: BlockWord(U32::new(1000)),
             fragment: NO_FRAGMENT,
         });
-        Blocks {
+        ContentBlocks {
             placed: placed.collect(),
             unit: UNIT,
             tails,
@@ -203,9 +203,13 @@ mod tests {
         map
     }
 
-    fn place(blocks: &Blocks, map: &ContentMap, file: u32) -> Result<(Place, Vec<u32>)> {
+    fn place(
+        blocks: &ContentBlocks,
+        map: &ContentMap,
+        file: u32,
+    ) -> Result<(ContentLocation, Vec<u32>)> {
         let mut words = Vec::new();
-        let place = blocks.place(map, NodeId(file), |word| {
+        let place = blocks.locate(map, NodeId(file), |word| {
             words.push(word.0.get());
             Ok(())
         })?;
@@ -228,7 +232,7 @@ mod tests {
         assert_eq!(shared.number_fragments(&map).unwrap(), 2);
         let (first, words) = place(&shared, &map, 0).unwrap();
         assert_eq!(words, [1000, 0, 0, 1000]);
-        let expected = Place {
+        let expected = ContentLocation {
             start: 96,
             size: u64::from(UNIT) * 4 + 10,
             sparse: u64::from(UNIT) * 2,
@@ -244,7 +248,10 @@ mod tests {
         let (third, words) = place(&small, &map, 2).unwrap();
         assert_eq!(words, [1000, 0, 0, 0]);
         assert_eq!(third.size, u64::from(UNIT) * 3 + 5);
-        assert_eq!(place(&small, &map, 3).unwrap().0, Place::default());
+        assert_eq!(
+            place(&small, &map, 3).unwrap().0,
+            ContentLocation::default()
+        );
     }
 
     #[test]

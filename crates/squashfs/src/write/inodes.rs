@@ -7,7 +7,7 @@ use sinterfs_model::{Content, ContentMap, Error, NodeId, Rdev, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::files::Blocks;
+use super::files::ContentBlocks;
 use super::ids::Ids;
 use super::listing::{Listing, basic_type, block_position};
 use super::numbering::Numbering;
@@ -35,10 +35,10 @@ impl Positions {
 
 /// What inodes are made of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Made<'a> {
+pub(super) struct InodeSources<'a> {
     pub(super) tree: &'a Tree,
     pub(super) map: &'a ContentMap,
-    pub(super) blocks: &'a Blocks,
+    pub(super) blocks: &'a ContentBlocks,
     pub(super) numbering: &'a Numbering,
     pub(super) xattrs: Option<&'a Xattrs<'a>>,
 }
@@ -46,7 +46,7 @@ pub(super) struct Made<'a> {
 /// All inodes so far.
 #[derive(Debug)]
 pub(super) struct Inodes<'a> {
-    made: Made<'a>,
+    sources: InodeSources<'a>,
     pub(super) stream: Stream<'a>,
     pub(super) positions: Positions,
     pub(super) ids: Ids,
@@ -60,11 +60,11 @@ pub(super) struct Inodes<'a> {
 
 impl<'a> Inodes<'a> {
     /// Starts with none.
-    pub(super) fn new(made: Made<'a>, encoder: Encoder<'a>) -> Self {
+    pub(super) fn new(sources: InodeSources<'a>, encoder: Encoder<'a>) -> Self {
         Self {
-            made,
+            sources,
             stream: Stream::new(encoder),
-            positions: Positions(vec![u64::MAX; made.tree.nodes().len()]),
+            positions: Positions(vec![u64::MAX; sources.tree.nodes().len()]),
             ids: Ids::default(),
             rounded: 0,
             clamped: 0,
@@ -78,11 +78,11 @@ impl<'a> Inodes<'a> {
     }
 
     /// Writes the inode of anything but a directory.
-    pub(super) fn leaf(&mut self, node: NodeId) -> Result<()> {
-        let tree = self.made.tree;
+    pub(super) fn non_directory(&mut self, node: NodeId) -> Result<()> {
+        let tree = self.sources.tree;
         let nlink = tree.node(node).links;
         match tree.node(node).content {
-            Content::Directory { .. } => Err(Error::invalid("a directory is no leaf")),
+            Content::Directory { .. } => Err(Error::invalid("a directory is written with its listing")),
             Content::File { .. } => self.file(node),
             Content::Symlink(target) => {
                 let target = tree.bytes(target);
@@ -124,19 +124,19 @@ impl<'a> Inodes<'a> {
     }
 
     fn file(&mut self, node: NodeId) -> Result<()> {
-        let Made {
+        let InodeSources {
             tree, map, blocks, ..
-        } = self.made;
+        } = self.sources;
         // the sizes of blocks follow the record, which has to know what they add up to
-        let place = blocks
-            .place(map, node, |_| Ok(()))
+        let location = blocks
+            .locate(map, node, |_| Ok(()))
             .map_err(|e| self.at(node, e))?;
         let nlink = tree.node(node).links;
         let xattr = self.xattr(node);
-        let (fragment, offset) = place.fragment.unwrap_or((NO_FRAGMENT, 0));
-        let small = (u32::try_from(place.start), u32::try_from(place.size));
+        let (fragment, offset) = location.fragment.unwrap_or((NO_FRAGMENT, 0));
+        let small = (u32::try_from(location.start), u32::try_from(location.size));
         match small {
-            (Ok(start), Ok(size)) if nlink == 1 && xattr == NO_XATTR && place.sparse == 0 => {
+            (Ok(start), Ok(size)) if nlink == 1 && xattr == NO_XATTR && location.sparse == 0 => {
                 self.header(node, false)?;
                 let file = File {
                     start: U32::new(start),
@@ -149,9 +149,9 @@ impl<'a> Inodes<'a> {
             _ => {
                 self.header(node, true)?;
                 let file = ExtendedFile {
-                    start: U64::new(place.start),
-                    size: U64::new(place.size),
-                    sparse: U64::new(place.sparse),
+                    start: U64::new(location.start),
+                    size: U64::new(location.size),
+                    sparse: U64::new(location.sparse),
                     nlink: U32::new(nlink),
                     fragment: U32::new(fragment),
                     fragment_offset: U32::new(offset),
@@ -160,7 +160,7 @@ impl<'a> Inodes<'a> {
                 self.stream.push(file.as_bytes())?;
             }
         }
-        blocks.place(map, node, |word| self.stream.push(word.as_bytes()))?;
+        blocks.locate(map, node, |word| self.stream.push(word.as_bytes()))?;
         Ok(())
     }
 
@@ -172,9 +172,9 @@ impl<'a> Inodes<'a> {
         listing: &Listing,
         listings: &Stream<'_>,
     ) -> Result<()> {
-        let Made {
+        let InodeSources {
             tree, numbering, ..
-        } = self.made;
+        } = self.sources;
         let links = tree.children(node);
         let is_directory = |node| matches!(tree.node(node).content, Content::Directory { .. });
         let below = links.iter().filter(|link| is_directory(link.node)).count();
@@ -227,7 +227,7 @@ impl<'a> Inodes<'a> {
     }
 
     fn header(&mut self, node: NodeId, extended: bool) -> Result<()> {
-        let found = self.made.tree.node(node);
+        let found = self.sources.tree.node(node);
         let meta = found.meta;
         let modified = meta.times.modified;
         let seconds = u32::try_from(modified.secs.clamp(0, i64::from(u32::MAX))).unwrap_or(0);
@@ -244,7 +244,7 @@ impl<'a> Inodes<'a> {
             uid: self.ids.index(meta.uid)?,
             gid: self.ids.index(meta.gid)?,
             modified: U32::new(seconds),
-            number: U32::new(self.made.numbering.number(node)),
+            number: U32::new(self.sources.numbering.number(node)),
         };
         if let Some(position) = self.positions.0.get_mut(node.index()) {
             *position = self.stream.position();
@@ -253,8 +253,8 @@ impl<'a> Inodes<'a> {
     }
 
     fn xattr(&self, node: NodeId) -> u32 {
-        let set = self.made.tree.node(node).xattrs;
-        self.made
+        let set = self.sources.tree.node(node).xattrs;
+        self.sources
             .xattrs
             .map_or(NO_XATTR, |xattrs| xattrs.index(set))
     }
@@ -269,7 +269,7 @@ impl<'a> Inodes<'a> {
     }
 
     fn at(&self, node: NodeId, error: Error) -> Error {
-        error.path(String::from_utf8_lossy(&self.made.tree.path(node)).into_owned())
+        error.path(String::from_utf8_lossy(&self.sources.tree.path(node)).into_owned())
     }
 }
 

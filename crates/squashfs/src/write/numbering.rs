@@ -14,7 +14,7 @@ use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 pub(super) struct Numbering {
     numbers: Vec<u32>,
     /// All that are no directories, in the order of writing.
-    leaves: Vec<NodeId>,
+    non_directories: Vec<NodeId>,
     /// All directories, in the order of writing; the root is the last.
     directories: Vec<NodeId>,
 }
@@ -26,14 +26,14 @@ impl Numbering {
         if u32::try_from(nodes.len()).is_err() {
             return Err(Error::limit("more inodes than SquashFS can count"));
         }
-        let (leaves, directories) = (leaves(tree), upwards(tree));
+        let (non_directories, directories) = (non_directories(tree), directories_post_order(tree));
         let mut numbers = vec![0; nodes.len()];
-        for (node, number) in leaves.iter().chain(&directories).zip(1..) {
+        for (node, number) in non_directories.iter().chain(&directories).zip(1..) {
             numbers[node.index()] = number;
         }
         Ok(Self {
             numbers,
-            leaves,
+            non_directories,
             directories,
         })
     }
@@ -49,8 +49,8 @@ impl Numbering {
     }
 
     /// Returns all that are no directories, in the order of writing.
-    pub(super) fn leaves(&self) -> &[NodeId] {
-        &self.leaves
+    pub(super) fn non_directories(&self) -> &[NodeId] {
+        &self.non_directories
     }
 
     /// Returns all directories, in the order of writing.
@@ -64,26 +64,26 @@ fn is_directory(tree: &Tree, node: NodeId) -> bool {
 }
 
 /// Lists all that are no directories: those of a directory together, in the order of a walk.
-fn leaves(tree: &Tree) -> Vec<NodeId> {
+fn non_directories(tree: &Tree) -> Vec<NodeId> {
     let mut seen = vec![false; tree.nodes().len()];
-    let (mut leaves, mut waiting) = (Vec::new(), vec![NodeId::ROOT]);
+    let (mut non_directories, mut waiting) = (Vec::new(), vec![NodeId::ROOT]);
     while let Some(dir) = waiting.pop() {
         let links = tree.children(dir);
         for link in links.iter().filter(|link| !is_directory(tree, link.node)) {
             // several names, one inode
             if !std::mem::replace(&mut seen[link.node.index()], true) {
-                leaves.push(link.node);
+                non_directories.push(link.node);
             }
         }
         let below = links.iter().rev().map(|link| link.node);
         waiting.extend(below.filter(|&node| is_directory(tree, node)));
     }
-    leaves
+    non_directories
 }
 
 /// Lists all directories, each behind those that are in it: the reverse of a walk that takes names from
 /// last to first.
-fn upwards(tree: &Tree) -> Vec<NodeId> {
+fn directories_post_order(tree: &Tree) -> Vec<NodeId> {
     let (mut directories, mut waiting) = (Vec::new(), vec![NodeId::ROOT]);
     while let Some(dir) = waiting.pop() {
         directories.push(dir);
@@ -160,7 +160,7 @@ mod tests {
             ["a/c", "a/d", "a", "b/c", "b/d", "b", ""]
         );
         assert_eq!(
-            paths(numbering.leaves())[..5],
+            paths(numbering.non_directories())[..5],
             [
                 "a/file of c",
                 "a/file of d",

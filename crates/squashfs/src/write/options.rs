@@ -15,7 +15,7 @@ pub struct WriteOptions {
     /// The codec of everything.
     pub compression: Compression,
     /// What is stored without compression.
-    pub raw: Parts,
+    pub raw: UncompressedParts,
     /// What becomes of the ends of files.
     pub tails: TailPlacement,
     /// Whether blocks of zeros are holes.
@@ -39,7 +39,7 @@ impl Default for WriteOptions {
         Self {
             block_size: 128 << 10,
             compression: Compression::default(),
-            raw: Parts::default(),
+            raw: UncompressedParts::default(),
             tails: TailPlacement::Small,
             holes: true,
             duplicates: true,
@@ -67,11 +67,14 @@ impl WriteOptions {
     /// Returns the bits of the superblock that these options set.
     pub(super) fn flags(&self) -> u16 {
         let bits = [
-            (self.raw.has(Part::Inodes), Flags::RAW_INODES),
-            (self.raw.has(Part::Data), Flags::RAW_DATA),
-            (self.raw.has(Part::Fragments), Flags::RAW_FRAGMENTS),
-            (self.raw.has(Part::Xattrs), Flags::RAW_XATTRS),
-            (self.raw.has(Part::Ids), Flags::RAW_IDS),
+            (self.raw.has(UncompressedPart::Inodes), Flags::RAW_INODES),
+            (self.raw.has(UncompressedPart::Data), Flags::RAW_DATA),
+            (
+                self.raw.has(UncompressedPart::Fragments),
+                Flags::RAW_FRAGMENTS,
+            ),
+            (self.raw.has(UncompressedPart::Xattrs), Flags::RAW_XATTRS),
+            (self.raw.has(UncompressedPart::Ids), Flags::RAW_IDS),
             (self.tails == TailPlacement::Alone, Flags::NO_FRAGMENTS),
             (self.tails == TailPlacement::Shared, Flags::ALWAYS_FRAGMENTS),
             (self.duplicates, Flags::DUPLICATES),
@@ -85,7 +88,7 @@ impl WriteOptions {
 
 /// A part of an image that can be stored without compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum UncompressedPart {
     /// Inodes and directories.
     Inodes,
     /// Blocks of single files.
@@ -98,7 +101,7 @@ pub enum Part {
     Ids,
 }
 
-impl Part {
+impl UncompressedPart {
     /// All parts by their names.
     pub const NAMES: [(&'static str, Self); 5] = [
         ("inodes", Self::Inodes),
@@ -111,22 +114,22 @@ impl Part {
 
 /// Some parts of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Parts(u8);
+pub struct UncompressedParts(u8);
 
-impl Parts {
+impl UncompressedParts {
     /// Adds a part.
     #[must_use]
-    pub const fn with(self, part: Part) -> Self {
+    pub const fn with(self, part: UncompressedPart) -> Self {
         Self(self.0 | (1 << part as u8))
     }
 
     /// Returns whether a part is among them.
-    pub const fn has(self, part: Part) -> bool {
+    pub const fn has(self, part: UncompressedPart) -> bool {
         self.0 & (1 << part as u8) != 0
     }
 }
 
-impl FromStr for Parts {
+impl FromStr for UncompressedParts {
     type Err = Error;
 
     /// Reads names with commas between them; `all` is all of them.
@@ -134,14 +137,14 @@ impl FromStr for Parts {
         let mut parts = Self::default();
         for word in text.split(',') {
             let mut known = false;
-            for (name, part) in Part::NAMES {
+            for (name, part) in UncompressedPart::NAMES {
                 if word == name || word == "all" {
                     parts = parts.with(part);
                     known = true;
                 }
             }
             if !known {
-                let names = Part::NAMES.map(|(name, _)| name).join(", ");
+                let names = UncompressedPart::NAMES.map(|(name, _)| name).join(", ");
                 return Err(Error::invalid(format!(
                     "`{word}` is no part of a SquashFS image (these are {names}, all)"
                 )));
@@ -157,12 +160,20 @@ mod tests {
 
     #[test]
     fn parts_are_named() {
-        let parts: Parts = "data,ids".parse().unwrap();
-        assert!(parts.has(Part::Data) && parts.has(Part::Ids) && !parts.has(Part::Inodes));
-        let all: Parts = "all".parse().unwrap();
-        assert!(Part::NAMES.iter().all(|&(_, part)| all.has(part)));
-        assert!("".parse::<Parts>().is_err());
-        assert!("data,block".parse::<Parts>().is_err());
+        let parts: UncompressedParts = "data,ids".parse().unwrap();
+        assert!(
+            parts.has(UncompressedPart::Data)
+                && parts.has(UncompressedPart::Ids)
+                && !parts.has(UncompressedPart::Inodes)
+        );
+        let all: UncompressedParts = "all".parse().unwrap();
+        assert!(
+            UncompressedPart::NAMES
+                .iter()
+                .all(|&(_, part)| all.has(part))
+        );
+        assert!("".parse::<UncompressedParts>().is_err());
+        assert!("data,block".parse::<UncompressedParts>().is_err());
     }
 
     #[test]

@@ -13,13 +13,13 @@ use sinterfs_model::{
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::directories::Known;
+use super::directories::ListingSources;
 use super::encoder::BlockEncoder;
-use super::files::{Blocks, Placed};
-use super::inodes::{Inodes, Made};
+use super::files::{ContentBlocks, WrittenBlock};
+use super::inodes::{InodeSources, Inodes};
 use super::listing::Listing;
 use super::numbering::Numbering;
-use super::options::{Part, WriteOptions};
+use super::options::{UncompressedPart, WriteOptions};
 use super::stream::{Encoder, Stream};
 use super::tables::{Table, table};
 use super::xattrs::Xattrs;
@@ -32,7 +32,7 @@ use crate::layout::{
 const PAD: u64 = 4096;
 
 /// Encoded inodes that are written at once, in bytes.
-const PIECE: usize = 1 << 20;
+const FLUSH_LEN: usize = 1 << 20;
 
 /// Writes an image to a sink from front to back, and the superblock last.
 ///
@@ -45,7 +45,7 @@ pub struct SquashfsWriter {
     options: WriteOptions,
     /// Bytes written so far.
     offset: u64,
-    blocks: Blocks,
+    blocks: ContentBlocks,
     raw_bytes: u64,
     block_bytes: u64,
 }
@@ -60,8 +60,8 @@ impl fmt::Debug for SquashfsWriter {
     }
 }
 
-/// Where the parts of an image are.
-struct Parts {
+/// Where the offsets of an image are.
+struct TableOffsets {
     root: MetaRef,
     inodes: u64,
     directories: u64,
@@ -75,7 +75,7 @@ impl SquashfsWriter {
     /// Starts an image; `Invalid` for options that the format does not have.
     pub fn new(out: Box<dyn Sink>, options: WriteOptions) -> Result<Self> {
         options.check()?;
-        let blocks = Blocks {
+        let blocks = ContentBlocks {
             placed: Vec::new(),
             unit: options.block_size,
             tails: options.tails,
@@ -109,7 +109,7 @@ impl SquashfsWriter {
         Ok(list)
     }
 
-    /// Writes all that is metadata, and tells where it is and what it leaves out.
+    /// Writes all that is metadata, and tells where it is and what it non_directories out.
     fn metadata(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Superblock, Vec<Loss>)> {
         let options = self.options.clone();
         let encoder = |part| Encoder {
@@ -121,26 +121,26 @@ impl SquashfsWriter {
         let fragment_count = self.blocks.number_fragments(map)?;
         let numbering = Numbering::new(tree)?;
         let stored = match options.xattrs {
-            true => Some(Xattrs::new(tree, encoder(Part::Xattrs))?),
+            true => Some(Xattrs::new(tree, encoder(UncompressedPart::Xattrs))?),
             false => None,
         };
         // the inodes borrow the blocks while the sink is written to
-        let nothing = Blocks {
+        let empty = ContentBlocks {
             placed: Vec::new(),
             ..self.blocks
         };
-        let blocks = std::mem::replace(&mut self.blocks, nothing);
-        let made = Made {
+        let blocks = std::mem::replace(&mut self.blocks, empty);
+        let sources = InodeSources {
             tree,
             map,
             blocks: &blocks,
             numbering: &numbering,
             xattrs: stored.as_ref(),
         };
-        let mut inodes = Inodes::new(made, encoder(Part::Inodes));
+        let mut inodes = Inodes::new(sources, encoder(UncompressedPart::Inodes));
         let start = self.offset;
-        let directories = self.inodes(&mut inodes, made, encoder(Part::Inodes))?;
-        let mut parts = Parts {
+        let directories = self.inodes(&mut inodes, sources, encoder(UncompressedPart::Inodes))?;
+        let mut offsets = TableOffsets {
             root: inodes.reference(NodeId::ROOT)?,
             inodes: start,
             directories: self.offset,
@@ -152,57 +152,62 @@ impl SquashfsWriter {
         self.write(&directories)?;
         if fragment_count > 0 {
             let records = blocks.fragments();
-            let fragments = table(encoder(Part::Fragments), records, self.offset, &[])?;
-            parts.fragments = self.write_table(&fragments)?;
+            let fragments = table(
+                encoder(UncompressedPart::Fragments),
+                records,
+                self.offset,
+                &[],
+            )?;
+            offsets.fragments = self.write_table(&fragments)?;
         }
         if options.export {
             let references = export(tree, &numbering, &inodes)?;
             let records = references.iter().map(IntoBytes::as_bytes);
-            let export = table(encoder(Part::Inodes), records, self.offset, &[])?;
-            parts.export = self.write_table(&export)?;
+            let export = table(encoder(UncompressedPart::Inodes), records, self.offset, &[])?;
+            offsets.export = self.write_table(&export)?;
         }
         let records = inodes.ids.all().iter().map(|id| id.to_le_bytes());
-        let ids = table(encoder(Part::Ids), records, self.offset, &[])?;
-        parts.ids = self.write_table(&ids)?;
+        let ids = table(encoder(UncompressedPart::Ids), records, self.offset, &[])?;
+        offsets.ids = self.write_table(&ids)?;
         let superblock = self.superblock(&inodes, fragment_count, numbering.count());
         let mut losses = time_losses(&inodes);
         drop(inodes);
         if let Some(mut xattrs) = stored {
-            parts.xattrs = self.xattrs(&mut xattrs, encoder(Part::Xattrs))?;
+            offsets.xattrs = self.xattrs(&mut xattrs, encoder(UncompressedPart::Xattrs))?;
             losses.extend(xattr_losses(&xattrs));
         }
         self.blocks = blocks;
         losses.retain(|loss| loss.count > 0);
-        Ok((self.place(superblock, &parts), losses))
+        Ok((self.with_offsets(superblock, &offsets), losses))
     }
 
     /// Writes all inodes and gives the listings, which follow them.
     fn inodes<'a>(
         &mut self,
         inodes: &mut Inodes<'a>,
-        made: Made<'a>,
+        sources: InodeSources<'a>,
         encoder: Encoder<'a>,
     ) -> Result<Vec<u8>> {
-        let Made {
+        let InodeSources {
             tree, numbering, ..
-        } = made;
-        for &leaf in numbering.leaves() {
-            inodes.leaf(leaf)?;
-            if inodes.stream.encoded() >= PIECE {
-                let piece = inodes.stream.take();
-                self.write(&piece)?;
+        } = sources;
+        for &non_directory in numbering.non_directories() {
+            inodes.non_directory(non_directory)?;
+            if inodes.stream.encoded() >= FLUSH_LEN {
+                let bytes = inodes.stream.take();
+                self.write(&bytes)?;
             }
         }
         inodes.stream.encode_full()?;
         let mut listings = Stream::new(encoder);
         for &dir in numbering.directories() {
-            let known = Known {
+            let sources = ListingSources {
                 tree,
                 numbering,
                 positions: &inodes.positions,
                 inodes: &inodes.stream,
             };
-            let listing = Listing::write(known, dir, &mut listings)?;
+            let listing = Listing::write(sources, dir, &mut listings)?;
             // its inode tells where its listing is, and the next listing where its inode is
             listings.encode_full()?;
             inodes.directory(dir, &listing, &listings)?;
@@ -235,8 +240,13 @@ impl SquashfsWriter {
     fn superblock(&self, inodes: &Inodes<'_>, fragments: u32, count: u32) -> Superblock {
         let options = &self.options;
         let compression = &options.compression;
-        let told = compression.stored_options(options.block_size).is_some();
-        let flags = options.flags() | if told { Flags::COMPRESSOR_OPTIONS } else { 0 };
+        let has_options = compression.stored_options(options.block_size).is_some();
+        let flags = options.flags()
+            | if has_options {
+                Flags::COMPRESSOR_OPTIONS
+            } else {
+                0
+            };
         let made = options.made.map_or(inodes.latest, |made| {
             u32::try_from(made).unwrap_or(u32::MAX)
         });
@@ -263,16 +273,16 @@ impl SquashfsWriter {
         }
     }
 
-    fn place(&self, superblock: Superblock, parts: &Parts) -> Superblock {
+    fn with_offsets(&self, superblock: Superblock, offsets: &TableOffsets) -> Superblock {
         Superblock {
-            root: parts.root,
+            root: offsets.root,
             bytes_used: U64::new(self.offset),
-            id_table: U64::new(parts.ids),
-            xattr_table: U64::new(parts.xattrs),
-            inode_table: U64::new(parts.inodes),
-            directory_table: U64::new(parts.directories),
-            fragment_table: U64::new(parts.fragments),
-            export_table: U64::new(parts.export),
+            id_table: U64::new(offsets.ids),
+            xattr_table: U64::new(offsets.xattrs),
+            inode_table: U64::new(offsets.inodes),
+            directory_table: U64::new(offsets.directories),
+            fragment_table: U64::new(offsets.fragments),
+            export_table: U64::new(offsets.export),
             ..superblock
         }
     }
@@ -334,8 +344,8 @@ impl ImageWriter for SquashfsWriter {
         Arc::new(BlockEncoder {
             compression: self.options.compression.clone(),
             block_size: self.options.block_size,
-            raw_data: raw.has(Part::Data),
-            raw_fragments: raw.has(Part::Fragments),
+            raw_data: raw.has(UncompressedPart::Data),
+            raw_fragments: raw.has(UncompressedPart::Fragments),
         })
     }
 
@@ -359,7 +369,7 @@ impl ImageWriter for SquashfsWriter {
         } else {
             0
         };
-        self.blocks.placed.push(Placed {
+        self.blocks.placed.push(WrittenBlock {
             start: self.offset,
             word: BlockWord(U32::new(stored | bit)),
             fragment: NO_FRAGMENT,

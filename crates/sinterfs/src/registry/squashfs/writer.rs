@@ -3,7 +3,7 @@
 use sinterfs_block::Sink;
 use sinterfs_model::{ImageWriter, Result, Setting, TailPlacement};
 use sinterfs_pipeline::{Categorizers, Order};
-use sinterfs_squashfs::write::{Parts, SquashfsWriter, WriteOptions};
+use sinterfs_squashfs::write::{SquashfsWriter, UncompressedParts, WriteOptions};
 
 use crate::registry::per_file::CODE_AND_TEXT;
 use crate::write::create::{Blob, CreateOptions};
@@ -68,7 +68,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
     let raw = per_file
         .raw
         .as_deref()
-        .map(str::parse::<Parts>)
+        .map(str::parse::<UncompressedParts>)
         .transpose()?;
     Ok(WriteOptions {
         // one that is too large is refused as such
