@@ -1,11 +1,11 @@
-//! Checks an image: every inode, every table, every entry of every directory, and, when asked, every
-//! fragment block by decoding it.
+//! Checks an image: every inode, every table, every entry of every directory, and, on request,
+//! every fragment block by decoding it.
 //!
-//! In: a source. Out: `Report`, which lists all that is wrong, each with its place.
+//! In: a source. Out: `Report`, which lists every problem with its location.
 //!
-//! SquashFS has no checksums of its own: damage shows where something does not decode or does not fit
-//! (zlib and xz have checksums in their streams). Content is checked by whoever reads all files.
-//! **Invariant:** goes on after damage where it can. Memory: a bit for each inode.
+//! SquashFS has no checksums of its own: damage is found if something does not decode or is
+//! inconsistent (streams of zlib and xz have checksums). Content is checked by reading all files.
+//! **Invariant:** continues after damage where possible. Memory: one bit per inode.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use crate::read::{OpenOptions, Squashfs};
 /// What a check found.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Inodes that were looked at.
+    /// The number of inodes checked.
     pub inodes: u64,
-    /// Fragment blocks that were decoded.
+    /// The number of fragment blocks decoded.
     pub fragments: u64,
-    /// What is wrong or unusual, in the order of the image.
+    /// Problems and notes, in the order of the image.
     pub findings: Findings,
 }
 
 impl Report {
-    /// Keeps what is damage; what no check can go on after is an error.
+    /// Records damage as a finding; returns errors that end the check.
     fn record<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -44,8 +44,8 @@ impl Report {
 
 /// Checks the image in a source; `deep` decodes all fragment blocks.
 ///
-/// Damage is in the report. An error means that nothing could be checked: there is no image, its version
-/// or compressor is not known, reading failed, or the observer asked to stop.
+/// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
+/// no image, its version or compressor is unknown, reading failed, or the observer cancelled.
 pub fn check(
     source: Arc<dyn ReadAt>,
     options: &OpenOptions,
@@ -63,10 +63,10 @@ pub fn check(
         Err(error) => return Err(error),
     };
     let end = image.offset().saturating_add(image.superblock.bytes_used);
-    // padding to a page of 4 KiB, or of less, is usual
+    // images are usually padded to 4 KiB or less
     if len.saturating_sub(end) >= 4096 {
         report.findings.note(format!(
-            "{} bytes after the image, at {end:#x}, are no part of it",
+            "{} bytes after the image, at {end:#x}, are not part of it",
             len - end
         ));
     }
@@ -84,13 +84,13 @@ pub fn check(
 struct Check<'a> {
     image: &'a Squashfs,
     observer: &'a dyn Observer,
-    /// A bit for each inode number.
+    /// One bit per inode number.
     seen: Vec<u8>,
     report: Report,
 }
 
 impl Check<'_> {
-    /// Looks at all inodes; after one that can't be read the next can't be found.
+    /// Checks all inodes up to the first that cannot be read: it hides the start of the next.
     fn inodes(&mut self) -> Result<()> {
         let expected = u64::from(self.image.superblock.inodes);
         self.observer.expect(
@@ -148,7 +148,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks the number of an inode, where it has one, and that the export table knows it.
+    /// Checks the number of an inode, if it has one, and its entry in the export table.
     fn number(&mut self, ino: Ino, record: &Record) -> Result<()> {
         if self.image.superblock.major < 3 {
             return Ok(());
@@ -164,7 +164,7 @@ impl Check<'_> {
         if let Some(byte) = self.seen.get_mut(byte as usize) {
             if *byte & bit != 0 {
                 return Err(Error::corrupt(format!(
-                    "the inode number {number} stands twice"
+                    "the inode number {number} occurs twice"
                 )));
             }
             *byte |= bit;
@@ -181,7 +181,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks that every entry names an inode of its type and number, and that the index leads to it.
+    /// Checks that every entry refers to an inode of its type and number, and that the index finds
+    /// it.
     fn directory(&self, dir: Ino) -> Result<()> {
         let Body::Directory(listing) = self.image.record(dir)?.body else {
             return Ok(());
@@ -191,9 +192,10 @@ impl Check<'_> {
         let (mut before, mut before_ino) = (Vec::new(), None);
         let finds = |name: &[u8], ino| {
             let found = self.image.find(dir, &listing, name)?;
-            match found.map(|found| found.ino) == Some(ino) {
-                true => Ok(()),
-                false => Err(entry_error(name, "is not found by its name")),
+            if found.map(|found| found.ino) == Some(ino) {
+                Ok(())
+            } else {
+                Err(entry_error(name, "is not found by its name"))
             }
         };
         while let Some(found) = entries.next()? {
@@ -205,7 +207,7 @@ impl Check<'_> {
                     "and its inode differ in type or number",
                 ));
             }
-            // names in order are found if the index parts them where they stand
+            // sorted names are found if both neighbours of each index entry are
             if indexed
                 .next_if(|&at| entries.header() == Some(at))
                 .is_some()
@@ -222,20 +224,20 @@ impl Check<'_> {
         match indexed.next() {
             None => Ok(()),
             Some(at) => Err(Error::corrupt(format!(
-                "the index of a directory names {at:#x}, where no header is"
+                "the index of a directory refers to {at:#x}, where there is no header"
             ))),
         }
     }
 
-    /// Fails if the observer asks to stop.
+    /// Fails if the observer cancelled.
     fn check_cancelled(&self) -> Result<()> {
-        match self.observer.cancelled() {
-            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
-            false => Ok(()),
+        if self.observer.cancelled() {
+            return Err(Error::new(Kind::Cancelled, "stopped on request"));
         }
+        Ok(())
     }
 
-    /// Reads all lists of attributes and all entries of the fragment table.
+    /// Reads all attribute lists and all entries of the fragment table.
     fn tables(&mut self, deep: bool) -> Result<()> {
         let options = self.image.compressor_options();
         self.report.record(options)?;

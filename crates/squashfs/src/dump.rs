@@ -1,10 +1,8 @@
-//! Shows an image as text: superblock, tables, and every inode with its lists, one item a line.
+//! Prints an image as text: superblock, tables, and every inode with its lists, one item per line.
 //!
-//! In: an opened image. Out: lines that depend on the image alone, for people and for tests that compare
-//! with what an image looked like before.
+//! In: an opened image. Out: lines that depend on the image alone, for people and for golden tests.
 //!
-//! **Invariant:** shows what is stored, in the order in which it is stored; owners are shown as the ids
-//! that they are.
+//! **Invariant:** prints what is stored, in stored order; owners are resolved to ids.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -151,13 +149,14 @@ impl Dump<'_> {
 
     fn file(&mut self, ino: Ino, content: &Content) -> Result<()> {
         let mut extents = Vec::new();
-        // what a hostile image claims can be more than fits into memory
+        // a hostile image may claim more than fits into memory
         const SHOWN: usize = 1 << 20;
         self.image.extents_of(ino, content, 0, &mut |extent| {
             extents.push(extent);
-            match extents.len() < SHOWN {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            if extents.len() < SHOWN {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             }
         })?;
         for extent in extents {

@@ -2,7 +2,7 @@
 //!
 //! In: bytes of an image. Out: typed records, read and written without copies.
 //!
-//! **Invariant:** only layout: nothing here decides whether a value makes sense.
+//! **Invariant:** only layout: values are not validated here.
 //! Format: `docs/formats/squashfs.md`.
 
 pub mod inode;
@@ -11,16 +11,16 @@ pub mod options;
 use zerocopy::little_endian::{I16, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The first four bytes of an image since 4.0, and of older ones in little-endian order.
+/// The magic of images since 4.0, and of older little-endian ones.
 pub const MAGIC: u32 = 0x7371_7368;
 
-/// The major version of what is written.
+/// The major version of written images.
 pub const MAJOR: u16 = 4;
 
-/// The minor version of what is written.
+/// The minor version of written images.
 pub const MINOR: u16 = 0;
 
-/// The decoded bytes of a metadata block; only the last one of a table has fewer.
+/// The decoded size of a metadata block in bytes; only the last one of a table is smaller.
 pub const METADATA_SIZE: usize = 8192;
 
 /// The smallest block size in bytes.
@@ -29,22 +29,22 @@ pub const BLOCK_SIZE_MIN: u32 = 4096;
 /// The largest block size in bytes.
 pub const BLOCK_SIZE_MAX: u32 = 1 << 20;
 
-/// A table's position that says there is no such table.
+/// The position of an absent table.
 pub const NO_TABLE: u64 = u64::MAX;
 
-/// A fragment's index that says the file has none.
+/// The fragment index of a file without a fragment.
 pub const NO_FRAGMENT: u32 = u32::MAX;
 
-/// An inode's index of extended attributes that says it has none.
+/// The attribute list id of an inode without extended attributes.
 pub const NO_XATTR: u32 = u32::MAX;
 
 /// The most entries that follow one directory header.
 pub const DIRENTS_PER_HEADER: usize = 256;
 
-/// The longest name in bytes that any system takes; entries could tell one more.
+/// The longest name on any system in bytes; entries could represent one more byte.
 pub const NAME_MAX: usize = 255;
 
-/// The bytes that a directory's size counts beyond its listing (as if for `.` and `..`).
+/// The difference of a directory's stored size and the length of its listing.
 pub const DIRECTORY_SIZE_EXTRA: u32 = 3;
 
 /// The start of every image.
@@ -57,17 +57,17 @@ pub struct Superblock {
     pub magic: U32,
     /// The number of inodes.
     pub inodes: U32,
-    /// When the image was made: seconds since 1970.
+    /// Creation time in seconds since 1970.
     pub made: U32,
-    /// Bytes of a block: a power of two.
+    /// The block size in bytes: a power of two.
     pub block_size: U32,
     /// The number of fragment blocks.
     pub fragments: U32,
-    /// How everything is encoded that is not stored as it is.
+    /// The codec of everything that is compressed.
     pub compressor: Compressor,
     /// The logarithm of `block_size`.
     pub block_log: U16,
-    /// What the image has and lacks.
+    /// Features of the image.
     pub flags: Flags,
     /// The number of distinct owners and groups.
     pub ids: U16,
@@ -77,25 +77,25 @@ pub struct Superblock {
     pub minor: U16,
     /// The root directory's inode.
     pub root: MetaRef,
-    /// Bytes of the image without padding.
+    /// The length of the image without padding in bytes.
     pub bytes_used: U64,
-    /// Where the positions of the id table's blocks stand.
+    /// The position of the id table's list of blocks.
     pub id_table: U64,
-    /// Where the `XattrTable` stands, or `NO_TABLE`.
+    /// The position of the `XattrTable`, or `NO_TABLE`.
     pub xattr_table: U64,
-    /// Where the inodes start.
+    /// The position of the inode table.
     pub inode_table: U64,
-    /// Where the directory listings start.
+    /// The position of the directory table.
     pub directory_table: U64,
-    /// Where the positions of the fragment table's blocks stand, or `NO_TABLE`.
+    /// The position of the fragment table's list of blocks, or `NO_TABLE`.
     pub fragment_table: U64,
-    /// Where the positions of the export table's blocks stand, or `NO_TABLE`.
+    /// The position of the export table's list of blocks, or `NO_TABLE`.
     pub export_table: U64,
 }
 
 const _: () = assert!(size_of::<Superblock>() == 96);
 
-/// The codec of an image; open, because an image may use one that only another program knows.
+/// The codec of an image; any value is valid, only some can be decoded.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -116,7 +116,7 @@ impl Compressor {
     /// A zstd frame.
     pub const ZSTD: Self = Self(U16::new(6));
 
-    /// Returns the name that `mksquashfs -comp` has for it; `None` for an unknown one.
+    /// Returns the name for `mksquashfs -comp`; `None` for an unknown codec.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self.0.get() {
             1 => "gzip",
@@ -130,7 +130,7 @@ impl Compressor {
     }
 }
 
-/// Bits of the superblock.
+/// The flags of the superblock.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -163,14 +163,14 @@ impl Flags {
     /// Owners and groups are not compressed.
     pub const RAW_IDS: u16 = 0x800;
 
-    /// Returns whether all of some bits are set.
+    /// Returns whether all of the given bits are set.
     pub const fn has(self, bits: u16) -> bool {
         self.0.get() & bits == bits
     }
 }
 
-/// Points into a table of metadata: from the table's start to the metadata block (48 bits), and
-/// into that block once it is decoded (16 bits).
+/// A reference into a metadata table: the distance of a metadata block from the start of the table
+/// (48 bits), and an offset in the decoded block (16 bits).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -203,15 +203,15 @@ impl MetaRef {
 pub struct MetadataHeader(pub U16);
 
 impl MetadataHeader {
-    /// The bit of a block that is stored as it is.
+    /// The bit of an uncompressed block.
     pub const RAW: u16 = 0x8000;
 
-    /// Returns the stored bytes that follow.
+    /// Returns the stored length of the block.
     pub const fn stored(self) -> u16 {
         self.0.get() & !Self::RAW
     }
 
-    /// Returns whether these are not encoded.
+    /// Returns whether the block is not compressed.
     pub const fn is_raw(self) -> bool {
         self.0.get() & Self::RAW != 0
     }
@@ -225,30 +225,30 @@ impl MetadataHeader {
 pub struct BlockWord(pub U32);
 
 impl BlockWord {
-    /// The bit of a block that is stored as it is.
+    /// The bit of an uncompressed block.
     pub const RAW: u32 = 1 << 24;
 
-    /// A block of zeros, of which nothing is stored.
+    /// A block of zeros, which is not stored.
     pub const HOLE: Self = Self(U32::new(0));
 
-    /// Returns the stored bytes; zero for a hole.
+    /// Returns the stored length; zero for a hole.
     pub const fn stored(self) -> u32 {
         self.0.get() & (Self::RAW - 1)
     }
 
-    /// Returns whether these are not encoded.
+    /// Returns whether the block is not compressed.
     pub const fn is_raw(self) -> bool {
         self.0.get() & Self::RAW != 0
     }
 }
 
-/// Introduces up to 256 entries whose inodes lie in one metadata block.
+/// The header of up to 256 entries whose inodes are in one metadata block.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct DirectoryHeader {
-    /// The number of entries, less one.
+    /// The number of entries minus one.
     pub count: U32,
     /// The distance of the inodes' metadata block from the start of the inode table.
     pub inode_block: U32,
@@ -266,18 +266,18 @@ const _: () = assert!(size_of::<DirectoryHeader>() == 12);
 pub struct DirectoryEntry {
     /// The offset of the inode in its decoded metadata block.
     pub inode_offset: U16,
-    /// The inode's number less that of the header.
+    /// The inode's number minus that of the header.
     pub inode_delta: I16,
-    /// The basic type of the inode, also where the inode is extended.
+    /// The basic type of the inode, even if the inode is extended.
     pub kind: inode::InodeType,
-    /// Bytes of the name, less one.
+    /// The length of the name in bytes minus one.
     pub name_len: U16,
 }
 
 const _: () = assert!(size_of::<DirectoryEntry>() == 8);
 
-/// One entry of a directory's index: what the first header in a metadata block of the listing
-/// starts with; the bytes of that header's first name follow.
+/// An entry of a directory's index, for the first header in a metadata block of the listing; the
+/// first name behind that header follows.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -287,7 +287,7 @@ pub struct DirectoryIndex {
     pub offset: U32,
     /// The distance of its metadata block from the start of the directory table.
     pub block: U32,
-    /// Bytes of the name, less one.
+    /// The length of the name in bytes minus one.
     pub name_len: U32,
 }
 
@@ -299,7 +299,7 @@ const _: () = assert!(size_of::<DirectoryIndex>() == 12);
 )]
 #[repr(C)]
 pub struct FragmentEntry {
-    /// Where the fragment block starts.
+    /// The position of the fragment block.
     pub start: U64,
     /// Its stored size.
     pub size: BlockWord,
@@ -309,15 +309,15 @@ pub struct FragmentEntry {
 
 const _: () = assert!(size_of::<FragmentEntry>() == 16);
 
-/// Opens the table of extended attributes' ids; the positions of its metadata blocks follow.
+/// The start of the table of attribute lists; the positions of its metadata blocks follow.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct XattrTable {
-    /// Where the names and values start.
+    /// The position of the names and values.
     pub start: U64,
-    /// The number of ids.
+    /// The number of lists.
     pub ids: U32,
     /// Zero.
     pub unused: U32,
@@ -325,38 +325,38 @@ pub struct XattrTable {
 
 const _: () = assert!(size_of::<XattrTable>() == 16);
 
-/// One id of extended attributes: a list of names and values.
+/// A list of extended attributes.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct XattrId {
-    /// Where the list is, from the start of the names and values.
+    /// The list, relative to the start of the names and values.
     pub list: MetaRef,
     /// The number of pairs.
     pub count: U32,
-    /// Bytes of all full names and values together, with a NUL for each name.
+    /// The total length of full names and values in bytes, including a NUL per name.
     pub size: U32,
 }
 
 const _: () = assert!(size_of::<XattrId>() == 16);
 
-/// One name of extended attributes, without its prefix; the bytes of the name follow, and then a
-/// `XattrValue`.
+/// The name of an extended attribute without its prefix; the bytes of the name and an `XattrValue`
+/// follow.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct XattrEntry {
-    /// The prefix, and how the value is stored.
+    /// The prefix, and the form of the value.
     pub kind: XattrKind,
-    /// Bytes of the name.
+    /// The length of the name in bytes.
     pub name_len: U16,
 }
 
 const _: () = assert!(size_of::<XattrEntry>() == 4);
 
-/// Says which prefix a name has and where its value is.
+/// The prefix of a name, and whether its value is out of line.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -370,7 +370,7 @@ impl XattrKind {
     pub const TRUSTED: u16 = 1;
     /// The prefix `security.`.
     pub const SECURITY: u16 = 2;
-    /// The bit of a value that is a `MetaRef` to the real one.
+    /// The bit of an out-of-line value, stored as a `MetaRef` to it.
     pub const OUT_OF_LINE: u16 = 0x100;
 
     /// Returns the prefix of the name; `None` for an unknown one.
@@ -383,7 +383,7 @@ impl XattrKind {
         })
     }
 
-    /// Returns whether the value is a `MetaRef` to the real one.
+    /// Returns whether the value is out of line, stored as a `MetaRef` to it.
     pub const fn is_out_of_line(self) -> bool {
         self.0.get() & Self::OUT_OF_LINE != 0
     }

@@ -1,7 +1,7 @@
-//! Writing SquashFS images, version 4.0: blocks as they come, then the tables, the superblock last.
+//! Writes SquashFS images of version 4.0: blocks in sequence, then the tables, the superblock last.
 //!
-//! In: encoded blocks in sequence, at the end the tree and the map of its content. Out: an image.
-//! **Invariant:** the image depends on what is put and on the options alone, not on the number of
+//! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image.
+//! **Invariant:** the image depends on these and on the options alone, not on the number of
 //! threads. Format: `docs/formats/squashfs.md`.
 
 mod compression;

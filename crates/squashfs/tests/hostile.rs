@@ -1,5 +1,5 @@
-//! Thousands of damaged images, always the same ones: opening, walking, reading, checking and dumping them
-//! ends in errors or in content, never in a panic or a hang.
+//! Thousands of damaged images, always the same ones: opening, walking, reading, checking and
+//! dumping them ends in errors or in content, never in a panic or a hang.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 

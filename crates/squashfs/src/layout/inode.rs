@@ -1,6 +1,6 @@
-//! The bytes of inodes: what all have, and what each type adds to it.
+//! The layout of inodes: the common header, and the record of each type.
 //!
-//! In: decoded metadata. Out: typed records; each is followed by the lists that its comment names.
+//! In: decoded metadata. Out: typed records, some of them followed by lists.
 //!
 //! **Invariant:** only layout. A record of a type starts after the `InodeHeader`.
 //! Format: `docs/formats/squashfs.md`, "Inodes".
@@ -8,7 +8,7 @@
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The type of an inode; open.
+/// The type of an inode; any value is valid.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -30,7 +30,7 @@ impl InodeType {
     pub const FIFO: u16 = 6;
     /// A socket: `Ipc`.
     pub const SOCKET: u16 = 7;
-    /// What is added to a type for its extended form.
+    /// The difference of a type's extended and basic form.
     pub const EXTENDED: u16 = 7;
     /// A directory: `ExtendedDirectory`.
     pub const EXTENDED_DIRECTORY: u16 = 8;
@@ -48,13 +48,13 @@ impl InodeType {
     pub const EXTENDED_SOCKET: u16 = 14;
 }
 
-/// What every inode starts with.
+/// The header of every inode.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct InodeHeader {
-    /// What follows.
+    /// The type of the record that follows.
     pub kind: InodeType,
     /// The low 12 bits of `st_mode`.
     pub mode: U16,
@@ -62,7 +62,7 @@ pub struct InodeHeader {
     pub uid: U16,
     /// The group: an index into the id table.
     pub gid: U16,
-    /// Last change: seconds since 1970.
+    /// Modification time in seconds since 1970.
     pub modified: U32,
     /// The number of the inode: 1 to the number of inodes.
     pub number: U32,
@@ -78,13 +78,13 @@ const _: () = assert!(size_of::<InodeHeader>() == 16);
 pub struct Directory {
     /// The distance of the listing's metadata block from the start of the directory table.
     pub block: U32,
-    /// Two, and one for each subdirectory.
+    /// Link count: two, and one for each subdirectory.
     pub nlink: U32,
-    /// Bytes of the listing, plus `DIRECTORY_SIZE_EXTRA`.
+    /// The length of the listing in bytes, plus `DIRECTORY_SIZE_EXTRA`.
     pub size: U16,
     /// The offset of the listing in its decoded metadata block.
     pub offset: U16,
-    /// The inode number of the directory above; of the root, the number of inodes plus one.
+    /// The inode number of the parent; for the root, the number of inodes plus one.
     pub parent: U32,
 }
 
@@ -96,76 +96,75 @@ const _: () = assert!(size_of::<Directory>() == 16);
 )]
 #[repr(C)]
 pub struct ExtendedDirectory {
-    /// Two, and one for each subdirectory.
+    /// Link count: two, and one for each subdirectory.
     pub nlink: U32,
-    /// Bytes of the listing, plus `DIRECTORY_SIZE_EXTRA`.
+    /// The length of the listing in bytes, plus `DIRECTORY_SIZE_EXTRA`.
     pub size: U32,
     /// The distance of the listing's metadata block from the start of the directory table.
     pub block: U32,
-    /// The inode number of the directory above; of the root, the number of inodes plus one.
+    /// The inode number of the parent; for the root, the number of inodes plus one.
     pub parent: U32,
     /// The number of `DirectoryIndex`.
     pub index_count: U16,
     /// The offset of the listing in its decoded metadata block.
     pub offset: U16,
-    /// The id of its extended attributes, or `NO_XATTR`.
+    /// The id of its attribute list, or `NO_XATTR`.
     pub xattr: U32,
 }
 
 const _: () = assert!(size_of::<ExtendedDirectory>() == 24);
 
-/// A file with one name, below 4 GiB in every way; a `BlockWord` for each block follows.
+/// A file with one link, and with size and position below 4 GiB; a `BlockWord` per block follows.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct File {
-    /// Where the first block starts.
+    /// The position of the first block.
     pub start: U32,
     /// The fragment block of its tail, or `NO_FRAGMENT`.
     pub fragment: U32,
     /// The offset of the tail in the decoded fragment block.
     pub fragment_offset: U32,
-    /// Bytes of content.
+    /// The size of the content in bytes.
     pub size: U32,
 }
 
 const _: () = assert!(size_of::<File>() == 16);
 
-/// Any file; a `BlockWord` for each block follows.
+/// Any file; a `BlockWord` per block follows.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct ExtendedFile {
-    /// Where the first block starts.
+    /// The position of the first block.
     pub start: U64,
-    /// Bytes of content.
+    /// The size of the content in bytes.
     pub size: U64,
-    /// Bytes of content in holes.
+    /// The bytes of content in holes.
     pub sparse: U64,
-    /// The number of names.
+    /// The link count.
     pub nlink: U32,
     /// The fragment block of its tail, or `NO_FRAGMENT`.
     pub fragment: U32,
     /// The offset of the tail in the decoded fragment block.
     pub fragment_offset: U32,
-    /// The id of its extended attributes, or `NO_XATTR`.
+    /// The id of its attribute list, or `NO_XATTR`.
     pub xattr: U32,
 }
 
 const _: () = assert!(size_of::<ExtendedFile>() == 40);
 
-/// A symlink; the target follows, and in the extended form the id of its extended attributes
-/// (`U32`) after that.
+/// A symlink; the target follows and, in the extended form, the id of its attribute list (`U32`).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct Symlink {
-    /// The number of names.
+    /// The link count.
     pub nlink: U32,
-    /// Bytes of the target.
+    /// The length of the target in bytes.
     pub size: U32,
 }
 
@@ -177,7 +176,7 @@ const _: () = assert!(size_of::<Symlink>() == 8);
 )]
 #[repr(C)]
 pub struct Device {
-    /// The number of names.
+    /// The link count.
     pub nlink: U32,
     /// The device number as Linux's 32-bit `dev_t`.
     pub rdev: DeviceNumber,
@@ -191,11 +190,11 @@ const _: () = assert!(size_of::<Device>() == 8);
 )]
 #[repr(C)]
 pub struct ExtendedDevice {
-    /// The number of names.
+    /// The link count.
     pub nlink: U32,
     /// The device number as Linux's 32-bit `dev_t`.
     pub rdev: DeviceNumber,
-    /// The id of its extended attributes, or `NO_XATTR`.
+    /// The id of its attribute list, or `NO_XATTR`.
     pub xattr: U32,
 }
 
@@ -207,7 +206,7 @@ const _: () = assert!(size_of::<ExtendedDevice>() == 12);
 )]
 #[repr(C)]
 pub struct Ipc {
-    /// The number of names.
+    /// The link count.
     pub nlink: U32,
 }
 
@@ -219,9 +218,9 @@ const _: () = assert!(size_of::<Ipc>() == 4);
 )]
 #[repr(C)]
 pub struct ExtendedIpc {
-    /// The number of names.
+    /// The link count.
     pub nlink: U32,
-    /// The id of its extended attributes, or `NO_XATTR`.
+    /// The id of its attribute list, or `NO_XATTR`.
     pub xattr: U32,
 }
 
@@ -236,7 +235,7 @@ const _: () = assert!(size_of::<ExtendedIpc>() == 8);
 pub struct DeviceNumber(pub U32);
 
 impl DeviceNumber {
-    /// Packs a number; `None` where major or minor are too large.
+    /// Packs a device number; `None` if major or minor are too large.
     pub const fn new(major: u32, minor: u32) -> Option<Self> {
         if major > 0xfff || minor > 0xf_ffff {
             return None;

@@ -1,8 +1,8 @@
-//! The bytes of compressors' options: one metadata block, stored as it is, after the superblock.
+//! The layout of compressor options: one uncompressed metadata block behind the superblock.
 //!
 //! In: the bytes of that block. Out: typed records. LZMA has no options.
 //!
-//! **Invariant:** only layout. No reader needs these to decode; they say how the image was made.
+//! **Invariant:** only layout. No reader needs them to decode; they are informational.
 //! Format: `docs/formats/squashfs.md`, "Compressor options".
 
 use zerocopy::little_endian::{U16, U32};
@@ -14,11 +14,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 )]
 #[repr(C)]
 pub struct Gzip {
-    /// The level, 1 to 9; 9 where no options are stored.
+    /// The level, 1 to 9; 9 if no options are stored.
     pub level: U32,
-    /// The logarithm of the window, 8 to 15; 15 where no options are stored.
+    /// The binary logarithm of the window, 8 to 15; 15 if no options are stored.
     pub window: U16,
-    /// A bit for each strategy that was tried (`Gzip::DEFAULT` and so on); none is the default one.
+    /// One bit per strategy that was tried (`Gzip::DEFAULT` and others); none means the default.
     pub strategies: U16,
 }
 
@@ -27,7 +27,7 @@ const _: () = assert!(size_of::<Gzip>() == 8);
 impl Gzip {
     /// The default strategy.
     pub const DEFAULT: u16 = 0x1;
-    /// For data of filters.
+    /// The strategy for filtered data.
     pub const FILTERED: u16 = 0x2;
     /// Huffman codes only.
     pub const HUFFMAN_ONLY: u16 = 0x4;
@@ -43,9 +43,9 @@ impl Gzip {
 )]
 #[repr(C)]
 pub struct Xz {
-    /// Bytes of the dictionary; the block size where no options are stored.
+    /// The dictionary size in bytes; the block size if no options are stored.
     pub dictionary: U32,
-    /// A bit for each branch filter that was tried (`Xz::X86` and so on).
+    /// One bit per branch filter that was tried (`Xz::X86` and others).
     pub filters: U32,
 }
 
@@ -78,14 +78,14 @@ impl Xz {
 pub struct Lzo {
     /// The variant of the compressor: 0 to 3 are LZO1X-1, -1-11, -1-12 and -1-15, 4 is LZO1X-999.
     pub algorithm: U32,
-    /// The level of LZO1X-999, 1 to 9 (8 where no options are stored); zero for the others.
+    /// The level of LZO1X-999, 1 to 9 (8 if no options are stored); zero for the others.
     pub level: U32,
 }
 
 const _: () = assert!(size_of::<Lzo>() == 8);
 
 impl Lzo {
-    /// LZO1X-999, the algorithm where no options are stored.
+    /// LZO1X-999, the algorithm if no options are stored.
     pub const LZO1X_999: u32 = 4;
 }
 
@@ -97,14 +97,14 @@ impl Lzo {
 pub struct Lz4 {
     /// `Lz4::BLOCK`, the only version.
     pub version: U32,
-    /// `Lz4::HC` or nothing.
+    /// `Lz4::HC` or 0.
     pub flags: U32,
 }
 
 const _: () = assert!(size_of::<Lz4>() == 8);
 
 impl Lz4 {
-    /// Blocks without a frame.
+    /// Plain blocks.
     pub const BLOCK: u32 = 1;
     /// The bit of LZ4HC.
     pub const HC: u32 = 1;
@@ -116,7 +116,7 @@ impl Lz4 {
 )]
 #[repr(C)]
 pub struct Zstd {
-    /// The level, 1 to 22; 15 where no options are stored.
+    /// The level, 1 to 22; 15 if no options are stored.
     pub level: U32,
 }
 

@@ -1,10 +1,10 @@
-//! Decoding the next fragment block while what was read of the one before is used.
+//! Decodes the next fragment block while the content of the previous one is used.
 //!
-//! In: the numbers of the fragment blocks that are read. Out: the one behind them, in the cache. The usual
-//! writers put small files into fragment blocks in the order of the tree, and most programs read them in
-//! that order.
-//! **Invariant:** one at a time, on a thread of its own, and only where two blocks were read in order
-//! before; what fails is found again by whoever reads it.
+//! In: the indexes of the fragment blocks that are read. Out: the next one, in the cache. Writers
+//! usually store small files in fragment blocks in the order of the tree, and most programs read
+//! them in that order.
+//! **Invariant:** at most one block at a time, on a separate thread, and only after two blocks were
+//! read in order; a failure is ignored, as reading the block repeats it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::layout::NO_FRAGMENT;
 
-/// What was read last, and whether a block is decoded ahead at the moment.
+/// The block read last, and whether a block is being decoded ahead.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     last: AtomicU32,
@@ -27,7 +27,7 @@ impl Ahead {
         }
     }
 
-    /// Notes that a fragment block is read; gives the one behind it if they seem to be read in order.
+    /// Records that a fragment block is read; returns the next one if blocks are read in order.
     pub(crate) fn next(&self, index: u32) -> Option<u32> {
         if self.last.load(Ordering::Relaxed) == index {
             return None;
@@ -36,13 +36,13 @@ impl Ahead {
         (before.checked_add(1) == Some(index)).then_some(index.saturating_add(1))
     }
 
-    /// Does work on another thread, unless some is done already.
+    /// Runs `work` on another thread, unless other work is running.
     pub(crate) fn start(&self, work: impl FnOnce() + Send + 'static) {
         if self.busy.swap(true, Ordering::Acquire) {
             return;
         }
         let running = Running(Arc::clone(&self.busy));
-        // Where there can't be a thread, whoever reads the block decodes it.
+        // if no thread can be started, the block is decoded when it is read
         let _ = thread::Builder::new().name("ahead".into()).spawn(move || {
             let _running = running;
             work();
@@ -50,7 +50,7 @@ impl Ahead {
     }
 }
 
-/// Ends with the work, even if that panics or never starts.
+/// Clears `busy` when dropped, even if the work panics or never starts.
 struct Running(Arc<AtomicBool>);
 
 impl Drop for Running {

@@ -4,7 +4,7 @@
 
 use super::metadata::MetaPosition;
 
-/// Where in its list of sizes, and where in the image, a block of a file is.
+/// The position of a block of a file, in its list of sizes and in the image.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Checkpoint {
     pub(super) words: MetaPosition,
@@ -16,7 +16,7 @@ pub(super) struct Checkpoint {
 pub(crate) struct Checkpoints(pub(super) Vec<Checkpoint>);
 
 impl Checkpoints {
-    /// Returns about how much memory they take, in bytes.
+    /// Returns the approximate memory in bytes.
     pub(crate) fn memory(&self) -> u64 {
         (self.0.len() * size_of::<Checkpoint>() + 64) as u64
     }

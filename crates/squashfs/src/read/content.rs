@@ -1,12 +1,12 @@
-//! The content of files: where each block is, and reading it through the cache.
+//! Content of files: locates blocks and reads them through the cache.
 //!
 //! In: a file's inode and a range of bytes. Out: extents, and bytes.
 //!
-//! Where a block is follows from the sizes of all before it. A file of many blocks gets checkpoints, one
-//! for each 1024 blocks, when it is first read, so that no read has to add up more than that.
-//! **Invariant:** a block lies within the image and decodes to what the file needs of it, or it is an
-//! error with its place.
-//! Format: `docs/formats/squashfs.md`, "Content".
+//! The position of a block is the sum of the sizes of all blocks before it. A file of many blocks
+//! gets checkpoints when it is first read, one per 1024 blocks, which bound the sizes that a read
+//! adds up.
+//! **Invariant:** a block is within the image and decodes to the length that the file needs, or it
+//! is an error with its location. Format: `docs/formats/squashfs.md`, "Content".
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -28,19 +28,19 @@ use crate::layout::{BLOCK_SIZE_MAX, BlockWord, FragmentEntry};
 /// Blocks between two checkpoints.
 const STRIDE: u64 = 1024;
 
-/// Block sizes of version 1: the bit of a block that is stored as it is, and what a size of zero means.
+/// Block sizes of version 1: the bit of an uncompressed block, and the meaning of size zero.
 const RAW_1: u64 = 0x8000;
 
 thread_local! {
-    /// The stored bytes of the block that is decoded.
+    /// The stored bytes of the block being decoded.
     static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A block as it is stored.
+/// A stored block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockLocation {
     pub(crate) position: u64,
-    /// Bytes in the image; zero for a hole.
+    /// The stored length in bytes; zero for a hole.
     pub(crate) len: u32,
     pub(crate) raw: bool,
 }
@@ -51,7 +51,7 @@ impl BlockLocation {
     }
 }
 
-/// Goes over the blocks of a file.
+/// Iterates over the blocks of a file.
 pub(super) struct BlockCursor<'a> {
     image: &'a Squashfs,
     reader: Reader<'a>,
@@ -98,7 +98,7 @@ impl BlockCursor<'_> {
 }
 
 impl Squashfs {
-    /// Starts to go over a file's blocks at one of them.
+    /// Iterates over a file's blocks from block `from` on.
     pub(super) fn blocks(&self, ino: Ino, content: &Content, from: u64) -> Result<BlockCursor<'_>> {
         let first = Checkpoint {
             words: content.words,
@@ -123,7 +123,7 @@ impl Squashfs {
         })
     }
 
-    /// Returns the last checkpoint that is not behind a block.
+    /// Returns the last checkpoint at or before a block.
     fn checkpoint(&self, ino: Ino, content: &Content, block: u64) -> Result<Checkpoint> {
         let known = self.checkpoints.get(&ino.0);
         let all = match known {
@@ -136,11 +136,11 @@ impl Squashfs {
         };
         let number = usize::try_from(block / STRIDE).unwrap_or(usize::MAX);
         let found = all.0.get(number).copied();
-        found.ok_or_else(|| Error::invalid("a block behind the end of its file"))
+        found.ok_or_else(|| Error::invalid("a block past the end of its file"))
     }
 
-    /// Adds up all sizes of a file once; a list that is longer than the table is an error long before
-    /// the memory for it is.
+    /// Adds up all sizes of a file once. A list longer than the table fails before it takes much
+    /// memory.
     fn make_checkpoints(&self, content: &Content) -> Result<Checkpoints> {
         let mut all = Vec::new();
         let mut blocks = self.blocks_from(Checkpoint {
@@ -159,7 +159,7 @@ impl Squashfs {
         Ok(Checkpoints(all))
     }
 
-    /// Finds a fragment block.
+    /// Returns a fragment block.
     pub(crate) fn fragment(&self, index: u32) -> Result<BlockLocation> {
         let table = self.fragments.as_ref();
         let table = table.ok_or_else(|| Error::corrupt("a fragment, but no fragment table"))?;
@@ -194,14 +194,14 @@ impl Squashfs {
             let tail = content.size % block_size;
             if u64::from(within) + tail > block_size {
                 return Err(Error::corrupt(format!(
-                    "a tail of {tail} bytes from {within} on is beyond its fragment block"
+                    "a tail of {tail} bytes at {within} exceeds its fragment block"
                 )));
             }
         }
         self.extents_of(ino, content, 0, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Shows a file's extents from the one at a position on; neighbouring holes are one.
+    /// Visits a file's extents from the one at position `from` on; adjacent holes are merged.
     pub(crate) fn extents_of(
         &self,
         ino: Ino,
@@ -311,7 +311,7 @@ impl Squashfs {
         Ok(len)
     }
 
-    /// Reads a part of a block that has `whole` decoded bytes.
+    /// Reads a part of a block of `whole` decoded bytes.
     fn read_block(
         &self,
         stored: BlockLocation,
@@ -341,7 +341,7 @@ impl Squashfs {
         read.map_err(|error| self.in_block("fragment block", error, stored))
     }
 
-    /// Decodes the fragment block behind one on another thread, if they seem to be read in order.
+    /// Decodes the next fragment block on another thread if blocks are read in order.
     fn look_ahead(&self, index: u32) {
         let Some(next) = self.ahead.next(index) else {
             return;
@@ -364,7 +364,7 @@ impl Squashfs {
         let whole = u64::from(self.superblock.block_size);
         self.ahead.start(move || {
             let open = || open_stored(&source, codec, stored, whole, false);
-            // who reads it is told of a failure
+            // reading the block repeats a failure
             let _ = cache.read(key, 0, &mut [], open);
         });
     }
@@ -373,13 +373,13 @@ impl Squashfs {
         self.cache_key | u128::from(stored.position)
     }
 
-    /// Returns an error that concerns a block its place.
+    /// Adds a block's location to an error.
     #[cold]
     fn in_block(&self, what: &'static str, error: Error, stored: BlockLocation) -> Error {
         error.at(what, self.metadata.file_offset(stored.position))
     }
 
-    /// Opens a block of `whole` decoded bytes, or of up to so many.
+    /// Opens a block of `whole` decoded bytes or, unless `exact`, of at most that many.
     pub(crate) fn open_block(
         &self,
         stored: BlockLocation,
@@ -389,7 +389,7 @@ impl Squashfs {
         open_stored(&self.metadata.source, self.codec, stored, whole, exact)
     }
 
-    /// Decodes a block that fills a buffer.
+    /// Decodes a block into a buffer, which it must fill exactly.
     fn decode_into(&self, stored: BlockLocation, room: &mut [u8]) -> Result<()> {
         let whole = room.len() as u64;
         let found = if stored.raw {

@@ -1,11 +1,11 @@
-//! Directory listings: all entries in order, from any of them on, and one by its name.
+//! Directory listings: entries in order from any cursor on, and lookup by name.
 //!
-//! In: where a listing is. Out: names with the references of their inodes.
+//! In: the position of a listing. Out: names with the references of their inodes.
 //!
-//! A cursor holds where the entry's header is in the listing (the upper bits) and the entry's number
-//! after it (the low 9 bits), so that reading goes on without what was before.
-//! **Invariant:** names are 1 to 255 bytes without `/` and NUL, never `.` or `..`, and ascending; what
-//! is otherwise is an error with its place. A listing ends where its length says.
+//! A cursor consists of the offset of the entry's header in the listing (high bits) and the number
+//! of the entry behind it (low 9 bits), so that reading resumes without the entries before.
+//! **Invariant:** names are 1 to 255 bytes without `/` and NUL, never `.` or `..`, and ascending;
+//! anything else is an error with its location. A listing has exactly its stored length.
 //! Format: `docs/formats/squashfs.md`, "Directories".
 
 use std::cmp::Ordering;
@@ -27,7 +27,7 @@ use crate::layout::{
 /// The bits of a cursor that count entries after a header: 0 to 256.
 const NUMBER_BITS: u32 = 9;
 
-/// What an entry says.
+/// An entry with its inode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResolvedEntry {
     pub(crate) ino: Ino,
@@ -42,7 +42,7 @@ pub(crate) struct Entries<'a> {
     image: &'a Squashfs,
     reader: Option<Reader<'a>>,
     len: u32,
-    /// How far the listing has been read, in bytes.
+    /// The offset in the listing up to which it has been read.
     at: u32,
     group: EntryGroup,
     group_at: u32,
@@ -52,15 +52,13 @@ pub(crate) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Starts at an offset of a listing where a header is.
+    /// Starts at a header of a listing.
     fn start(image: &'a Squashfs, listing: &Listing, from: Jump) -> Result<Self> {
-        let reader = match from.at < listing.len {
-            true => Some(
-                image
-                    .metadata
-                    .read_at(image.directories(), from.reference)?,
-            ),
-            false => None,
+        let reader = if from.at < listing.len {
+            let table = image.directories();
+            Some(image.metadata.read_at(table, from.reference)?)
+        } else {
+            None
         };
         Ok(Self {
             image,
@@ -79,12 +77,12 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// Returns the offset of the header in the listing if the entry that was read last is its first.
+    /// Returns the offset of the last entry's header if the entry is the first behind it.
     pub(crate) fn header(&self) -> Option<u32> {
         (self.number == 1).then_some(self.group_at)
     }
 
-    /// Returns the name of the entry that was read last.
+    /// Returns the name of the last entry.
     pub(crate) fn name(&self) -> &[u8] {
         self.name.get(..self.name_len).unwrap_or_default()
     }
@@ -139,7 +137,7 @@ impl<'a> Entries<'a> {
         self.found(entry).map(Some)
     }
 
-    /// Counts bytes of the listing.
+    /// Advances in the listing.
     fn advance(&mut self, count: u32) -> Result<()> {
         let end = self.at.checked_add(count).filter(|end| *end <= self.len);
         self.at = end.ok_or_else(|| Error::corrupt("an entry past the end of its directory"))?;
@@ -155,13 +153,11 @@ impl<'a> Entries<'a> {
         let bad = |byte: &u8| matches!(byte, b'/' | 0);
         if matches!(&*target, b"." | b"..") || target.iter().any(bad) {
             let text = String::from_utf8_lossy(target).into_owned();
-            return Err(Error::corrupt(format!(
-                "{text:?} can't be the name of a file"
-            )));
+            return Err(Error::corrupt(format!("{text:?} is not a valid file name")));
         }
         if self.name_len > 0 && self.name() >= &*target {
             return Err(Error::corrupt(
-                "the names of a directory are not in order, or one stands twice",
+                "the names of a directory are not sorted or not unique",
             ));
         }
         self.name = name;
@@ -173,7 +169,7 @@ impl<'a> Entries<'a> {
         let reference = MetaRef::new(self.group.block, entry.offset);
         let ino = Ino(reference.0.get());
         let kind = match entry.kind {
-            // version 1 does not tell pipes from sockets here
+            // version 1 does not distinguish pipes and sockets here
             0 if self.image.superblock.major == 1 => self.image.record(ino)?.kind,
             kind => file_type(kind)?,
         };
@@ -208,7 +204,7 @@ fn entry(reader: &mut Reader<'_>) -> Result<EntryHeader> {
 }
 
 impl Squashfs {
-    /// Shows the entries of a directory from a cursor on.
+    /// Returns the entries of a directory from a cursor on.
     pub(crate) fn entries(&self, ino: Ino, listing: &Listing, from: Cursor) -> Result<Entries<'_>> {
         let at = u32::try_from(from.0 >> NUMBER_BITS);
         let at = at.map_err(|_| Error::invalid("a cursor beyond all directories"))?;
@@ -222,7 +218,7 @@ impl Squashfs {
         Ok(entries)
     }
 
-    /// Starts at the header that is at an offset of a listing.
+    /// Starts at the header at an offset of a listing.
     fn entries_at(&self, ino: Ino, listing: &Listing, at: u32) -> Result<Entries<'_>> {
         let first = self.first(listing);
         if at == 0 {
@@ -290,7 +286,7 @@ impl Squashfs {
         Ok(Some(index))
     }
 
-    /// Returns the offsets of the headers that the index of a directory names.
+    /// Returns the offsets of headers in the index of a directory.
     pub(crate) fn indexed(&self, ino: Ino, listing: &Listing) -> Result<Vec<u32>> {
         let index = self.index(ino, listing)?;
         let jumps = index.iter().flat_map(|index| &index.jumps);
@@ -319,14 +315,15 @@ impl Squashfs {
                 .checked_sub(1)
                 .map_or(&[][..], |before| index.name(before));
             if !ascends || at >= listing.len || before >= index.name(number) {
-                let error = Error::corrupt("the index of a directory is not in order");
+                let error = Error::corrupt("the index of a directory is not sorted");
                 return Err(reader.locate(error));
             }
         }
         Ok(index)
     }
 
-    /// Reads an entry of an index: offset in the listing and block; the name goes to `names`.
+    /// Reads an entry of an index: returns offset in the listing and block, appends the name to
+    /// `names`.
     fn index_entry(&self, reader: &mut Reader<'_>, names: &mut Vec<u8>) -> Result<(u32, u64)> {
         let major = self.superblock.major;
         let (at, block, name_len) = match major {

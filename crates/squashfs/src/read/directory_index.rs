@@ -2,12 +2,12 @@
 //!
 //! In: entries of an index. Out: the header at which to start reading.
 //!
-//! **Invariant:** entries ascend by offset and by name; whoever fills the index checks that.
+//! **Precondition:** entries ascend by offset and by name, checked when the index is read.
 //! Format: `docs/formats/squashfs.md`, "Directories".
 
 use crate::layout::MetaRef;
 
-/// A place in a listing where a header is.
+/// A header in a listing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Jump {
     /// The offset in the listing.
@@ -15,7 +15,7 @@ pub(super) struct Jump {
     pub(super) reference: MetaRef,
 }
 
-/// The index of one directory, parsed: 20 bytes an entry and the names.
+/// The index of one directory: 24 bytes per entry and the names.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(super) jumps: Vec<(Jump, usize)>,
@@ -23,7 +23,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Returns about how much memory it takes, in bytes.
+    /// Returns the approximate memory in bytes.
     pub(crate) fn memory(&self) -> u64 {
         (self.names.len() + self.jumps.len() * size_of::<(Jump, usize)>() + 64) as u64
     }
@@ -34,7 +34,7 @@ impl Index {
         self.names.get(start..end(number)).unwrap_or_default()
     }
 
-    /// Finds the last place that `before` is true of, for something that is true of the first ones.
+    /// Returns the last header for which `before` holds, by bisection.
     pub(super) fn last(&self, before: impl Fn(&Self, usize) -> bool) -> Option<Jump> {
         let (mut start, mut end) = (0, self.jumps.len());
         while start < end {

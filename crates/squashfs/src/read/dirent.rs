@@ -2,14 +2,14 @@
 //!
 //! Format: `docs/formats/squashfs.md`, "Directories".
 
-/// A directory's header: what the entries behind it have in common.
+/// A directory header: properties shared by the entries behind it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntryGroup {
-    /// Entries that follow.
+    /// The number of entries that follow.
     pub(super) left: u32,
     /// The distance of the inodes' block from the start of the inode table.
     pub(super) block: u64,
-    /// What inode numbers are relative to.
+    /// The base of the entries' inode numbers.
     pub(super) number: u32,
 }
 

@@ -1,11 +1,11 @@
-//! Records of packed fields in either byte order: how versions 1 to 3 store everything.
+//! Decodes records of bit fields in either byte order, as stored by versions 1 to 3.
 //!
 //! In: bytes, the order, and the widths of a record's fields in bits. Out: the fields.
 //!
-//! These versions wrote C structures with bit fields, in the order of the machine: fields follow
-//! each other from the lowest bit of the first byte up in little-endian images, from the highest
-//! bit down in big-endian ones. Whole integers are the same rule with 16, 32 or 64 bits.
-//! **Invariant:** widths of a record add up to whole bytes.
+//! These versions store C structures with bit fields in the byte order of the machine: fields start
+//! at the lowest bit of the first byte in little-endian images, at the highest bit in big-endian
+//! ones. Integers of 16, 32 or 64 bits follow the same rule.
+//! **Invariant:** the widths of a record add up to whole bytes.
 
 /// The byte order of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Order {
     Big,
 }
 
-/// Returns the bytes of a record.
+/// Returns the length of a record in bytes.
 pub(crate) const fn bytes_of(widths: &[u32]) -> usize {
     let (mut bits, mut field) = (0, 0);
     while field < widths.len() {
@@ -26,7 +26,7 @@ pub(crate) const fn bytes_of(widths: &[u32]) -> usize {
     bits / 8
 }
 
-/// Splits a record; what is beyond the bytes reads as zero.
+/// Splits a record into fields; bits past the end of the bytes are zero.
 pub(crate) fn split<const N: usize>(bytes: &[u8], order: Order, widths: &[u32; N]) -> [u64; N] {
     let mut at = 0;
     widths.map(|width| {
@@ -36,7 +36,7 @@ pub(crate) fn split<const N: usize>(bytes: &[u8], order: Order, widths: &[u32; N
     })
 }
 
-/// Takes the bits of one field that starts at a bit.
+/// Extracts the field of `width` bits at bit `at`.
 fn take(bytes: &[u8], order: Order, mut at: u32, width: u32) -> u64 {
     let mut value = 0;
     let mut done = 0;

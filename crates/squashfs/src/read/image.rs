@@ -1,7 +1,7 @@
 //! `sinterfs_model::Image` for an opened SquashFS image.
 //!
-//! **Invariant:** an inode is named by its reference. Whatever turns out to be damaged when it is read is
-//! an error with its place.
+//! **Invariant:** the number of an inode is its reference. Damage found by reading is an error with
+//! its location.
 
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ use super::record::{Body, Content, Listing, Owner, Record};
 use crate::layout::NO_XATTR;
 
 impl Squashfs {
-    /// Reads an inode. `NotFound` for a number that names no place in the inode table.
+    /// Reads an inode. `NotFound` for a reference outside of the inode table.
     pub(crate) fn record(&self, ino: Ino) -> Result<Record> {
         image_core::record(&self.metadata, &self.superblock, ino)?
             .ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
@@ -60,7 +60,7 @@ impl Squashfs {
         })
     }
 
-    /// Fails where the owner or the group of an inode is not in the table.
+    /// Fails if the owner or the group of an inode is not in the table.
     pub(crate) fn check_owner(&self, record: &Record) -> Result<()> {
         self.meta(record).map(drop)
     }
@@ -73,7 +73,7 @@ impl Squashfs {
         look_up(&self.groups, usize::from(index), "group")
     }
 
-    /// Returns the number of names; before version 3 that of a directory is counted.
+    /// Returns the link count; before version 3 that of a directory is computed.
     fn link_count(&self, ino: Ino, record: &Record) -> Result<u32> {
         if let Some(nlink) = record.nlink {
             return Ok(nlink);

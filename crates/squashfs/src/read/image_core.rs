@@ -1,9 +1,9 @@
-//! What everything else of a reader stands on: the superblock, the codec and the metadata.
+//! The core of an opened image: superblock, codec and metadata.
 //!
-//! In: a source and where the image starts in it. Out: `ImageCore`, and single inodes.
+//! In: a source and the offset of the image. Out: `ImageCore`, and single inodes.
 //!
-//! **Invariant:** the superblock is sound and the root is a directory. No table is loaded: this takes two
-//! metadata blocks at most, however large an image claims to be.
+//! **Invariant:** the superblock is valid and the root is a directory. No table is loaded: opening
+//! reads at most two metadata blocks, however large an image claims to be.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::record::Record;
 use super::superblock::Superblock;
 use crate::layout::{Flags, MetaRef};
 
-/// The beginnings of an opened image.
+/// The parts of an image that all others need.
 pub(super) struct ImageCore {
     pub(super) superblock: Superblock,
     pub(super) codec: UnitCodec,
@@ -25,10 +25,11 @@ pub(super) struct ImageCore {
 }
 
 impl ImageCore {
-    /// Reads the superblock and looks at the root; so many bytes of decoded metadata are kept.
+    /// Reads the superblock and the root's inode; `kept` is the capacity for decoded metadata in
+    /// bytes.
     ///
-    /// `Invalid` if there is no image, `Unsupported` for unknown versions and compressors, `Corrupt` if
-    /// the image contradicts itself.
+    /// `Invalid` if there is no image, `Unsupported` for unknown versions and compressors,
+    /// `Corrupt` if the image is inconsistent.
     pub(super) fn open(source: Arc<dyn ReadAt>, start: u64, kept: u64) -> Result<Self> {
         let whole = Window::from(Arc::clone(&source), start)?;
         let located = |error: Error| error.at("superblock", start);
@@ -38,7 +39,7 @@ impl ImageCore {
         let marker = superblock.major < 4 && superblock.flags.has(Flags::CHECK);
         let metadata = Metadata::new(window, superblock.order, codec, marker, kept);
         let root = record(&metadata, &superblock, Ino(superblock.root))?
-            .ok_or_else(|| located(Error::corrupt("the root lies behind all inodes")))?;
+            .ok_or_else(|| located(Error::corrupt("the root is behind all inodes")))?;
         if root.kind != FileType::Directory {
             return Err(located(Error::corrupt("the root is not a directory")));
         }
@@ -50,7 +51,7 @@ impl ImageCore {
     }
 }
 
-/// Reads an inode; `None` for a number that names no place in the inode table.
+/// Reads an inode; `None` for a reference outside of the inode table.
 pub(super) fn record(
     metadata: &Metadata,
     superblock: &Superblock,

@@ -1,6 +1,6 @@
-//! What is known of an opened image besides the tree: offset, totals of tables, compressor options.
+//! Information about an opened image: offset, sizes of tables, compressor options, stored blocks.
 //!
-//! In: an opened image. Out: numbers and words for `info` and `dump`.
+//! In: an opened image. Out: values for `info` and `dump`.
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, ImageInfo, Ino, Result};
@@ -13,7 +13,7 @@ use super::xattrs::XattrLists;
 use crate::layout::options::{Gzip, Lz4, Lzo, Xz, Zstd};
 use crate::layout::{self, Compressor, Flags, MetadataHeader};
 
-/// How an image says that it was compressed.
+/// The compressor options stored in an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(
     missing_docs,
@@ -27,51 +27,51 @@ pub enum CompressorOptions {
     Zstd(Zstd),
 }
 
-/// A block as it is stored, for those who count.
+/// A stored block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredBlock {
-    /// Where it is in the image, which is its number in extents.
+    /// The position in the image, which is the block's number in extents.
     pub position: u64,
-    /// Bytes in the image.
+    /// The stored length in bytes.
     pub len: u32,
-    /// It is not compressed.
+    /// Whether it is not compressed.
     pub raw: bool,
-    /// It holds the ends of files.
+    /// Whether it is a fragment block.
     pub fragment: bool,
 }
 
 impl Squashfs {
-    /// Returns what the superblock says.
+    /// Returns the superblock.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// Returns where the image starts in its file, in bytes.
+    /// Returns the offset of the image in its file in bytes.
     pub fn offset(&self) -> u64 {
         self.metadata.source.start()
     }
 
-    /// Returns what is known of the image as a whole.
+    /// Returns properties of the whole image.
     pub fn image_info(&self) -> &ImageInfo {
         &self.info
     }
 
-    /// Returns the owners and groups that the image knows.
+    /// Returns the tables of owners and groups.
     pub fn ids(&self) -> (&[u32], &[u32]) {
         (&self.ids, &self.groups)
     }
 
-    /// Returns how many distinct lists of extended attributes there are.
+    /// Returns the number of distinct attribute lists.
     pub fn xattr_lists(&self) -> u64 {
         self.xattrs.as_ref().map_or(0, XattrLists::count)
     }
 
-    /// Returns whether inodes can be found by number.
+    /// Returns whether there is an export table.
     pub fn has_exports(&self) -> bool {
         self.exports.is_some()
     }
 
-    /// Shows the blocks that a file refers to, as they are stored.
+    /// Visits the stored blocks that a file refers to.
     pub fn stored_blocks(&self, ino: Ino, visit: &mut dyn FnMut(StoredBlock)) -> Result<()> {
         let content = self.content(ino)?;
         let mut show = |stored: BlockLocation, fragment| {
@@ -99,7 +99,7 @@ impl Squashfs {
         Ok(())
     }
 
-    /// Reads the compressor's options; `None` where the image keeps none.
+    /// Reads the compressor options; `None` if the image has none.
     pub fn compressor_options(&self) -> Result<Option<CompressorOptions>> {
         let superblock = &self.superblock;
         if superblock.major < 4 || !superblock.flags.has(Flags::COMPRESSOR_OPTIONS) {
@@ -119,7 +119,7 @@ impl Squashfs {
             .and_then(|bytes| parse(superblock.compressor, bytes));
         parsed
             .map(Some)
-            .ok_or_else(|| located(Error::corrupt("not the options of the compressor")))
+            .ok_or_else(|| located(Error::corrupt("invalid compressor options")))
     }
 }
 

@@ -1,9 +1,9 @@
-//! Inodes of every version as one structure.
+//! Decodes inodes of every version to one structure.
 //!
-//! In: a reader at an inode. Out: `Record`: what the inode itself says, and where its lists are.
+//! In: a reader at an inode. Out: `Record`: the inode's fields, and the positions of its lists.
 //!
-//! **Invariant:** only what is in the inode: owners are indexes, nothing is resolved. Sizes are within
-//! what the format and the kernel allow; lists are not looked at.
+//! **Invariant:** nothing is resolved: owners are indexes, lists are not read. Sizes are within the
+//! bounds of the format and the kernel.
 //! Format: `docs/formats/squashfs.md`, "Inodes".
 
 use sinterfs_model::{Error, Rdev, Result};
@@ -20,7 +20,7 @@ use crate::layout::inode::{
     InodeHeader, InodeType, Ipc, Symlink,
 };
 
-/// Reads the inode at a reader's place.
+/// Reads the inode at the reader's position.
 pub(crate) fn read(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
     let record = match major {
         4 => current(reader),
@@ -123,7 +123,7 @@ fn current(reader: &mut Reader<'_>) -> Result<Record> {
     })
 }
 
-/// Reads the rest of a symlink; the id of its attributes stands behind the target.
+/// Reads the rest of a symlink; the id of its attribute list follows the target.
 fn symlink(reader: &mut Reader<'_>, kind: u16) -> Result<(u32, u32, Body)> {
     let own: Symlink = reader.read()?;
     let (len, at) = (own.size.get(), reader.position());
@@ -139,7 +139,7 @@ fn symlink(reader: &mut Reader<'_>, kind: u16) -> Result<(u32, u32, Body)> {
 fn validate(record: &Record) -> Result<()> {
     match &record.body {
         Body::File(content) if content.size > i64::MAX as u64 => Err(Error::corrupt(format!(
-            "a file of {} bytes is more than any system has",
+            "a file of {} bytes exceeds the limit of any system",
             content.size
         ))),
         _ => Ok(()),

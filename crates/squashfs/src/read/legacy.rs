@@ -1,11 +1,11 @@
-//! Inodes and directories of versions 1 to 3, as tables of the widths of their fields.
+//! Decodes inodes and directories of versions 1 to 3, by tables of the widths of their fields.
 //!
 //! In: a reader. Out: the same records as of version 4.
 //!
-//! What the versions changed: 1 has 16 owners for each of three ranges of inode types and 16-bit block
-//! sizes; 2 brought fragments, large directories and their index; 3 numbers inodes, names parents,
-//! counts names and has 64-bit positions.
-//! **Invariant:** a new field of a version is a row here, never a copy of the code.
+//! Version 1 has 16 owners for each of three ranges of inode types and 16-bit block sizes; 2 added
+//! fragments, large directories and their index; 3 added inode numbers, parents, link counts and
+//! 64-bit positions.
+//! **Invariant:** a version's additional field is a row of a table, never a copy of the code.
 //! Format: `docs/formats/squashfs.md`, "Versions 1 to 3".
 
 use sinterfs_model::{Error, FileType, Rdev, Result};
@@ -25,12 +25,12 @@ const HEADER_3: [u32; 6] = [4, 12, 8, 8, 32, 32];
 
 /// A directory of version 1 or 2: size, offset, time, block.
 const DIRECTORY_1: [u32; 4] = [19, 13, 32, 24];
-/// Names, size, offset, block, parent.
+/// Link count, size, offset, block, parent.
 const DIRECTORY_3: [u32; 5] = [32, 19, 13, 32, 32];
 
 /// A directory with an index: size, offset, time, block, entries of the index.
 const LONG_DIRECTORY_2: [u32; 5] = [27, 13, 32, 24, 16];
-/// Names, size, offset, block, entries of the index, parent.
+/// Link count, size, offset, block, entries of the index, parent.
 const LONG_DIRECTORY_3: [u32; 6] = [32, 27, 13, 32, 16, 32];
 
 /// Time, start, size.
@@ -39,36 +39,36 @@ const FILE_1: [u32; 3] = [32, 32, 32];
 const FILE_2: [u32; 5] = [32, 32, 32, 32, 32];
 /// Start, fragment, offset in it, size.
 const FILE_3: [u32; 4] = [64, 32, 32, 32];
-/// Names, start, fragment, offset in it, size.
+/// Link count, start, fragment, offset in it, size.
 const LONG_FILE_3: [u32; 5] = [32, 64, 32, 32, 64];
 
-/// The type of a file of version 3 that may have 4 GiB and more, or several names.
+/// The type of a file of version 3 with 4 GiB and more, or with several links.
 const LONG_FILE: u16 = 9;
 /// The type of a directory with an index.
 const LONG_DIRECTORY: u16 = 8;
 
-/// A directory's header of version 1 or 2: entries less one, block of the inodes.
+/// A directory's header of version 1 or 2: number of entries minus one, block of the inodes.
 const GROUP_1: [u32; 2] = [8, 24];
 /// Version 3 adds the inode number that entries are relative to.
 const GROUP_3: [u32; 3] = [8, 32, 32];
 
-/// An entry of version 1 or 2: offset of the inode, type, bytes of the name less one.
+/// An entry of version 1 or 2: offset of the inode, type, length of the name minus one.
 const ENTRY_1: [u32; 3] = [13, 3, 8];
 /// Version 3 adds the difference of inode numbers.
 const ENTRY_3: [u32; 4] = [13, 3, 8, 16];
 
-/// An index entry: offset in the listing, metadata block, bytes of the name less one.
+/// An index entry: offset in the listing, metadata block, length of the name minus one.
 const INDEX_2: [u32; 3] = [27, 29, 8];
 const INDEX_3: [u32; 3] = [32, 32, 8];
 
-/// The group that means the same id as the owner's.
+/// The group index that means the owner's id.
 const SAME_GROUP_1: u64 = 15;
 const SAME_GROUP: u64 = 255;
 
-/// How many types version 1 knows besides those of its pipes and sockets.
+/// The number of types in version 1, without pipes and sockets.
 const TYPES_1: u16 = 5;
 
-/// Reads the inode at a reader's place.
+/// Reads the inode at the reader's position.
 pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
     let (kind, mode, user, group, modified, number) = match major {
         1 => {
@@ -123,7 +123,7 @@ pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
     Ok(record)
 }
 
-/// Takes the range of owners out of version 1's type; its pipes and sockets have a field for it.
+/// Splits version 1's type into type and range of owners; for pipes and sockets it is a field.
 fn owner_range_1(reader: &mut Reader<'_>, kind: &mut u16) -> Result<u16> {
     let Some(index) = kind.checked_sub(1) else {
         let [own, bank] = reader.fields(&[4, 4])?;
@@ -137,7 +137,7 @@ fn owner_range_1(reader: &mut Reader<'_>, kind: &mut u16) -> Result<u16> {
     Ok(index / TYPES_1)
 }
 
-/// Reads what the basic types add.
+/// Reads the record of a basic type.
 fn body(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> {
     match record.kind {
         FileType::Directory => directory(reader, major, record),
@@ -167,7 +167,7 @@ fn body(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> 
     }
 }
 
-/// Reads the number of names, which version 3 has before all else of a type.
+/// Reads the link count, the first field of every record in version 3.
 fn link_count(reader: &mut Reader<'_>, major: u16) -> Result<Option<u32>> {
     if major < 3 {
         return Ok(None);
@@ -218,7 +218,7 @@ fn long_directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> R
     Ok(())
 }
 
-/// Returns the bytes of a listing; sizes count three more since version 3.
+/// Returns the length of a listing; since version 3 the stored size is larger by three.
 fn listing_len_of(major: u16, size: u32) -> u32 {
     if major < 3 { size } else { listing_len(size) }
 }
@@ -289,24 +289,24 @@ pub(super) fn entry(reader: &mut Reader<'_>, major: u16) -> Result<EntryHeader> 
     })
 }
 
-/// Reads an entry of a directory's index: offset in the listing, block, bytes of the name.
+/// Reads an entry of a directory's index: offset in the listing, block, length of the name.
 pub(super) fn index_entry(reader: &mut Reader<'_>, major: u16) -> Result<(u32, u64, u32)> {
     let widths = if major < 3 { &INDEX_2 } else { &INDEX_3 };
     let [offset, block, len] = reader.fields(widths)?;
     Ok((to_u32(offset), block, to_u32(len).saturating_add(1)))
 }
 
-/// Bytes of a header and of an entry without its name.
+/// Returns the lengths of a header and of an entry without its name.
 pub(super) fn sizes(major: u16) -> (u32, u32) {
     if major < 3 { (4, 3) } else { (9, 5) }
 }
 
-/// Takes a field that has at most 32 bits.
+/// Converts a field of at most 32 bits.
 fn to_u32(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Takes a field that has at most 16 bits.
+/// Converts a field of at most 16 bits.
 fn to_u16(value: u64) -> u16 {
     u16::try_from(value).unwrap_or(u16::MAX)
 }

@@ -1,9 +1,9 @@
-//! Finds the image in a file: behind a program (AppImage), or whatever else lies before it.
+//! Finds the image in a file, behind a program (AppImage) or any other header.
 //!
-//! In: a source. Out: where the superblock is.
+//! In: a source. Out: the offset of the superblock.
 //!
-//! **Invariant:** within a file the magic alone is never believed: the superblock must be sound, and the
-//! root must be a directory.
+//! **Invariant:** behind the start of a file the magic alone does not identify an image: the
+//! superblock must be valid, and the root must be a directory.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use sinterfs_model::Result;
 use super::image_core::ImageCore;
 use super::superblock::magic;
 
-/// Bytes that are searched at once.
+/// The number of bytes searched at once.
 const STEP: usize = 1 << 18;
 
-/// Bytes of the magic.
+/// The length of the magic in bytes.
 const MAGIC_LEN: usize = 4;
 
-/// Returns whether the magic stands at an offset.
+/// Returns whether the magic is at an offset.
 pub fn starts_with_magic(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     let mut bytes = [0; MAGIC_LEN];
     if source.len().saturating_sub(offset) < bytes.len() as u64 {
@@ -29,10 +29,11 @@ pub fn starts_with_magic(source: &dyn ReadAt, offset: u64) -> Result<bool> {
     Ok(magic(&bytes).is_some())
 }
 
-/// Finds the first place where an image starts; `None` if there is none.
+/// Returns the offset of the first image; `None` if there is none.
 ///
-/// A source that begins with the magic is taken for an image even if it is damaged: one further on
-/// would be inside of it. Otherwise reads the source from its start to the place that is found.
+/// A source that begins with the magic is an image even if it is damaged: an image behind that
+/// offset would be part of its content. Otherwise reads the source from its start to the offset
+/// found.
 pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {
     if starts_with_magic(&**source, 0)? {
         return Ok(Some(0));
@@ -52,7 +53,7 @@ pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {
                 return Ok(Some(offset));
             }
         }
-        // a magic across the border of two windows is seen whole in the second
+        // windows overlap, so that a magic across their border is found in the second
         let step = want.saturating_sub(MAGIC_LEN - 1);
         if want < STEP {
             break;
@@ -62,7 +63,7 @@ pub fn locate(source: &Arc<dyn ReadAt>) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// Lists where the magic stands, in either order: `hsqs` and `sqsh` have their `q` and `s` in common.
+/// Returns the offsets of the magic in either byte order.
 fn candidates(window: &[u8]) -> impl Iterator<Item = usize> {
     window
         .windows(MAGIC_LEN)
@@ -71,7 +72,7 @@ fn candidates(window: &[u8]) -> impl Iterator<Item = usize> {
         .map(|(at, _)| at)
 }
 
-/// Returns whether a sound image starts at an offset.
+/// Returns whether a valid image starts at an offset.
 fn starts_here(source: &Arc<dyn ReadAt>, offset: u64) -> bool {
     ImageCore::open(Arc::clone(source), offset, 0).is_ok()
 }

@@ -1,10 +1,10 @@
-//! Metadata blocks, decoded when they are needed and kept for a while, and reading across them.
+//! Metadata blocks, decoded on demand and cached, and reading across them.
 //!
-//! In: positions in the image. Out: the decoded bytes that stand there.
+//! In: positions in the image. Out: decoded bytes.
 //!
-//! **Invariant:** a block has 1 to 8192 decoded bytes, and the next one stands behind it, so a stream
-//! always ends at the end of its table. Memory is what the cache was given, plus a block for each
-//! reader. All positions are counted from the image's start.
+//! **Invariant:** a block has 1 to 8192 decoded bytes and is followed by the next one, so a stream
+//! always ends at the end of its table. Memory: the capacity of the cache, and one block per
+//! reader. All positions are relative to the start of the image.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::fields::{Order, bytes_of, split};
 use crate::layout::{METADATA_SIZE, MetaRef, MetadataHeader};
 
-/// A range of the image that holds metadata blocks, with its name for messages.
+/// A range of the image with metadata blocks, and its name for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
@@ -35,25 +35,25 @@ impl Table {
 #[derive(Debug)]
 pub(crate) struct MetaBlock {
     data: Box<[u8]>,
-    /// Where the next block starts.
+    /// The position of the next block.
     next: u64,
 }
 
-/// What a kept block takes in memory at most, in bytes.
+/// The largest memory of a cached block in bytes.
 const BLOCK_COST: u64 = METADATA_SIZE as u64 + 256;
 
-/// The source of metadata blocks of one image.
+/// The metadata blocks of one image.
 pub(crate) struct Metadata {
     pub(crate) source: Window,
     pub(crate) order: Order,
     codec: UnitCodec,
-    /// Versions before 4.0 can have a byte between a block's header and its bytes.
+    /// Whether a byte follows a block's header, as in some images before 4.0.
     marker: bool,
     blocks: Cache<u64, Arc<MetaBlock>>,
 }
 
 impl Metadata {
-    /// Makes a source that keeps blocks of up to so many bytes.
+    /// Makes a source with a cache of `bytes` bytes.
     pub(crate) fn new(
         source: Window,
         order: Order,
@@ -71,7 +71,7 @@ impl Metadata {
         }
     }
 
-    /// Returns where in the file a position of the image is.
+    /// Converts a position in the image to an offset in its file.
     pub(crate) fn file_offset(&self, position: u64) -> u64 {
         self.source.start().saturating_add(position)
     }
@@ -120,12 +120,12 @@ impl Metadata {
         let len = self.codec.decode(stored, &mut decoded)?;
         let data: Box<[u8]> = decoded.get(..len).unwrap_or_default().into();
         if data.is_empty() {
-            return Err(Error::corrupt("a metadata block of nothing"));
+            return Err(Error::corrupt("an empty metadata block"));
         }
         Ok(MetaBlock { data, next })
     }
 
-    /// Starts to read where a reference points into a table.
+    /// Starts to read at a reference into a table.
     pub(crate) fn read_at(&self, table: Table, reference: MetaRef) -> Result<Reader<'_>> {
         let position = table.start.saturating_add(reference.block());
         self.read_from(
@@ -137,7 +137,7 @@ impl Metadata {
         )
     }
 
-    /// Starts to read at a place of a table.
+    /// Starts to read at a position of a table.
     pub(crate) fn read_from(&self, table: Table, place: MetaPosition) -> Result<Reader<'_>> {
         let block = self.block(&table, place.position)?;
         let offset = usize::from(place.offset);
@@ -158,16 +158,16 @@ impl Metadata {
     }
 }
 
-/// A place in the decoded stream of a table.
+/// A position in the decoded stream of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MetaPosition {
-    /// Where the metadata block starts in the image.
+    /// The position of the metadata block in the image.
     pub(crate) position: u64,
     /// The offset in the decoded block.
     pub(crate) offset: u16,
 }
 
-/// Reads on and on from some place of a table.
+/// Reads the decoded stream of a table from a position on.
 pub(crate) struct Reader<'a> {
     metadata: &'a Metadata,
     table: Table,
@@ -177,7 +177,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the place of the next byte.
+    /// Returns the position of the next byte.
     pub(crate) fn position(&self) -> MetaPosition {
         MetaPosition {
             position: self.position,
@@ -186,7 +186,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the place of the next byte in the block that holds it; `None` at the table's end.
+    /// Returns the position of the next byte in the block that contains it; `None` at the end of
+    /// the table.
     pub(crate) fn next_position(&mut self) -> Result<Option<MetaPosition>> {
         if self.rest().is_empty() {
             if self.block.next >= self.table.end {
@@ -197,7 +198,7 @@ impl Reader<'_> {
         Ok(Some(self.position()))
     }
 
-    /// Returns an error of what was read here its place.
+    /// Adds the current location to an error.
     #[cold]
     pub(crate) fn locate(&self, error: Error) -> Error {
         error.at(self.table.name, self.metadata.file_offset(self.position))
@@ -245,7 +246,7 @@ impl Reader<'_> {
         Ok(record)
     }
 
-    /// Reads a record of packed fields in the image's byte order.
+    /// Reads a record of bit fields in the image's byte order.
     pub(crate) fn fields<const N: usize>(&mut self, widths: &[u32; N]) -> Result<[u64; N]> {
         let mut bytes = [0; 64];
         let (bytes, _) = bytes.split_at_mut(bytes_of(widths));
@@ -253,7 +254,7 @@ impl Reader<'_> {
         Ok(split(bytes, self.metadata.order, widths))
     }
 
-    /// Passes over bytes.
+    /// Skips bytes.
     pub(crate) fn skip(&mut self, mut count: u64) -> Result<()> {
         loop {
             let rest = self.rest().len();

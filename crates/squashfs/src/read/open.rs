@@ -2,8 +2,8 @@
 //!
 //! In: a source of bytes. Out: `Squashfs`. Everything else is read on demand and checked each time.
 //!
-//! **Invariant:** memory does not grow with the number of inodes that are used: besides the cache of
-//! blocks there are caches of fixed size of metadata blocks, directory indexes and checkpoints.
+//! **Invariant:** memory does not grow with the number of inodes that are used: besides the cache
+//! of blocks there are caches of fixed size of metadata blocks, directory indexes and checkpoints.
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,25 +28,25 @@ use super::table::{LookupTable, TableLayout};
 use super::xattrs::XattrLists;
 use crate::layout::{FragmentEntry, MetaRef};
 
-/// Says where in its file an image starts.
+/// The offset of an image in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Offset {
-    /// Wherever the first image is found, behind any header.
+    /// That of the first image found, behind any header.
     #[default]
     Auto,
-    /// At this byte.
+    /// This byte.
     At(u64),
 }
 
-/// Says how to open an image.
+/// Options for opening an image.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
-    /// Where the image starts.
+    /// The offset of the image.
     pub offset: Offset,
-    /// What the image may make the reader allocate.
+    /// Bounds of what the image may make the reader allocate.
     pub limits: Limits,
-    /// Bytes of decoded blocks to keep, if `cache` is not given; an eighth of it, at most 64 MiB, is
-    /// kept of decoded metadata besides.
+    /// The capacity for decoded blocks in bytes, if `cache` is `None`; decoded metadata has an
+    /// eighth of it in addition, at most 64 MiB.
     pub cache_bytes: u64,
     /// A cache to share with other images.
     pub cache: Option<Arc<BlockCache>>,
@@ -63,23 +63,23 @@ impl Default for OpenOptions {
     }
 }
 
-/// The most decoded metadata that is kept, in bytes.
+/// The largest cache of decoded metadata in bytes.
 const METADATA_MAX: u64 = 64 << 20;
 
-/// Parsed indexes of directories, and checkpoints of files, that are kept: bytes of each.
+/// The capacity of the caches of directory indexes and of checkpoints in bytes, each.
 const PARSED_MAX: u64 = 8 << 20;
 
 /// An opened SquashFS image. Many threads may read it at once.
 ///
-/// Besides the cache of blocks it takes up to 64 MiB of decoded metadata blocks, 8 MiB each of directory
-/// indexes and of files' checkpoints, 8 bytes for each 8 KiB of the tables of fragments, attributes and
-/// exports, the owners, and, once a parent was asked for and there is no export table, 16 bytes a
+/// Memory: the cache of blocks, up to 64 MiB of decoded metadata blocks, 8 MiB each of directory
+/// indexes and checkpoints, 8 bytes per 8 KiB of the tables of fragments, attributes and exports,
+/// the owners, and, after the first lookup of a parent without an export table, 16 bytes per
 /// directory.
 pub struct Squashfs {
     pub(crate) superblock: Superblock,
     pub(crate) metadata: Metadata,
     pub(super) codec: UnitCodec,
-    /// Owners; before version 4 without groups.
+    /// Owners, and since version 4 groups.
     pub(super) ids: Vec<u32>,
     pub(super) groups: Vec<u32>,
     pub(crate) fragments: Option<LookupTable>,
@@ -110,11 +110,11 @@ impl Weighter<u64, Arc<Checkpoints>> for ByMemory {
 }
 
 impl Squashfs {
-    /// Opens an image: checks the superblock, loads the owners and the lists of tables, and looks whether
-    /// the root is a directory.
+    /// Opens an image: checks the superblock, loads the owners and the lists of lookup tables, and
+    /// checks that the root is a directory.
     ///
-    /// `Invalid` if there is no image, `Unsupported` for unknown versions and compressors, `Corrupt` if
-    /// the image contradicts itself, `Limit` if it asks for more than `options.limits`.
+    /// `Invalid` if there is no image, `Unsupported` for unknown versions and compressors,
+    /// `Corrupt` if the image is inconsistent, `Limit` if it exceeds `options.limits`.
     pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
         let start = match options.offset {
             Offset::At(offset) => offset,
@@ -169,7 +169,7 @@ impl Squashfs {
         &self.cache
     }
 
-    /// Reads an entry of the export table: the inode with the number above the index.
+    /// Reads an entry of the export table: the inode with number `index + 1`.
     pub(crate) fn exported(&self, exports: &LookupTable, index: u64) -> Result<Ino> {
         let mut bytes = [0; 8];
         exports.get(&self.metadata, index, &mut bytes)?;

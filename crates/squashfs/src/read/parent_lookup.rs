@@ -1,11 +1,10 @@
-//! Which directory holds a directory.
+//! Finds the parent of a directory.
 //!
-//! In: a directory's inode. Out: the inode above it.
+//! In: a directory's inode. Out: the inode of its parent.
 //!
-//! Inodes name the one above by its number. With an export table that is one look-up. Without one, and
-//! in versions that keep no such number, all directories are walked once, at the first question, and
-//! remembered: 16 bytes each.
-//! **Invariant:** the walk ends: it enters no directory twice, and a second name of one is an error.
+//! Inodes have the number of their parent, which the export table maps to an inode. Without that
+//! table, and in versions without the number, all directories are walked once, on the first lookup.
+//! **Invariant:** the walk ends: a directory with a second name is an error.
 
 use std::collections::HashSet;
 
@@ -16,14 +15,14 @@ use super::parents::Parents;
 use super::record::{Body, Listing};
 
 impl Squashfs {
-    /// Returns the directory above one.
+    /// Returns the parent of a directory.
     pub(crate) fn parent_of(&self, dir: Ino, listing: &Listing) -> Result<Ino> {
         if dir == self.root() {
             return Ok(dir);
         }
         if let Some(exports) = &self.exports {
             let index = u64::from(listing.parent).checked_sub(1);
-            let index = index.ok_or_else(|| Error::corrupt("a directory without one above it"))?;
+            let index = index.ok_or_else(|| Error::corrupt("a directory without a parent"))?;
             let above = self.exported(exports, index)?;
             let record = self.record(above)?;
             if record.kind == FileType::Directory && record.number == listing.parent {
@@ -42,7 +41,7 @@ impl Squashfs {
         };
         parents
             .of(dir)
-            .ok_or_else(|| Error::not_found(format!("no directory holds inode {:#x}", dir.0)))
+            .ok_or_else(|| Error::not_found(format!("no directory contains inode {:#x}", dir.0)))
     }
 
     /// Walks all directories.
@@ -62,7 +61,7 @@ impl Squashfs {
                 if !seen.insert(found.ino) || seen.len() as u64 > u64::from(self.superblock.inodes)
                 {
                     return Err(Error::corrupt(
-                        "a directory has several names, or holds itself",
+                        "a directory has several names, or contains itself",
                     ));
                 }
                 all.push((found.ino, dir));

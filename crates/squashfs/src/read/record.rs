@@ -11,41 +11,41 @@ use super::metadata::MetaPosition;
 use crate::layout::inode::InodeType;
 use crate::layout::{DIRECTORY_SIZE_EXTRA, NO_FRAGMENT};
 
-/// The longest target of a symlink, in bytes; Linux makes none above 4095.
+/// The longest target of a symlink in bytes; Linux creates none above 4095.
 const TARGET_MAX: u32 = 1 << 16;
 
-/// What an inode says.
+/// A decoded inode.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) kind: FileType,
     pub(crate) mode: u16,
     pub(crate) owner: Owner,
-    /// Seconds since 1970; `None` where an old version keeps no time.
+    /// Modification time in seconds since 1970; `None` in versions without it.
     pub(crate) modified: Option<u32>,
-    /// The inode's number; 0 before version 3, which has none.
+    /// The inode's number; 0 before version 3.
     pub(crate) number: u32,
-    /// The number of names; `None` before version 3, which has none.
+    /// The link count; `None` before version 3.
     pub(crate) nlink: Option<u32>,
-    /// The id of its extended attributes, or `NO_XATTR`.
+    /// The id of its attribute list, or `NO_XATTR`.
     pub(crate) xattr: u32,
     pub(crate) body: Body,
 }
 
-/// Owner and group as they are stored.
+/// Stored owner and group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Two indexes into the one id table.
+    /// Two indexes into the id table.
     Ids { user: u16, group: u16 },
-    /// Indexes into two tables; no group means that of the owner's id.
+    /// Indexes into two tables; without a group, the group is the owner's id.
     Arrays { user: u16, group: Option<u8> },
 }
 
-/// What a type adds.
+/// The fields of an inode's type.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
     Directory(Listing),
     File(Content),
-    /// A target of so many bytes at this place.
+    /// The length and position of the target.
     Symlink {
         len: u32,
         at: MetaPosition,
@@ -54,40 +54,40 @@ pub(crate) enum Body {
     Ipc,
 }
 
-/// Where a directory's entries are.
+/// The position of a directory's entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listing {
     /// The distance of the metadata block from the start of the directory table.
     pub(crate) block: u64,
-    /// The offset in it.
+    /// The offset in the decoded block.
     pub(crate) offset: u16,
-    /// Bytes of the listing.
+    /// The length of the listing in bytes.
     pub(crate) len: u32,
-    /// The size as it is stored.
+    /// The stored size.
     pub(crate) size: u32,
-    /// The number of the inode above; 0 before version 3.
+    /// The inode number of the parent; 0 before version 3.
     pub(crate) parent: u32,
-    /// How many entries the index has, and where it starts.
+    /// The number of entries of the index, and its position.
     pub(crate) index: (u16, MetaPosition),
 }
 
-/// Where a file's content is.
+/// The position of a file's content.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Content {
-    /// Where the first block starts.
+    /// The position of the first block.
     pub(crate) start: u64,
-    /// Bytes of content.
+    /// The size in bytes.
     pub(crate) size: u64,
-    /// Bytes of these in holes.
+    /// The bytes in holes.
     pub(crate) sparse: u64,
     /// The fragment block of the tail, and the offset in it.
     pub(crate) fragment: Option<(u32, u32)>,
-    /// Where the sizes of the blocks start.
+    /// The position of the sizes of the blocks.
     pub(crate) words: MetaPosition,
 }
 
 impl Content {
-    /// Returns the number of whole blocks, or of all where the tail has a block of its own.
+    /// Returns the number of blocks, without a tail in a fragment.
     pub(crate) fn blocks(&self, block_size: u32) -> u64 {
         let unit = u64::from(block_size);
         match self.fragment {
@@ -97,7 +97,7 @@ impl Content {
     }
 }
 
-/// Fails for a target that is empty or too long.
+/// Fails with `Corrupt` for a target that is empty or too long.
 pub(super) fn check_target(len: u32) -> Result<()> {
     if (1..=TARGET_MAX).contains(&len) {
         return Ok(());
@@ -107,7 +107,7 @@ pub(super) fn check_target(len: u32) -> Result<()> {
     )))
 }
 
-/// Returns the type that a number means, basic or extended.
+/// Converts a basic or extended inode type.
 pub(crate) fn file_type(kind: u16) -> Result<FileType> {
     let basic = match kind {
         1..=InodeType::EXTENDED => kind,
@@ -125,12 +125,12 @@ pub(crate) fn file_type(kind: u16) -> Result<FileType> {
     })
 }
 
-/// Returns the bytes of a listing by a directory's size, which counts three more.
+/// Returns the length of a listing from the stored size, which is larger by three.
 pub(crate) fn listing_len(size: u32) -> u32 {
     size.saturating_sub(DIRECTORY_SIZE_EXTRA)
 }
 
-/// Returns where a file's tail is.
+/// Returns the fragment block and offset of a file's tail, if it is in a fragment.
 pub(crate) fn fragment(index: u32, offset: u32) -> Option<(u32, u32)> {
     (index != NO_FRAGMENT).then_some((index, offset))
 }

@@ -2,8 +2,7 @@
 //!
 //! In: an opened image. Out: each inode with its reference.
 //!
-//! **Invariant:** ends where the table ends; what an inode's lists claim to be passes only as far as the
-//! table goes.
+//! **Invariant:** ends at the end of the table; the lists of inodes are skipped within the table.
 
 use sinterfs_model::{Error, Ino, Result};
 
@@ -14,14 +13,14 @@ use super::open::Squashfs;
 use super::record::{Body, Record};
 use crate::layout::{DirectoryIndex, MetaRef};
 
-/// Goes over all inodes.
+/// Iterates over all inodes.
 pub(crate) struct Inodes<'a> {
     image: &'a Squashfs,
     reader: Reader<'a>,
 }
 
 impl Squashfs {
-    /// Starts to go over all inodes.
+    /// Iterates over all inodes in the order of the inode table.
     pub(crate) fn all_inodes(&self) -> Result<Inodes<'_>> {
         let place = MetaPosition {
             position: self.inodes().start,
@@ -33,8 +32,8 @@ impl Squashfs {
         })
     }
 
-    /// Returns how many bytes all files have, holes left out: an upper bound of all decoded blocks but
-    /// for fragment blocks that are not full.
+    /// Returns the bytes of all files without holes: an upper bound of all decoded blocks, apart
+    /// from unused space in fragment blocks.
     pub fn content_bytes(&self) -> Result<u64> {
         let mut total = 0u64;
         let mut inodes = self.all_inodes()?;
@@ -48,7 +47,7 @@ impl Squashfs {
 }
 
 impl Inodes<'_> {
-    /// Reads the next inode; `None` behind the last one.
+    /// Reads the next inode; `None` after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<(Ino, Record)>> {
         let Some(place) = self.reader.next_position()? else {
             return Ok(None);

@@ -1,9 +1,9 @@
-//! The superblock of every version as one structure.
+//! Decodes the superblock of every version to one structure.
 //!
-//! In: the first bytes of an image. Out: `Superblock`, checked against itself and the image's length.
+//! In: the first bytes of an image. Out: `Superblock`, validated.
 //!
-//! **Invariant:** all positions lie within `bytes_used`, and that within the source; the inode table
-//! comes before the directory table; the block size is a power of two within the format's bounds.
+//! **Invariant:** all positions are within `bytes_used`, which is within the source; the inode
+//! table precedes the directory table; the block size is a power of two within the format's bounds.
 
 use sinterfs_block::ReadAt;
 use sinterfs_block::codec::unit::UnitCodec;
@@ -16,7 +16,7 @@ use crate::layout::{
     self, BLOCK_SIZE_MAX, BLOCK_SIZE_MIN, Compressor, Flags, MAGIC, METADATA_SIZE, NO_TABLE,
 };
 
-/// What the superblock says, whatever its version.
+/// The superblock of any version.
 #[derive(Debug, Clone)]
 pub struct Superblock {
     /// The major version, 1 to 4.
@@ -29,58 +29,58 @@ pub struct Superblock {
     pub compressor: Compressor,
     /// The number of inodes.
     pub inodes: u32,
-    /// When the image was made: seconds since 1970.
+    /// Creation time in seconds since 1970.
     pub made: u32,
-    /// Bytes of a block.
+    /// The block size in bytes.
     pub block_size: u32,
     /// The number of fragment blocks.
     pub fragments: u32,
-    /// What the image has and lacks.
+    /// Features of the image.
     pub flags: Flags,
     /// The root directory's inode.
     pub root: u64,
-    /// Bytes of the image without padding.
+    /// The length of the image without padding in bytes.
     pub bytes_used: u64,
     /// Owners and groups.
     pub(crate) ids: Ids,
-    /// Where the `XattrTable` stands.
+    /// The position of the `XattrTable`.
     pub(crate) xattr_table: Option<u64>,
     /// The inodes.
     pub(crate) inode_table: Table,
     /// The directory listings.
     pub(crate) directory_table: Table,
-    /// Where the positions of the fragment table's blocks stand.
+    /// The position of the fragment table's list of blocks.
     pub(crate) fragment_table: Option<u64>,
-    /// Where the positions of the export table's blocks stand.
+    /// The position of the export table's list of blocks.
     pub(crate) export_table: Option<u64>,
 }
 
-/// Where owners and groups stand.
+/// The positions of owners and groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ids {
-    /// One lookup table for both (4.0): where the positions of its blocks stand.
+    /// One lookup table for both (4.0): the position of its list of blocks.
     Table { at: u64, count: u32 },
     /// Two arrays (before 4.0).
     Arrays { users: (u64, u8), groups: (u64, u8) },
 }
 
-/// The superblock before 4.0, of which version 1 has the fields up to the root, version 2 those up to
-/// the fragment table, and version 3.0 all but the last.
+/// The fields of the superblock before 4.0: version 1 has those up to the root, version 2 those up
+/// to the fragment table, version 3.0 all but the last.
 const LEGACY: [u32; 26] = [
     32, 32, 32, 32, 32, 32, 32, 16, 16, 16, 16, 8, 8, 8, 32, 64, 32, 32, 32, 64, 64, 64, 64, 64,
     64, 64,
 ];
 
-/// Bytes of the longest superblock before 4.0.
+/// The length of the longest superblock before 4.0 in bytes.
 const LEGACY_LEN: usize = bytes_of(&LEGACY);
 
-/// Where the version stands in every superblock.
+/// The offset of the version in every superblock.
 const VERSION_AT: usize = 28;
 
 /// The smallest block of versions before 4.0, in bytes.
 const LEGACY_BLOCK_MIN: u32 = 512;
 
-/// Returns the byte order by the magic; `None` where there is none.
+/// Returns the byte order of the magic; `None` for any other bytes.
 pub(crate) fn magic(bytes: &[u8]) -> Option<Order> {
     let first = bytes.first_chunk::<4>()?;
     match (u32::from_le_bytes(*first), u32::from_be_bytes(*first)) {
@@ -91,12 +91,12 @@ pub(crate) fn magic(bytes: &[u8]) -> Option<Order> {
 }
 
 impl Superblock {
-    /// Reads and checks the superblock of the image that a source starts with.
+    /// Reads and validates the superblock at the start of a source.
     ///
-    /// `Invalid` if there is none, `Unsupported` for unknown versions, `Corrupt` if it contradicts
-    /// itself or names more than the source has.
+    /// `Invalid` if there is none, `Unsupported` for unknown versions, `Corrupt` if it is
+    /// inconsistent or the source is too short.
     pub(crate) fn read(source: &dyn ReadAt) -> Result<Self> {
-        // the longest is that of version 3; shorter images end in zeros
+        // the longest is that of version 3; shorter images are extended by zeros
         let mut bytes = [0; LEGACY_LEN];
         let len = source.len().min(bytes.len() as u64) as usize;
         let (head, _) = bytes.split_at_mut(len);
@@ -119,7 +119,7 @@ impl Superblock {
 
     fn current(bytes: &[u8]) -> Result<Self> {
         let (stored, _) = layout::Superblock::read_from_prefix(bytes)
-            .map_err(|_| Error::corrupt("the superblock is cut"))?;
+            .map_err(|_| Error::corrupt("the superblock is incomplete"))?;
         let some = |position: u64| Some(position).filter(|position| *position != NO_TABLE);
         let block_size = stored.block_size.get();
         check_log(block_size, stored.block_log.get())?;
@@ -139,7 +139,7 @@ impl Superblock {
             ids: Ids::Table {
                 at: stored.id_table.get(),
                 count: match stored.ids.get() {
-                    // every image has an owner of its root: the count has 16 bits
+                    // the count has 16 bits and is never zero, as the root has an owner
                     0 => 1 << 16,
                     count => u32::from(count),
                 },
@@ -262,12 +262,12 @@ impl Superblock {
         for position in ids.into_iter().chain(tables).flatten() {
             if position > self.bytes_used {
                 return Err(Error::corrupt(format!(
-                    "a table at {position:#x} lies behind the end at {:#x}",
+                    "a table at {position:#x} is behind the end at {:#x}",
                     self.bytes_used
                 )));
             }
         }
-        // a metadata block takes 3 bytes or more; so many inodes its content can be
+        // a metadata block is at least 3 bytes long, which bounds the number of inodes
         let smallest = match self.major {
             1 | 2 => 4,
             3 => 16,
@@ -296,7 +296,7 @@ impl Superblock {
             Compressor::ZSTD => UnitCodec::Zstd,
             Compressor(other) => {
                 return Err(Error::unsupported(format!(
-                    "compressor {other}; gzip, lzma, lzo, xz, lz4 and zstd are known"
+                    "unknown compressor {other}; known are gzip, lzma, lzo, xz, lz4 and zstd"
                 )));
             }
         })
@@ -308,6 +308,6 @@ fn check_log(block_size: u32, log: u16) -> Result<()> {
         return Ok(());
     }
     Err(Error::corrupt(format!(
-        "a block size of {block_size} whose logarithm is said to be {log}"
+        "a block size of {block_size}, but a logarithm of {log}"
     )))
 }

@@ -1,9 +1,9 @@
 //! Lookup tables: records of one size, found by index through a list of metadata blocks.
 //!
-//! In: where the list stands and how many records there are. Out: single records.
+//! In: the position of the list and the number of records. Out: single records.
 //!
-//! **Invariant:** the list lies within the image and is loaded when the table is opened: 8 bytes for
-//! each 8 KiB of records. The records themselves are read when they are asked for.
+//! **Invariant:** the list is within the image and is loaded when the table is opened: 8 bytes per
+//! 8 KiB of records. The records are read on demand.
 
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Limits, Result};
@@ -16,20 +16,20 @@ use crate::layout::METADATA_SIZE;
 #[derive(Debug)]
 pub(crate) struct LookupTable {
     table: Table,
-    /// Where the table's metadata blocks start.
+    /// The positions of the table's metadata blocks.
     blocks: Vec<u64>,
     record: u64,
     count: u64,
 }
 
-/// How the list of a table's blocks is stored.
+/// The position and the sizes of a lookup table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableLayout {
-    /// Where it stands in the image.
+    /// The position of the list of blocks in the image.
     pub(crate) at: u64,
-    /// Bytes of a position: 4 before version 3, then 8.
+    /// The width of positions in bytes: 4 before version 3, then 8.
     pub(crate) width: u64,
-    /// Bytes of a record.
+    /// The length of a record in bytes.
     pub(crate) record: u64,
     /// The number of records.
     pub(crate) count: u64,
@@ -49,7 +49,7 @@ impl LookupTable {
         let located = |error: Error| error.at(name, metadata.file_offset(list.at));
         if blocks > limits.sections {
             return Err(located(Error::limit(format!(
-                "{blocks} blocks of a table are above the limit of {}",
+                "{blocks} blocks of a table exceed the limit of {}",
                 limits.sections
             ))));
         }

@@ -1,9 +1,9 @@
-//! Extended attributes: lists of names and values that inodes name by an id.
+//! Extended attributes: lists of names and values that inodes refer to by id.
 //!
 //! In: an id. Out: full names and values, sorted by name.
 //!
-//! **Invariant:** names and values of an inode together take at most `TOTAL_MAX` bytes of memory, however
-//! many the image claims; a value that stands elsewhere is followed once.
+//! **Invariant:** names and values of an inode take at most `TOTAL_MAX` bytes of memory in total; a
+//! reference to an out-of-line value is followed once.
 //! Format: `docs/formats/squashfs.md`, "Extended attributes".
 
 use sinterfs_block::ReadAt;
@@ -15,13 +15,13 @@ use super::superblock::Superblock;
 use super::table::{LookupTable, TableLayout};
 use crate::layout::{MetaRef, XattrEntry, XattrId, XattrTable, XattrValue};
 
-/// The longest value that Linux takes, in bytes.
+/// The longest value on Linux in bytes.
 const VALUE_MAX: u32 = 64 << 10;
 
-/// The most bytes that all attributes of one inode may take here.
+/// The largest total of an inode's attributes in bytes of memory.
 const TOTAL_MAX: usize = 16 << 20;
 
-/// What a pair takes in memory besides its bytes, about.
+/// The approximate memory of a pair besides its bytes.
 const PAIR_COST: usize = 64;
 
 /// The attributes of an image.
@@ -32,7 +32,7 @@ pub(crate) struct XattrLists {
 }
 
 impl XattrLists {
-    /// Opens the table, if there is one.
+    /// Opens the table; `None` if there is none.
     pub(crate) fn open(
         metadata: &Metadata,
         superblock: &Superblock,
@@ -46,7 +46,7 @@ impl XattrLists {
         let read = metadata.source.read_at(at, &mut bytes);
         read.map_err(|error| error.at(NAME, metadata.file_offset(at)))?;
         let table = XattrTable::read_from_bytes(&bytes)
-            .map_err(|_| Error::corrupt("the table of extended attributes is cut"))?;
+            .map_err(|_| Error::corrupt("the table of extended attributes is incomplete"))?;
         let list = TableLayout {
             at: at.saturating_add(bytes.len() as u64),
             width: 8,
@@ -64,11 +64,12 @@ impl XattrLists {
         self.ids.count()
     }
 
-    /// Reads what an id says.
+    /// Reads the entry of an id.
     pub(crate) fn id(&self, metadata: &Metadata, id: u32) -> Result<XattrId> {
         let mut bytes = [0; size_of::<XattrId>()];
         self.ids.get(metadata, u64::from(id), &mut bytes)?;
-        XattrId::read_from_bytes(&bytes).map_err(|_| Error::corrupt("an id that is cut"))
+        XattrId::read_from_bytes(&bytes)
+            .map_err(|_| Error::corrupt("an incomplete entry of an attribute list"))
     }
 
     /// Reads the attributes of an id.
@@ -93,7 +94,7 @@ impl XattrLists {
             .windows(2)
             .any(|two| matches!(two, [(a, _), (b, _)] if a == b))
         {
-            return Err(reader.locate(Error::corrupt("an extended attribute stands twice")));
+            return Err(reader.locate(Error::corrupt("an extended attribute occurs twice")));
         }
         Ok(all)
     }
@@ -103,7 +104,7 @@ impl XattrLists {
         let Some(prefix) = entry.kind.prefix() else {
             let kind = entry.kind.0;
             return Err(Error::unsupported(format!(
-                "extended attributes with the prefix number {kind}"
+                "extended attributes with the unknown prefix {kind}"
             )));
         };
         let mut name = prefix.as_bytes().to_vec();
@@ -130,7 +131,7 @@ fn value(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
     let len = reader.read::<XattrValue>()?.0.get();
     if len > VALUE_MAX {
         return Err(Error::limit(format!(
-            "an extended attribute of {len} bytes; {VALUE_MAX} are the limit"
+            "an extended attribute of {len} bytes; the limit is {VALUE_MAX}"
         )));
     }
     let mut value = vec![0; len as usize];

@@ -1,8 +1,8 @@
-//! The compression of an image: one codec with its options, as text, as a value, and as readers are
-//! told of it.
+//! The compression of an image: one codec with its options, parsed, printed and as stored.
 //!
-//! In: text like `zstd:level=19`, then raw bytes. Out: streams of the codec. **Invariant:** the result
-//! depends on the bytes and the options alone. Format: `docs/formats/squashfs.md`, "Compressor options".
+//! In: text like `zstd:level=19`, then raw bytes. Out: streams of the codec. **Invariant:** the
+//! result depends on the bytes and the options alone. Format: `docs/formats/squashfs.md`,
+//! "Compressor options".
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -16,13 +16,13 @@ use zerocopy::little_endian::{U16, U32};
 
 use crate::layout::{self, options as stored};
 
-/// Names the one codec of an image, and its options.
+/// The codec of an image, and its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
     /// Deflate.
     Gzip {
-        /// The level; above 9 are stronger ones than zlib's.
+        /// The level; those above 9 are stronger than zlib's.
         level: i32,
     },
     /// LZMA as in `.lzma` files, which no kernel reads.
@@ -38,16 +38,16 @@ pub enum Compression {
     Xz {
         /// The preset of liblzma.
         level: u32,
-        /// Whether to try harder than the preset.
+        /// Whether to use the preset's extreme variant.
         extreme: bool,
         /// The dictionary in bytes, instead of the block size.
         dictionary: Option<u32>,
-        /// The branch converters that are tried for each block besides none.
+        /// The branch converters that are tried for each block, in addition to none.
         converters: Vec<Bcj>,
     },
     /// LZ4 by the fast method.
     Lz4 {
-        /// 0, or below for faster and larger.
+        /// 0, or negative for faster and larger.
         level: i32,
     },
     /// LZ4 by the high-compression method.
@@ -57,7 +57,7 @@ pub enum Compression {
     },
     /// Zstandard.
     Zstd {
-        /// The level; below 1 are the fast ones.
+        /// The level; those below 1 are fast ones.
         level: i32,
     },
 }
@@ -67,42 +67,43 @@ const LZ4_LEVEL: RangeInclusive<i32> = -65_536..=0;
 const LZ4HC_LEVEL: RangeInclusive<i32> = 1..=12;
 const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 
-/// The levels where none is asked for: those of mksquashfs, but for LZ4, of which it takes the highest:
-/// that is a fifth slower than the one before for 0.06 % of size.
+/// The default levels: those of mksquashfs, except for LZ4, for which mksquashfs uses the highest:
+/// a fifth slower than this one for 0.06 % of size.
 const GZIP_DEFAULT: i32 = 9;
 const LZMA_DEFAULT: u32 = 6;
 const LZ4HC_DEFAULT: i32 = 11;
 const ZSTD_DEFAULT: i32 = 15;
 
-/// The highest level that the compressor options of gzip can tell.
+/// The highest level that the compressor options of gzip can store.
 const GZIP_STORED_MAX: i32 = 9;
 
-/// The smallest dictionary that may be asked for, in bytes.
+/// The smallest dictionary in bytes.
 const DICTIONARY_MIN: u32 = 8192;
 
-/// Options of mksquashfs' compressors that we do not have, and why.
+/// Unsupported options of mksquashfs' compressors, with reasons.
 const REFUSED: [(&str, &str, &str); 5] = [
     (
         "gzip",
         "window",
-        "readers take 32 KiB whatever is asked for, and a smaller one only makes images larger",
+        "readers use 32 KiB in any case, and a smaller one only makes images larger",
     ),
     (
         "gzip",
         "strategy",
-        "zlib's strategies are not in libdeflate, which chooses its codes for each block itself",
+        "libdeflate has no strategies: it chooses its codes for each block",
     ),
     ("lzo", "level", "there is one level"),
     ("lzo", "algorithm", "there is one search of matches"),
-    ("lz4", "hc", "it is called lz4hc"),
+    ("lz4", "hc", "use lz4hc"),
 ];
 
-/// From so many bytes on a slow codec is asked only if a fast one gains something: small blocks and
-/// those of metadata are nearly always worth it.
+/// The length from which a slow codec is used only if a fast one saves something: small blocks and
+/// those of metadata nearly always compress.
 const TRIAL_MIN: usize = 16 << 10;
 
 impl Compression {
-    /// Encodes a block of an image with blocks of so many bytes; `None` if that makes it no smaller.
+    /// Encodes a block of an image with the given block size; `None` if that does not make it
+    /// smaller.
     pub fn encode(&self, raw: &[u8], block_size: u32) -> Result<Option<Vec<u8>>> {
         if self.is_slow() && raw.len() >= TRIAL_MIN && encode::zstd(raw, 1)?.is_none() {
             return Ok(None);
@@ -133,7 +134,7 @@ impl Compression {
         }
     }
 
-    /// Returns whether the codec takes some ten times as long as a trial of a fast one.
+    /// Returns whether the codec is some ten times slower than a trial with a fast one.
     fn is_slow(&self) -> bool {
         match self {
             Self::Xz { .. } | Self::Lzma { .. } => true,
@@ -142,7 +143,7 @@ impl Compression {
         }
     }
 
-    /// Returns the number of the codec in the superblock.
+    /// Returns the codec's id in the superblock.
     pub(super) fn id(&self) -> layout::Compressor {
         match self {
             Self::Gzip { .. } => layout::Compressor::GZIP,
@@ -154,7 +155,7 @@ impl Compression {
         }
     }
 
-    /// Returns the options that readers are told of; `None` where all are those that they assume.
+    /// Returns the stored options; `None` if all have the values that readers assume.
     pub(super) fn stored_options(&self, block_size: u32) -> Option<Vec<u8>> {
         match self {
             Self::Gzip { level } if *level >= GZIP_STORED_MAX => None,
@@ -188,7 +189,7 @@ impl Compression {
                 Some(options.as_bytes().to_vec())
             }
             Self::Zstd { level } => {
-                // the field has no sign, and readers refuse what is not 1 to 22
+                // the field is unsigned, and readers refuse values other than 1 to 22
                 let stored_level = (*level).max(1).unsigned_abs();
                 let options = stored::Zstd {
                     level: U32::new(stored_level),
@@ -198,7 +199,7 @@ impl Compression {
         }
     }
 
-    /// Fails with `Invalid` for options that blocks of a size cannot have.
+    /// Fails with `Invalid` for options that do not fit the block size.
     pub(super) fn check(&self, block_size: u32) -> Result<()> {
         let (Self::Lzma {
             dictionary: Some(dictionary),
@@ -223,7 +224,7 @@ impl Compression {
         )))
     }
 
-    /// Returns how many bytes encoding a block of `len` bytes takes at most.
+    /// Returns an upper bound of the memory for encoding a block of `len` bytes.
     pub(super) fn memory(&self, len: u32) -> u64 {
         let own = |encoding: Encoding| encoding.memory(len);
         match self {
@@ -272,9 +273,9 @@ impl Default for Compression {
 impl FromStr for Compression {
     type Err = Error;
 
-    /// Reads `gzip:level=9`, `lzo`, `lz4:level=0`, `lz4hc:level=12`,
+    /// Parses `gzip:level=9`, `lzo`, `lz4:level=0`, `lz4hc:level=12`,
     /// `xz:level=6:extreme:dict=64k:bcj=x86,arm`, `zstd:level=15`, `lzma:level=6:dict=64k`; every
-    /// option may be left out.
+    /// option is optional.
     fn from_str(text: &str) -> Result<Self> {
         let mut options = Options::new(text)?;
         let name = options.name();

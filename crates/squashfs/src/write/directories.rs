@@ -1,10 +1,9 @@
-//! The listings of directories: names in order, in runs under headers, with an index where they are
-//! long.
+//! Writes directory listings: sorted names in runs with headers, and an index for long listings.
 //!
-//! In: where the inodes of the names are. Out: listings in a metadata stream, and what the inode of the
-//! directory has to tell. **Invariant:** in a long listing a header begins each metadata block as soon
-//! as an entry allows, and the index names all of these. Format: `docs/formats/squashfs.md`,
-//! "Directories".
+//! In: the positions of the names' inodes. Out: listings in a metadata stream, and the properties
+//! that the directory's inode stores. **Invariant:** in a long listing a header begins at the first
+//! entry boundary of each metadata block, and the index contains all of these headers. Format:
+//! `docs/formats/squashfs.md`, "Directories".
 
 use sinterfs_model::{Error, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
@@ -20,7 +19,7 @@ use crate::layout::{
     NAME_MAX,
 };
 
-/// Names what the parts of a listing depend on.
+/// The sources of a listing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListingSources<'a> {
     pub(super) tree: &'a Tree,
@@ -30,7 +29,7 @@ pub(super) struct ListingSources<'a> {
 }
 
 impl Listing {
-    /// Writes the listing of a directory whose names' inodes are all written.
+    /// Writes the listing of a directory; the inodes of all its names must have been written.
     pub(super) fn write(
         sources: ListingSources<'_>,
         dir: NodeId,
@@ -59,7 +58,7 @@ impl Listing {
     }
 }
 
-/// Makes an offset in a listing; `Limit` if the listing is too long.
+/// Converts an offset in a listing. `Limit` if the listing is too long.
 fn offset(offset: u64) -> Result<u32> {
     let fits = |offset: &u32| *offset <= u32::MAX - DIRECTORY_SIZE_EXTRA;
     let offset = u32::try_from(offset).ok().filter(fits);
@@ -67,14 +66,14 @@ fn offset(offset: u64) -> Result<u32> {
 }
 
 impl ListingSources<'_> {
-    /// Returns how long a listing is without its headers.
+    /// Returns the length of a listing without its headers.
     fn least_len(&self, dir: NodeId) -> Result<u64> {
         let mut len = 0;
         for link in self.tree.children(dir) {
             let name = self.tree.bytes(link.name);
             if name.is_empty() || name.len() > NAME_MAX {
                 let error = Error::limit(format!(
-                    "a name of {} bytes: SquashFS has 1 to {NAME_MAX}",
+                    "a name of {} bytes: SquashFS supports 1 to {NAME_MAX}",
                     name.len()
                 ));
                 let path = String::from_utf8_lossy(&self.tree.path(dir)).into_owned();
@@ -85,7 +84,7 @@ impl ListingSources<'_> {
         Ok(len)
     }
 
-    /// Writes a header and the entries that it can stand for, and tells their number.
+    /// Writes a header and as many entries as it can cover; returns their number.
     fn run(&self, dir: NodeId, first: usize, is_long: bool, out: &mut Stream<'_>) -> Result<usize> {
         let links = &self.tree.children(dir)[first..];
         let base = links

@@ -1,4 +1,6 @@
-//! The encoder that worker threads share.
+//! The encoder of content, shared by worker threads.
+//!
+//! In: segments. Out: blocks. **Invariant:** a block depends on its segment and the options alone.
 
 use sinterfs_model::{Block, Category, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::WorkerPermits;
@@ -10,9 +12,9 @@ use super::compression::Compression;
 pub(super) struct BlockEncoder {
     pub(super) compression: Compression,
     pub(super) block_size: u32,
-    /// Whether blocks of single files are stored as they are.
+    /// Whether blocks of single files are stored uncompressed.
     pub(super) raw_data: bool,
-    /// Whether fragments are stored as they are.
+    /// Whether fragment blocks are stored uncompressed.
     pub(super) raw_fragments: bool,
 }
 
@@ -26,13 +28,15 @@ impl SegmentEncoder for BlockEncoder {
                 self.block_size
             )));
         }
-        let asked = match segment.is_fragment() {
-            true => self.raw_fragments,
-            false => self.raw_data,
+        let uncompressed = if segment.is_fragment() {
+            self.raw_fragments
+        } else {
+            self.raw_data
         };
-        let encoded = match asked || segment.category == Category::Incompressible {
-            true => None,
-            false => self.compression.encode(raw, self.block_size)?,
+        let encoded = if uncompressed || segment.category == Category::Incompressible {
+            None
+        } else {
+            self.compression.encode(raw, self.block_size)?
         };
         Block::new(segment, encoded.unwrap_or_else(|| raw.to_vec()))
     }

@@ -1,7 +1,8 @@
-//! Where the content of files is: blocks in a row, holes among them, an end in a fragment.
+//! Locates the content of files: contiguous blocks, holes among them, a tail in a fragment.
 //!
-//! In: what was put and the content map. Out: for each file its first block, its sizes, its fragment.
-//! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.
+//! In: the written blocks and the content map. Out: each file's first block, block sizes and
+//! fragment.
+//! **Invariant:** a map that does not follow the writer's geometry is an error.
 
 use sinterfs_model::{ContentMap, Error, MapExtent, NodeId, Result, TailPlacement};
 use zerocopy::IntoBytes;
@@ -9,24 +10,24 @@ use zerocopy::little_endian::{U32, U64};
 
 use crate::layout::{BlockWord, FragmentEntry, NO_FRAGMENT};
 
-/// The most blocks of a file, holes among them: a word for each stands in the inode, and what systems
-/// call the largest file (8 EiB) would have terabytes of them.
+/// The largest number of blocks of a file, including holes: the inode has a word for each, and the
+/// largest file of any system (8 EiB) would have terabytes of them.
 const BLOCKS_MAX: u64 = u32::MAX as u64;
 
-/// A block in the image.
+/// A written block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WrittenBlock {
-    /// Where it begins.
+    /// The position in the image.
     pub(super) start: u64,
-    /// Its stored size and whether it is compressed.
+    /// The stored length, and whether it is compressed.
     pub(super) word: BlockWord,
-    /// Its number among fragments, or `NO_FRAGMENT`.
+    /// The index among fragment blocks, or `NO_FRAGMENT`.
     pub(super) fragment: u32,
 }
 
 const _: () = assert!(size_of::<WrittenBlock>() == 16);
 
-/// All blocks, and how files are made of them.
+/// All written blocks, and the geometry of files.
 #[derive(Debug)]
 pub(super) struct ContentBlocks {
     pub(super) placed: Vec<WrittenBlock>,
@@ -34,21 +35,21 @@ pub(super) struct ContentBlocks {
     pub(super) tails: TailPlacement,
 }
 
-/// Where the content of one file is.
+/// The location of a file's content.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ContentLocation {
-    /// Where the first block begins; zero without blocks.
+    /// The position of the first block; zero without blocks.
     pub(super) start: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub(super) size: u64,
-    /// Bytes of its holes.
+    /// The bytes in holes.
     pub(super) sparse: u64,
-    /// The fragment of its end and the offset in there.
+    /// The fragment block of the tail, and the offset in it.
     pub(super) fragment: Option<(u32, u32)>,
 }
 
 impl ContentBlocks {
-    /// Numbers the fragments and tells how many there are.
+    /// Numbers the fragment blocks; returns their count.
     pub(super) fn number_fragments(&mut self, map: &ContentMap) -> Result<u32> {
         for list in 0..map.list_count() {
             if let Some((block, _)) = self.tail_in_fragment(map.list(list)) {
@@ -79,7 +80,7 @@ impl ContentBlocks {
         })
     }
 
-    /// Finds the block and offset of a file's end if that is in a fragment.
+    /// Returns the block and offset of a file's tail if it is in a fragment.
     fn tail_in_fragment(&self, extents: &[MapExtent]) -> Option<(u32, u32)> {
         let &MapExtent::Data { block, offset, len } = extents.last()? else {
             return None;
@@ -88,7 +89,7 @@ impl ContentBlocks {
         (shared && len < self.unit).then_some((block.0, offset))
     }
 
-    /// Finds the content of a file; hands the words of its blocks to `word`, one after the other.
+    /// Locates the content of a file; calls `word` with the word of each block in order.
     pub(super) fn locate(
         &self,
         map: &ContentMap,
@@ -156,7 +157,7 @@ fn extent_len(extent: &MapExtent) -> u64 {
 #[cold]
 fn unknown_block(block: u32) -> Error {
     Error::invalid(format!(
-        "a file has content in block {block}, which was not put"
+        "a file has content in block {block}, which was not written"
     ))
 }
 

@@ -1,13 +1,13 @@
-//! The table of owners and groups: inodes name both by an index of 16 bits.
+//! The table of owners and groups, to which inodes refer by 16-bit indexes.
 //!
-//! **Invariant:** an id stands once, in the order of first use.
+//! In: ids. Out: indexes, and the table. **Invariant:** ids are unique, in the order of first use.
 
 use std::collections::HashMap;
 
 use sinterfs_model::{Error, Result};
 use zerocopy::little_endian::U16;
 
-/// The most ids: the superblock counts them with 16 bits, and drivers refuse an image that counts none.
+/// The largest number of ids: the superblock has 16 bits for it, and drivers refuse zero.
 pub(super) const MAX_IDS: usize = u16::MAX as usize;
 
 /// All ids so far.
@@ -26,8 +26,7 @@ impl Ids {
         let index = u16::try_from(self.all.len()).ok();
         let index = index.filter(|_| self.all.len() < MAX_IDS).ok_or_else(|| {
             Error::limit(format!(
-                "more than {MAX_IDS} different owners and groups, which is what a SquashFS image \
-                 can have"
+                "more than {MAX_IDS} different owners and groups, the limit of a SquashFS image"
             ))
         })?;
         self.all.push(id);

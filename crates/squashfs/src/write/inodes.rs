@@ -1,7 +1,7 @@
-//! Inodes: basic ones where they can tell everything, else extended ones.
+//! Writes inodes: basic ones if they can represent everything, else extended ones.
 //!
-//! In: nodes, where their content and listings are. Out: records in a metadata stream. Memory: 8 bytes
-//! for each node. Format: `docs/formats/squashfs.md`, "Inodes".
+//! In: nodes, and the locations of their content and listings. Out: records in a metadata stream.
+//! Memory: 8 bytes per node. Format: `docs/formats/squashfs.md`, "Inodes".
 
 use sinterfs_model::{Content, ContentMap, Error, NodeId, Rdev, Result, Tree};
 use zerocopy::IntoBytes;
@@ -19,21 +19,21 @@ use crate::layout::inode::{
 };
 use crate::layout::{DIRECTORY_SIZE_EXTRA, DirectoryIndex, MetaRef, NO_FRAGMENT, NO_XATTR};
 
-/// The longest target of a symlink: as long as drivers read.
+/// The longest target of a symlink that drivers read, in bytes.
 const TARGET_MAX: usize = 65_535;
 
-/// Where each inode begins in the decoded stream.
+/// The position of each inode in the decoded stream.
 #[derive(Debug)]
 pub(super) struct Positions(Vec<u64>);
 
 impl Positions {
-    /// Returns where the inode of a node begins.
+    /// Returns the position of a node's inode.
     pub(super) fn of(&self, node: NodeId) -> u64 {
         self.0.get(node.index()).copied().unwrap_or(u64::MAX)
     }
 }
 
-/// What inodes are made of.
+/// The sources of inodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InodeSources<'a> {
     pub(super) tree: &'a Tree,
@@ -43,23 +43,23 @@ pub(super) struct InodeSources<'a> {
     pub(super) xattrs: Option<&'a Xattrs<'a>>,
 }
 
-/// All inodes so far.
+/// The inodes written so far.
 #[derive(Debug)]
 pub(super) struct Inodes<'a> {
     sources: InodeSources<'a>,
     pub(super) stream: Stream<'a>,
     pub(super) positions: Positions,
     pub(super) ids: Ids,
-    /// Times that had parts of a second.
+    /// The number of times with nanoseconds, which were dropped.
     pub(super) rounded: u64,
-    /// Times before 1970 or after 2106.
+    /// The number of times before 1970 or after 2106.
     pub(super) clamped: u64,
     /// The latest time.
     pub(super) latest: u32,
 }
 
 impl<'a> Inodes<'a> {
-    /// Starts with none.
+    /// Starts the inode table.
     pub(super) fn new(sources: InodeSources<'a>, encoder: Encoder<'a>) -> Self {
         Self {
             sources,
@@ -72,7 +72,7 @@ impl<'a> Inodes<'a> {
         }
     }
 
-    /// Returns where an inode is, once all blocks before it are encoded.
+    /// Returns the reference of an inode; all metadata blocks before it must be encoded.
     pub(super) fn reference(&self, node: NodeId) -> Result<MetaRef> {
         self.stream.resolve(self.positions.of(node))
     }
@@ -82,7 +82,9 @@ impl<'a> Inodes<'a> {
         let tree = self.sources.tree;
         let nlink = tree.node(node).links;
         match tree.node(node).content {
-            Content::Directory { .. } => Err(Error::invalid("a directory is written with its listing")),
+            Content::Directory { .. } => {
+                Err(Error::invalid("a directory is written with its listing"))
+            }
             Content::File { .. } => self.file(node),
             Content::Symlink(target) => {
                 let target = tree.bytes(target);
@@ -112,7 +114,7 @@ impl<'a> Inodes<'a> {
         }
     }
 
-    /// Writes an inode whose extended form has nothing more than the attributes at its end.
+    /// Writes an inode whose extended form only adds the attribute list at its end.
     fn simple(&mut self, node: NodeId, body: &[u8]) -> Result<()> {
         let xattr = self.xattr(node);
         self.header(node, xattr != NO_XATTR)?;
@@ -127,7 +129,7 @@ impl<'a> Inodes<'a> {
         let InodeSources {
             tree, map, blocks, ..
         } = self.sources;
-        // the sizes of blocks follow the record, which has to know what they add up to
+        // the record precedes the sizes of blocks, but contains their totals
         let location = blocks
             .locate(map, node, |_| Ok(()))
             .map_err(|e| self.at(node, e))?;
@@ -164,8 +166,8 @@ impl<'a> Inodes<'a> {
         Ok(())
     }
 
-    /// Writes the inode of a directory; `listings` is the stream of its listing, whose blocks before
-    /// its end are encoded.
+    /// Writes the inode of a directory; the full blocks of `listings`, the stream of its listing,
+    /// must be encoded.
     pub(super) fn directory(
         &mut self,
         node: NodeId,
@@ -180,7 +182,7 @@ impl<'a> Inodes<'a> {
         let below = links.iter().filter(|link| is_directory(link.node)).count();
         let nlink = U32::new(2 + below as u32);
         let parent = U32::new(match node {
-            // no inode has this number
+            // one more than the largest inode number
             NodeId::ROOT => numbering.count().saturating_add(1),
             node => numbering.number(parent(tree, node)),
         });
@@ -273,7 +275,7 @@ impl<'a> Inodes<'a> {
     }
 }
 
-/// Returns the directory that holds the one name of another.
+/// Returns the parent of a directory.
 fn parent(tree: &Tree, dir: NodeId) -> NodeId {
     let link = tree.links().get(tree.node(dir).first_link as usize);
     link.map_or(NodeId::ROOT, |link| link.parent)

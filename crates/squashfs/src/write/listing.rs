@@ -9,15 +9,15 @@ use crate::layout::inode::InodeType;
 /// The listing of one directory.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// Where it begins in the stream.
+    /// The position in the decoded stream.
     pub(super) position: u64,
-    /// Its bytes.
+    /// The length in bytes.
     pub(super) len: u32,
-    /// The offsets of the headers that begin metadata blocks, and the link that follows each.
+    /// The offsets of the headers that begin metadata blocks, and the first link behind each.
     pub(super) index: Vec<(u32, usize)>,
 }
 
-/// Makes the position of a metadata block that directories can tell; `Limit` for one beyond 4 GiB.
+/// Converts the position of a metadata block for directories. `Limit` beyond 4 GiB.
 pub(super) fn block_position(block: u64) -> Result<u32> {
     u32::try_from(block).map_err(|_| Error::limit("more than 4 GiB of SquashFS metadata"))
 }

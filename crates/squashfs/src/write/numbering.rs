@@ -1,11 +1,11 @@
-//! In which order inodes are written, and their numbers.
+//! The order in which inodes are written, and their numbers.
 //!
-//! In: a tree. Out: a number for each node, from 1 without gaps, in the order of writing: first
-//! everything but directories, then directories. **Invariant:** a directory is written after everything
-//! that it names. What is near in a walk (`ls -R`, `find`) is near in the image: kernels keep 8 blocks of
-//! metadata and read all others again.
+//! In: a tree. Out: a number for each node, from 1 without gaps, in the order of writing: first all
+//! other types, then directories. **Invariant:** a directory is written after everything that it
+//! contains. Inodes that are close in a walk (`ls -R`, `find`) are close in the image, because
+//! kernels cache only 8 metadata blocks.
 //!
-//! Memory: 8 bytes for each node.
+//! Memory: 8 bytes per node.
 
 use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 
@@ -13,7 +13,7 @@ use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 #[derive(Debug)]
 pub(super) struct Numbering {
     numbers: Vec<u32>,
-    /// All that are no directories, in the order of writing.
+    /// All nodes but directories, in the order of writing.
     non_directories: Vec<NodeId>,
     /// All directories, in the order of writing; the root is the last.
     directories: Vec<NodeId>,
@@ -43,12 +43,12 @@ impl Numbering {
         self.numbers[node.index()]
     }
 
-    /// Returns how many inodes there are.
+    /// Returns the number of inodes.
     pub(super) fn count(&self) -> u32 {
         self.numbers.len() as u32
     }
 
-    /// Returns all that are no directories, in the order of writing.
+    /// Returns all nodes but directories, in the order of writing.
     pub(super) fn non_directories(&self) -> &[NodeId] {
         &self.non_directories
     }
@@ -63,14 +63,14 @@ fn is_directory(tree: &Tree, node: NodeId) -> bool {
     matches!(tree.node(node).content, Content::Directory { .. })
 }
 
-/// Lists all that are no directories: those of a directory together, in the order of a walk.
+/// Returns all nodes but directories: those of one directory together, in the order of a walk.
 fn non_directories(tree: &Tree) -> Vec<NodeId> {
     let mut seen = vec![false; tree.nodes().len()];
     let (mut non_directories, mut waiting) = (Vec::new(), vec![NodeId::ROOT]);
     while let Some(dir) = waiting.pop() {
         let links = tree.children(dir);
         for link in links.iter().filter(|link| !is_directory(tree, link.node)) {
-            // several names, one inode
+            // an inode with several names is listed once
             if !std::mem::replace(&mut seen[link.node.index()], true) {
                 non_directories.push(link.node);
             }
@@ -81,8 +81,8 @@ fn non_directories(tree: &Tree) -> Vec<NodeId> {
     non_directories
 }
 
-/// Lists all directories, each behind those that are in it: the reverse of a walk that takes names from
-/// last to first.
+/// Returns all directories in post-order: the reverse of a walk that visits names from last to
+/// first.
 fn directories_post_order(tree: &Tree) -> Vec<NodeId> {
     let (mut directories, mut waiting) = (Vec::new(), vec![NodeId::ROOT]);
     while let Some(dir) = waiting.pop() {

@@ -1,4 +1,6 @@
-//! What can be asked of the writer.
+//! Options of the writer.
+//!
+//! In: the caller's choices. Out: the same, checked once.
 
 use std::str::FromStr;
 
@@ -7,30 +9,30 @@ use sinterfs_model::{Error, Result, TailPlacement};
 use super::compression::Compression;
 use crate::layout::{BLOCK_SIZE_MAX, BLOCK_SIZE_MIN, Flags};
 
-/// How an image is written.
+/// Options for writing an image.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// Bytes of a block: a power of two from 4 KiB to 1 MiB.
+    /// The block size in bytes: a power of two from 4 KiB to 1 MiB.
     pub block_size: u32,
-    /// The codec of everything.
+    /// The compression.
     pub compression: Compression,
-    /// What is stored without compression.
+    /// The parts that are stored uncompressed.
     pub raw: UncompressedParts,
-    /// What becomes of the ends of files.
+    /// The placement of tails.
     pub tails: TailPlacement,
     /// Whether blocks of zeros are holes.
     pub holes: bool,
-    /// Whether equal files are known to be stored once; readers are told, and nothing else.
+    /// Whether the flag is set that equal files are stored once; it has no other effect.
     pub duplicates: bool,
-    /// Whether there is a table of all inodes, for NFS.
+    /// Whether an export table is written, for NFS.
     pub export: bool,
     /// Whether extended attributes are kept.
     pub xattrs: bool,
-    /// Whether the image is filled up to a multiple of 4 KiB, as drivers of block devices need it.
+    /// Whether the image is padded to a multiple of 4 KiB, which block devices need.
     pub pad: bool,
-    /// When the image was made, in seconds since 1970; `None` means the latest time of its files.
+    /// The creation time in seconds since 1970; `None` means the latest time of its files.
     pub made: Option<u64>,
-    /// Threads that encode metadata; the bytes do not depend on it.
+    /// The number of threads that encode metadata; does not affect the image.
     pub threads: usize,
 }
 
@@ -53,18 +55,18 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Fails with `Invalid` for what the format does not have.
+    /// Fails with `Invalid` for unsupported values.
     pub(super) fn check(&self) -> Result<()> {
         let size = self.block_size;
         if !size.is_power_of_two() || !(BLOCK_SIZE_MIN..=BLOCK_SIZE_MAX).contains(&size) {
             return Err(Error::invalid(format!(
-                "block size {size}: SquashFS has powers of two from 4 KiB to 1 MiB"
+                "block size {size}: must be a power of two from 4 KiB to 1 MiB"
             )));
         }
         self.compression.check(size)
     }
 
-    /// Returns the bits of the superblock that these options set.
+    /// Returns the flags of the superblock that these options set.
     pub(super) fn flags(&self) -> u16 {
         let bits = [
             (self.raw.has(UncompressedPart::Inodes), Flags::RAW_INODES),
@@ -86,14 +88,14 @@ impl WriteOptions {
     }
 }
 
-/// A part of an image that can be stored without compression.
+/// A part of an image that can be stored uncompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UncompressedPart {
     /// Inodes and directories.
     Inodes,
     /// Blocks of single files.
     Data,
-    /// Blocks of the ends of several files, and their table.
+    /// Fragment blocks and their table.
     Fragments,
     /// Extended attributes.
     Xattrs,
@@ -112,7 +114,7 @@ impl UncompressedPart {
     ];
 }
 
-/// Some parts of an image.
+/// A set of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UncompressedParts(u8);
 
@@ -123,7 +125,7 @@ impl UncompressedParts {
         Self(self.0 | (1 << part as u8))
     }
 
-    /// Returns whether a part is among them.
+    /// Returns whether the set contains a part.
     pub const fn has(self, part: UncompressedPart) -> bool {
         self.0 & (1 << part as u8) != 0
     }
@@ -132,7 +134,7 @@ impl UncompressedParts {
 impl FromStr for UncompressedParts {
     type Err = Error;
 
-    /// Reads names with commas between them; `all` is all of them.
+    /// Parses a comma-separated list of names; `all` means all parts.
     fn from_str(text: &str) -> Result<Self> {
         let mut parts = Self::default();
         for word in text.split(',') {
@@ -146,7 +148,7 @@ impl FromStr for UncompressedParts {
             if !known {
                 let names = UncompressedPart::NAMES.map(|(name, _)| name).join(", ");
                 return Err(Error::invalid(format!(
-                    "`{word}` is no part of a SquashFS image (these are {names}, all)"
+                    "`{word}` is not a part of a SquashFS image (known are {names}, all)"
                 )));
             }
         }

@@ -1,8 +1,8 @@
-//! A stream of metadata: records one after the other, cut into blocks of 8 KiB that are encoded.
+//! A stream of metadata: a sequence of records, cut into blocks of 8 KiB that are encoded.
 //!
-//! In: records in any sizes. Out: encoded blocks with their headers, and where each begins.
-//! **Invariant:** a block depends on its bytes alone, so that several threads may encode.
-//! Memory: `BATCH` blocks, 8 bytes for each block before, and what the caller does not take.
+//! In: records of any size. Out: encoded blocks with their headers, and their positions.
+//! **Invariant:** a block depends on its bytes alone, so several threads may encode. Memory:
+//! `BATCH` blocks, 8 bytes per earlier block, and encoded blocks until the caller takes them.
 //! Format: `docs/formats/squashfs.md`, "Metadata blocks".
 
 use sinterfs_model::{Error, Result};
@@ -12,31 +12,32 @@ use zerocopy::little_endian::U16;
 use super::compression::Compression;
 use crate::layout::{METADATA_SIZE, MetaRef, MetadataHeader};
 
-/// Blocks that are encoded at once.
+/// The number of blocks encoded at once.
 const BATCH: usize = 64;
 
-/// The fewest blocks that a thread is started for.
+/// The minimum number of blocks per thread.
 const FEW: usize = 8;
 
-/// How metadata is encoded.
+/// The encoder of metadata blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Encoder<'a> {
     /// The codec.
     pub(super) compression: &'a Compression,
-    /// Bytes of a block of content, which limits the codec's dictionary.
+    /// The block size of content in bytes, which limits the codec's dictionary.
     pub(super) block_size: u32,
-    /// Whether the blocks are stored as they are.
+    /// Whether blocks are stored uncompressed.
     pub(super) raw: bool,
-    /// Threads that encode.
+    /// The number of threads.
     pub(super) threads: usize,
 }
 
 impl Encoder<'_> {
     /// Encodes a block of at most 8 KiB, with its header.
     pub(super) fn block(&self, block: &[u8]) -> Result<Vec<u8>> {
-        let encoded = match self.raw {
-            true => None,
-            false => self.compression.encode(block, self.block_size)?,
+        let encoded = if self.raw {
+            None
+        } else {
+            self.compression.encode(block, self.block_size)?
         };
         let (bytes, bit) = match &encoded {
             Some(encoded) => (&encoded[..], 0),
@@ -47,7 +48,7 @@ impl Encoder<'_> {
         Ok([header.as_bytes(), bytes].concat())
     }
 
-    /// Encodes blocks in order, with several threads if they are many.
+    /// Encodes blocks in order, on several threads if there are many.
     fn blocks(&self, blocks: &[&[u8]]) -> Result<Vec<Vec<u8>>> {
         let threads = self.threads.min(blocks.len() / FEW).max(1);
         let one = |blocks: &[&[u8]]| blocks.iter().map(|block| self.block(block)).collect();
@@ -75,17 +76,17 @@ impl Encoder<'_> {
     }
 }
 
-/// A stream while it grows.
+/// A growing stream.
 #[derive(Debug)]
 pub(super) struct Stream<'a> {
     encoder: Encoder<'a>,
-    /// What is not encoded yet; begins with a block.
+    /// Bytes that are not encoded yet; begins at a block boundary.
     open: Vec<u8>,
-    /// Encoded blocks that were not taken yet.
+    /// Encoded blocks that the caller has not taken yet.
     encoded: Vec<u8>,
-    /// Where each encoded block begins, from the start of the stream.
+    /// The position of each encoded block, from the start of the stream.
     starts: Vec<u64>,
-    /// Encoded bytes so far.
+    /// The number of encoded bytes so far.
     stored: u64,
 }
 
@@ -101,12 +102,12 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Returns the decoded bytes so far: where the next record begins.
+    /// Returns the position of the next record in the decoded stream.
     pub(super) fn position(&self) -> u64 {
         self.starts.len() as u64 * METADATA_SIZE as u64 + self.open.len() as u64
     }
 
-    /// Returns where each encoded block begins, from the start of the stream.
+    /// Returns the position of each encoded block, from the start of the stream.
     pub(super) fn starts(&self) -> &[u64] {
         &self.starts
     }
@@ -120,13 +121,13 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Encodes all blocks that are full, so that every position so far can be resolved.
+    /// Encodes all full blocks, so that every position so far can be resolved.
     pub(super) fn encode_full(&mut self) -> Result<()> {
         let full = self.open.len() / METADATA_SIZE * METADATA_SIZE;
         self.encode(full)
     }
 
-    /// Encodes everything; nothing can be appended to the last block any more.
+    /// Encodes everything, including the last, partial block.
     pub(super) fn end(&mut self) -> Result<()> {
         self.encode(self.open.len())
     }
@@ -145,17 +146,17 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Returns how many encoded bytes were not taken yet.
+    /// Returns the number of encoded bytes that were not taken yet.
     pub(super) fn encoded(&self) -> usize {
         self.encoded.len()
     }
 
-    /// Takes the encoded blocks that were not taken before.
+    /// Takes the encoded blocks.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.encoded)
     }
 
-    /// Resolves a position in a block of which all before are encoded.
+    /// Converts a position to a reference; all blocks before it must be encoded.
     pub(super) fn resolve(&self, position: u64) -> Result<MetaRef> {
         let block = usize::try_from(position / METADATA_SIZE as u64).unwrap_or(usize::MAX);
         let offset = (position % METADATA_SIZE as u64) as u16;

@@ -1,22 +1,22 @@
-//! Tables that are found by index: records in metadata blocks, and the positions of these blocks.
+//! Lookup tables: records in metadata blocks, and the positions of these blocks.
 //!
-//! In: records. Out: the blocks and the list of their positions, as they follow each other in an image.
+//! In: records. Out: the blocks followed by the list of their positions.
 //! Format: `docs/formats/squashfs.md`, "Tables".
 
 use sinterfs_model::Result;
 
 use super::stream::{Encoder, Stream};
 
-/// A table that stands in an image.
+/// An encoded table.
 #[derive(Debug)]
 pub(super) struct Table {
     /// The bytes.
     pub(super) bytes: Vec<u8>,
-    /// Where the list of positions begins among them.
+    /// The offset of the list of positions in the bytes.
     pub(super) list: u64,
 }
 
-/// Lays out a table whose first byte is at `at` in the image; `before_list` goes in front of the list.
+/// Encodes a table at position `at` of the image; `before_list` precedes the list.
 pub(super) fn table<R: AsRef<[u8]>>(
     encoder: Encoder<'_>,
     records: impl Iterator<Item = R>,

@@ -1,6 +1,6 @@
 //! `SquashfsWriter`: the `ImageWriter` of this format.
 //!
-//! In: blocks, tree and content map. Out: bytes to a sink whose beginning is written last.
+//! In: blocks, tree and content map. Out: bytes, to a sink whose beginning is written last.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,22 +28,21 @@ use crate::layout::{
     NO_TABLE, Superblock, XattrTable,
 };
 
-/// What images are filled up to.
+/// The alignment of padded images in bytes.
 const PAD: u64 = 4096;
 
-/// Encoded inodes that are written at once, in bytes.
+/// The length of encoded inodes from which they are written, in bytes.
 const FLUSH_LEN: usize = 1 << 20;
 
-/// Writes an image to a sink from front to back, and the superblock last.
+/// Writes an image from front to back, and the superblock last.
 ///
-/// Memory: 16 bytes for each block while blocks come. `finish` takes 20 bytes for each inode (12 without
-/// an export table), the encoded listings of directories (some 5 to 15 bytes for each name), and some
-/// 100 for each distinct set of extended attributes and each of their distinct values longer than 8
-/// bytes.
+/// Memory: 16 bytes per block. `finish` takes 20 bytes per inode (12 without an export table), the
+/// encoded listings of directories (some 5 to 15 bytes per name), and some 100 bytes per distinct
+/// set of extended attributes and per distinct value longer than 8 bytes.
 pub struct SquashfsWriter {
     out: Box<dyn Sink>,
     options: WriteOptions,
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     offset: u64,
     blocks: ContentBlocks,
     raw_bytes: u64,
@@ -60,7 +59,7 @@ impl fmt::Debug for SquashfsWriter {
     }
 }
 
-/// Where the offsets of an image are.
+/// The positions of an image's tables.
 struct TableOffsets {
     root: MetaRef,
     inodes: u64,
@@ -72,7 +71,7 @@ struct TableOffsets {
 }
 
 impl SquashfsWriter {
-    /// Starts an image; `Invalid` for options that the format does not have.
+    /// Starts an image. `Invalid` for options that the format does not have.
     pub fn new(out: Box<dyn Sink>, options: WriteOptions) -> Result<Self> {
         options.check()?;
         let blocks = ContentBlocks {
@@ -109,7 +108,7 @@ impl SquashfsWriter {
         Ok(list)
     }
 
-    /// Writes all that is metadata, and tells where it is and what it non_directories out.
+    /// Writes all metadata; returns the superblock and the losses.
     fn metadata(&mut self, tree: &Tree, map: &ContentMap) -> Result<(Superblock, Vec<Loss>)> {
         let options = self.options.clone();
         let encoder = |part| Encoder {
@@ -120,9 +119,10 @@ impl SquashfsWriter {
         };
         let fragment_count = self.blocks.number_fragments(map)?;
         let numbering = Numbering::new(tree)?;
-        let stored = match options.xattrs {
-            true => Some(Xattrs::new(tree, encoder(UncompressedPart::Xattrs))?),
-            false => None,
+        let stored = if options.xattrs {
+            Some(Xattrs::new(tree, encoder(UncompressedPart::Xattrs))?)
+        } else {
+            None
         };
         // the inodes borrow the blocks while the sink is written to
         let empty = ContentBlocks {
@@ -181,7 +181,7 @@ impl SquashfsWriter {
         Ok((self.with_offsets(superblock, &offsets), losses))
     }
 
-    /// Writes all inodes and gives the listings, which follow them.
+    /// Writes all inodes; returns the encoded listings, which follow them.
     fn inodes<'a>(
         &mut self,
         inodes: &mut Inodes<'a>,
@@ -208,7 +208,7 @@ impl SquashfsWriter {
                 inodes: &inodes.stream,
             };
             let listing = Listing::write(sources, dir, &mut listings)?;
-            // its inode tells where its listing is, and the next listing where its inode is
+            // its inode refers to its listing, and later listings refer to its inode
             listings.encode_full()?;
             inodes.directory(dir, &listing, &listings)?;
             inodes.stream.encode_full()?;
@@ -220,7 +220,7 @@ impl SquashfsWriter {
         Ok(listings.take())
     }
 
-    /// Writes the extended attributes and tells where their table is.
+    /// Writes the extended attributes; returns the position of their table.
     fn xattrs(&mut self, xattrs: &mut Xattrs<'_>, encoder: Encoder<'_>) -> Result<u64> {
         if xattrs.table.is_empty() {
             return Ok(NO_TABLE);
@@ -236,7 +236,7 @@ impl SquashfsWriter {
         self.write_table(&table)
     }
 
-    /// Makes the superblock without the places of the tables.
+    /// Makes the superblock, without the positions of the tables.
     fn superblock(&self, inodes: &Inodes<'_>, fragments: u32, count: u32) -> Superblock {
         let options = &self.options;
         let compression = &options.compression;
@@ -293,7 +293,7 @@ fn cannot_write(error: std::io::Error) -> Error {
     Error::io("cannot write the image", error)
 }
 
-/// Finds all inodes in the order of their numbers.
+/// Returns the references of all inodes in the order of their numbers.
 fn export(tree: &Tree, numbering: &Numbering, inodes: &Inodes<'_>) -> Result<Vec<MetaRef>> {
     let mut references = vec![MetaRef::new(0, 0); tree.nodes().len()];
     for index in 0..tree.nodes().len() {
@@ -311,7 +311,7 @@ fn time_losses(inodes: &Inodes<'_>) -> Vec<Loss> {
     vec![
         loss("times finer than a second (rounded down)", inodes.rounded),
         loss(
-            "times before 1970 or after 2106 (moved to the nearest that there is)",
+            "times before 1970 or after 2106 (moved to the nearest representable one)",
             inodes.clamped,
         ),
     ]
@@ -353,7 +353,7 @@ impl ImageWriter for SquashfsWriter {
         let (number, expected) = (block.sequence, self.blocks.placed.len());
         if number as usize != expected {
             return Err(Error::invalid(format!(
-                "block {number} was put where {expected} is next"
+                "block {number} instead of block {expected}"
             )));
         }
         let stored = block.bytes.len() as u32;

@@ -1,9 +1,9 @@
-//! Extended attributes: each set of them once, each long value once.
+//! Writes extended attributes: each distinct set once, each distinct long value once.
 //!
-//! In: the sets of a tree's nodes. Out: names and values, and a table of sets that inodes name by index.
-//! **Invariant:** the order is that of first use by the nodes in their order; time and memory grow with
-//! the sets, not with their square. Memory: 4 bytes for each set, some 100 for each set and each value
-//! longer than 8 bytes. Format: `docs/formats/squashfs.md`, "Extended attributes".
+//! In: the sets of a tree's nodes. Out: names and values, and a table of lists, to which inodes
+//! refer by index. **Invariant:** the order is that of first use by the nodes; time and memory are
+//! linear in the sets. Memory: 4 bytes per set, some 100 per stored set and per value longer than 8
+//! bytes. Format: `docs/formats/squashfs.md`, "Extended attributes".
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,22 +15,22 @@ use zerocopy::little_endian::{U16, U32};
 use super::stream::{Encoder, Stream};
 use crate::layout::{NO_XATTR, XattrEntry, XattrId, XattrKind, XattrValue};
 
-/// The bytes of a reference to a value that is stored elsewhere: only longer ones are shared.
+/// The length of a reference to an out-of-line value: only longer values are shared.
 const REFERENCE: u32 = 8;
 
-/// The prefixes that can be told.
+/// The supported prefixes.
 const PREFIXES: [(&[u8], u16); 3] = [
     (b"user.", XattrKind::USER),
     (b"trusted.", XattrKind::TRUSTED),
     (b"security.", XattrKind::SECURITY),
 ];
 
-/// What of the attributes cannot be kept, counted for each inode.
+/// The numbers of attributes that the format cannot represent, counted per inode.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Dropped {
     /// POSIX ACLs.
     pub(super) acls: u64,
-    /// Names with any other unknown prefix.
+    /// Names with any other unsupported prefix.
     pub(super) others: u64,
 }
 
@@ -41,12 +41,12 @@ pub(super) struct Xattrs<'a> {
     stream: Stream<'a>,
     /// The index of each set of the tree; 0 is that of no attributes.
     indexes: Vec<u32>,
-    /// The records of the table.
+    /// The records of the table of lists.
     pub(super) table: Vec<XattrId>,
     pub(super) dropped: Dropped,
-    /// Stored sets by the hash of what is kept of them.
+    /// Stored sets by the hash of their supported attributes.
     known: HashMap<u64, Vec<(XattrSet, u32)>>,
-    /// Stored values by hash: which pair of which set, and where the value is.
+    /// Stored values by hash: the set and pair of the value, and its position.
     values: HashMap<u64, Vec<(XattrSet, u32, u64)>>,
 }
 
@@ -77,7 +77,9 @@ impl<'a> Xattrs<'a> {
                     let (Some(seen), Some(slot)) =
                         (seen.get_mut(slot), xattrs.indexes.get_mut(slot))
                     else {
-                        return Err(Error::invalid("attributes that the tree does not have"));
+                        return Err(Error::invalid(
+                            "an attribute set that the tree does not have",
+                        ));
                     };
                     (*seen, *slot) = (Some(dropped), index);
                     dropped
@@ -102,7 +104,7 @@ impl<'a> Xattrs<'a> {
         self.stream.take()
     }
 
-    /// Returns the attributes of a set that can be kept: prefix, rest of the name, value.
+    /// Returns the supported attributes of a set: prefix, rest of the name, value.
     fn kept(tree: &Tree, set: XattrSet) -> impl Iterator<Item = (u16, &[u8], &[u8])> {
         tree.xattrs().pairs(set).filter_map(|(name, value)| {
             let split = |&(prefix, kind)| Some((kind, name.strip_prefix(prefix)?));
@@ -126,7 +128,7 @@ impl<'a> Xattrs<'a> {
         count
     }
 
-    /// Stores a set unless an equal one is stored, and tells its index.
+    /// Stores a set unless an equal one is stored; returns its index.
     fn store(&mut self, set: XattrSet) -> Result<u32> {
         let tree = self.tree;
         if Self::kept(tree, set).next().is_none() {
@@ -169,9 +171,10 @@ impl<'a> Xattrs<'a> {
         let mut hasher = DefaultHasher::new();
         value.hash(&mut hasher);
         let hash = hasher.finish();
-        let stored = match len > REFERENCE {
-            true => self.stored_value(hash, value),
-            false => None,
+        let stored = if len > REFERENCE {
+            self.stored_value(hash, value)
+        } else {
+            None
         };
         let bit = stored.map_or(0, |_| XattrKind::OUT_OF_LINE);
         let entry = XattrEntry {

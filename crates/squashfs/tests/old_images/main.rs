@@ -1,5 +1,6 @@
-//! Images of versions 1 to 3, in both byte orders, made here from what is known of the format, read back
-//! as what they were made of; unsquashfs, which knows them too, agrees that they are such images.
+//! Images of versions 1 to 3, in both byte orders, made here from what is known of the format, read
+//! back as what they were made of; unsquashfs, which knows them too, agrees that they are such
+//! images.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
@@ -35,8 +36,8 @@ fn noise(len: usize, mut state: u32) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-/// All types, owners beyond the first sixteen, a directory of several metadata blocks, content that does
-/// not compress, a hole, tails.
+/// All types, owners beyond the first sixteen, a directory of several metadata blocks, content that
+/// does not compress, a hole, tails.
 fn sample() -> Node {
     let text: Vec<u8> = b"some text that repeats, "
         .iter()

@@ -1,5 +1,5 @@
-//! Makes small images of versions 1 to 3 in either byte order, from what is known of the format: no tool
-//! that is at hand writes them any more.
+//! Makes small images of versions 1 to 3 in either byte order, from what is known of the format: no
+//! tool that is at hand writes them any more.
 //!
 //! In: a version, an order, and the files of `sample`. Out: the bytes of an image.
 

@@ -1,6 +1,7 @@
 //! Packed fields and metadata blocks of old images.
 //!
-//! In: fields and their widths, records. Out: bytes in either order, and streams of metadata blocks.
+//! In: fields and their widths, records. Out: bytes in either order, and streams of metadata
+//! blocks.
 
 use std::io::Write;
 
