@@ -24,6 +24,16 @@ use crate::layout::{
     NAME_MAX,
 };
 
+/// The lengths of a header and of an entry without its name in version 4, in bytes.
+const CURRENT_SIZES: (u32, u32) = (12, 8);
+
+const _: () = assert!(size_of::<DirectoryHeader>() == 12 && size_of::<DirectoryEntry>() == 8);
+
+/// The decoded size of a metadata block in bytes.
+const BLOCK_LEN: u32 = 8192;
+
+const _: () = assert!(BLOCK_LEN as usize == METADATA_SIZE);
+
 /// The bits of a cursor that count entries after a header: 0 to 256.
 const NUMBER_BITS: u32 = 9;
 
@@ -101,10 +111,7 @@ impl<'a> Entries<'a> {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<Option<ResolvedEntry>> {
         let major = self.image.superblock.major;
         let (group_len, entry_len) = match major {
-            4 => (
-                size_of::<DirectoryHeader>() as u32,
-                size_of::<DirectoryEntry>() as u32,
-            ),
+            4 => CURRENT_SIZES,
             _ => legacy::sizes(major),
         };
         if self.group.left == 0 {
@@ -304,8 +311,7 @@ impl Squashfs {
             let (at, block) = entry.map_err(|error| reader.locate(error))?;
             let last = index.jumps.last();
             let ascends = last.is_none_or(|(jump, _)| jump.at < at);
-            let offset =
-                (u32::from(listing.offset) + at % METADATA_SIZE as u32) % METADATA_SIZE as u32;
+            let offset = (u32::from(listing.offset) + at % BLOCK_LEN) % BLOCK_LEN;
             let jump = Jump {
                 at,
                 reference: MetaRef::new(block, u16::try_from(offset).unwrap_or(0)),

@@ -18,10 +18,10 @@ pub enum Order {
 
 /// Returns the length of a record in bytes.
 pub(crate) const fn bytes_of(widths: &[u32]) -> usize {
-    let (mut bits, mut field) = (0, 0);
-    while field < widths.len() {
-        bits += widths[field] as usize;
-        field += 1;
+    let (mut bits, mut rest) = (0, widths);
+    while let [width, others @ ..] = rest {
+        bits += *width as usize;
+        rest = others;
     }
     bits / 8
 }

@@ -109,7 +109,8 @@ impl Squashfs {
         let located = |error: Error| error.at("compressor options", self.metadata.file_offset(at));
         let mut bytes = [0; 10];
         let source = &self.metadata.source;
-        let len = source.len().saturating_sub(at).min(bytes.len() as u64) as usize;
+        let left = source.len().saturating_sub(at);
+        let len = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
         let (bytes, _) = bytes.split_at_mut(len);
         source.read_at(at, bytes).map_err(located)?;
         let parsed = MetadataHeader::read_from_prefix(bytes)

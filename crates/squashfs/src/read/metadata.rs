@@ -93,7 +93,7 @@ impl Metadata {
         let left = table.end.checked_sub(position);
         let left = left.ok_or_else(|| Error::corrupt("a reference past the end of the table"))?;
         let mut stored = [0; METADATA_SIZE + HEADER_MAX];
-        let len = left.min(stored.len() as u64) as usize;
+        let len = usize::try_from(left).map_or(stored.len(), |left| left.min(stored.len()));
         let (stored, _) = stored.split_at_mut(len);
         self.source.read_at(position, stored)?;
         let header_len = 2 + usize::from(self.marker);

@@ -98,7 +98,7 @@ impl Superblock {
     pub(crate) fn read(source: &dyn ReadAt) -> Result<Self> {
         // the longest is that of version 3; shorter images are extended by zeros
         let mut bytes = [0; LEGACY_LEN];
-        let len = source.len().min(bytes.len() as u64) as usize;
+        let len = usize::try_from(source.len()).map_or(bytes.len(), |len| len.min(bytes.len()));
         let (head, _) = bytes.split_at_mut(len);
         source.read_at(0, head)?;
         let order = magic(&bytes).ok_or_else(|| Error::invalid("no SquashFS image starts here"))?;

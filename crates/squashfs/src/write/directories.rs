@@ -5,6 +5,12 @@
 //! entry boundary of each metadata block, and the index contains all of these headers. Format:
 //! `docs/formats/squashfs.md`, "Directories".
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "`write` starts runs at existing links only, and names have at most 256 bytes"
+)]
+
 use sinterfs_model::{Error, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{I16, U16, U32};

@@ -3,6 +3,11 @@
 //! In: nodes, and the locations of their content and listings. Out: records in a metadata stream.
 //! Memory: 8 bytes per node. Format: `docs/formats/squashfs.md`, "Inodes".
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "targets, names and indexes are bounded by the format before they are written"
+)]
+
 use sinterfs_model::{Content, ContentMap, Error, NodeId, Rdev, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};

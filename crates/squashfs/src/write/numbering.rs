@@ -7,6 +7,12 @@
 //!
 //! Memory: 8 bytes per node.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "indexes are of the tree's nodes, whose number has 32 bits"
+)]
+
 use sinterfs_model::{Content, Error, NodeId, Result, Tree};
 
 /// The order of inodes.

@@ -5,6 +5,11 @@
 //! `BATCH` blocks, 8 bytes per earlier block, and encoded blocks until the caller takes them.
 //! Format: `docs/formats/squashfs.md`, "Metadata blocks".
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "offsets in a metadata block are below 8192"
+)]
+
 use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U16;

@@ -2,6 +2,12 @@
 //!
 //! In: blocks, tree and content map. Out: bytes, to a sink whose beginning is written last.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "sizes are bounded by `WriteOptions::check`, counts by `Numbering` and `Ids`"
+)]
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -5,6 +5,11 @@
 //! linear in the sets. Memory: 4 bytes per set, some 100 per stored set and per value longer than 8
 //! bytes. Format: `docs/formats/squashfs.md`, "Extended attributes".
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the tree bounds names to 64 KiB, values to 4 GiB and sets to 32 bits"
+)]
+
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
