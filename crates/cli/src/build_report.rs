@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::verity::hex;
-use sinterfs::{BuildReport, Conflicts, ObjectsReport, PipelineReport, Result, Root, Summary};
+use sinterfs::Result;
+use sinterfs::build::{BuildReport, Conflicts, ObjectsReport, PipelineReport, Summary};
+use sinterfs::verify::Root;
+use sinterfs::verify::verity::hex;
 
 use crate::args::common::VerbosityArgs;
 use crate::progress::Display;

@@ -8,7 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use sinterfs::{Error, Observer, Stage, Tally};
+use sinterfs::model::{Stage, Tally};
+use sinterfs::{Error, Observer};
 
 use crate::interrupt::Interrupt;
 use crate::messages;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use sinterfs::{Error, Loss, Result};
+use sinterfs::build::Loss;
+use sinterfs::{Error, Result};
 
 use crate::messages;
 

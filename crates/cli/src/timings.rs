@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sinterfs::Stage;
+use sinterfs::model::Stage;
 
 /// The rows, in their order. What has no stage of its own: deciding the order of files, and making
 /// the image durable.

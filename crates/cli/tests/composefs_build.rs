@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use sinterfs::verity::{hex, verity};
+use sinterfs::verify::verity::{hex, verity};
 use support::{
     Mounted, compare, is_root, kernel_mounts, make_tree, run, scratch, try_run, vectors,
 };

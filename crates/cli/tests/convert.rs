@@ -232,8 +232,9 @@ fn huge_sparse_files_are_converted_quickly() {
     let list = |name: &str| run([Path::new("ls"), Path::new("-l"), &path(name)]).stdout;
     assert_eq!(list("c.dwarfs"), list("a.dwarfs"));
     for (name, len) in [("small", 100_000_000_007_u64), ("large", 2 << 40)] {
-        let image = sinterfs::open(path("c.dwarfs"), &sinterfs::OpenOptions::default()).unwrap();
-        let image = image.image();
+        let image =
+            sinterfs::open_with(path("c.dwarfs"), &sinterfs::OpenOptions::default()).unwrap();
+        let image = image.raw();
         let ino = image
             .lookup(image.info().root, name.as_bytes())
             .unwrap()

@@ -220,3 +220,19 @@ impl std::error::Error for Error {
         self.0.source.as_ref().map(|s| &**s as _)
     }
 }
+
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        use std::io::ErrorKind;
+        let system = error.io_source().map(Self::kind);
+        let kind = match error.kind() {
+            Kind::Corrupt => ErrorKind::InvalidData,
+            Kind::Unsupported => ErrorKind::Unsupported,
+            Kind::NotFound => ErrorKind::NotFound,
+            Kind::Invalid => ErrorKind::InvalidInput,
+            Kind::Limit | Kind::Cancelled => ErrorKind::Other,
+            Kind::Io => system.unwrap_or(ErrorKind::Other),
+        };
+        Self::new(kind, error)
+    }
+}

@@ -7,7 +7,7 @@ use sinterfs_model::{Observer, Result};
 
 use crate::handle::{Bid, Handle, OwnDigests};
 use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckReport, Depth};
+use crate::verify::report::{CheckOptions, CheckReport};
 use crate::write::format_writer::FormatWriter;
 
 /// One format.
@@ -29,7 +29,7 @@ pub trait Format: Sync {
         &self,
         source: Arc<dyn ReadAt>,
         options: &OpenOptions,
-        depth: Depth,
+        depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
     /// Returns what makes new images.

@@ -1,16 +1,15 @@
 //! An opened image as its format shows it: what the registry's rows implement for reading.
 
-use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
 use sinterfs_block::Bytes;
 use sinterfs_block::cache::BlockCache;
-use sinterfs_block::digest::{Digests, Root};
+use sinterfs_block::digest::Digests;
 use sinterfs_model::{Error, Image, Ino, Loss, Result};
-use sinterfs_ops::{StoredBlock, Usage};
+use sinterfs_ops::StoredBlock;
 
-use crate::info::Details;
+use crate::info::InfoRows;
 use crate::write::reuse::Reuse;
 
 /// How sure a format is that an image is its own.
@@ -52,7 +51,7 @@ pub trait Handle: Send + Sync {
     /// Returns the image.
     fn image(&self) -> &Arc<dyn Image>;
     /// Returns named facts about the image.
-    fn details(&self) -> Result<Details>;
+    fn details(&self) -> Result<InfoRows>;
     /// Writes all structures as text.
     fn dump(&self, out: &mut dyn Write) -> Result<()>;
     /// Returns the offset of the image in its file in bytes.
@@ -80,84 +79,5 @@ pub trait Handle: Send + Sync {
     /// Returns the image as one whose blocks a new image may take over, if the format can do that.
     fn reuse(&self) -> Option<&dyn Reuse> {
         None
-    }
-}
-
-/// An opened image with what its format knows of it.
-pub struct Opened {
-    format: &'static str,
-    handle: Box<dyn Handle>,
-    /// The root digest with which all that is read was compared.
-    root: Option<Root>,
-    /// The trusted comment of the signature.
-    comment: Option<String>,
-}
-
-impl fmt::Debug for Opened {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened")
-            .field("format", &self.format)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Opened {
-    /// Takes what a format has opened.
-    pub(crate) fn new(
-        format: &'static str,
-        handle: Box<dyn Handle>,
-        root: Option<Root>,
-        comment: Option<String>,
-    ) -> Self {
-        Self {
-            format,
-            handle,
-            root,
-            comment,
-        }
-    }
-
-    /// Returns the image.
-    pub fn image(&self) -> &Arc<dyn Image> {
-        self.handle.image()
-    }
-
-    /// Returns what the format can do with the image.
-    pub(crate) fn handle(&self) -> &dyn Handle {
-        &*self.handle
-    }
-
-    /// Lets idle processors decode ahead of readers that wait often: for an image that is served.
-    pub fn decode_ahead(&self) {
-        self.handle.decode_ahead();
-    }
-
-    /// Returns damage to parts of the image that are not needed to read it.
-    pub fn warnings(&self) -> Vec<Error> {
-        self.handle.warnings()
-    }
-
-    /// Returns named facts about the image.
-    pub fn details(&self) -> Result<Details> {
-        let mut details = self.handle.details()?;
-        if let Some(root) = self.root {
-            let at = details.len().min(3);
-            details.insert(at, ("verified digest".to_owned(), root.to_string().into()));
-            let comment = self.comment.as_deref();
-            details.extend(comment.map(|comment| ("signed".to_owned(), comment.into())));
-        }
-        Ok(details)
-    }
-
-    /// Measures what takes the space in the image.
-    pub fn usage(&self) -> Result<Usage> {
-        let show =
-            |of, visit: &mut dyn FnMut(StoredBlock<'_>)| self.handle.stored_blocks(of, visit);
-        sinterfs_ops::usage(&**self.image(), &show)
-    }
-
-    /// Writes all structures as text.
-    pub fn dump(&self, out: &mut dyn Write) -> Result<()> {
-        self.handle.dump(out)
     }
 }

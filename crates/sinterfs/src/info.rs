@@ -3,7 +3,7 @@
 
 /// A value of a detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
+pub enum InfoValue {
     /// Words.
     Text(String),
     /// A count or size.
@@ -11,33 +11,33 @@ pub enum Value {
     /// Yes or no.
     Flag(bool),
     /// Several values of one kind.
-    List(Vec<Value>),
+    List(Vec<InfoValue>),
     /// Named values in their order.
-    Map(Details),
+    Map(InfoRows),
 }
 
 /// Named values in their order.
-pub type Details = Vec<(String, Value)>;
+pub type InfoRows = Vec<(String, InfoValue)>;
 
-impl From<&str> for Value {
+impl From<&str> for InfoValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for InfoValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for InfoValue {
     fn from(number: u64) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for InfoValue {
     fn from(flag: bool) -> Self {
         Self::Flag(flag)
     }

@@ -1,7 +1,20 @@
-//! Mounted images: how they are served, and what they take while they are.
+//! Mounting images: through FUSE, or, for root, through the kernel's EROFS.
+//!
+//! Enters an image and a directory; leaves a [`Session`], which threads of this process serve until
+//! the file system is unmounted.
 
-pub mod access;
-pub mod allocator;
-pub mod idle;
-pub mod memory;
-pub mod serve;
+mod access;
+mod allocator;
+mod cache_trimmer;
+mod memory;
+mod serve;
+
+pub use access::{AccessRecorder, AccessReport};
+pub use allocator::return_freed_memory;
+pub use cache_trimmer::CacheTrimmer;
+pub use memory::default_cache_bytes;
+pub use serve::{MountMethod, Mounted, mount};
+
+pub use crate::registry::composefs::overlay_mount::{ObjectVerification, mount_overlay};
+
+pub use sinterfs_mount::{Ended, MountOptions, Session, daemon, umount};

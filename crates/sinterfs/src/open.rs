@@ -7,30 +7,45 @@ use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::Result;
 
-use crate::handle::Opened;
+use crate::image::Image;
 use crate::open_options::OpenOptions;
 use crate::registry;
-use crate::verify::prove::{self, Proven};
+use crate::verify::trusted_source::{self, TrustedSource};
 
 /// Opens an image file of any format.
-pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Opened> {
+///
+/// # Errors
+/// `Unsupported` for what is no image of a known format, `Corrupt` for one that is damaged, `Io` for
+/// a file that cannot be read.
+pub fn open(path: impl AsRef<Path>) -> Result<Image> {
+    open_with(path, &OpenOptions::default())
+}
+
+/// Opens an image file of any format, by options.
+///
+/// # Errors
+/// As [`open`]; with a [`crate::verify::Trust`] also `Corrupt` for an image that is another one.
+pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image> {
     let path = path.as_ref();
     let source = FileSource::open(path)?;
     open_source(Arc::new(source), &options.beside(path)).map_err(|e| e.path(path))
 }
 
 /// Opens an image from any bytes.
-pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Opened> {
-    open_proven(&prove::prove(source, options)?)
+///
+/// # Errors
+/// As [`open`].
+pub fn open_source(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Image> {
+    open_trusted(&trusted_source::establish(source, options)?)
 }
 
 /// Opens an image from bytes that were proven, as far as that was required.
-pub(crate) fn open_proven(proven: &Proven) -> Result<Opened> {
-    let (source, options) = (&proven.source, &proven.options);
+pub(crate) fn open_trusted(trusted: &TrustedSource) -> Result<Image> {
+    let (source, options) = (&trusted.source, &trusted.options);
     let format = registry::for_image(source, options)?;
     let handle = format.open(Arc::clone(source), options)?;
-    let comment = proven.comment.clone();
-    Ok(Opened::new(format.name(), handle, proven.root(), comment))
+    let comment = trusted.comment.clone();
+    Ok(Image::new(format.name(), handle, trusted.root(), comment))
 }
 
 /// Opens an image file whose decoded blocks go into a cache that is shared.
@@ -38,10 +53,10 @@ pub(crate) fn open_cached(
     path: &Path,
     options: &OpenOptions,
     cache: &Arc<BlockCache>,
-) -> Result<Opened> {
+) -> Result<Image> {
     let options = OpenOptions {
         cache: Some(Arc::clone(cache)),
         ..options.clone()
     };
-    open(path, &options)
+    open_with(path, &options)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::Limits;
 
-use crate::trust::Proof;
+use crate::trust::Trust;
 
 /// How to open an image.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct OpenOptions {
     /// the image names.
     pub verify_objects: bool,
     /// What the image must prove to be before a byte of it is used.
-    pub proof: Option<Box<Proof>>,
+    pub trust: Option<Box<Trust>>,
     /// The directory in which further files of the image are looked for, by the names that the
     /// image has for them.
     pub beside: Option<PathBuf>,
@@ -46,7 +46,7 @@ impl Default for OpenOptions {
             devices: Vec::new(),
             objects: None,
             verify_objects: true,
-            proof: None,
+            trust: None,
             beside: None,
         }
     }
@@ -62,10 +62,10 @@ impl OpenOptions {
         };
         Self {
             beside: Some(self.beside.clone().unwrap_or_else(dir)),
-            proof: self
-                .proof
+            trust: self
+                .trust
                 .as_ref()
-                .map(|proof| Box::new(proof.beside(image))),
+                .map(|trust| Box::new(trust.beside(image))),
             ..self.clone()
         }
     }

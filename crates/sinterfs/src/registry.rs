@@ -6,6 +6,7 @@
 pub(crate) mod composefs;
 mod dwarfs;
 mod erofs;
+pub(crate) mod format_options;
 mod per_file;
 mod squashfs;
 

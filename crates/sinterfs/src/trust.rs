@@ -7,9 +7,9 @@ use sinterfs_block::digest::Root;
 
 /// What an image must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proof {
+pub struct Trust {
     /// What vouches for the root digest.
-    pub word: Word,
+    pub anchor: Anchor,
     /// The file of the image's digests; `None` takes those in the image, or computes them over the
     /// whole file.
     pub digests: Option<PathBuf>,
@@ -19,11 +19,11 @@ pub struct Proof {
 
 /// What vouches for a root digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum Anchor {
     /// The caller knows it.
-    Known(Root),
+    Digest(Root),
     /// It is signed.
-    Signed {
+    Signature {
         /// The public key, or the file that holds it.
         key: OsString,
         /// The file of the signature; `None` means the one in the image, or else beside it.
@@ -31,11 +31,11 @@ pub enum Word {
     },
 }
 
-impl Proof {
+impl Trust {
     /// Requires a root digest.
     pub fn of(root: Root) -> Self {
         Self {
-            word: Word::Known(root),
+            anchor: Anchor::Digest(root),
             digests: None,
             image: None,
         }

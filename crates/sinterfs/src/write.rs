@@ -3,6 +3,7 @@
 pub mod attributes;
 pub(crate) mod base;
 pub mod build;
+pub mod builder;
 pub mod create;
 pub mod filters;
 pub mod format_writer;

@@ -8,11 +8,13 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs::{
-    BuildRequest, Cursor, Depth, Destination, FileType, Image, Ino, Kind, MemorySource,
-    OpenOptions, Proof, Quiet, Root, Word, build, check, embed_signature, open_source, sign,
-    write_digests,
+use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::image::MemorySource;
+use sinterfs::model::{Cursor, Image, Ino};
+use sinterfs::verify::{
+    Anchor, CheckOptions, Root, Trust, check, embed_signature, sign, write_digests,
 };
+use sinterfs::{FileType, Kind, OpenOptions, Quiet, open_source};
 use sinterfs_testkit::noise;
 
 /// An image, its root digest, and where in its file the covered bytes are.
@@ -79,7 +81,7 @@ fn find(bytes: &[u8], magic: &[u8]) -> usize {
 
 fn options(root: Option<Root>) -> OpenOptions {
     OpenOptions {
-        proof: root.map(Proof::of).map(Box::new),
+        trust: root.map(Trust::of).map(Box::new),
         ..OpenOptions::default()
     }
 }
@@ -89,7 +91,7 @@ fn read(bytes: &[u8], root: Option<Root>) -> sinterfs::Result<Vec<String>> {
     let source = Arc::new(MemorySource(bytes.to_vec()));
     let opened = open_source(source, &options(root))?;
     let mut words = Vec::new();
-    read_dir(&**opened.image(), opened.image().info().root, &mut words)?;
+    read_dir(&**opened.raw(), opened.raw().info().root, &mut words)?;
     Ok(words)
 }
 
@@ -174,7 +176,7 @@ fn of_a_large_image_damage_costs_what_is_in_its_leaf() {
     flipped[100_000] ^= 1;
     let source = Arc::new(MemorySource(flipped));
     let opened = open_source(source, &options(Some(made.root))).unwrap();
-    let image = opened.image();
+    let image = opened.raw();
     let (mut sound, mut damaged) = (0, 0);
     for number in 0..6 {
         let name = format!("f{number}");
@@ -275,7 +277,7 @@ fn check_compares_every_byte_that_is_covered() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
     let made = made(large_tree, b"header", |_| ());
-    let depth = Depth {
+    let depth = CheckOptions {
         deep: false,
         threads: 2,
     };
@@ -313,14 +315,14 @@ fn digests_beside_images_of_other_formats_cover_every_byte() {
         let bytes = fs::read(&path).unwrap();
         let sound = read(&bytes, None).unwrap();
         let mut options = options(Some(root));
-        options.proof = Some(Box::new(Proof {
+        options.trust = Some(Box::new(Trust {
             digests: Some(digests.clone()),
-            ..Proof::of(root)
+            ..Trust::of(root)
         }));
         let read = |bytes: &[u8]| {
             let opened = open_source(Arc::new(MemorySource(bytes.to_vec())), &options)?;
             let mut words = Vec::new();
-            read_dir(&**opened.image(), opened.image().info().root, &mut words)?;
+            read_dir(&**opened.raw(), opened.raw().info().root, &mut words)?;
             Ok::<_, sinterfs::Error>(words)
         };
         assert_eq!(read(&bytes).unwrap(), sound);
@@ -350,8 +352,8 @@ fn a_signature_in_the_image_is_as_good_as_one_beside_it() {
     fs::write(&key, pair.sk.to_box(None).unwrap().to_string()).unwrap();
     let public = pair.pk.to_base64();
     let options = OpenOptions {
-        proof: Some(Box::new(Proof {
-            word: Word::Signed {
+        trust: Some(Box::new(Trust {
+            anchor: Anchor::Signature {
                 key: public.into(),
                 signature: None,
             },
@@ -368,7 +370,7 @@ fn a_signature_in_the_image_is_as_good_as_one_beside_it() {
         let read = |bytes: &[u8]| {
             let opened = open_source(Arc::new(MemorySource(bytes.to_vec())), &options)?;
             let mut words = Vec::new();
-            read_dir(&**opened.image(), opened.image().info().root, &mut words)?;
+            read_dir(&**opened.raw(), opened.raw().info().root, &mut words)?;
             Ok::<_, sinterfs::Error>(words)
         };
         fs::write(&image, &made.bytes).unwrap();
@@ -379,7 +381,7 @@ fn a_signature_in_the_image_is_as_good_as_one_beside_it() {
             let signed = fs::read(&image).unwrap();
             assert_eq!(signed[..made.covered.end], made.bytes[..made.covered.end]);
             assert_eq!(read(&signed).unwrap(), made.read);
-            let depth = Depth {
+            let depth = CheckOptions {
                 deep: true,
                 threads: 1,
             };

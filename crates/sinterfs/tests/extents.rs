@@ -6,7 +6,9 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use sinterfs::{BuildRequest, Destination, Extent, Image, Ino, OpenOptions, Quiet, build, open};
+use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::model::{Extent, Image, Ino};
+use sinterfs::{OpenOptions, Quiet, open_with};
 use sinterfs_testkit::noise;
 
 /// Lists the extents of a file from a byte on.
@@ -81,9 +83,9 @@ fn extents_begin_anywhere() {
         };
         request.volume.target_kernel = kernel.map(str::to_owned);
         build(&request, &Quiet).unwrap();
-        let opened = open(Path::new(&path), &OpenOptions::default()).unwrap();
+        let opened = open_with(Path::new(&path), &OpenOptions::default()).unwrap();
         for (name, len) in &files {
-            check(&**opened.image(), name, *len);
+            check(&**opened.raw(), name, *len);
         }
     }
 }

@@ -5,10 +5,11 @@
 use std::fs;
 use std::sync::Arc;
 
-use sinterfs::{
-    BlockCache, BuildRequest, Depth, Destination, ExtractOptions, OpenOptions, Quiet, build, check,
-    extract, open,
-};
+use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::image::BlockCache;
+use sinterfs::ops::{ExtractOptions, extract};
+use sinterfs::verify::{CheckOptions, check};
+use sinterfs::{OpenOptions, Quiet, open_with};
 use sinterfs_testkit::noise;
 
 const BLOCK: usize = 64 << 10;
@@ -44,7 +45,7 @@ fn far_references_make_no_block_be_decoded_twice() {
     };
     build(&request, &Quiet).unwrap();
 
-    let deep = Depth {
+    let deep = CheckOptions {
         deep: true,
         threads: 1,
     };
@@ -63,7 +64,7 @@ fn far_references_make_no_block_be_decoded_twice() {
             cache: Some(Arc::clone(&cache)),
             ..OpenOptions::default()
         };
-        let opened = open(&path, &options).unwrap();
+        let opened = open_with(&path, &options).unwrap();
         assert!(blocks > 80, "the cache is small for {blocks} blocks");
         let options = ExtractOptions {
             threads,
@@ -71,7 +72,7 @@ fn far_references_make_no_block_be_decoded_twice() {
             ..ExtractOptions::default()
         };
         let target = dir.path().join(format!("out{threads}-{cached}-{capacity}"));
-        let report = extract(&**opened.image(), &target, &options, &Quiet).unwrap();
+        let report = extract(&**opened.raw(), &target, &options, &Quiet).unwrap();
         assert_eq!((report.files, report.failed), (FILES as u64, 0));
         for (number, content) in contents.iter().enumerate() {
             assert!(fs::read(target.join(format!("{number:02}"))).unwrap() == *content);

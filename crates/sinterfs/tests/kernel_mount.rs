@@ -14,10 +14,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use sinterfs::{
-    Cursor, Error, Image, Ino, Kind, Meta, MountOptions, Mounted, Result, Session, Through, mount,
-    umount,
-};
+use sinterfs::model::{Cursor, Image, Ino, Meta};
+use sinterfs::mount::{MountMethod, MountOptions, Mounted, Session, mount, umount};
+use sinterfs::{Error, Kind, Result};
 use sinterfs_testkit::mounted::{self, Way};
 use sinterfs_testkit::{Builder, MemImage, Piece, meta, noise, sample, skip};
 
@@ -29,7 +28,7 @@ fn possible() -> bool {
         return false;
     }
     let dir = tempfile::tempdir().unwrap();
-    let tried = through(Through::Kernel, sample(0), dir.path());
+    let tried = through(MountMethod::Kernel, sample(0), dir.path());
     match tried {
         Ok(_) => true,
         Err(error) if matches!(error.kind(), Kind::Unsupported | Kind::Io) => {
@@ -45,12 +44,13 @@ fn possible() -> bool {
     }
 }
 
-fn through(way: Through, image: impl Image + 'static, dir: &Path) -> Result<Mounted> {
-    mount(Arc::new(image), dir, &MountOptions::default(), way)
+fn through(way: MountMethod, image: impl Image + 'static, dir: &Path) -> Result<Mounted> {
+    let image: Arc<dyn Image> = Arc::new(image);
+    mount(image, dir, &MountOptions::default(), way)
 }
 
 fn session(image: impl Image + 'static, dir: &Path) -> Session {
-    through(Through::Kernel, image, dir).unwrap().session
+    through(MountMethod::Kernel, image, dir).unwrap().session
 }
 
 fn errno(error: &std::io::Error) -> Errno {
@@ -67,7 +67,13 @@ fn shown_at(dir: &Path) -> Option<String> {
 
 const KERNEL: Way = Way {
     mount: |image, dir| {
-        let mounted = mount(image, dir, &MountOptions::default(), Through::Kernel).unwrap();
+        let mounted = mount(
+            image as Arc<dyn Image>,
+            dir,
+            &MountOptions::default(),
+            MountMethod::Kernel,
+        )
+        .unwrap();
         assert!(shown_at(dir).unwrap().starts_with("erofs "));
         Box::new(mounted.session)
     },
@@ -81,7 +87,7 @@ const LOOP: Way = Way {
             loop_device: true,
             ..Default::default()
         };
-        let mounted = mount(image, dir, &options, Through::Kernel).unwrap();
+        let mounted = mount(image as Arc<dyn Image>, dir, &options, MountMethod::Kernel).unwrap();
         assert!(shown_at(dir).unwrap().starts_with("erofs /dev/loop"));
         Box::new(mounted.session)
     },
@@ -115,7 +121,7 @@ fn loop_devices_show_the_same() {
         ..Default::default()
     };
     let image: Arc<dyn Image> = Arc::new(sample(0));
-    let mut ours = mount(image, dir.path(), &options, Through::Kernel).unwrap();
+    let mut ours = mount(image, dir.path(), &options, MountMethod::Kernel).unwrap();
     let source = shown_at(dir.path()).unwrap();
     umount(dir.path(), false).unwrap();
     ours.session.wait().unwrap();
@@ -149,7 +155,7 @@ fn both_halves_end_together() {
     let mut ours = session(sample(0), dir.path());
     let source = shown_at(dir.path()).unwrap();
     assert!(source.contains("sinter:sinter"), "{source}");
-    let twice = through(Through::Kernel, sample(0), dir.path()).unwrap_err();
+    let twice = through(MountMethod::Kernel, sample(0), dir.path()).unwrap_err();
     assert_eq!(twice.io_source().map(errno), Some(Errno::BUSY), "{twice}");
     // busy
     let file = File::open(dir.path().join("docs/big")).unwrap();
@@ -193,20 +199,20 @@ fn only_what_loses_nothing_is_chosen_unasked() {
     }
     let dir = tempfile::tempdir().unwrap();
     // it has times of access
-    let mounted = through(Through::Best, sample(0), dir.path()).unwrap();
+    let mounted = through(MountMethod::Auto, sample(0), dir.path()).unwrap();
     let why = mounted.fell_back.as_ref().unwrap().to_string();
     assert!(why.contains("times of access"), "{why}");
     assert!(shown_at(dir.path()).unwrap().starts_with("fuse.sinter "));
     drop(mounted);
-    let mounted = through(Through::Kernel, sample(0), dir.path()).unwrap();
+    let mounted = through(MountMethod::Kernel, sample(0), dir.path()).unwrap();
     assert_eq!(mounted.losses.len(), 1);
     drop(mounted);
     let plain = || Builder::new(Meta::default(), 4096).finish(0);
-    let mounted = through(Through::Best, plain(), dir.path()).unwrap();
+    let mounted = through(MountMethod::Auto, plain(), dir.path()).unwrap();
     assert!(mounted.fell_back.is_none() && mounted.losses.is_empty());
     assert!(shown_at(dir.path()).unwrap().starts_with("erofs "));
     drop(mounted);
-    let mounted = through(Through::Fuse, plain(), dir.path()).unwrap();
+    let mounted = through(MountMethod::Fuse, plain(), dir.path()).unwrap();
     assert!(mounted.fell_back.is_none());
     assert!(shown_at(dir.path()).unwrap().starts_with("fuse.sinter "));
 }
@@ -227,7 +233,7 @@ fn options_are_honoured() {
     };
     let dir = tempfile::tempdir().unwrap();
     let image: Arc<dyn Image> = Arc::new(sample(0));
-    let _mounted = mount(image, dir.path(), &options, Through::Kernel).unwrap();
+    let _mounted = mount(image, dir.path(), &options, MountMethod::Kernel).unwrap();
     let stat = fs::metadata(dir.path().join("docs/deep/tool")).unwrap();
     assert_eq!((stat.uid(), stat.gid(), stat.mode()), (11, 12, 0o106_750));
     let shown = shown_at(dir.path()).unwrap();
@@ -299,17 +305,17 @@ fn huge_sparse_files_are_no_larger_than_what_is_in_them() {
 struct Slow(MemImage, Duration);
 
 impl Image for Slow {
-    fn info(&self) -> &sinterfs::ImageInfo {
+    fn info(&self) -> &sinterfs::model::ImageInfo {
         self.0.info()
     }
-    fn inode(&self, ino: Ino) -> Result<sinterfs::Inode> {
+    fn inode(&self, ino: Ino) -> Result<sinterfs::model::Inode> {
         self.0.inode(ino)
     }
     fn read_dir(
         &self,
         dir: Ino,
         from: Cursor,
-        visit: &mut dyn FnMut(sinterfs::Dirent<'_>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(sinterfs::model::Dirent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         self.0.read_dir(dir, from, visit)
     }
@@ -326,7 +332,7 @@ impl Image for Slow {
         &self,
         ino: Ino,
         from: u64,
-        visit: &mut dyn FnMut(sinterfs::Extent) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(sinterfs::model::Extent) -> ControlFlow<()>,
     ) -> Result<()> {
         self.0.extents(ino, from, visit)
     }
@@ -390,8 +396,8 @@ fn damage_is_told_to_who_watches() {
     #[derive(Default)]
     struct Notes(std::sync::Mutex<Vec<String>>);
     impl sinterfs::Observer for Notes {
-        fn expect(&self, _: sinterfs::Stage, _: sinterfs::Tally) {}
-        fn advance(&self, _: sinterfs::Stage, _: sinterfs::Tally) {}
+        fn expect(&self, _: sinterfs::model::Stage, _: sinterfs::model::Tally) {}
+        fn advance(&self, _: sinterfs::model::Stage, _: sinterfs::model::Tally) {}
         fn warn(&self, warning: &Error) {
             self.0.lock().unwrap().push(warning.to_string());
         }
@@ -409,7 +415,8 @@ fn damage_is_told_to_who_watches() {
         ..Default::default()
     };
     let dir = tempfile::tempdir().unwrap();
-    let _ours = mount(Arc::new(image), dir.path(), &options, Through::Kernel).unwrap();
+    let image: Arc<dyn Image> = Arc::new(image);
+    let _ours = mount(image, dir.path(), &options, MountMethod::Kernel).unwrap();
     let error = fs::read(dir.path().join("docs/small")).unwrap_err();
     assert_eq!(errno(&error), Errno::IO);
     let told = notes.0.lock().unwrap();

@@ -14,11 +14,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sinterfs::ReadAt;
-use sinterfs::{
-    BuildRequest, Cursor, Destination, FileType, Image, Ino, Limits, MemorySource, OpenOptions,
-    Quiet, build, open_source,
-};
+use sinterfs::build::{BuildRequest, Destination, build};
+use sinterfs::image::ReadAt;
+use sinterfs::image::{Limits, MemorySource};
+use sinterfs::model::{Cursor, Image, Ino};
+use sinterfs::{FileType, OpenOptions, Quiet, open_source};
 use sinterfs_erofs::lookalike::{Lookalike, Shown};
 use sinterfs_testkit::Random;
 
@@ -210,7 +210,7 @@ fn read_everything(bytes: Vec<u8>) -> sinterfs::Result<()> {
         ..OpenOptions::default()
     };
     let opened = open_source(Arc::new(MemorySource(bytes)), &options)?;
-    let image = &**opened.image();
+    let image = &**opened.raw();
     let mut todo = vec![image.info().root];
     let mut budget = 200_000;
     while let Some(dir) = todo.pop() {
@@ -237,8 +237,8 @@ fn read_everything(bytes: Vec<u8>) -> sinterfs::Result<()> {
             }
         }
     }
-    look_alike(Arc::clone(opened.image()))?;
-    opened.details()?;
+    look_alike(Arc::clone(opened.raw()))?;
+    opened.info()?;
     opened.dump(&mut std::io::sink())?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Flags of commands that write images: attributes of the files, and metadata of the image itself.
 
-use sinterfs::{AttributeChanges, BuildRequest, Error, Result, RootChanges};
+use sinterfs::build::{AttributeChanges, BuildRequest, RootChanges};
+use sinterfs::{Error, Result};
 
 /// Changes of file attributes, and how they are stored.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use sinterfs::{ArchiveFormat, ArchiveOrder, Result, XattrFilter};
+use sinterfs::Result;
+use sinterfs::build::XattrFilter;
+use sinterfs::ops::{ArchiveFormat, ArchiveOrder};
 
 use super::common::{JobsArgs, VerbosityArgs};
 use super::input::ImageArgs;

@@ -6,12 +6,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use sinterfs::{BuildRequest, Choice, Result, XattrFilter};
+use sinterfs::Result;
+use sinterfs::build::{BuildRequest, Filter, XattrFilter};
 
 /// Rules that select files, and definitions of additional ones.
 #[derive(Debug)]
 pub struct FilterArgs {
-    choices: Vec<Choice>,
+    choices: Vec<Filter>,
     pseudo: Vec<OsString>,
     pseudo_files: Vec<PathBuf>,
     xattrs_include: Vec<String>,
@@ -83,7 +84,7 @@ struct FilterFlags {
 impl FilterArgs {
     /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) -> Result<()> {
-        request.choices = self.choices;
+        request.filters = self.choices;
         request.pseudo = self.pseudo;
         request.pseudo_files = self.pseudo_files;
         request.xattrs = XattrFilter::of(&self.xattrs_include, &self.xattrs_exclude)?;
@@ -107,11 +108,11 @@ impl FromArgMatches for FilterArgs {
         let mut rules = Vec::new();
         let flags = FilterFlags::from_arg_matches(matches)?;
         let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
-        rules.extend(indices("exclude").zip(flags.exclude.into_iter().map(Choice::Exclude)));
-        rules.extend(indices("include").zip(flags.include.into_iter().map(Choice::Include)));
-        let files = flags.exclude_from.into_iter().map(Choice::ExcludeFrom);
+        rules.extend(indices("exclude").zip(flags.exclude.into_iter().map(Filter::Exclude)));
+        rules.extend(indices("include").zip(flags.include.into_iter().map(Filter::Include)));
+        let files = flags.exclude_from.into_iter().map(Filter::ExcludeFrom);
         rules.extend(indices("exclude_from").zip(files));
-        let files = flags.include_from.into_iter().map(Choice::IncludeFrom);
+        let files = flags.include_from.into_iter().map(Filter::IncludeFrom);
         rules.extend(indices("include_from").zip(files));
         rules.sort_by_key(|(index, _)| *index);
         let choices = rules.into_iter().map(|(_, choice)| choice).collect();

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use sinterfs::{OpenOptions, Opened, Proof, Result, Root, Word};
+use sinterfs::verify::{Anchor, Root, Trust};
+use sinterfs::{Image, OpenOptions, Result};
 
 use crate::{size, text};
 
@@ -37,7 +38,7 @@ pub struct ImageArgs {
     pub objects: Option<PathBuf>,
 
     #[command(flatten)]
-    proof: ProofArgs,
+    trust: ProofArgs,
 }
 
 /// How the integrity of the image is proved.
@@ -65,17 +66,17 @@ struct ProofArgs {
 }
 
 impl ProofArgs {
-    fn proof(&self) -> Option<Proof> {
-        let word = match (self.digest, self.signed_by.clone()) {
-            (Some(root), _) => Word::Known(root),
-            (None, Some(key)) => Word::Signed {
+    fn trust(&self) -> Option<Trust> {
+        let anchor = match (self.digest, self.signed_by.clone()) {
+            (Some(root), _) => Anchor::Digest(root),
+            (None, Some(key)) => Anchor::Signature {
                 key,
                 signature: self.signature.clone(),
             },
             (None, None) => return None,
         };
-        Some(Proof {
-            word,
+        Some(Trust {
+            anchor,
             digests: self.digest_file.clone(),
             image: None,
         })
@@ -96,8 +97,8 @@ fn offset(text: &str) -> std::result::Result<Offset, String> {
 
 impl ImageArgs {
     /// Opens the image, and prints its warnings.
-    pub fn open(&self) -> Result<Opened> {
-        let opened = sinterfs::open(&self.image, &self.options())?;
+    pub fn open(&self) -> Result<Image> {
+        let opened = sinterfs::open_with(&self.image, &self.options())?;
         for warning in opened.warnings() {
             text::warn(&warning.path(&self.image).to_string());
         }
@@ -112,7 +113,7 @@ impl ImageArgs {
             cache_bytes: self.cache_size.unwrap_or(default),
             devices: self.device.clone(),
             objects: self.objects.clone(),
-            proof: self.proof.proof().map(Box::new),
+            trust: self.trust.trust().map(Box::new),
             ..OpenOptions::default()
         }
     }

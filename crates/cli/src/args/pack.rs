@@ -4,10 +4,11 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use sinterfs::{
-    BuildRequest, Categorizers, ComposefsOptions, Destination, Error, Order, PerFileOptions,
-    Result, TailPlacement, VolumeOptions,
+use sinterfs::build::{
+    BuildRequest, Categorizers, ComposefsOptions, Destination, Order, PerFileOptions,
+    TailPlacement, VolumeOptions,
 };
+use sinterfs::{Error, Result};
 
 use super::common::VerbosityArgs;
 use crate::size::parse as size;

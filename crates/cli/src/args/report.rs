@@ -7,7 +7,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use sinterfs::{BuildRequest, Destination, Error, NewFile, OpenOptions, Result, is_same_file};
+use sinterfs::build::{BuildRequest, Destination, NewFile, is_same_file};
+use sinterfs::{Error, OpenOptions, Result};
 
 use crate::page;
 use crate::timings::Timings;
@@ -66,8 +67,8 @@ impl PendingReport {
             devices: self.devices,
             ..OpenOptions::default()
         };
-        let opened = sinterfs::open(&self.image, &options)?;
-        let (details, usage) = (opened.details()?, opened.usage()?);
+        let opened = sinterfs::open_with(&self.image, &options)?;
+        let (details, usage) = (opened.info()?, opened.usage()?);
         let name = self.image.file_name().unwrap_or(self.image.as_os_str());
         let page = page::page(name.as_bytes(), &details, &usage, Some(timings));
         self.to.write(page.as_bytes())

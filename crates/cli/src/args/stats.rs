@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::json;
-use sinterfs::{Counted, Error, Opened, Result, Watch};
+use sinterfs::mount::{AccessRecorder, AccessReport};
+use sinterfs::{Error, Image, Result};
 
 use crate::text;
 
@@ -35,7 +36,7 @@ pub struct StatsArgs {
 /// The statistics of a mount.
 #[derive(Debug)]
 pub struct MountStats {
-    watch: Arc<Watch>,
+    watch: Arc<AccessRecorder>,
     record: Option<PathBuf>,
     /// The thread that writes counters; it ends when the sender is dropped.
     stats: Option<(Sender<()>, JoinHandle<()>)>,
@@ -48,11 +49,11 @@ impl StatsArgs {
     }
 
     /// Starts to collect statistics, if any are requested; fails if a file cannot be written.
-    pub fn start(&self, opened: &Opened) -> Result<Option<MountStats>> {
+    pub fn start(&self, opened: &Image) -> Result<Option<MountStats>> {
         if !self.is_asked() {
             return Ok(None);
         }
-        let watch = Arc::new(Watch::new(opened, self.record.is_some()));
+        let watch = Arc::new(AccessRecorder::new(opened, self.record.is_some()));
         // the background process changes its working directory later
         let full = |path: &PathBuf| {
             let full = std::path::absolute(path);
@@ -64,7 +65,7 @@ impl StatsArgs {
         }
         let stats = self.stats.as_ref().map(full).transpose()?;
         let stats = stats.map(|path| {
-            replace(&path, &as_json(&watch.counted()))?;
+            replace(&path, &as_json(&watch.report()))?;
             write_each_second(Arc::clone(&watch), path)
         });
         Ok(Some(MountStats {
@@ -77,7 +78,7 @@ impl StatsArgs {
 
 impl MountStats {
     /// Returns the image to serve, which counts accesses.
-    pub fn image(&self) -> Arc<dyn sinterfs::Image> {
+    pub fn image(&self) -> Arc<dyn sinterfs::model::Image> {
         self.watch.image()
     }
 
@@ -96,14 +97,17 @@ impl MountStats {
 }
 
 /// Starts the thread that writes changed counters each second.
-fn write_each_second(watch: Arc<Watch>, path: PathBuf) -> Result<(Sender<()>, JoinHandle<()>)> {
+fn write_each_second(
+    watch: Arc<AccessRecorder>,
+    path: PathBuf,
+) -> Result<(Sender<()>, JoinHandle<()>)> {
     let (end, ended) = channel::<()>();
     let work = move || {
         let mut written = None;
         let mut warned = false;
         loop {
             let last = ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout);
-            let counted = watch.counted();
+            let counted = watch.report();
             let news = (counted.activity, counted.cache);
             if (last || written != Some(news))
                 && let Err(error) = replace(&path, &as_json(&counted))
@@ -136,7 +140,7 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-fn as_json(counted: &Counted) -> Vec<u8> {
+fn as_json(counted: &AccessReport) -> Vec<u8> {
     let activity = &counted.activity;
     let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
     let [median, p90, p99, longest] = activity.read_times.map(micros);

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{
-    ArchiveFormat, ArchiveOptions, ArchiveReport, ArchiveRequest, Destination, Error, Result,
-    archive,
-};
+use sinterfs::build::Destination;
+use sinterfs::ops::{ArchiveFormat, ArchiveOptions, ArchiveReport, ArchiveRequest, archive};
+use sinterfs::{Error, Result};
 
 use crate::args::extract::ExtractArgs;
 use crate::progress::Display;
@@ -59,7 +58,7 @@ fn destination(args: &ExtractArgs) -> Result<Destination> {
         .output
         .as_deref()
         .filter(|path| *path != Path::new("-"));
-    if file.is_some_and(|path| sinterfs::is_same_file(path, &args.image.image)) {
+    if file.is_some_and(|path| sinterfs::build::is_same_file(path, &args.image.image)) {
         return Err(Error::invalid("the archive would replace its image").path(&args.image.image));
     }
     if let Some(path) = file {
@@ -97,7 +96,7 @@ fn summary(report: &ArchiveReport, seconds: f64) -> String {
 }
 
 fn as_json(report: &ArchiveReport, seconds: f64) -> serde_json::Value {
-    let loss = |loss: &sinterfs::Loss| json!({ "what": loss.what, "count": loss.count });
+    let loss = |loss: &sinterfs::build::Loss| json!({ "what": loss.what, "count": loss.count });
     json!({
         "directories": report.directories,
         "files": report.files,

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sinterfs::{Error, Input, Layering, ManifestOptions, OpenOptions, Result, Whiteouts};
+use sinterfs::build::{Input, Layering, ManifestOptions, Whiteouts};
+use sinterfs::{Error, OpenOptions, Result};
 
 use super::make_image::MakeImageArgs;
 

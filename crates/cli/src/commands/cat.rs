@@ -5,7 +5,8 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use sinterfs::{Error, Follow, Result, cat, resolve};
+use sinterfs::ops::{Follow, cat, resolve};
+use sinterfs::{Error, Result};
 
 use crate::args::common::JobsArgs;
 use crate::args::input::ImageArgs;
@@ -28,7 +29,7 @@ pub struct Args {
 /// Prints the files in the order given.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
-    let image = &**opened.image();
+    let image = &**opened.raw();
     let threads = args.jobs.threads();
     let mut out = std::io::stdout().lock();
     for path in &args.paths {

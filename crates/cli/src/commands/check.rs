@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{CheckReport, Depth, Result};
+use sinterfs::Result;
+use sinterfs::verify::{CheckOptions, CheckReport};
 
 use crate::args::common::{JobsArgs, VerbosityArgs};
 use crate::args::input::ImageArgs;
@@ -41,12 +42,12 @@ pub struct Args {
 /// Checks an image, and prints every problem.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let display = Display::start(args.verbosity.show());
-    let depth = Depth {
+    let depth = CheckOptions {
         deep: args.deep,
         threads: args.jobs.threads(),
     };
     let options = args.image.options();
-    let report = sinterfs::check(&args.image.image, &options, depth, display.observer())?;
+    let report = sinterfs::verify::check(&args.image.image, &options, depth, display.observer())?;
     drop(display);
     if args.verbosity.json {
         text::print(&format!("{:#}\n", as_json(args, &report)))?;

@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use sinterfs::{Input, Result};
+use sinterfs::Result;
+use sinterfs::build::Input;
 
 use super::make_image::MakeImageArgs;
 use crate::args::input::ImageArgs;

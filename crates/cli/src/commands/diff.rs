@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{
-    Change, DiffOptions, DiffReport, Difference, Field, OpenOptions, Proof, Result, Root, What,
-};
+use sinterfs::ops::{Change, DiffOptions, DiffReport, Difference, Field, What};
+use sinterfs::verify::{Root, Trust};
+use sinterfs::{OpenOptions, Result};
 
 use crate::args::common::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let open = |digest: Option<Root>| OpenOptions {
         cache_bytes: args.cache_size,
         objects: args.objects.clone(),
-        proof: digest.map(Proof::of).map(Box::new),
+        trust: digest.map(Trust::of).map(Box::new),
         ..OpenOptions::default()
     };
     let open = [open(args.digest_old), open(args.digest_new)];
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         ..DiffOptions::default()
     };
     let trees = [&*args.old, &*args.new];
-    let report = sinterfs::diff(trees, &open, &options, display.observer())?;
+    let report = sinterfs::ops::diff(trees, &open, &options, display.observer())?;
     let left_out = display
         .observer()
         .warnings()

@@ -51,14 +51,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Some(output) if is_same(output, &args.image) => {
             return Err(Error::invalid("the digests would replace the image").path(output));
         }
-        Some(output) => sinterfs::write_digests(&args.image, output, args.force)?,
+        Some(output) => sinterfs::verify::write_digests(&args.image, output, args.force)?,
         None => {
             let display = Display::start(Show::Progress);
-            sinterfs::digest(&args.image, args.jobs.threads(), display.observer())?
+            sinterfs::verify::digest(&args.image, args.jobs.threads(), display.observer())?
         }
     };
     text::print(&if args.statement {
-        sinterfs::statement(root)
+        sinterfs::verify::signed_statement(root)
     } else {
         format!("{root}\n")
     })?;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{Error, ExtractOptions, ExtractReport, Filtered, Overwrite, Result, extract};
+use sinterfs::ops::{ExtractOptions, ExtractReport, FilteredImage, Overwrite, extract};
+use sinterfs::{Error, Result};
 
 use super::archive;
 use crate::args::extract::ExtractArgs;
@@ -30,7 +31,7 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let display = Display::start(args.verbosity.show());
     let options = options(args);
     let filter = args.filter.filter()?;
-    let image = Filtered::new(&**opened.image(), &filter);
+    let image = FilteredImage::new(&**opened.raw(), &filter);
     let report = extract(&image, output, &options, display.observer())?;
     let seconds = display.observer().elapsed().as_secs_f64();
     drop(display);

@@ -4,7 +4,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sinterfs::{Details, Error, Result, Usage, Value};
+use sinterfs::image::{InfoRows, InfoValue};
+use sinterfs::ops::Usage;
+use sinterfs::{Error, Result};
 
 use super::digest::is_same;
 use crate::args::input::ImageArgs;
@@ -51,18 +53,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         opened.dump(&mut std::io::stdout().lock())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let details = opened.details()?;
+    let details = opened.info()?;
     if let Some(report) = &args.report {
         write_report(args, report, &details, &opened.usage()?)?;
     } else if args.json {
-        text::print(&format!("{:#}\n", json(&Value::Map(details))))?;
+        text::print(&format!("{:#}\n", json(&InfoValue::Map(details))))?;
     } else {
         text::print(&plain(&details, 0))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn write_report(args: &Args, to: &Path, details: &Details, usage: &Usage) -> Result<()> {
+fn write_report(args: &Args, to: &Path, details: &InfoRows, usage: &Usage) -> Result<()> {
     let image = &args.image.image;
     let name = image.file_name().unwrap_or(image.as_os_str());
     let page = page::page(name.as_bytes(), details, usage, None);
@@ -72,16 +74,16 @@ fn write_report(args: &Args, to: &Path, details: &Details, usage: &Usage) -> Res
     if is_same(to, image) {
         return Err(Error::invalid("the report would replace the image").path(to));
     }
-    sinterfs::write_new(to, args.force, page.as_bytes())
+    sinterfs::build::write_new(to, args.force, page.as_bytes())
 }
 
-fn json(value: &Value) -> serde_json::Value {
+fn json(value: &InfoValue) -> serde_json::Value {
     match value {
-        Value::Text(text) => text.as_str().into(),
-        Value::Number(number) => (*number).into(),
-        Value::Flag(flag) => (*flag).into(),
-        Value::List(list) => list.iter().map(json).collect(),
-        Value::Map(map) => {
+        InfoValue::Text(text) => text.as_str().into(),
+        InfoValue::Number(number) => (*number).into(),
+        InfoValue::Flag(flag) => (*flag).into(),
+        InfoValue::List(list) => list.iter().map(json).collect(),
+        InfoValue::Map(map) => {
             let map = map
                 .iter()
                 .map(|(name, value)| (name.replace(' ', "_"), json(value)));
@@ -90,7 +92,7 @@ fn json(value: &Value) -> serde_json::Value {
     }
 }
 
-fn plain(details: &Details, depth: usize) -> String {
+fn plain(details: &InfoRows, depth: usize) -> String {
     let mut lines = String::new();
     let indent = "  ".repeat(depth);
     let width = details
@@ -101,8 +103,8 @@ fn plain(details: &Details, depth: usize) -> String {
         + 1;
     for (name, value) in details {
         match value {
-            Value::Map(map) => lines += &format!("{indent}{name}:\n{}", plain(map, depth + 1)),
-            Value::List(list) if list.iter().any(|item| matches!(item, Value::Map(_))) => {
+            InfoValue::Map(map) => lines += &format!("{indent}{name}:\n{}", plain(map, depth + 1)),
+            InfoValue::List(list) if list.iter().any(|item| matches!(item, InfoValue::Map(_))) => {
                 lines += &format!("{indent}{name}:\n");
                 for item in list {
                     lines += &format!("{indent}  - {}\n", on_one_line(item));
@@ -117,13 +119,13 @@ fn plain(details: &Details, depth: usize) -> String {
     lines
 }
 
-fn on_one_line(value: &Value) -> String {
+fn on_one_line(value: &InfoValue) -> String {
     match value {
-        Value::Text(text) => text::name(text.as_bytes()),
-        Value::Number(number) => number.to_string(),
-        Value::Flag(flag) => (if *flag { "yes" } else { "no" }).to_owned(),
-        Value::List(list) => list.iter().map(on_one_line).collect::<Vec<_>>().join(", "),
-        Value::Map(map) => {
+        InfoValue::Text(text) => text::name(text.as_bytes()),
+        InfoValue::Number(number) => number.to_string(),
+        InfoValue::Flag(flag) => (if *flag { "yes" } else { "no" }).to_owned(),
+        InfoValue::List(list) => list.iter().map(on_one_line).collect::<Vec<_>>().join(", "),
+        InfoValue::Map(map) => {
             let pairs = map
                 .iter()
                 .map(|(name, value)| format!("{name} {}", on_one_line(value)));

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{
-    Error, FileType, Follow, Image, ListOptions, Result, Row, Step, list, resolve, row,
-};
+use sinterfs::model::Image;
+use sinterfs::ops::{Follow, ListOptions, Row, Step, list, resolve, row};
+use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
 use crate::{calendar, text};
@@ -58,7 +58,7 @@ pub struct Args {
 /// Prints the listing.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
-    let image = &**opened.image();
+    let image = &**opened.raw();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let options = ListOptions {
         recursive: args.recursive,

@@ -4,8 +4,9 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use sinterfs::verity::hex;
-use sinterfs::{BuildRequest, Destination, Error, Input, Result};
+use sinterfs::build::{BuildRequest, Destination, Input};
+use sinterfs::verify::verity::hex;
+use sinterfs::{Error, Result};
 
 use crate::args::attributes::{AttributeArgs, MetadataArgs, TimestampArgs};
 use crate::args::common::{JobsArgs, StageTimingArgs, VerbosityArgs};
@@ -73,7 +74,7 @@ impl MakeImageArgs {
         }
         let reporting = self.report.begin(&request)?;
         let display = Display::start(verbosity.show());
-        let report = sinterfs::build(&request, display.observer())?;
+        let report = sinterfs::build::build(&request, display.observer())?;
         if let (true, Some(objects)) = (prints_digest, &report.objects) {
             text::print(&format!("{}\n", hex(&objects.digest)))?;
         }
@@ -90,7 +91,7 @@ fn check_digest_output(request: &BuildRequest, verbosity: VerbosityArgs) -> Resu
             "--print-digest needs standard output for itself",
         ));
     }
-    if !sinterfs::reports_digest(request) {
+    if !sinterfs::build::reports_digest(request) {
         return Err(Error::invalid(
             "--print-digest applies only to composefs images",
         ));
@@ -103,6 +104,6 @@ pub fn new_request(input: Input, destination: Destination, jobs: &JobsArgs) -> B
     BuildRequest {
         destination,
         threads: jobs.threads(),
-        ..BuildRequest::of(input)
+        ..BuildRequest::from_input(input)
     }
 }

@@ -6,7 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sinterfs::{Error, Input, MergePart, Result};
+use sinterfs::build::{Input, MergePart};
+use sinterfs::{Error, Result};
 
 use super::make_image::MakeImageArgs;
 use crate::size::parse as size;

@@ -9,9 +9,9 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinterfs::{
-    Error, IdleWatch, Kind, MountOptions, Proof, Result, Session, Through, Word, daemon,
-};
+use sinterfs::mount::{CacheTrimmer, MountMethod, MountOptions, Session, daemon};
+use sinterfs::verify::{Anchor, Trust};
+use sinterfs::{Error, Kind, Result};
 
 use crate::args::input::ImageArgs;
 use crate::args::stats::{MountStats, StatsArgs};
@@ -112,7 +112,7 @@ pub struct Args {
 
 /// Mounts an image.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    sinterfs::keep_little();
+    sinterfs::mount::return_freed_memory();
     if args.foreground {
         serve(attach(args)?)
     } else if args.report_ready {
@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 struct Attached {
     session: Session,
     watching: Option<MountStats>,
-    _idle: IdleWatch,
+    _idle: CacheTrimmer,
 }
 
 /// Opens and mounts the image; `None` if the mount needs no process.
@@ -138,7 +138,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     let (mut image, mut options) = (args.image.options(), MountOptions::default());
     image.verify_objects = args.verify;
     if args.image.cache_size.is_none() {
-        image.cache_bytes = sinterfs::cache_of_mount();
+        image.cache_bytes = sinterfs::mount::default_cache_bytes();
     }
     options.threads = args.threads.map_or(0, usize::from);
     options.fsname = fsname(&args.image.image);
@@ -152,7 +152,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
                 "--stats and --record need a mount that this program serves: remove --kernel",
             ));
         }
-        match sinterfs::mount_objects(&args.image.image, &image, &args.directory, &options) {
+        match sinterfs::mount::mount_overlay(&args.image.image, &image, &args.directory, &options) {
             Ok(_) => return Ok(None),
             Err(error) if error.kind() == Kind::Corrupt => return Err(error),
             Err(error) => {
@@ -161,21 +161,21 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
             }
         }
     }
-    let opened = sinterfs::open(&args.image.image, &image)?;
+    let opened = sinterfs::open_with(&args.image.image, &image)?;
     if !args.no_ahead {
         opened.decode_ahead();
     }
     let through = match (args.kernel, args.fuse) {
-        (true, _) => Through::Kernel,
-        (_, true) => Through::Fuse,
-        _ => Through::Best,
+        (true, _) => MountMethod::Kernel,
+        (_, true) => MountMethod::Fuse,
+        _ => MountMethod::Auto,
     };
     let watching = args.stats.start(&opened)?;
     let image = match &watching {
         Some(watching) => watching.image(),
-        None => Arc::clone(opened.image()),
+        None => Arc::clone(opened.raw()),
     };
-    let mounted = sinterfs::mount(image, &args.directory, &options, through)?;
+    let mounted = sinterfs::mount::mount(image, &args.directory, &options, through)?;
     if let Some(error) = &mounted.fell_back {
         let why = flags::message(error);
         text::warn(&format!("mounted through FUSE: {why}"));
@@ -189,7 +189,7 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     Ok(Some(Attached {
         session: mounted.session,
         watching,
-        _idle: IdleWatch::start(&opened, Duration::from_secs(args.idle))?,
+        _idle: CacheTrimmer::start(&opened, Duration::from_secs(args.idle))?,
     }))
 }
 
@@ -259,10 +259,10 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
         "device" => image.devices.push(value.into()),
         "objects" => image.objects = Some(value.into()),
         "verify" => image.verify_objects = true,
-        "digest" => set_proof(image, Word::Known(value.parse()?)),
+        "digest" => set_proof(image, Anchor::Digest(value.parse()?)),
         "signed_by" => {
             let (key, signature) = (value.into(), None);
-            set_proof(image, Word::Signed { key, signature });
+            set_proof(image, Anchor::Signature { key, signature });
         }
         "cachesize" => image.cache_bytes = number(value)?,
         "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),
@@ -276,10 +276,10 @@ fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptio
 }
 
 /// Sets how the image is proved, in place of an earlier option.
-fn set_proof(image: &mut sinterfs::OpenOptions, word: Word) {
-    image.proof = Some(Box::new(Proof {
-        word,
-        digests: image.proof.take().and_then(|proof| proof.digests),
+fn set_proof(image: &mut sinterfs::OpenOptions, anchor: Anchor) {
+    image.trust = Some(Box::new(Trust {
+        anchor,
+        digests: image.trust.take().and_then(|trust| trust.digests),
         image: None,
     }));
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::{Header, Input, Parts, RecompressReport, RecompressRequest, Result, Root};
+use sinterfs::Result;
+use sinterfs::build::{HeaderSource, Input, RecompressParts, RecompressReport, RecompressRequest};
+use sinterfs::verify::Root;
 
 use super::make_image;
 use crate::args::attributes::{self, AttributeArgs, MetadataArgs};
@@ -137,7 +139,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let (verbosity, verbose) = (args.verbosity, args.timing.verbose);
     let request = request(args)?;
     let display = Display::start(verbosity.show());
-    let report = sinterfs::recompress(&request, display.observer())?;
+    let report = sinterfs::build::recompress(&request, display.observer())?;
     if let Some(built) = &report.rebuilt {
         return build_report::tell(built, verbosity, verbose, display).map(|(code, _)| code);
     }
@@ -185,17 +187,17 @@ fn request(args: Args) -> Result<RecompressRequest> {
         rebuild: args.rebuild,
         rebuild_metadata: args.rebuild_metadata,
         parts: match args.only {
-            Only::All => Parts::All,
-            Only::Blocks => Parts::Blocks,
-            Only::Metadata => Parts::Metadata,
-            Only::None => Parts::None,
+            Only::All => RecompressParts::All,
+            Only::Blocks => RecompressParts::Blocks,
+            Only::Metadata => RecompressParts::Metadata,
+            Only::None => RecompressParts::None,
         },
         categories: args.categories.as_deref().map(selection),
         keep_smaller: args.keep_smaller,
         header: match args.header {
-            Some(file) => Header::File(file),
-            None if args.remove_header => Header::Remove,
-            None => Header::Keep,
+            Some(file) => HeaderSource::File(file),
+            None if args.remove_header => HeaderSource::Remove,
+            None => HeaderSource::Keep,
         },
     })
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sinterfs::{Error, Result, write_new};
+use sinterfs::build::write_new;
+use sinterfs::{Error, Result};
 
 use crate::args::common::JobsArgs;
 use crate::progress::{Display, Show};
@@ -68,18 +69,18 @@ pub struct Args {
 /// Signs.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let display = Display::start(Show::Progress);
-    let root = sinterfs::digest(&args.image, args.jobs.threads(), display.observer())?;
+    let root = sinterfs::verify::digest(&args.image, args.jobs.threads(), display.observer())?;
     drop(display);
     let comment = match &args.comment {
         Some(comment) => comment.clone(),
         None => default_comment(args),
     };
-    let signature = sinterfs::sign(root, &args.key, password(args)?, &comment)?;
+    let signature = sinterfs::verify::sign(root, &args.key, password(args)?, &comment)?;
     match (&args.output, args.embed) {
-        (_, true) => sinterfs::embed_signature(&args.image, &signature)?,
+        (_, true) => sinterfs::verify::embed_signature(&args.image, &signature)?,
         (Some(output), _) => write_new(output, args.force, signature.as_bytes())?,
         (None, _) => {
-            let output = sinterfs::signature_beside(&args.image);
+            let output = sinterfs::verify::signature_path(&args.image);
             write_new(&output, args.force, signature.as_bytes())?;
         }
     }

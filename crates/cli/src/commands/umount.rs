@@ -20,6 +20,6 @@ pub struct Args {
 
 /// Unmounts.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    sinterfs::umount(&args.directory, args.lazy)?;
+    sinterfs::mount::umount(&args.directory, args.lazy)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! The map of blocks: the image from its first block to its last, drawn as one strip.
 
-use sinterfs::Usage;
+use sinterfs::ops::Usage;
 
 use super::html::{Html, percent};
 use crate::size::human;

@@ -3,7 +3,7 @@
 //! **Invariant:** no character in it means anything to HTML.
 
 use serde_json::{Map, Value};
-use sinterfs::{Node, Part, Usage};
+use sinterfs::ops::{Node, Part, Usage};
 
 use crate::text;
 

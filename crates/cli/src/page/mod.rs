@@ -11,7 +11,8 @@ mod html;
 mod stages;
 mod tables;
 
-use sinterfs::{Details, Usage};
+use sinterfs::image::InfoRows;
+use sinterfs::ops::Usage;
 
 use crate::size::human;
 use crate::text;
@@ -19,7 +20,7 @@ use crate::timings::Timings;
 use html::{Html, share};
 
 /// Makes the page of an image, with what making it took, if that is known.
-pub fn page(name: &[u8], details: &Details, usage: &Usage, timings: Option<&Timings>) -> String {
+pub fn page(name: &[u8], details: &InfoRows, usage: &Usage, timings: Option<&Timings>) -> String {
     let mut html = Html::default();
     let name = text::name(name);
     html.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -49,11 +50,11 @@ pub fn page(name: &[u8], details: &Details, usage: &Usage, timings: Option<&Timi
     html.finish()
 }
 
-fn summary(html: &mut Html, details: &Details, usage: &Usage) {
+fn summary(html: &mut Html, details: &InfoRows, usage: &Usage) {
     let told = |wanted: &str| {
         let found = details.iter().find(|(name, _)| name == wanted);
         match found {
-            Some((_, sinterfs::Value::Text(text))) => text.clone(),
+            Some((_, sinterfs::image::InfoValue::Text(text))) => text.clone(),
             _ => String::new(),
         }
     };

@@ -1,6 +1,6 @@
 //! The tables: directories, codecs, categories, kinds of files, the largest files.
 
-use sinterfs::{Node, Part, Sum, Usage};
+use sinterfs::ops::{Node, Part, Sum, Usage};
 
 use super::html::{Html, share};
 use crate::size::human;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sinterfs_block::cache::{BlockCache, CacheStats};
-use sinterfs_model::{Image, Result};
+use sinterfs_model::Result;
 use sinterfs_ops::{Activity, Watched};
 
-use crate::handle::Opened;
+use crate::image::Image;
 
 /// An image that is watched.
 #[derive(Debug)]
-pub struct Watch {
+pub struct AccessRecorder {
     image: Arc<Watched>,
     cache: Arc<BlockCache>,
     since: Instant,
@@ -21,7 +21,7 @@ pub struct Watch {
 
 /// What was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub struct AccessReport {
     /// Since when.
     pub uptime: Duration,
     /// What was asked of the image.
@@ -32,24 +32,24 @@ pub struct Counted {
     pub capacity: u64,
 }
 
-impl Watch {
+impl AccessRecorder {
     /// Watches an opened image, with the order in which files are read on demand.
-    pub fn new(opened: &Opened, order: bool) -> Self {
+    pub fn new(image: &Image, order: bool) -> Self {
         Self {
-            image: Arc::new(Watched::new(Arc::clone(opened.image()), order)),
-            cache: Arc::clone(opened.handle().cache()),
+            image: Arc::new(Watched::new(Arc::clone(image.raw()), order)),
+            cache: Arc::clone(image.handle().cache()),
             since: Instant::now(),
         }
     }
 
     /// Returns the image to serve.
-    pub fn image(&self) -> Arc<dyn Image> {
-        Arc::clone(&self.image) as Arc<dyn Image>
+    pub fn image(&self) -> Arc<dyn sinterfs_model::Image> {
+        Arc::clone(&self.image) as Arc<dyn sinterfs_model::Image>
     }
 
     /// Returns what was counted until now.
-    pub fn counted(&self) -> Counted {
-        Counted {
+    pub fn report(&self) -> AccessReport {
+        AccessReport {
             uptime: self.since.elapsed(),
             activity: self.image.activity(),
             cache: self.cache.stats(),

@@ -16,7 +16,7 @@
 const LARGE: i32 = 1 << 20;
 
 /// Makes the allocator give large pieces back as soon as they are freed.
-pub fn keep_little() {
+pub fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: mallopt may be called at any time; the parameter is one that it knows, with a number in its range.
     unsafe {

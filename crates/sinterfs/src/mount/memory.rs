@@ -13,7 +13,7 @@ const SHORT: u64 = 32;
 
 /// Returns the bytes that decoded blocks of a mounted image may take unless somebody says otherwise: 512 MiB, or
 /// a sixteenth of the machine's memory if that is more. They are given back when it runs short.
-pub fn cache_of_mount() -> u64 {
+pub fn default_cache_bytes() -> u64 {
     cache_by(&meminfo())
 }
 

@@ -14,10 +14,10 @@ use sinterfs_mount::{Backing, MountOptions, Session};
 
 /// Says by whom names and attributes are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Through {
+pub enum MountMethod {
     /// The kernel, for root, where it can and loses nothing; else FUSE.
     #[default]
-    Best,
+    Auto,
     /// The kernel, or nobody.
     Kernel,
     /// FUSE.
@@ -44,21 +44,22 @@ const INODES: u64 = 4_000_000;
 /// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY` where an
 /// image is mounted already, `NotFound`, `Io` or `Unsupported` where the system cannot do it.
 pub fn mount(
-    image: Arc<dyn Image>,
-    dir: &Path,
+    image: impl Into<Arc<dyn Image>>,
+    dir: impl AsRef<Path>,
     options: &MountOptions,
-    through: Through,
+    method: MountMethod,
 ) -> Result<Mounted> {
+    let (image, dir) = (image.into(), dir.as_ref());
     let is_root = rustix::process::geteuid().is_root();
-    let fell_back = match through {
-        Through::Kernel => return by_kernel(image, dir, options, true),
-        Through::Best if is_root && !options.helper => {
+    let fell_back = match method {
+        MountMethod::Kernel => return by_kernel(image, dir, options, true),
+        MountMethod::Auto if is_root && !options.helper => {
             match by_kernel(Arc::clone(&image), dir, options, false) {
                 Ok(mounted) => return Ok(mounted),
                 Err(error) => Some(error),
             }
         }
-        Through::Best | Through::Fuse => None,
+        MountMethod::Auto | MountMethod::Fuse => None,
     };
     Ok(Mounted {
         session: sinterfs_mount::mount(image, dir, options)?,

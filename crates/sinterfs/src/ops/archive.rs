@@ -15,7 +15,7 @@ use sinterfs_pipeline::source::XattrFilter;
 
 use crate::open::open_cached;
 use crate::open_options::{OpenOptions, shared_cache};
-use crate::ops::filtered::Filtered;
+use crate::ops::filtered_image::FilteredImage;
 use crate::write::output::Output;
 use crate::write::request::Destination;
 
@@ -42,9 +42,9 @@ pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<Arch
     for warning in opened.warnings() {
         observer.warn(&warning.path(&request.image));
     }
-    let image = opened.image();
+    let image = opened.raw();
     let options = divided(&cache, image.info(), &request.options);
-    let image = Filtered::new(&**image, &request.xattrs);
+    let image = FilteredImage::new(&**image, &request.xattrs);
     let mut archive = Archive::plan(&image, &options, observer)?;
     if archive.later_bytes() > 0 {
         archive.keep_in(Scratch::new(request.destination.scratch_dir()).file()?);

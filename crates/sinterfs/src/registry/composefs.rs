@@ -4,8 +4,8 @@ mod build;
 mod contents;
 pub(crate) mod dump;
 pub(crate) mod object_directory;
-pub mod object_mount;
 mod object_store;
+pub mod overlay_mount;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::erofs::ErofsFormat;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckReport, Depth};
+use crate::verify::report::{CheckOptions, CheckReport};
 use crate::write::format_writer::FormatWriter;
 
 /// composefs: metadata in an EROFS image, content in a store of objects.
@@ -45,7 +45,7 @@ impl Format for ComposefsFormat {
         &self,
         source: Arc<dyn ReadAt>,
         options: &OpenOptions,
-        depth: Depth,
+        depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         ErofsFormat.check(source, options, depth, observer)

@@ -16,7 +16,7 @@ use sinterfs_model::{Observer, Result};
 use crate::format::Format;
 use crate::handle::{Bid, Handle, OwnDigests};
 use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckReport, Depth};
+use crate::verify::report::{CheckOptions, CheckReport};
 use crate::write::format_writer::FormatWriter;
 use handle::Opened;
 use locate::{own_options, starts_with_magic};
@@ -69,11 +69,11 @@ impl Format for DwarfsFormat {
         &self,
         source: Arc<dyn ReadAt>,
         options: &OpenOptions,
-        depth: Depth,
+        depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let options = own_options(&*source, options)?;
-        let Depth { deep, threads } = depth;
+        let CheckOptions { deep, threads } = depth;
         let report = sinterfs_dwarfs::check::check(source, &options, deep, threads, observer)?;
         let (problems, notes) = report.findings.into_messages();
         let (sections, blocks) = (report.sections, report.blocks);

@@ -17,10 +17,10 @@ use sinterfs_ops::StoredBlock;
 
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
-use crate::info::Details;
+use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
 use crate::registry::composefs::object_directory::ObjectDirectory;
-use crate::verify::report::{CheckReport, Depth};
+use crate::verify::report::{CheckOptions, CheckReport};
 use crate::write::format_writer::FormatWriter;
 
 /// EROFS, composefs' images among them.
@@ -49,7 +49,7 @@ impl Format for ErofsFormat {
             Some(dir) => {
                 let (image, store) = (Arc::clone(&concrete), Arc::new(ObjectDirectory(dir)));
                 let view = Composefs::new(image, store, options.verify_objects);
-                Arc::new(match options.proof {
+                Arc::new(match options.trust {
                     // what the image names is as good as the image, and nothing else is
                     Some(_) => view.all_named(),
                     None => view,
@@ -63,7 +63,7 @@ impl Format for ErofsFormat {
         &self,
         source: Arc<dyn ReadAt>,
         options: &OpenOptions,
-        _: Depth,
+        _: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let image = match open(source, options) {
@@ -105,7 +105,7 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
         cache_bytes: options.cache_bytes,
         cache: options.cache.clone(),
     };
-    if options.proof.is_some() {
+    if options.trust.is_some() {
         // what is on other devices is in no digest
         let others = sinterfs_erofs::read::needed_devices(&source, own.offset)?;
         if !others.is_empty() || !options.devices.is_empty() {
@@ -152,7 +152,7 @@ impl Handle for Opened {
         &self.image
     }
 
-    fn details(&self) -> Result<Details> {
+    fn details(&self) -> Result<InfoRows> {
         Ok(info::details(&self.concrete))
     }
 

@@ -14,9 +14,9 @@ use sinterfs_squashfs::read::{Offset, Squashfs, locate, starts_with_magic};
 
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
-use crate::info::Details;
+use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
-use crate::verify::report::{CheckReport, Depth};
+use crate::verify::report::{CheckOptions, CheckReport};
 use crate::write::format_writer::FormatWriter;
 
 /// SquashFS 1.0 to 4.0.
@@ -53,7 +53,7 @@ impl Format for SquashfsFormat {
         &self,
         source: Arc<dyn ReadAt>,
         options: &OpenOptions,
-        depth: Depth,
+        depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let options = own_options(options);
@@ -96,7 +96,7 @@ impl Handle for Opened {
         &self.image
     }
 
-    fn details(&self) -> Result<Details> {
+    fn details(&self) -> Result<InfoRows> {
         info::details(&self.concrete)
     }
 

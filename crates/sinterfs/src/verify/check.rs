@@ -12,8 +12,8 @@ use sinterfs_model::{Error, Findings, Image, Kind, Observer, Result, Stage, Tall
 use crate::format::Format;
 use crate::open_options::OpenOptions;
 use crate::registry;
-use crate::verify::prove::{self, Proven};
-use crate::verify::report::{CheckReport, Depth};
+use crate::verify::report::{CheckOptions, CheckReport};
+use crate::verify::trusted_source::{self, TrustedSource};
 
 /// Verifies an image: checksums and structure, with `deep` also every block and file.
 ///
@@ -21,25 +21,25 @@ use crate::verify::report::{CheckReport, Depth};
 pub fn check(
     path: &Path,
     options: &OpenOptions,
-    depth: Depth,
+    depth: CheckOptions,
     observer: &dyn Observer,
 ) -> Result<CheckReport> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
-    let proven = prove::prove(source, &options.beside(path)).map_err(located)?;
-    let Proven {
+    let trusted = trusted_source::establish(source, &options.beside(path)).map_err(located)?;
+    let TrustedSource {
         source,
         options,
         verified,
         comment,
-    } = &proven;
+    } = &trusted;
     let source = Arc::clone(source);
     if let Some(verified) = verified {
         let problems = wrong_bytes(verified, depth, observer)?;
         if !problems.is_empty() {
             return Ok(CheckReport {
                 problems,
-                root_digest: proven.root(),
+                root_digest: trusted.root(),
                 signed: comment.clone(),
                 ..CheckReport::default()
             });
@@ -51,7 +51,7 @@ pub fn check(
         .map_err(located)?;
     match verified {
         Some(_) => {
-            report.root_digest = proven.root();
+            report.root_digest = trusted.root();
             report.signed = comment.clone();
         }
         None => own_digest(format, &source, options, &mut report, depth, observer)?,
@@ -73,7 +73,7 @@ pub fn check(
 fn read_files(
     image: &dyn Image,
     report: &mut CheckReport,
-    depth: Depth,
+    depth: CheckOptions,
     observer: &dyn Observer,
 ) -> Result<()> {
     let collector = Collector {
@@ -107,7 +107,7 @@ fn own_digest(
     source: &Arc<dyn ReadAt>,
     options: &OpenOptions,
     report: &mut CheckReport,
-    depth: Depth,
+    depth: CheckOptions,
     observer: &dyn Observer,
 ) -> Result<()> {
     match format.digest(source, options) {
@@ -134,7 +134,11 @@ fn own_digest(
 }
 
 /// Returns which parts of an image are not what its digests were made of.
-fn wrong_bytes(verified: &Verified, depth: Depth, observer: &dyn Observer) -> Result<Vec<String>> {
+fn wrong_bytes(
+    verified: &Verified,
+    depth: CheckOptions,
+    observer: &dyn Observer,
+) -> Result<Vec<String>> {
     let threads = match depth.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,

@@ -12,7 +12,7 @@ use sinterfs_model::{Error, Observer, Result};
 
 use crate::open_options::OpenOptions;
 use crate::registry;
-use crate::verify::prove;
+use crate::verify::trusted_source;
 use crate::write::new_file::write_new;
 use crate::write::output::Output;
 
@@ -22,7 +22,7 @@ use crate::write::output::Output;
 pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Root> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
-    let own = prove::in_image(&source, &OpenOptions::default()).map_err(located)?;
+    let own = trusted_source::in_image(&source, &OpenOptions::default()).map_err(located)?;
     let Some(own) = own else {
         return Ok(Digests::of(&*source, 0, source.len())
             .map_err(located)?

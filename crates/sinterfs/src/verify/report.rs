@@ -25,7 +25,7 @@ pub struct CheckReport {
 
 /// How much is verified, and with how many threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Depth {
+pub struct CheckOptions {
     /// Whether every block is decoded and every file read.
     pub deep: bool,
     /// Threads that work; 0 means as many as the machine runs at once.

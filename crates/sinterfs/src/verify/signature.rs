@@ -24,12 +24,12 @@ const LONGEST: u64 = 64 << 10;
 const SECRET_KEY: usize = 3 * 2 + 32 + 2 * 8 + 8 + 64 + 32;
 
 /// Returns what is signed: one line.
-pub fn statement(root: Root) -> String {
+pub fn signed_statement(root: Root) -> String {
     format!("sinterfs-digest-v1 {root}\n")
 }
 
 /// Returns where the signature of an image is looked for: `IMAGE.root.minisig`.
-pub fn beside(image: &Path) -> PathBuf {
+pub fn signature_path(image: &Path) -> PathBuf {
     let mut path = OsString::from(image);
     path.push(".root.minisig");
     path.into()
@@ -75,7 +75,7 @@ impl Signed {
         };
         let signature = Signature::decode(&self.text)
             .map_err(|wrong| refuse(format!("no signature of minisign: {wrong}")))?;
-        match key.verify(statement(root).as_bytes(), &signature, false) {
+        match key.verify(signed_statement(root).as_bytes(), &signature, false) {
             Ok(()) => Ok(signature.trusted_comment().to_owned()),
             Err(Wrong::UnexpectedKeyId) => {
                 Err(refuse("the signature is of another key".to_owned()))
@@ -119,7 +119,7 @@ pub fn sign(root: Root, key: &Path, password: Option<String>, comment: &str) -> 
             stored.into_secret_key(password).map_err(refuse)?
         }
     };
-    let statement = statement(root);
+    let statement = signed_statement(root);
     let comment = Some(comment.trim());
     let signature = minisign::sign(None, &secret, statement.as_bytes(), comment, None);
     let text = signature.map_err(refuse)?.into_string();

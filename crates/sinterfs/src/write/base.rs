@@ -10,20 +10,20 @@ use sinterfs_block::Sink;
 use sinterfs_model::{Error, ImageWriter, Observer, Result, Source};
 use sinterfs_pipeline::source::image::{ImageSource, content_map};
 
-use crate::handle::Opened;
+use crate::image::Image;
 use crate::write::create::CreateOptions;
 use crate::write::former_runs::FormerRuns;
 use crate::write::reuse::Reuse;
 
 /// An opened base.
 pub(crate) struct OpenBase {
-    opened: Opened,
+    opened: Image,
     path: PathBuf,
 }
 
 impl OpenBase {
     /// Takes an opened image; the path is for messages.
-    pub(crate) fn new(opened: Opened, path: PathBuf) -> Self {
+    pub(crate) fn new(opened: Image, path: PathBuf) -> Self {
         Self { opened, path }
     }
 
@@ -41,12 +41,12 @@ impl OpenBase {
         observer: &dyn Observer,
     ) -> Result<Box<dyn ImageWriter>> {
         let create = || {
-            let image = Arc::clone(self.opened.image());
+            let image = Arc::clone(self.opened.raw());
             let source = ImageSource::new(image, &self.path, Arc::default());
             let tree = source.scan(observer)?;
             let content = content_map(&source, &tree)?;
             let base = self.opened.handle().reuse().ok_or_else(|| {
-                let format = self.opened.image().info().format;
+                let format = self.opened.raw().info().format;
                 Error::unsupported(format!(
                     "no image is built on one of {format}: files cannot refer to any part of its \
                      blocks"
@@ -59,7 +59,7 @@ impl OpenBase {
 }
 
 /// Returns the runs that made an image, as far as its format records them.
-pub(crate) fn former_runs(opened: &Opened) -> Result<FormerRuns> {
+pub(crate) fn former_runs(opened: &Image) -> Result<FormerRuns> {
     let reuse = opened.handle().reuse();
     reuse.map_or(Ok(FormerRuns::default()), Reuse::former_runs)
 }

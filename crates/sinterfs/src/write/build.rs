@@ -7,7 +7,7 @@ use sinterfs_model::{Error, Observer, Rdev, Result, Setting};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::{Edits, directory};
 
-use crate::open::open;
+use crate::open::open_with;
 use crate::open_options::OpenOptions;
 use crate::registry;
 use crate::write::base::OpenBase;
@@ -84,7 +84,7 @@ fn open_base(request: &BuildRequest) -> Result<Option<OpenBase>> {
             format!("{option} and {base} exclude each other: content stays where the base has it");
         return Err(Error::invalid(what).about([option, base]));
     }
-    let opened = open(path, &OpenOptions::default())?;
+    let opened = open_with(path, &OpenOptions::default())?;
     Ok(Some(OpenBase::new(opened, path.clone())))
 }
 
@@ -104,7 +104,7 @@ fn edits(request: &BuildRequest, directory: &directory::Options) -> Result<Edits
 
 fn directory_options(request: &BuildRequest) -> Result<directory::Options> {
     Ok(directory::Options {
-        exclude: filters::exclude(&request.choices)?,
+        exclude: filters::exclude(&request.filters)?,
         keep_excluded_dirs: false,
         one_file_system: request.one_file_system,
         no_xattrs: request.per_file.no_xattrs,

@@ -15,7 +15,7 @@ use crate::write::input::kinds::Input;
 
 /// One thing said of what is packed; the first pattern that matches a name decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub enum Filter {
     /// What matches a pattern is left out.
     Exclude(String),
     /// What matches a pattern stays.
@@ -27,14 +27,14 @@ pub enum Choice {
 }
 
 /// Compiles what was chosen.
-pub(crate) fn exclude(choices: &[Choice]) -> Result<Exclude> {
+pub(crate) fn exclude(choices: &[Filter]) -> Result<Exclude> {
     let mut rules = Vec::new();
     for choice in choices {
         match choice {
-            Choice::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
-            Choice::Include(pattern) => rules.push(Rule::include(pattern)),
-            Choice::ExcludeFrom(file) => rules.extend(Rule::from_file(file, false)?),
-            Choice::IncludeFrom(file) => rules.extend(Rule::from_file(file, true)?),
+            Filter::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
+            Filter::Include(pattern) => rules.push(Rule::include(pattern)),
+            Filter::ExcludeFrom(file) => rules.extend(Rule::from_file(file, false)?),
+            Filter::IncludeFrom(file) => rules.extend(Rule::from_file(file, true)?),
         }
     }
     Exclude::from_rules(rules)

@@ -14,7 +14,7 @@ const PIECE: u64 = 1 << 20;
 
 /// What stands before a new image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Header {
+pub enum HeaderSource {
     /// What stands before the image that is read.
     #[default]
     Keep,
@@ -33,17 +33,17 @@ pub(crate) struct HeaderBytes {
 impl HeaderBytes {
     /// Finds the bytes; the image that is read begins at `offset` of `source`.
     pub(crate) fn choose(
-        header: &Header,
+        header: &HeaderSource,
         source: &Arc<dyn ReadAt>,
         offset: u64,
     ) -> Result<Option<Self>> {
         Ok(match header {
-            Header::Remove => None,
-            Header::Keep => Some(Self {
+            HeaderSource::Remove => None,
+            HeaderSource::Keep => Some(Self {
                 source: Arc::clone(source),
                 len: offset,
             }),
-            Header::File(path) => Some(Self::of_file(path)?),
+            HeaderSource::File(path) => Some(Self::of_file(path)?),
         })
     }
 

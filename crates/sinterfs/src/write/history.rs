@@ -6,7 +6,7 @@
 use sinterfs_pipeline::Categorizers;
 
 use crate::write::level::Level;
-use crate::write::recompress_request::{Parts, RecompressRequest};
+use crate::write::recompress_request::{RecompressParts, RecompressRequest};
 use crate::write::request::BuildRequest;
 use crate::write::times;
 
@@ -61,10 +61,10 @@ pub(crate) fn of_build(
 pub(crate) fn of_recompression(request: &RecompressRequest, compression: &str) -> Vec<String> {
     let mut words = vec!["sinter".to_owned(), "recompress".to_owned()];
     words.push(match request.parts {
-        Parts::All => format!("--compression={compression}"),
-        Parts::Blocks => format!("--only=blocks --compression={compression}"),
-        Parts::Metadata => "--only=metadata".to_owned(),
-        Parts::None => "--only=none".to_owned(),
+        RecompressParts::All => format!("--compression={compression}"),
+        RecompressParts::Blocks => format!("--only=blocks --compression={compression}"),
+        RecompressParts::Metadata => "--only=metadata".to_owned(),
+        RecompressParts::None => "--only=none".to_owned(),
     });
     let rules = request.build.by_category.iter();
     words.extend(rules.map(|(category, codec)| format!("--compression={category}::{codec}")));

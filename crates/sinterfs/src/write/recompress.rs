@@ -10,11 +10,11 @@ use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
 use sinterfs_pipeline::source::image::content_map;
 
-use crate::handle::Opened;
+use crate::image::Image;
 use crate::open;
 use crate::open_options::{OpenOptions, shared_cache};
 use crate::registry;
-use crate::verify::prove;
+use crate::verify::trusted_source;
 use crate::write::attributes::AttributeChanges;
 use crate::write::base::former_runs;
 use crate::write::former_runs::FormerRuns;
@@ -23,7 +23,7 @@ use crate::write::history;
 use crate::write::input::opened::OpenInput;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::output::Output;
-use crate::write::recompress_request::{Parts, RecompressReport, RecompressRequest};
+use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 use crate::write::report::{demand_losses, interrupted};
 use crate::write::reuse::{MetadataPlan, RewriteOptions};
 
@@ -42,10 +42,10 @@ pub fn recompress(
         cache: Some(Arc::clone(&cache)),
         ..request.open.clone()
     };
-    let proven = prove::prove(file, &options.beside(&request.image));
-    let proven = proven.map_err(|e| e.path(&request.image))?;
-    let opened = open::open_proven(&proven).map_err(|e| e.path(&request.image))?;
-    let block_size = opened.image().info().totals.block_size;
+    let trusted = trusted_source::establish(file, &options.beside(&request.image));
+    let trusted = trusted.map_err(|e| e.path(&request.image))?;
+    let opened = open::open_trusted(&trusted).map_err(|e| e.path(&request.image))?;
+    let block_size = opened.raw().info().totals.block_size;
     let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
     let prepared = Prepared {
         input,
@@ -56,7 +56,7 @@ pub fn recompress(
             FormerRuns::default()
         },
         base: None,
-        header: HeaderBytes::choose(&request.header, &proven.source, opened.handle().offset())?,
+        header: HeaderBytes::choose(&request.header, &trusted.source, opened.handle().offset())?,
     };
     let cut_anew = request
         .build
@@ -75,7 +75,7 @@ pub fn recompress(
 /// Fails for what only makes sense while blocks stay blocks.
 fn check_rebuild(request: &RecompressRequest) -> Result<()> {
     let asked = [
-        (request.parts != Parts::All, "choosing parts"),
+        (request.parts != RecompressParts::All, "choosing parts"),
         (request.categories.is_some(), "choosing categories"),
         (request.keep_smaller, "keeping smaller blocks"),
     ];
@@ -115,7 +115,7 @@ fn refuse(asked: &[(bool, &str)], error: impl Fn(&str) -> Error) -> Result<()> {
 
 fn rebuild(
     request: &RecompressRequest,
-    opened: &Opened,
+    opened: &Image,
     prepared: Prepared,
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
@@ -125,7 +125,7 @@ fn rebuild(
     let report = format.writer().build(job, observer)?;
     Ok(RecompressReport {
         format: report.format,
-        old_bytes: opened.image().info().totals.stored,
+        old_bytes: opened.raw().info().totals.stored,
         recoded: report.pipeline.image.blocks,
         image: report.pipeline.image.clone(),
         rebuilt: Some(report),
@@ -134,19 +134,22 @@ fn rebuild(
 
 fn rewrite(
     request: &RecompressRequest,
-    opened: &Opened,
+    opened: &Image,
     prepared: &Prepared,
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
     let build = &request.build;
-    let format = opened.image().info().format;
+    let format = opened.raw().info().format;
     let writer = registry::by_name(format)?.writer();
     let mut create = writer.resolve(format, build, prepared)?;
     if create.solid.history.is_some() {
         create.solid.history = Some(history::of_recompression(request, &create.compression));
     }
     let by_category = std::mem::take(&mut create.solid.by_category);
-    let blocks = matches!(request.parts, Parts::All | Parts::Blocks);
+    let blocks = matches!(
+        request.parts,
+        RecompressParts::All | RecompressParts::Blocks
+    );
     if !blocks && !by_category.is_empty() {
         return Err(Error::invalid(
             "a compression for a category makes no sense where blocks stay as they are",
@@ -158,8 +161,8 @@ fn rewrite(
     };
     let metadata = match (&remade, request.parts) {
         (Some((tree, map)), _) => MetadataPlan::Rebuild(tree, map),
-        (None, Parts::All | Parts::Metadata) => MetadataPlan::Encode,
-        (None, Parts::Blocks | Parts::None) => MetadataPlan::Keep,
+        (None, RecompressParts::All | RecompressParts::Metadata) => MetadataPlan::Encode,
+        (None, RecompressParts::Blocks | RecompressParts::None) => MetadataPlan::Keep,
     };
     let options = RewriteOptions {
         compression: blocks.then(|| create.compression.parse()).transpose()?,
@@ -194,7 +197,7 @@ fn rewrite(
     output.commit()?;
     Ok(RecompressReport {
         format,
-        old_bytes: opened.image().info().totals.stored,
+        old_bytes: opened.raw().info().totals.stored,
         image: written.image,
         recoded: written.recoded,
         rebuilt: None,

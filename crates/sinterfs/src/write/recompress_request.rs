@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use sinterfs_model::Summary;
 
 use crate::open_options::OpenOptions;
-use crate::write::header::Header;
+use crate::write::header::HeaderSource;
 use crate::write::report::BuildReport;
 use crate::write::request::BuildRequest;
 
 /// Which parts of an image are compressed anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Parts {
+pub enum RecompressParts {
     /// Blocks and metadata.
     #[default]
     All,
@@ -39,13 +39,13 @@ pub struct RecompressRequest {
     /// Whether the metadata is made anew.
     pub rebuild_metadata: bool,
     /// Which parts are compressed anew.
-    pub parts: Parts,
+    pub parts: RecompressParts,
     /// The categories whose blocks may change, or, if true, all but these.
     pub categories: Option<(Vec<String>, bool)>,
     /// Whether a block stays as it is where it would not become smaller.
     pub keep_smaller: bool,
     /// What stands before the new image.
-    pub header: Header,
+    pub header: HeaderSource,
 }
 
 /// What was made.

@@ -8,7 +8,7 @@ use sinterfs_pipeline::source::XattrFilter;
 use sinterfs_pipeline::{Categorizers, Order};
 
 use crate::write::attributes::AttributeChanges;
-use crate::write::filters::Choice;
+use crate::write::filters::Filter;
 use crate::write::input::kinds::{Input, ManifestOptions};
 use crate::write::level;
 
@@ -91,7 +91,7 @@ pub struct BuildRequest {
     /// Where the content is that lists of files name.
     pub manifest: ManifestOptions,
     /// What is left out and what stays, the first that matches.
-    pub choices: Vec<Choice>,
+    pub filters: Vec<Filter>,
     /// Definitions of files that are made or changed, as of mksquashfs' `-p`.
     pub pseudo: Vec<OsString>,
     /// Files of such definitions.
@@ -132,11 +132,11 @@ pub struct BuildRequest {
 impl BuildRequest {
     /// Asks for an image of a directory on standard output, with the default of everything.
     pub fn new(source: impl Into<PathBuf>) -> Self {
-        Self::of(Input::Directory(source.into()))
+        Self::from_input(Input::Directory(source.into()))
     }
 
     /// Asks for an image of anything on standard output, with the default of everything.
-    pub fn of(input: Input) -> Self {
+    pub fn from_input(input: Input) -> Self {
         Self {
             input,
             destination: Destination::Stdout,
@@ -159,7 +159,7 @@ impl BuildRequest {
             duplicates: true,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             manifest: ManifestOptions::default(),
-            choices: Vec::new(),
+            filters: Vec::new(),
             pseudo: Vec::new(),
             pseudo_files: Vec::new(),
             xattrs: XattrFilter::default(),

@@ -252,7 +252,7 @@ fn refuse_for_dump(request: &BuildRequest, objects: Option<&Path>) -> Result<()>
         (composefs.skip_devices, Setting::SkipDevices),
         (composefs.user_xattrs, Setting::UserXattrs),
         (request.per_file.no_xattrs, Setting::Xattrs),
-        (!request.choices.is_empty(), Setting::Filters),
+        (!request.filters.is_empty(), Setting::Filters),
         (!request.pseudo.is_empty(), Setting::Pseudo),
         (!request.pseudo_files.is_empty(), Setting::PseudoFiles),
         (request.file_contexts.is_some(), Setting::FileContexts),

@@ -13,7 +13,7 @@ use sinterfs_ops::StoredBlock;
 use super::info;
 use super::reuse::Blocks;
 use crate::handle::Handle;
-use crate::info::Details;
+use crate::info::InfoRows;
 use crate::write::reuse::Reuse;
 
 /// An opened DwarFS image.
@@ -39,7 +39,7 @@ impl Handle for Opened {
         &self.image
     }
 
-    fn details(&self) -> Result<Details> {
+    fn details(&self) -> Result<InfoRows> {
         info::details(&self.concrete)
     }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use sinterfs_dwarfs::read::{Dwarfs, HistoryEntry, Version};
 use sinterfs_model::{Image, Result};
 
-use crate::info::{Details, Value};
+use crate::info::{InfoRows, InfoValue};
 
-pub(super) fn details(image: &Dwarfs) -> Result<Details> {
+pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
     let (info, sizes) = (image.info(), image.sizes());
-    let mut details: Details = vec![
-        ("format".to_owned(), Value::from("DwarFS")),
+    let mut details: InfoRows = vec![
+        ("format".to_owned(), InfoValue::from("DwarFS")),
         ("version".to_owned(), info.version.as_str().into()),
         ("offset in file".to_owned(), image.offset().into()),
         ("image bytes".to_owned(), sizes.image.into()),
@@ -37,10 +37,10 @@ pub(super) fn details(image: &Dwarfs) -> Result<Details> {
             info.capability.time_unit.into(),
         ),
     ];
-    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
-    let features: Vec<Value> = image.features()?.into_iter().map(Value::from).collect();
+    let mut add = |name: &str, value: InfoValue| details.push((name.to_owned(), value));
+    let features: Vec<InfoValue> = image.features()?.into_iter().map(InfoValue::from).collect();
     if !features.is_empty() {
-        add("features", Value::List(features));
+        add("features", InfoValue::List(features));
     }
     if let Some(made_by) = image.made_by()? {
         add("made by", made_by.into());
@@ -54,19 +54,19 @@ pub(super) fn details(image: &Dwarfs) -> Result<Details> {
         Err(error) => add("root digest", error.what().into()),
     }
     add("sections", sections(image)?);
-    let categories: Vec<Value> = image.categories()?.into_iter().map(category).collect();
+    let categories: Vec<InfoValue> = image.categories()?.into_iter().map(category).collect();
     if !categories.is_empty() {
-        add("categories", Value::List(categories));
+        add("categories", InfoValue::List(categories));
     }
-    let history: Vec<Value> = image.history()?.into_iter().map(history_entry).collect();
+    let history: Vec<InfoValue> = image.history()?.into_iter().map(history_entry).collect();
     if !history.is_empty() {
-        add("history", Value::List(history));
+        add("history", InfoValue::List(history));
     }
     Ok(details)
 }
 
-fn history_entry(entry: HistoryEntry) -> Value {
-    let mut fields: Details = vec![
+fn history_entry(entry: HistoryEntry) -> InfoValue {
+    let mut fields: InfoRows = vec![
         ("version".to_owned(), version(&entry.version).into()),
         ("system".to_owned(), entry.system.into()),
         ("compiler".to_owned(), entry.compiler.into()),
@@ -78,11 +78,11 @@ fn history_entry(entry: HistoryEntry) -> Value {
     if !entry.libraries.is_empty() {
         fields.push(("libraries".to_owned(), entry.libraries.join(", ").into()));
     }
-    Value::Map(fields)
+    InfoValue::Map(fields)
 }
 
-fn category(category: sinterfs_dwarfs::read::Category) -> Value {
-    Value::Map(vec![
+fn category(category: sinterfs_dwarfs::read::Category) -> InfoValue {
+    InfoValue::Map(vec![
         ("name".to_owned(), category.name.into()),
         ("blocks".to_owned(), category.blocks.into()),
         ("bytes".to_owned(), category.stored.into()),
@@ -90,7 +90,7 @@ fn category(category: sinterfs_dwarfs::read::Category) -> Value {
 }
 
 /// Sums sections by what they hold and how they are encoded.
-fn sections(image: &Dwarfs) -> Result<Value> {
+fn sections(image: &Dwarfs) -> Result<InfoValue> {
     let mut sums: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     for section in image.sections()? {
         let key = (section.kind.to_string(), section.compression.to_string());
@@ -100,14 +100,14 @@ fn sections(image: &Dwarfs) -> Result<Value> {
     let rows = sums
         .into_iter()
         .map(|((kind, compression), (count, bytes))| {
-            Value::Map(vec![
+            InfoValue::Map(vec![
                 ("type".to_owned(), kind.into()),
                 ("compression".to_owned(), compression.into()),
                 ("count".to_owned(), count.into()),
                 ("bytes".to_owned(), bytes.into()),
             ])
         });
-    Ok(Value::List(rows.collect()))
+    Ok(InfoValue::List(rows.collect()))
 }
 
 fn version(version: &Version) -> String {

@@ -4,20 +4,21 @@ use sinterfs_erofs::Kernel;
 use sinterfs_erofs::read::{Algorithm, Erofs, Slot};
 use sinterfs_model::Image;
 
-use crate::info::{Details, Value};
+use crate::info::{InfoRows, InfoValue};
 
-pub(super) fn details(image: &Erofs) -> Details {
+pub(super) fn details(image: &Erofs) -> InfoRows {
     let (superblock, info) = (image.superblock(), image.info());
-    let mut details: Details = vec![
-        ("format".to_owned(), Value::from("EROFS")),
+    let mut details: InfoRows = vec![
+        ("format".to_owned(), InfoValue::from("EROFS")),
         ("offset in file".to_owned(), image.offset().into()),
         ("image bytes".to_owned(), info.totals.stored.into()),
         ("inodes".to_owned(), superblock.inodes.into()),
         ("block size".to_owned(), superblock.block_size().into()),
         ("blocks".to_owned(), superblock.blocks.into()),
     ];
-    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
-    let texts = |texts: Vec<String>| Value::List(texts.into_iter().map(Value::from).collect());
+    let mut add = |name: &str, value: InfoValue| details.push((name.to_owned(), value));
+    let texts =
+        |texts: Vec<String>| InfoValue::List(texts.into_iter().map(InfoValue::from).collect());
     if let Some(version) = image.composefs_version() {
         add("composefs version", u64::from(version).into());
     }
@@ -58,15 +59,15 @@ pub(super) fn details(image: &Erofs) -> Details {
     if !superblock.devices.is_empty() {
         add(
             "devices",
-            Value::List(superblock.devices.iter().map(device).collect()),
+            InfoValue::List(superblock.devices.iter().map(device).collect()),
         );
     }
     details
 }
 
-fn device(slot: &Slot) -> Value {
+fn device(slot: &Slot) -> InfoValue {
     let tag = String::from_utf8_lossy(&slot.tag).into_owned();
-    Value::Map(vec![
+    InfoValue::Map(vec![
         ("tag".to_owned(), tag.into()),
         ("blocks".to_owned(), slot.blocks.into()),
         ("first block".to_owned(), slot.first_block.into()),

@@ -4,14 +4,14 @@ use sinterfs_model::Result;
 use sinterfs_squashfs::layout::Flags;
 use sinterfs_squashfs::read::{CompressorOptions, Order, Squashfs};
 
-use crate::info::{Details, Value};
+use crate::info::{InfoRows, InfoValue};
 
-pub(super) fn details(image: &Squashfs) -> Result<Details> {
+pub(super) fn details(image: &Squashfs) -> Result<InfoRows> {
     let (info, superblock) = (image.image_info(), image.superblock());
     let (ids, groups) = image.ids();
     let compressor = superblock.compressor.name().unwrap_or("unknown");
-    let mut details: Details = vec![
-        ("format".to_owned(), Value::from("SquashFS")),
+    let mut details: InfoRows = vec![
+        ("format".to_owned(), InfoValue::from("SquashFS")),
         ("version".to_owned(), info.version.as_str().into()),
         ("offset in file".to_owned(), image.offset().into()),
         ("image bytes".to_owned(), info.totals.stored.into()),
@@ -30,7 +30,7 @@ pub(super) fn details(image: &Squashfs) -> Result<Details> {
         ("xattr lists".to_owned(), image.xattr_lists().into()),
         ("created".to_owned(), u64::from(superblock.made).into()),
     ];
-    let mut add = |name: &str, value: Value| details.push((name.to_owned(), value));
+    let mut add = |name: &str, value: InfoValue| details.push((name.to_owned(), value));
     if superblock.order == Order::Big {
         add("byte order", "big-endian".into());
     }
@@ -45,16 +45,16 @@ pub(super) fn details(image: &Squashfs) -> Result<Details> {
         (Flags::RAW_IDS, "ids"),
     ];
     let raw = raw.iter().filter(|(flag, _)| superblock.flags.has(*flag));
-    let raw: Vec<_> = raw.map(|(_, what)| Value::from(*what)).collect();
+    let raw: Vec<_> = raw.map(|(_, what)| InfoValue::from(*what)).collect();
     if !raw.is_empty() {
-        add("not compressed", Value::List(raw));
+        add("not compressed", InfoValue::List(raw));
     }
     Ok(details)
 }
 
-fn compressor_options(options: CompressorOptions) -> Value {
-    let number = |name: &str, value: u32| (name.to_owned(), Value::from(u64::from(value)));
-    Value::Map(match options {
+fn compressor_options(options: CompressorOptions) -> InfoValue {
+    let number = |name: &str, value: u32| (name.to_owned(), InfoValue::from(u64::from(value)));
+    InfoValue::Map(match options {
         CompressorOptions::Gzip(gzip) => vec![
             number("level", gzip.level.get()),
             number("window log", u32::from(gzip.window.get())),

@@ -64,7 +64,7 @@ pub(crate) enum What {
 
 impl What {
     pub(crate) fn of(path: &Path, options: &OpenOptions) -> Result<Self> {
-        if options.proof.is_some() {
+        if options.trust.is_some() {
             // nothing else has a digest to keep to: it is refused when it is opened
             return Ok(Self::Image);
         }

@@ -28,7 +28,7 @@ const MANIFEST: &str = "manifest.json";
 const DEEPEST: usize = 8;
 
 /// An archive whose members are looked up by name.
-pub(super) struct Saved {
+pub(super) struct DockerArchive {
     archive: Arc<Archive>,
     tree: Tree,
     path: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Layer {
     pub(super) path: PathBuf,
 }
 
-impl Saved {
+impl DockerArchive {
     /// Looks into an archive; `None` if it holds no image.
     pub(super) fn of(
         archive: &Arc<Archive>,
@@ -218,7 +218,7 @@ fn only(images: &Value) -> Result<&Value> {
     }
 }
 
-impl Blobs for Saved {
+impl Blobs for DockerArchive {
     fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)> {
         let missing = || Error::corrupt("the archive does not hold it").path(self.shown(name));
         let file = self.find(name).ok_or_else(missing)?;

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sinterfs_block::cache::BlockCache;
-use sinterfs_model::{Error, Image, ImageInfo, Loss, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, ImageInfo, Loss, Observer, Result, Stage, Tally};
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::ImageSource;
 use sinterfs_pipeline::source::image::Damage;
 
-use crate::handle::Opened;
+use crate::image::Image;
 
 /// Images among the input.
 pub(super) struct Images {
@@ -27,7 +27,7 @@ pub(super) struct Images {
     /// Bytes that all decoded blocks may take.
     decoded_bytes: u64,
     /// The image, if it is one and nobody else has it.
-    pub(super) opened: Option<(Opened, PathBuf)>,
+    pub(super) opened: Option<(Image, PathBuf)>,
 }
 
 impl Images {
@@ -44,8 +44,8 @@ impl Images {
     }
 
     /// Adds an image that is open, as a source.
-    pub(super) fn add(&mut self, opened: &Opened, path: &Path) -> Result<ImageSource> {
-        let (image, handle) = (opened.image(), opened.handle());
+    pub(super) fn add(&mut self, opened: &Image, path: &Path) -> Result<ImageSource> {
+        let (image, handle) = (opened.raw(), opened.handle());
         self.infos.push(image.info().clone());
         self.unrepresented.extend(handle.unrepresented()?);
         self.decoded_bytes = self.decoded_bytes.saturating_add(handle.decoded_bytes());
@@ -54,7 +54,11 @@ impl Images {
     }
 
     /// Adds an image whose format has no more to tell.
-    pub(super) fn add_image(&mut self, image: Arc<dyn Image>, path: &Path) -> ImageSource {
+    pub(super) fn add_image(
+        &mut self,
+        image: Arc<dyn sinterfs_model::Image>,
+        path: &Path,
+    ) -> ImageSource {
         self.infos.push(image.info().clone());
         ImageSource::new(image, path, Arc::clone(&self.damage))
     }

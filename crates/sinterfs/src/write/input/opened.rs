@@ -12,7 +12,7 @@ use sinterfs_pipeline::source::{
 };
 
 use super::images::{Images, StopOnDamage};
-use crate::handle::Opened;
+use crate::image::Image;
 use crate::write::base::former_runs;
 use crate::write::former_runs::FormerRuns;
 
@@ -50,7 +50,7 @@ impl OpenInput {
 
     /// Takes an image that is open.
     pub(crate) fn of_image(
-        opened: &Opened,
+        opened: &Image,
         path: &Path,
         cache: &Arc<BlockCache>,
         threads: usize,

@@ -11,7 +11,7 @@ use sinterfs_pipeline::source::merge::{MergeInput, WhiteoutMarks};
 use sinterfs_pipeline::source::{Archive, Directory, Exclude, Manifest, directory};
 
 use super::detect::What;
-use super::docker_archive::Saved;
+use super::docker_archive::DockerArchive;
 use super::images::Images;
 use super::kinds::{Layering, MergePart, Whiteouts};
 use super::oci;
@@ -62,7 +62,7 @@ impl<'a> Stack<'a> {
             (What::Archive, layers) => {
                 let archive = self.request.archive(&part.path, &Exclude::default())?;
                 if let Some(layers) = layers.filter(|layers| layers.unpack)
-                    && let Some(saved) = Saved::of(&archive, &part.path, &Quiet)?
+                    && let Some(saved) = DockerArchive::of(&archive, &part.path, &Quiet)?
                 {
                     return self.saved(part, &saved, layers);
                 }
@@ -139,7 +139,7 @@ impl<'a> Stack<'a> {
     }
 
     /// Adds the layers of an archive of an image.
-    fn saved(&mut self, part: &MergePart, saved: &Saved, layers: &Layering) -> Result<()> {
+    fn saved(&mut self, part: &MergePart, saved: &DockerArchive, layers: &Layering) -> Result<()> {
         self.has_saved = true;
         // it has looked for the platform itself
         self.has_layout |= layers.platform.is_some();

@@ -16,11 +16,11 @@ use sinterfs_model::{Error, Kind, Limits, Result};
 use crate::handle::OwnDigests;
 use crate::open_options::OpenOptions;
 use crate::registry;
-use crate::trust::{Proof, Word};
+use crate::trust::{Anchor, Trust};
 use crate::verify::signature;
 
 /// A source that was proven, if that was asked for, and how the image in it is opened.
-pub(crate) struct Proven {
+pub(crate) struct TrustedSource {
     pub(crate) source: Arc<dyn ReadAt>,
     pub(crate) options: OpenOptions,
     /// The source again, if it is one that verifies.
@@ -29,7 +29,7 @@ pub(crate) struct Proven {
     pub(crate) comment: Option<String>,
 }
 
-impl Proven {
+impl TrustedSource {
     /// Returns the root digest that was proven.
     pub(crate) fn root(&self) -> Option<Root> {
         Some(self.verified.as_ref()?.digests().root())
@@ -38,27 +38,27 @@ impl Proven {
 
 /// Turns a source into one that hands out only what the options' proof is of; without a proof it
 /// stays what it is. `Corrupt` if the digest is another one.
-pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Proven> {
+pub(crate) fn establish(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<TrustedSource> {
     let mut options = options.clone();
-    let Some(proof) = &options.proof else {
-        return Ok(Proven {
+    let Some(trust) = &options.trust else {
+        return Ok(TrustedSource {
             source,
             options,
             verified: None,
             comment: None,
         });
     };
-    let found = Found::find(&source, proof, &options)?;
+    let found = Found::find(&source, trust, &options)?;
     let root = found.digests.root();
-    let comment = match &proof.word {
-        Word::Known(expected) if *expected != root => {
+    let comment = match &trust.anchor {
+        Anchor::Digest(expected) if *expected != root => {
             let whose = found.whose;
             let what = format!("{whose} have the root {root}, expected {expected}");
             return Err(Error::corrupt(what));
         }
-        Word::Known(_) => None,
-        Word::Signed { key, signature } => {
-            let beside = proof.image.as_deref().map(signature::beside);
+        Anchor::Digest(_) => None,
+        Anchor::Signature { key, signature } => {
+            let beside = trust.image.as_deref().map(signature::signature_path);
             let signed = match (signature, found.signature, beside) {
                 (Some(file), _, _) => signature::read_file(file)?,
                 (None, Some(inside), _) => signature::of_image(&inside?)?,
@@ -73,7 +73,7 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Pr
         options.len = Some(found.digests.covered());
     }
     let verified = Arc::new(Verified::new(source, found.start, found.digests)?);
-    Ok(Proven {
+    Ok(TrustedSource {
         source: Arc::clone(&verified) as _,
         options,
         verified: Some(verified),
@@ -93,7 +93,7 @@ struct Found {
 }
 
 impl Found {
-    fn find(source: &Arc<dyn ReadAt>, proof: &Proof, options: &OpenOptions) -> Result<Self> {
+    fn find(source: &Arc<dyn ReadAt>, trust: &Trust, options: &OpenOptions) -> Result<Self> {
         let of_file = |digests: Digests, whose: &'static str| Self {
             digests,
             start: 0,
@@ -101,7 +101,7 @@ impl Found {
             whose,
             signature: None,
         };
-        if let Some(path) = &proof.digests {
+        if let Some(path) = &trust.digests {
             let digests = read_digests(path, &options.limits)?;
             return Ok(of_file(digests, "the digests in the file"));
         }

@@ -22,7 +22,7 @@ use crate::open_options::OpenOptions;
 
 /// Says who compares objects with the digests that the image names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compared {
+pub enum ObjectVerification {
     /// The kernel, each time an object is opened, by fs-verity.
     ByKernel,
     /// We did, before it was mounted.
@@ -35,16 +35,16 @@ pub enum Compared {
 ///
 /// `Invalid` for options that overlayfs has nothing for, `Corrupt` for an object that is not what the image
 /// names, `Io` where the kernel cannot do it.
-pub fn mount_objects(
+pub fn mount_overlay(
     image: &Path,
     open: &OpenOptions,
     dir: &Path,
     options: &MountOptions,
-) -> Result<Compared> {
+) -> Result<ObjectVerification> {
     let Some(store) = &open.objects else {
         return Err(Error::invalid("there is no store of objects"));
     };
-    if open.proof.is_some() {
+    if open.trust.is_some() {
         let what = "the kernel would read the image itself, and compare it with no digest";
         return Err(Error::unsupported(what));
     }
@@ -68,9 +68,9 @@ pub fn mount_objects(
     };
     sinterfs_mount::mount_overlay(&layers, dir, options)?;
     Ok(match (by_kernel, open.verify_objects) {
-        (true, _) => Compared::ByKernel,
-        (false, true) => Compared::Before,
-        (false, false) => Compared::Not,
+        (true, _) => ObjectVerification::ByKernel,
+        (false, true) => ObjectVerification::Before,
+        (false, false) => ObjectVerification::Not,
     })
 }
 

@@ -8,27 +8,27 @@ use sinterfs_model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Resul
 use sinterfs_pipeline::source::XattrFilter;
 
 /// An image with fewer extended attributes.
-pub struct Filtered<'a> {
+pub struct FilteredImage<'a> {
     image: &'a dyn Image,
     filter: &'a XattrFilter,
 }
 
-impl std::fmt::Debug for Filtered<'_> {
+impl std::fmt::Debug for FilteredImage<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Filtered")
+        f.debug_struct("FilteredImage")
             .field("filter", self.filter)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a> Filtered<'a> {
+impl<'a> FilteredImage<'a> {
     /// Stands in front of an image.
     pub fn new(image: &'a dyn Image, filter: &'a XattrFilter) -> Self {
         Self { image, filter }
     }
 }
 
-impl Image for Filtered<'_> {
+impl Image for FilteredImage<'_> {
     fn info(&self) -> &ImageInfo {
         self.image.info()
     }

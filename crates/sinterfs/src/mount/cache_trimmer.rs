@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use sinterfs_block::cache::BlockCache;
 use sinterfs_model::{Error, Result};
 
-use crate::handle::Opened;
+use crate::image::Image;
 use crate::mount::allocator::trim;
 use crate::mount::memory::is_short;
 
@@ -21,15 +21,15 @@ const EVERY: Duration = Duration::from_secs(5);
 
 /// Looks after a cache until it is dropped.
 #[derive(Debug)]
-pub struct IdleWatch {
+pub struct CacheTrimmer {
     work: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl IdleWatch {
+impl CacheTrimmer {
     /// Looks after the cache of an image, which is emptied after so long without reads, and whenever less
     /// than a 32nd of the system's memory is available.
-    pub fn start(opened: &Opened, idle: Duration) -> Result<Self> {
-        let cache = Arc::clone(opened.handle().cache());
+    pub fn start(image: &Image, idle: Duration) -> Result<Self> {
+        let cache = Arc::clone(image.handle().cache());
         let (end, ended) = channel::<()>();
         let every = EVERY.min(idle.max(Duration::from_millis(100)));
         let work = move || {
@@ -50,7 +50,7 @@ impl IdleWatch {
     }
 }
 
-impl Drop for IdleWatch {
+impl Drop for CacheTrimmer {
     fn drop(&mut self) {
         if let Some((end, thread)) = self.work.take() {
             drop(end);

@@ -1,0 +1,28 @@
+//! Building images: of directories, archives, lists of files, other images, or several of these.
+//!
+//! [`crate::Builder`] is the short way. A front end that offers every option fills a
+//! [`BuildRequest`]; an option that the format does not have is refused by its name
+//! ([`crate::Setting`]), never ignored.
+
+pub use crate::registry::format_options::{
+    DwarfsOptions, ErofsOptions, FormatOptions, SquashfsOptions,
+};
+pub use crate::write::attributes::{AttributeChanges, RootChanges};
+pub use crate::write::build::{build, reports_digest};
+pub use crate::write::builder::Builder;
+pub use crate::write::filters::Filter;
+pub use crate::write::header::HeaderSource;
+pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
+pub use crate::write::new_file::{NewFile, write_new};
+pub use crate::write::output::is_same_file;
+pub use crate::write::recompress::recompress;
+pub use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
+pub use crate::write::report::{BuildReport, ObjectsReport, PipelineReport};
+pub use crate::write::request::{
+    BuildRequest, ComposefsOptions, Destination, PerFileOptions, VolumeOptions,
+};
+
+pub use sinterfs_model::{Loss, Summary, TailPlacement};
+pub use sinterfs_pipeline::source::XattrFilter;
+pub use sinterfs_pipeline::source::merge::{Conflict, Conflicts};
+pub use sinterfs_pipeline::{Categorizers, Order};

@@ -1,0 +1,251 @@
+//! Reading images: open one, look paths up, walk it, read its files.
+//!
+//! Enters an image file; leaves an [`Image`], which is cheap to clone and can be used by many
+//! threads at once. Paths count from the image's root, with or without a leading slash; symlinks
+//! are followed within the image only. **Invariant:** nothing here depends on a format.
+
+mod directory;
+mod file;
+mod metadata;
+mod walk;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sinterfs_block::digest::Root;
+use sinterfs_model::{Error, Ino, Result};
+use sinterfs_ops::{Follow, resolve};
+
+use crate::handle::Handle;
+
+pub use crate::info::{InfoRows, InfoValue};
+pub use crate::open_options::OpenOptions;
+pub use directory::{Directory, Entries, Entry};
+pub use file::File;
+pub use metadata::Metadata;
+pub use walk::Walk;
+
+pub use sinterfs_block::cache::BlockCache;
+pub use sinterfs_block::{FileSource, MemorySource, ReadAt};
+pub use sinterfs_model::{FileType, Limits, Rdev, Time, Times};
+
+/// An opened image.
+///
+/// Clones share the image and its cache of decoded blocks.
+#[derive(Clone)]
+pub struct Image(Arc<Inner>);
+
+struct Inner {
+    format: &'static str,
+    handle: Box<dyn Handle>,
+    /// The root digest with which all that is read was compared.
+    root: Option<Root>,
+    /// The trusted comment of the signature.
+    comment: Option<String>,
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Image")
+            .field("format", &self.0.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Files and directories.
+impl Image {
+    /// Returns the root directory.
+    pub fn root(&self) -> Directory {
+        let image = self.raw();
+        Directory::new(Arc::clone(image), image.info().root, PathBuf::new())
+    }
+
+    /// Lists a directory, in bytewise order of names.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist, `Invalid` for one that is no directory.
+    pub fn read_dir(&self, path: impl AsRef<Path>) -> Result<Entries> {
+        let path = path.as_ref();
+        let ino = self.find(path, Follow::All)?;
+        let directory = Directory::new(Arc::clone(self.raw()), ino, relative(path));
+        directory.entries().map_err(|error| error.path(path))
+    }
+
+    /// Visits everything below the root, a directory before its entries, in bytewise order of names
+    /// within each directory. Symlinks are not followed.
+    pub fn walk(&self) -> Walk {
+        Walk::new(Arc::clone(self.raw()))
+    }
+
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist, `Invalid` for one that is no file.
+    pub fn file(&self, path: impl AsRef<Path>) -> Result<File> {
+        let path = path.as_ref();
+        let ino = self.find(path, Follow::All)?;
+        File::open(Arc::clone(self.raw()), ino).map_err(|error| error.path(path))
+    }
+
+    /// Reads the content of a file.
+    ///
+    /// # Errors
+    /// As [`Image::file`], and those of reading: `Corrupt` for a block that is damaged.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>> {
+        let path = path.as_ref();
+        let content = self.file(path)?.read_all();
+        content.map_err(|error| error.path(path))
+    }
+
+    /// Returns the metadata of what a path names; symlinks are followed.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist.
+    pub fn metadata(&self, path: impl AsRef<Path>) -> Result<Metadata> {
+        self.stat(path.as_ref(), Follow::All)
+    }
+
+    /// Returns the metadata of what a path names, which may be a symlink itself.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist.
+    pub fn symlink_metadata(&self, path: impl AsRef<Path>) -> Result<Metadata> {
+        self.stat(path.as_ref(), Follow::Parents)
+    }
+
+    /// Returns the target of a symlink, as it is stored.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist, `Invalid` for one that is no symlink.
+    pub fn read_link(&self, path: impl AsRef<Path>) -> Result<PathBuf> {
+        let path = path.as_ref();
+        let ino = self.find(path, Follow::Parents)?;
+        let target = self.raw().read_link(ino);
+        let target = target.map_err(|error| error.path(path))?;
+        Ok(OsString::from_vec(target).into())
+    }
+
+    /// Returns the extended attributes of what a path names, which may be a symlink itself: full
+    /// names (`user.x`) and values, sorted by name.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist.
+    pub fn xattrs(&self, path: impl AsRef<Path>) -> Result<Vec<(OsString, Vec<u8>)>> {
+        let path = path.as_ref();
+        let ino = self.find(path, Follow::Parents)?;
+        let xattrs = self.raw().xattrs(ino).map_err(|error| error.path(path))?;
+        let xattrs = xattrs.into_iter();
+        Ok(xattrs
+            .map(|(name, value)| (OsString::from_vec(name), value))
+            .collect())
+    }
+
+    fn stat(&self, path: &Path, follow: Follow) -> Result<Metadata> {
+        let ino = self.find(path, follow)?;
+        let inode = self.raw().inode(ino).map_err(|error| error.path(path))?;
+        Ok(Metadata::new(inode))
+    }
+
+    fn find(&self, path: &Path, follow: Follow) -> Result<Ino> {
+        resolve(&**self.raw(), path.as_os_str().as_bytes(), follow)
+    }
+}
+
+/// The image as a whole.
+impl Image {
+    /// Takes what a format has opened.
+    pub(crate) fn new(
+        format: &'static str,
+        handle: Box<dyn Handle>,
+        root: Option<Root>,
+        comment: Option<String>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            format,
+            handle,
+            root,
+            comment,
+        }))
+    }
+
+    /// Returns the name of the format.
+    pub fn format(&self) -> &'static str {
+        self.0.format
+    }
+
+    /// Returns the image as the functions of [`crate::ops`] and [`crate::mount`] take it: inodes by
+    /// number.
+    pub fn raw(&self) -> &Arc<dyn sinterfs_model::Image> {
+        self.0.handle.image()
+    }
+
+    /// Returns the root digest with which all that is read is compared, if the image was opened
+    /// with a [`crate::verify::Trust`].
+    pub fn verified_root(&self) -> Option<Root> {
+        self.0.root
+    }
+
+    /// Returns what is known of the image, as rows for people and programs.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata.
+    pub fn info(&self) -> Result<InfoRows> {
+        let mut rows = self.0.handle.details()?;
+        if let Some(root) = self.0.root {
+            let at = rows.len().min(3);
+            rows.insert(at, ("verified digest".to_owned(), root.to_string().into()));
+            let comment = self.0.comment.as_deref();
+            rows.extend(comment.map(|comment| ("signed".to_owned(), comment.into())));
+        }
+        Ok(rows)
+    }
+
+    /// Returns damage to parts of the image that are not needed to read it.
+    pub fn warnings(&self) -> Vec<Error> {
+        self.0.handle.warnings()
+    }
+
+    /// Lets idle processors decode ahead of readers that wait often: for an image that is served.
+    pub fn decode_ahead(&self) {
+        self.0.handle.decode_ahead();
+    }
+
+    /// Measures what takes the space in the image.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata.
+    pub fn usage(&self) -> Result<sinterfs_ops::Usage> {
+        let show = |of, visit: &mut dyn FnMut(sinterfs_ops::StoredBlock<'_>)| {
+            self.0.handle.stored_blocks(of, visit)
+        };
+        sinterfs_ops::usage(&**self.raw(), &show)
+    }
+
+    /// Writes all structures as text.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata, and those of writing.
+    pub fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        self.0.handle.dump(out)
+    }
+
+    /// Returns what the format can do with the image.
+    pub(crate) fn handle(&self) -> &dyn Handle {
+        &*self.0.handle
+    }
+}
+
+impl From<&Image> for Arc<dyn sinterfs_model::Image> {
+    fn from(image: &Image) -> Self {
+        Arc::clone(image.raw())
+    }
+}
+
+/// Returns a path as entries have it: without a leading slash.
+fn relative(path: &Path) -> PathBuf {
+    path.strip_prefix("/").unwrap_or(path).to_owned()
+}
