@@ -1,3 +1,4 @@
+//! Read-only file system images of several formats behind one interface.
 #![doc = include_str!("../README.md")]
 
 mod format;
