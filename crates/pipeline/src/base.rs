@@ -1,10 +1,10 @@
-//! The image that a new one is built on: its blocks decoded, and what its files hold.
+//! The base image of a build: its blocks decoded, and the contents of its files.
 //!
 //! Enters a `Base`; leaves its decoded blocks for the segment stage to compare with, and the
-//! contents of its files by fingerprint for the first read to find.
-//! **Invariant:** every block is decoded once, by many threads, into an unnamed scratch file as large
-//! as all of them. What is found by fingerprint is a hint: the segment stage compares every byte.
-//! Memory: two decoded blocks for each thread that decodes, 16 bytes a block, some 50 for each content.
+//! contents of its files by fingerprint for the first read.
+//! **Invariant:** every block is decoded once, by many threads, into an unnamed scratch file as
+//! large as all of them. A fingerprint is a hint: the segment stage compares every byte. Memory: two
+//! decoded blocks for each decoding thread, 16 bytes a block, about 50 for each content.
 
 mod blocks;
 mod contents;
@@ -18,14 +18,14 @@ use crate::scratch::Scratch;
 pub(crate) use blocks::{BaseBlocks, ScratchSpan};
 pub(crate) use contents::BaseContents;
 
-/// What a build on a base knows before it reads any file.
+/// The base image as the stages use it.
 pub(crate) struct BaseIndex {
     pub blocks: Arc<BaseBlocks>,
     pub contents: BaseContents,
 }
 
 impl BaseIndex {
-    /// Decodes a base and finds out which of its contents a tree may have.
+    /// Decodes a base and fingerprints the contents that a tree may have, too.
     pub fn new(
         base: Arc<dyn Base>,
         tree: &Tree,

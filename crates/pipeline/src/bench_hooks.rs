@@ -36,8 +36,8 @@ pub fn segment(contents: &[&[u8]]) -> Result<u64> {
         codec_window: 4 << 20,
         total,
         retention: Retention {
-            kept: 64,
-            room: u64::MAX,
+            max_blocks: 64,
+            max_bytes: u64::MAX,
             lookback: 64,
             scratch: Scratch::new(std::env::temp_dir()),
         },

@@ -1,12 +1,12 @@
-//! First read of the files: finds equal ones and sketches the others.
+//! First read of the files: finds equal files and computes sketches of the others.
 //!
 //! Enters a tree; leaves the distinct contents in path order, each with the files that probably
-//! share it, and a similarity sketch of each if the order wants one. Equality is that of size,
-//! XXH3-128 of the data and the layout of holes; the second read (`read`) proves it byte by byte.
-//! A file whose size no other has is not read here unless its sketch is wanted, and then only to
-//! find that it is compressed already.
-//! **Invariant:** every file is read at most once, in pieces of `READ_SIZE` bytes; holes are not read.
-//! A file that cannot be read here is content of its own; the second read tells what is wrong.
+//! share it, and a similarity sketch of each if the order needs sketches. Files are equal if size,
+//! XXH3-128 of the data and the layout of holes are equal; the second read (`read`) proves it byte
+//! by byte. A file of unique size is read here only for its sketch, and then not beyond its first
+//! buffer if it is already compressed.
+//! **Invariant:** every file is read at most once, in buffers of `READ_SIZE` bytes; holes are not
+//! read. A file that cannot be read becomes a content of its own; the second read reports the error.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,18 +24,18 @@ use crate::sketches::Sketches;
 use crate::threads::{self, lock};
 use crate::{paths, read::READ_SIZE};
 
-/// Files from this size on are read first, the largest first, so that no thread is left alone
-/// with a large file at the end.
+/// Files from this size on are read first, the largest first, so that no thread is left with a
+/// large file at the end.
 const LARGE: u64 = 64 << 20;
 
-/// What was found out about the files' content.
+/// The distinct contents of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// The distinct contents, by the path of their first file.
     pub items: Vec<Content>,
     /// The sketches, by `Content::file`.
     pub sketches: Sketches,
-    /// The files that share a content with an earlier one; see `Content::duplicates`.
+    /// The files that share a content with an earlier file; see `Content::duplicates`.
     pub duplicates: Vec<NodeId>,
     /// The files without bytes.
     pub empty: Vec<NodeId>,
@@ -46,11 +46,11 @@ pub(crate) struct Contents {
 pub(crate) struct Content {
     /// The first file that has it.
     pub original: NodeId,
-    /// The number of that file among those that are not empty.
+    /// The number of that file among non-empty files.
     pub file: u32,
-    /// What it is, if it was read.
+    /// Its category, if it was read.
     pub category: Option<Category>,
-    /// The list of the base that probably is the same.
+    /// The list of the base with probably the same content.
     pub known: Option<u32>,
     first_duplicate: u32,
     duplicate_count: u32,
@@ -63,7 +63,7 @@ impl Contents {
         &self.duplicates[first..first + content.duplicate_count as usize]
     }
 
-    /// Counts the bytes of contents that the base probably does not have.
+    /// Returns the number of bytes in contents that the base probably does not have.
     pub fn new_bytes(&self, tree: &Tree) -> u64 {
         let new = self.items.iter().filter(|content| content.known.is_none());
         new.map(|content| paths::size(tree, content.original))
@@ -71,10 +71,10 @@ impl Contents {
     }
 }
 
-/// What the first read is for.
+/// The settings of the first read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstRead<'a> {
-    /// Whether equal files are looked for.
+    /// Whether equal files are searched.
     pub duplicates: bool,
     /// Files below this size are sketched.
     pub similar_below: u64,
@@ -84,7 +84,7 @@ pub(crate) struct FirstRead<'a> {
     pub threads: usize,
 }
 
-/// What the first read learns of a file.
+/// What identifies the content of a file.
 #[derive(Debug, Clone, Copy)]
 struct Fingerprint {
     hash: u128,
@@ -102,13 +102,13 @@ pub(crate) fn dedupe(
     let (files, empty): (Vec<_>, Vec<_>) = paths::files(tree)
         .into_iter()
         .partition(|&file| paths::size(tree, file) > 0);
-    let alone = if first.duplicates {
-        alone(tree, &files, first.base)
+    let unique_size = if first.duplicates {
+        unique_size(tree, &files, first.base)
     } else {
         vec![true; files.len()]
     };
     let sketched = |index: u32| paths::size(tree, files[index as usize]) < first.similar_below;
-    let skip = |index: &u32| alone[*index as usize] && !sketched(*index);
+    let skip = |index: &u32| unique_size[*index as usize] && !sketched(*index);
     let wanted = (0..files.len() as u32).filter(|index| !skip(index));
     let wanted = by_turn(source, tree, &files, wanted.collect());
     let bytes = wanted
@@ -144,7 +144,7 @@ pub(crate) fn dedupe(
                 break Ok(());
             };
             let file = files[index as usize];
-            match reader.read(source, tree, file, alone[index as usize]) {
+            match reader.read(source, tree, file, unique_size[index as usize]) {
                 Ok(Some((print, sketch))) => {
                     lock(&table.prints)[index as usize] = Some(print);
                     if let Err(error) = table.sketches.set(index as usize, &sketch) {
@@ -163,7 +163,7 @@ pub(crate) fn dedupe(
     Ok(group(tree, &files, empty, table, first))
 }
 
-/// Puts the files to read, as indices, into the order in which threads take them.
+/// Sorts the files to read, given as indices, into the order in which threads read them.
 pub(crate) fn by_turn(
     source: &dyn Source,
     tree: &Tree,
@@ -182,48 +182,48 @@ pub(crate) fn by_turn(
     wanted
 }
 
-/// Returns for each file whether no other has its size, be it in the base.
-fn alone(tree: &Tree, files: &[NodeId], known: Option<&BaseContents>) -> Vec<bool> {
+/// Returns for each file whether its size is unique, in the tree and in the base.
+fn unique_size(tree: &Tree, files: &[NodeId], known: Option<&BaseContents>) -> Vec<bool> {
     let size = |index: u32| paths::size(tree, files[index as usize]);
     let mut by_size: Vec<u32> = (0..files.len() as u32).collect();
     by_size.sort_unstable_by_key(|&index| size(index));
-    let mut alone = vec![false; files.len()];
+    let mut unique_size = vec![false; files.len()];
     for same in by_size.chunk_by(|&a, &b| size(a) == size(b)) {
         let is_known = known.is_some_and(|known| known.has_size(size(same[0])));
-        alone[same[0] as usize] = same.len() == 1 && !is_known;
+        unique_size[same[0] as usize] = same.len() == 1 && !is_known;
     }
-    alone
+    unique_size
 }
 
-/// Where threads put what they find.
+/// The results of all threads.
 struct Findings {
     prints: Mutex<Vec<Option<Fingerprint>>>,
     sketches: Sketches,
 }
 
-/// One thread's reading of files.
+/// The state of one reading thread.
 struct FirstReader<'a> {
     buffer: Vec<u8>,
     first: &'a FirstRead<'a>,
     observer: &'a dyn Observer,
-    /// Bytes of the file that progress was reported of.
+    /// Bytes of the current file that were reported as progress.
     done: u64,
 }
 
 impl FirstReader<'_> {
-    /// Reads a file; `None` if it cannot be read or is not as long as it was.
+    /// Reads a file; `None` if it cannot be read or its length changed.
     fn read(
         &mut self,
         source: &dyn Source,
         tree: &Tree,
         file: NodeId,
-        alone: bool,
+        unique_size: bool,
     ) -> Result<Option<(Fingerprint, Sketch)>> {
         threads::check_cancelled(self.observer)?;
         let size = paths::size(tree, file);
         self.done = 0;
         let found = match source.open(tree, file) {
-            Ok(content) => self.print(&*content, size, alone),
+            Ok(content) => self.print(&*content, size, unique_size),
             Err(_) => Ok(None),
         };
         self.advance(1, size - self.done);
@@ -248,7 +248,7 @@ impl FirstReader<'_> {
         &mut self,
         content: &dyn FileContent,
         size: u64,
-        alone: bool,
+        unique_size: bool,
     ) -> Result<Option<(Fingerprint, Sketch)>> {
         let extents = content.extents()?;
         if extents
@@ -284,8 +284,8 @@ impl FirstReader<'_> {
                     classify::classify(head, size, content, self.first.categorizers).main()
                 });
                 if !classify::gains_from_order(category) {
-                    if alone {
-                        // neither equal to another file nor to be like one
+                    if unique_size {
+                        // neither equal nor similar to another file
                         break 'data;
                     }
                 } else if size < self.first.similar_below {
@@ -313,7 +313,7 @@ impl FirstReader<'_> {
     }
 }
 
-/// Puts files of equal size and fingerprint together.
+/// Groups files of equal size and fingerprint.
 fn group(
     tree: &Tree,
     files: &[NodeId],
@@ -380,7 +380,7 @@ fn group(
     }
 }
 
-/// Makes contents of which each file of a tree has its own, with the given sketches in path order.
+/// Creates one content for each file of a tree, with the given sketches in path order.
 #[cfg(test)]
 pub(crate) fn dedupe_for_tests(tree: &Tree, sketches: Vec<Sketch>) -> Contents {
     let items = (0..)

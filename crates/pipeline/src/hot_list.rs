@@ -1,9 +1,9 @@
-//! Which contents stand at the front of an image, in small blocks: what a program needs when it starts.
+//! The hot list: contents stored first, in small blocks, as programs need them when they start.
 //!
-//! Enters a list of paths, what is needed first first, as a mount records it; leaves the order with the
-//! contents of these files at its front, in a category of their own. A directory stands for all files below
-//! it, by path. **Invariant:** the result depends on the list and the tree alone; of several mentions of a
-//! file, or of files with one content, the first counts.
+//! Enters a list of paths in order of need, as recorded by a mount; leaves the order with the
+//! contents of these files at its front, in a category of their own. A directory means all files
+//! below it, by path. **Invariant:** the result depends on the list and the tree alone; if a file or
+//! a content is listed several times, the first one counts.
 
 use std::collections::HashMap;
 
@@ -19,11 +19,11 @@ pub struct HotList {
 }
 
 impl HotList {
-    /// Reads a list: a path in the image a line. A backslash makes the next byte part of the path, a line's
-    /// end, too; blanks at the ends of a line, lines that are empty and those that begin with `#` say nothing.
+    /// Parses a list: one path in the image a line. A backslash makes the next byte part of the path,
+    /// even a line feed; blanks around a path, empty lines and lines that begin with `#` are ignored.
     pub fn parse(text: &[u8]) -> Self {
         let (mut paths, mut path) = (Vec::new(), Vec::new());
-        // up to where blanks belong to the path
+        // the length of the path without trailing blanks
         let mut kept = 0;
         let mut bytes = text.iter().copied();
         loop {
@@ -58,8 +58,8 @@ impl HotList {
         }
     }
 
-    /// Moves the contents of the files on the list to the front of an order, and puts them into
-    /// [`Category::Hot`]. A path that is not in the tree is told to the observer.
+    /// Moves the contents of the listed files to the front of an order and into [`Category::Hot`]. Warns
+    /// the observer of paths that are not in the tree.
     pub(crate) fn move_to_front(
         &self,
         tree: &Tree,
@@ -77,7 +77,7 @@ impl HotList {
             let files = files.chain([&content.original]);
             files.filter_map(|file| ranks.get(file).copied()).min()
         };
-        // stable: what is not on the list stays as it was ordered
+        // stable: contents that are not on the list keep their order
         order.sort_by_cached_key(|&index| rank(index).unwrap_or(u32::MAX));
         let hot = order.iter().take_while(|&&index| rank(index).is_some());
         for index in hot.copied().collect::<Vec<_>>() {
@@ -85,13 +85,13 @@ impl HotList {
         }
     }
 
-    /// Numbers the files on the list.
+    /// Returns the rank of each listed file.
     fn ranks(&self, tree: &Tree, observer: &dyn Observer) -> HashMap<NodeId, u32> {
         let mut ranks = HashMap::new();
         for path in &self.paths {
             let Some(found) = paths::find(tree, path) else {
                 let path = String::from_utf8_lossy(path).into_owned();
-                let what = "on the list of what is needed first, but not found";
+                let what = "in the hot list, but not found in the tree";
                 observer.warn(&Error::not_found(what).path(path));
                 continue;
             };
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_the_list_comes_first() {
+    fn listed_files_come_first() {
         let mut builder = TreeBuilder::new(Meta::default());
         let dir = Content::Directory { first: 0, count: 0 };
         let file = Content::File { size: 1 };

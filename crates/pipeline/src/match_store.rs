@@ -23,9 +23,9 @@ use crate::scratch::Scratch;
 #[derive(Debug, Clone)]
 pub(crate) struct Retention {
     /// The most full blocks in memory.
-    pub kept: usize,
+    pub max_blocks: usize,
     /// The most bytes of full blocks in memory.
-    pub room: u64,
+    pub max_bytes: u64,
     /// The most full blocks that can be compared with; older ones are dropped.
     pub lookback: usize,
     /// The scratch file for blocks that are comparable but not in memory.
@@ -141,8 +141,12 @@ impl MatchStore {
         self.blocks[block as usize] = BlockState::Full(Arc::clone(bytes));
         self.full.push_back(block);
         self.full_bytes += bytes.len() as u64;
-        let Retention { kept, lookback, .. } = self.retention;
-        while self.full.len() > kept.min(lookback) || self.full_bytes > self.retention.room {
+        let Retention {
+            max_blocks: kept,
+            lookback,
+            ..
+        } = self.retention;
+        while self.full.len() > kept.min(lookback) || self.full_bytes > self.retention.max_bytes {
             let Some(oldest) = self.full.pop_front() else {
                 break;
             };
@@ -351,10 +355,10 @@ mod tests {
     fn a_block_compares_the_same_in_memory_and_in_the_scratch_file() {
         let scratch = Scratch::new(std::env::temp_dir());
         let content = noise(3, 700_000);
-        for kept in [0, 1] {
+        for max_blocks in [0, 1] {
             let mut store = MatchStore::new(Retention {
-                kept,
-                room: u64::MAX,
+                max_blocks,
+                max_bytes: u64::MAX,
                 lookback: 10,
                 scratch: scratch.clone(),
             });
@@ -392,8 +396,8 @@ mod tests {
     #[test]
     fn blocks_beyond_the_look_back_are_dropped() {
         let mut store = MatchStore::new(Retention {
-            kept: 1,
-            room: u64::MAX,
+            max_blocks: 1,
+            max_bytes: u64::MAX,
             lookback: 2,
             scratch: Scratch::new(std::env::temp_dir()),
         });

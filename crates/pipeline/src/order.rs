@@ -1,13 +1,13 @@
-//! Puts the distinct contents into the order in which they are stored.
+//! Orders the distinct contents for storage.
 //!
-//! Enters contents in path order; leaves a permutation of them, higher priorities first. By similarity, a
-//! greedy chain for each category: after a content comes the one not yet placed that agrees with it in
-//! most places of its sketch; where none agrees, the next one by extension, name and path. Candidates
-//! come from lists of the contents that share a value in a place, of which at most `LOOKS` are looked
-//! at, so the time grows as n log n; above `IN_MEMORY` contents of a category, runs of so many by
-//! extension and name are ordered one after the other. The category with most bytes comes first.
-//! Contents that are already compressed come last, by path.
-//! **Invariant:** depends on the tree and the sketches alone; ties go by path.
+//! Enters contents in path order; leaves a permutation of them, higher priorities first. By
+//! similarity, it is a greedy chain within each category: after a content comes the one not yet
+//! placed whose sketch agrees with it in most values; if none agrees, the next one by extension,
+//! name and path. Candidates come from lists of contents that share a sketch value, of which at most
+//! `MAX_CANDIDATES` are compared, so time grows as n log n. More than `IN_MEMORY` contents of a
+//! category are ordered in runs of that length, by extension and name. The category with most bytes
+//! comes first. Contents that are already compressed come last, by path.
+//! **Invariant:** depends on the tree and the sketches alone; ties are broken by path.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,17 +19,17 @@ use crate::paths;
 use crate::sketch::{EMPTY, Sketch, VALUES};
 use crate::sketches::IN_MEMORY;
 
-/// Says in which order contents are stored.
+/// The order in which contents are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Similar contents together.
     #[default]
     Similarity,
-    /// As a walk of the tree finds them, directories by name.
+    /// In depth-first order of the tree, with names in bytewise order.
     Path,
-    /// By path from the last component to the first: equal names together.
+    /// By path, from the last component to the first: equal names are adjacent.
     ReversePath,
-    /// As the source numbered them: level by level for a directory.
+    /// By node number of the source: level by level for a directory.
     None,
 }
 
@@ -69,10 +69,10 @@ pub(crate) struct StorageOrder {
     pub is_grouped: bool,
 }
 
-/// Lists the indices of the contents in the order in which they are stored; sketches are read.
+/// Returns the indices of the contents in storage order.
 ///
-/// With priorities by node, contents of higher ones come first; a content has the highest one of
-/// its files.
+/// With priorities by node, contents of higher priority come first; a content has the highest
+/// priority of its files.
 pub(crate) fn order(
     tree: &Tree,
     contents: &Contents,
@@ -132,7 +132,7 @@ fn by_similarity(tree: &Tree, contents: &Contents) -> Result<Vec<u32>> {
     let mut groups: Vec<&[u32]> = rest
         .chunk_by(|&a, &b| item(a).category == item(b).category)
         .collect();
-    // the largest stream first: its blocks take longest, and nobody waits for the last one alone
+    // the largest stream first: its blocks take longest to encode, and no worker is left alone with one
     groups.sort_by_cached_key(|group| std::cmp::Reverse(bytes(group)));
     let mut result = Vec::with_capacity(contents.items.len());
     for alike in groups {
@@ -146,9 +146,9 @@ fn by_similarity(tree: &Tree, contents: &Contents) -> Result<Vec<u32>> {
     Ok(result)
 }
 
-/// Adds the given contents, each with its sketch, to `result`, each followed by what is most like it.
+/// Appends the given contents to `result`, each followed by the most similar one left.
 fn chain(contents: &[u32], mut sketches: Vec<Sketch>, result: &mut Vec<u32>) {
-    // from here on, contents are named by their rank in `contents`
+    // from here on, contents are identified by their rank in `contents`
     let mut lists = Lists::new(&mut sketches);
     for first in 0..contents.len() as u32 {
         let mut next = Some(first).filter(|&first| !lists.is_placed(first));
@@ -160,27 +160,26 @@ fn chain(contents: &[u32], mut sketches: Vec<Sketch>, result: &mut Vec<u32>) {
     }
 }
 
-/// How many contents of a list are looked at for each that asks.
-const LOOKS: usize = 48;
+/// The most contents of a list that are compared with one content.
+const MAX_CANDIDATES: usize = 48;
 
-/// In how many places two contents must agree to be called similar: one is often chance or a
-/// licence at the beginning.
-const ALIKE: usize = 2;
+/// The fewest equal sketch values of similar contents: one is often chance, or a licence header.
+const MIN_AGREEMENT: usize = 2;
 
-/// For each value of each place the contents that have it and are not yet placed, by rank.
+/// For each value of each sketch slot, the contents that have it and are not yet placed, by rank.
 struct Lists {
     /// The members of all lists.
     members: Vec<u32>,
-    /// Where each list begins in `members`, and how many it still has.
+    /// The start of each list in `members`, and its remaining length.
     spans: Vec<(u32, u32)>,
     placed: Vec<bool>,
-    /// For which content each was last compared, so that it is compared once.
+    /// The content that each was last compared with, so that it is compared once.
     seen: Vec<u32>,
 }
 
 impl Lists {
-    /// Makes the lists and replaces each value of the sketches by the number of its list;
-    /// values that only one content has become `EMPTY`.
+    /// Builds the lists and replaces each sketch value by the number of its list; values of a single
+    /// content become `EMPTY`.
     fn new(sketches: &mut [Sketch]) -> Self {
         let mut members: Vec<u32> = Vec::new();
         let mut spans = Vec::new();
@@ -226,24 +225,24 @@ impl Lists {
         self.placed[rank as usize] = true;
     }
 
-    /// Finds the content not yet placed that agrees with `rank` in most places; the least rank of
-    /// several.
+    /// Returns the content not yet placed whose sketch has most values in common with that of `rank`;
+    /// of several, the one of least rank.
     fn most_like(&mut self, sketches: &[Sketch], rank: u32) -> Option<u32> {
         let mine = &sketches[rank as usize];
         let mut best: Option<(usize, u32)> = None;
         for &list in mine.iter().filter(|&&list| list != EMPTY) {
             let (start, count) = &mut self.spans[list as usize];
             let members = &mut self.members[*start as usize..(*start + *count) as usize];
-            let (mut at, mut looks) = (0, 0);
-            while at < *count as usize && looks < LOOKS {
+            let (mut at, mut compared) = (0, 0);
+            while at < *count as usize && compared < MAX_CANDIDATES {
                 let other = members[at];
                 if self.placed[other as usize] {
-                    // a placed member leaves the list for good
+                    // placed members are removed from the list
                     members.swap(at, *count as usize - 1);
                     *count -= 1;
                     continue;
                 }
-                (at, looks) = (at + 1, looks + 1);
+                (at, compared) = (at + 1, compared + 1);
                 if std::mem::replace(&mut self.seen[other as usize], rank) == rank {
                     continue;
                 }
@@ -251,7 +250,7 @@ impl Lists {
                 let score = agreement(mine, theirs);
                 let better = best
                     .is_none_or(|(most, least)| score > most || (score == most && other < least));
-                if score >= ALIKE && better {
+                if score >= MIN_AGREEMENT && better {
                     best = Some((score, other));
                 }
             }
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_similar_comes_next() {
+    fn the_most_similar_content_comes_next() {
         let like = |base: u32, others: usize| {
             std::array::from_fn(|place| {
                 base + if place < others {
@@ -370,8 +369,8 @@ mod tests {
     }
 
     #[test]
-    fn many_contents_of_one_kind_are_no_trap() {
-        // 100,000 contents that all share four values: without a bound on looks, 10^10 comparisons
+    fn many_similar_contents_are_ordered_in_bounded_time() {
+        // 100,000 contents that all share four values: without a bound on compared, 10^10 comparisons
         let sketches = (0..100_000u32).map(|index| {
             let mut sketch = NO_SKETCH;
             sketch[..4].fill(7);

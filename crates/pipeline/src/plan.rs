@@ -288,11 +288,11 @@ impl<'a> StagePlan<'a> {
         }
     }
 
-    fn retention(&self, kept: usize, room: u64) -> Retention {
+    fn retention(&self, max_blocks: usize, max_bytes: u64) -> Retention {
         let lookback = self.options.lookback;
         Retention {
-            kept,
-            room,
+            max_blocks,
+            max_bytes,
             lookback: lookback.map_or(usize::MAX, |blocks| blocks as usize),
             scratch: self.scratch.clone(),
         }

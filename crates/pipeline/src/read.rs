@@ -1,10 +1,10 @@
-//! Second read of a content: its pieces in order, and the proof that its duplicates are equal.
+//! Second read of a content: its data in order, and the proof that its duplicates are equal.
 //!
 //! Enters a content with the files that probably share it; leaves data and holes for a sink, then
-//! how it ended. Each duplicate is read along in the same pieces and compared; one that differs,
-//! cannot be read or changed is rejected and becomes content of its own.
-//! **Invariant:** what the sink got is what is stored: at most the scanned size, less if the file
-//! ended or failed earlier. ReadProblems is told to the observer once for each file.
+//! the duplicates that differ. Each duplicate is read along in the same buffers and compared; one
+//! that differs, cannot be read or changed is rejected and becomes a content of its own.
+//! **Invariant:** what the sink received is what is stored: at most the scanned size, less if the
+//! file ended or failed earlier. The observer is warned once for each file with problems.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,34 +16,33 @@ use crate::anchors::{Anchor, Finder, Spacing};
 use crate::classify::{self, Categorizers, Head, Spans};
 use crate::paths;
 
-/// The largest piece in bytes: large enough that a system call costs nothing by comparison, small
-/// enough for the processor's cache.
+/// Bytes of one read: large enough to amortise the system call, small enough for the CPU's cache.
 pub(crate) const READ_SIZE: usize = 1 << 20;
 
-/// Duplicates that stay open while a content of several pieces is read; more are opened anew for
-/// each piece, so that the number of open files is bounded.
+/// Duplicates that stay open while a content of several buffers is read; further ones are reopened
+/// for each buffer, so that the number of open files is bounded.
 const KEPT_OPEN: usize = 32;
 
-/// What the second read gives for a content.
+/// An item of the content stream that the second read produces.
 #[derive(Debug)]
 pub(crate) enum ContentItem {
-    /// Bytes of one category, in whole grains of it.
+    /// Bytes of one category, in whole grains.
     Data {
         bytes: Vec<u8>,
         anchors: Vec<Anchor>,
         category: Category,
     },
-    /// So many zeros that are not stored.
+    /// A hole of the given length.
     Hole(u64),
-    /// Nothing follows.
+    /// The end of the content.
     End {
-        /// Duplicates that turned out not to be equal.
+        /// Duplicates that are not equal.
         rejected: Vec<NodeId>,
     },
 }
 
 impl ContentItem {
-    /// Returns the bytes of memory a piece holds.
+    /// Returns the bytes of memory that an item holds.
     pub fn held(&self) -> u64 {
         match self {
             Self::Data { bytes, .. } => bytes.len() as u64,
@@ -52,26 +51,26 @@ impl ContentItem {
     }
 }
 
-/// Says that nobody takes pieces any more.
+/// The receiver of items is gone.
 #[derive(Debug)]
 pub(crate) struct SinkClosed;
 
-/// Where pieces go.
+/// The receiver of items.
 pub(crate) trait ContentSink {
-    /// Waits until there is room for so many bytes.
+    /// Waits until `bytes` bytes may be pushed.
     fn reserve(&mut self, bytes: u64) -> std::result::Result<(), SinkClosed>;
-    /// Returns whether nobody takes pieces any more.
+    /// Returns whether the receiver is gone.
     fn is_closed(&self) -> bool;
-    /// Takes a piece for which there is room.
+    /// Pushes an item whose bytes were reserved.
     fn push(&mut self, piece: ContentItem) -> std::result::Result<(), SinkClosed>;
 }
 
 /// Counts files that gave problems.
 #[derive(Debug, Default)]
 pub(crate) struct ReadProblems {
-    /// Files of which nothing or only a beginning could be read.
+    /// Files that could not be read to their end.
     pub unreadable: AtomicU64,
-    /// Files that were not as the scan found them.
+    /// Files that changed after the scan.
     pub changed: AtomicU64,
 }
 
@@ -81,22 +80,22 @@ pub(crate) struct ContentReader<'a> {
     pub tree: &'a Tree,
     pub observer: &'a dyn Observer,
     pub problems: &'a ReadProblems,
-    /// How far the anchors are apart; `None` if nobody looks for repeats.
+    /// The spacing of anchors; `None` if matches are not searched.
     pub spacing: Option<Spacing>,
-    /// What is told apart.
+    /// The kinds of content that are recognised.
     pub categorizers: Categorizers,
 }
 
-/// A content to read.
+/// A content to be read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadRequest<'a> {
     /// The file that is read.
     pub file: NodeId,
-    /// What it is, if that is known.
+    /// Its category, if known.
     pub category: Option<Category>,
-    /// Whether it probably is one of the base's, so that nobody looks for repeats in it.
+    /// Whether the base probably has it, so that matches are not searched in it.
     pub known: bool,
-    /// The files that probably are equal.
+    /// The files that are probably equal.
     pub duplicates: &'a [NodeId],
 }
 
@@ -129,7 +128,7 @@ impl From<Error> for ReadStop {
     }
 }
 
-/// How a content was read to its end.
+/// How the reading of a content ended.
 struct ReadOutcome {
     /// It has as many bytes as the scan found.
     whole: bool,
@@ -138,18 +137,18 @@ struct ReadOutcome {
 }
 
 impl ContentReader<'_> {
-    /// Reads a content once and gives its pieces to the sink.
+    /// Reads a content once and pushes its items to the sink.
     pub fn read(
         &self,
-        wanted: &ReadRequest<'_>,
+        request: &ReadRequest<'_>,
         sink: &mut dyn ContentSink,
     ) -> std::result::Result<(), SinkClosed> {
         let &ReadRequest {
             file, duplicates, ..
-        } = wanted;
-        let mut twins = DuplicateCheck::new(self, file, duplicates);
+        } = request;
+        let mut duplicate_check = DuplicateCheck::new(self, file, duplicates);
         let ended = match self.source.open(self.tree, file) {
-            Ok(content) => self.copy(wanted, &*content, &mut twins, sink),
+            Ok(content) => self.copy(request, &*content, &mut duplicate_check, sink),
             Err(error) => Err(ReadStop::Failed(error)),
         };
         let whole = match ended {
@@ -170,7 +169,7 @@ impl ContentReader<'_> {
             Err(ReadStop::SinkClosed) => return Err(SinkClosed),
         };
         let rejected = if whole {
-            twins.rejected
+            duplicate_check.rejected
         } else {
             duplicates.to_vec()
         };
@@ -179,30 +178,30 @@ impl ContentReader<'_> {
 
     fn copy(
         &self,
-        wanted: &ReadRequest<'_>,
+        request: &ReadRequest<'_>,
         content: &dyn FileContent,
-        twins: &mut DuplicateCheck<'_>,
+        duplicate_check: &mut DuplicateCheck<'_>,
         sink: &mut dyn ContentSink,
     ) -> std::result::Result<ReadOutcome, ReadStop> {
-        let file = wanted.file;
+        let file = request.file;
         let size = paths::size(self.tree, file);
         let extents = clip(content.extents()?, size);
         let mut rest: u64 = extents.iter().filter(|e| !is_hole(e)).map(|e| e.len).sum();
         if rest == 0 {
             let (first, last) = (true, true);
-            let step = ReadRange {
+            let range = ReadRange {
                 extents: &extents,
                 at: 0,
                 bytes: &[],
                 first,
                 last,
             };
-            twins.compare(&step, sink)?;
+            duplicate_check.compare(&range, sink)?;
         }
-        // where parts differ, the beginning tells them again
-        let known = wanted.category.filter(|&main| !classify::has_parts(main));
+        // a content of several categories is classified again
+        let known = request.category.filter(|&main| !classify::has_parts(main));
         let mut spans = known.map(Spans::whole);
-        let spacing = self.spacing.filter(|_| !wanted.known);
+        let spacing = self.spacing.filter(|_| !request.known);
         let mut finder = spacing.map(Finder::new);
         let mut first = true;
         for extent in &extents {
@@ -230,21 +229,21 @@ impl ContentReader<'_> {
                     };
                     classify::classify(head, size, content, self.categorizers)
                 });
-                // the beginning may turn out to be too long only when it is known
+                // only the classified beginning shows where the buffer has to end
                 let len = spans.piece_end(at, stop) - at;
                 let short = (got as u64) < stop - at;
                 bytes.truncate(if short { got } else { len as usize });
                 rest -= len;
                 if !short {
                     let last = rest == 0;
-                    let step = ReadRange {
+                    let range = ReadRange {
                         extents: &extents,
                         at,
                         bytes: &bytes,
                         first,
                         last,
                     };
-                    twins.compare(&step, sink)?;
+                    duplicate_check.compare(&range, sink)?;
                 }
                 push(bytes, at, spans, &mut finder, sink)?;
                 if short {
@@ -264,7 +263,7 @@ impl ContentReader<'_> {
         })
     }
 
-    /// Returns whether an open file has the size and time that the scan found.
+    /// Returns whether an open file has the size and time found by the scan.
     fn is_unchanged(&self, file: NodeId, content: &dyn FileContent) -> Result<bool> {
         let scanned = self.tree.node(file).meta.times.modified;
         let time = content.modified()?;
@@ -278,7 +277,7 @@ impl ContentReader<'_> {
     }
 }
 
-/// Returns bytes that were read at an offset to the sink, those of each category for themselves.
+/// Pushes bytes that were read at an offset, one item for each run of one category.
 fn push(
     bytes: Vec<u8>,
     at: u64,
@@ -313,7 +312,7 @@ fn push(
     Ok(())
 }
 
-/// A piece of a content that its duplicates are compared with.
+/// A range of a content, to be compared with its duplicates.
 struct ReadRange<'a> {
     /// All extents of the content.
     extents: &'a [Extent],
@@ -344,18 +343,18 @@ impl<'a> DuplicateCheck<'a> {
         }
     }
 
-    /// Compares a piece of the content with the same range of each duplicate.
+    /// Compares a range of the content with the same range of each duplicate.
     fn compare(
         &mut self,
-        step: &ReadRange<'_>,
+        range: &ReadRange<'_>,
         sink: &dyn ContentSink,
     ) -> std::result::Result<(), SinkClosed> {
-        let keep = self.equal.len() <= KEPT_OPEN && !step.last;
+        let keep = self.equal.len() <= KEPT_OPEN && !range.last;
         for (file, open) in std::mem::take(&mut self.equal) {
             if sink.is_closed() {
                 return Err(SinkClosed);
             }
-            match self.read_same(file, open, step) {
+            match self.read_same(file, open, range) {
                 Ok(Some(content)) => self.equal.push((file, Some(content).filter(|_| keep))),
                 Ok(None) | Err(_) => self.rejected.push(file),
             }
@@ -363,13 +362,13 @@ impl<'a> DuplicateCheck<'a> {
         Ok(())
     }
 
-    /// Returns a duplicate back, open, if it has the same bytes as the piece; its own reading tells
-    /// what is wrong with one that cannot be read.
+    /// Returns the open duplicate if it has the same bytes in the range. Errors are reported later, when
+    /// the rejected file is read on its own.
     fn read_same(
         &mut self,
         file: NodeId,
         open: Option<Box<dyn FileContent>>,
-        step: &ReadRange<'_>,
+        range: &ReadRange<'_>,
     ) -> Result<Option<Box<dyn FileContent>>> {
         let ContentReader { source, tree, .. } = self.reader;
         let content = match open {
@@ -377,15 +376,15 @@ impl<'a> DuplicateCheck<'a> {
             None => source.open(tree, file)?,
         };
         let size = paths::size(tree, self.original);
-        if step.first && !is_same_layout(step.extents, &clip(content.extents()?, size)) {
+        if range.first && !is_same_layout(range.extents, &clip(content.extents()?, size)) {
             return Ok(None);
         }
-        self.buffer.resize(step.bytes.len(), 0);
-        let got = content.read_at(step.at, &mut self.buffer)?;
-        if got != step.bytes.len() || self.buffer != step.bytes {
+        self.buffer.resize(range.bytes.len(), 0);
+        let got = content.read_at(range.at, &mut self.buffer)?;
+        if got != range.bytes.len() || self.buffer != range.bytes {
             return Ok(None);
         }
-        if step.last && !self.reader.is_unchanged(file, &*content)? {
+        if range.last && !self.reader.is_unchanged(file, &*content)? {
             return Ok(None);
         }
         Ok(Some(content))

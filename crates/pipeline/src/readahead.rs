@@ -1,10 +1,10 @@
-//! Reads contents ahead of the segment stage, in its order, within a budget of bytes.
+//! Reads contents ahead of the segment stage, in storage order, within a budget of bytes.
 //!
-//! Enters the list of contents in their final order; leaves their pieces in exactly that order.
-//! ContentReader threads claim the next contents (several small ones at once) and put their pieces into
-//! slots; the consumer takes them from the first slot.
-//! **Invariant:** at most `BUDGET` bytes and two pieces wait in the slots. A reader of the content
-//! that the consumer waits for never waits for room, so that the two cannot block each other.
+//! Enters the contents in their final order; leaves their items in exactly that order. Reader
+//! threads claim the next contents (several small ones at once) and put their items into slots; the
+//! consumer takes items from the first slot.
+//! **Invariant:** at most `BUDGET` bytes and two buffers wait in the slots. A reader of the content
+//! that the consumer waits for never waits for space, so the two cannot block each other.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,29 +18,29 @@ use crate::paths;
 use crate::read::{ContentItem, ContentReader, ContentSink, READ_SIZE, ReadRequest, SinkClosed};
 use crate::threads::{self, lock};
 
-/// Bytes that may wait for the consumer.
+/// The most bytes that wait for the consumer.
 pub(crate) const BUDGET: u64 = 32 << 20;
 
-/// Bytes of small contents that a reader claims at once, to take the lock less often.
+/// Bytes of small contents that a reader claims at once, to lock less often.
 const CLAIM_BYTES: u64 = 256 << 10;
 
-/// How many contents a reader claims at once.
+/// The most contents that a reader claims at once.
 const CLAIM_ITEMS: usize = 64;
 
-/// Contents that may be claimed ahead of the consumer, a few dozen bytes each.
+/// The most contents claimed ahead of the consumer, a few dozen bytes each.
 const SLOTS: usize = 1 << 14;
 
 /// The contents to read, in order.
 pub(crate) struct ReadPlan<'a> {
     pub contents: &'a Contents,
     pub order: &'a [u32],
-    /// Whether contents of one category stand together.
+    /// Whether contents of one category are adjacent.
     pub grouped: bool,
     pub reader: ContentReader<'a>,
 }
 
 impl ReadPlan<'_> {
-    /// Returns the category whose last content stands before a position, if there is one.
+    /// Returns the category whose last content is right before a position, if there is one.
     pub fn category_done_before(&self, position: usize) -> Option<Category> {
         let category = |position: usize| {
             let content = *self.order.get(position)?;
@@ -66,7 +66,7 @@ impl ReadPlan<'_> {
         paths::size(self.reader.tree, item.original)
     }
 
-    /// Chooses what to claim from a position on: one content, or several small ones.
+    /// Returns the contents to claim from a position on, one large or several small, and their bytes.
     fn claim(&self, from: usize) -> (Range<usize>, u64) {
         let mut bytes = self.size(from);
         let mut to = from + 1;
@@ -86,41 +86,41 @@ impl ReadPlan<'_> {
         sink: &mut dyn ContentSink,
     ) -> std::result::Result<(), SinkClosed> {
         let item = &self.contents.items[self.order[position] as usize];
-        let wanted = ReadRequest {
+        let request = ReadRequest {
             file: item.original,
             category: item.category,
             known: item.known.is_some(),
             duplicates: self.contents.duplicates(item),
         };
-        self.reader.read(&wanted, sink)
+        self.reader.read(&request, sink)
     }
 }
 
-/// Pieces read ahead.
+/// Items read ahead.
 pub(crate) struct Readahead {
     state: Mutex<State>,
-    room: Condvar,
+    space: Condvar,
     ready: Condvar,
 }
 
 struct State {
-    /// The position that nobody has claimed yet.
+    /// The first position not claimed yet.
     next: usize,
-    /// The position that the consumer takes pieces of; the first of `slots`.
+    /// The position whose items the consumer takes; that of the first slot.
     head: usize,
-    /// Bytes that wait or are being read.
+    /// Bytes that wait for the consumer or are being read.
     used: u64,
     slots: VecDeque<VecDeque<ContentItem>>,
-    /// Readers that wait for room.
+    /// Readers that wait for space.
     waiting: usize,
     closed: bool,
     failure: Option<Error>,
 }
 
 impl State {
-    /// Returns whether waiting readers are worth waking: the consumer may be waiting for one of
-    /// them, or there is room for much more than a piece.
-    fn has_much_room(&self) -> bool {
+    /// Returns whether to wake waiting readers: the consumer may wait for one of them, or there is
+    /// space for much more than one buffer.
+    fn has_much_space(&self) -> bool {
         self.slots.front().is_none_or(VecDeque::is_empty)
             || (self.used <= BUDGET / 2 && self.slots.len() <= SLOTS / 2)
     }
@@ -139,12 +139,12 @@ impl Readahead {
         };
         Self {
             state: Mutex::new(state),
-            room: Condvar::new(),
+            space: Condvar::new(),
             ready: Condvar::new(),
         }
     }
 
-    /// Reads contents until none is left or nobody wants them; the body of each reader thread.
+    /// Reads contents until none is left or the consumer is gone. The body of each reader thread.
     pub fn fill(&self, plan: &ReadPlan<'_>) {
         let result = threads::guard("read", || {
             while let Some((range, bytes)) = self.claim(plan) {
@@ -165,25 +165,25 @@ impl Readahead {
         }
     }
 
-    /// Takes the next piece of the content at the head; `End` makes the next content the head.
+    /// Returns the next item of the content at the head; `End` makes the next content the head.
     pub fn take(&self, observer: &dyn Observer) -> Result<ContentItem> {
         let mut state = lock(&self.state);
         loop {
             if let Some(error) = state.failure.take() {
                 return Err(error);
             }
-            if let Some(piece) = state.slots.front_mut().and_then(VecDeque::pop_front) {
-                state.used -= piece.held();
-                if matches!(piece, ContentItem::End { .. }) {
+            if let Some(item) = state.slots.front_mut().and_then(VecDeque::pop_front) {
+                state.used -= item.held();
+                if matches!(item, ContentItem::End { .. }) {
                     state.slots.pop_front();
                     state.head += 1;
                 }
-                let wake = state.waiting > 0 && state.has_much_room();
+                let wake = state.waiting > 0 && state.has_much_space();
                 drop(state);
                 if wake {
-                    self.room.notify_all();
+                    self.space.notify_all();
                 }
-                return Ok(piece);
+                return Ok(item);
             }
             if state.closed {
                 return Err(Error::new(Kind::Cancelled, "reading ended early"));
@@ -194,24 +194,24 @@ impl Readahead {
         }
     }
 
-    /// Ends all readers soon.
+    /// Stops all readers.
     pub fn close(&self) {
         lock(&self.state).closed = true;
-        self.room.notify_all();
+        self.space.notify_all();
         self.ready.notify_all();
     }
 
     fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.waiting += 1;
         state = self
-            .room
+            .space
             .wait(state)
             .unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
         state
     }
 
-    /// Claims contents; small ones come with room for their bytes.
+    /// Claims contents; space for the bytes of small ones is reserved.
     fn claim(&self, plan: &ReadPlan<'_>) -> Option<(Range<usize>, u64)> {
         let mut state = lock(&self.state);
         loop {
@@ -220,9 +220,9 @@ impl Readahead {
             }
             let (range, bytes) = plan.claim(state.next);
             let small = bytes <= CLAIM_BYTES;
-            let room =
+            let space =
                 state.used + bytes.min(READ_SIZE as u64) <= BUDGET && state.slots.len() < SLOTS;
-            if room || state.next == state.head {
+            if space || state.next == state.head {
                 state.next = range.end;
                 state.slots.extend(range.clone().map(|_| VecDeque::new()));
                 if small {
@@ -234,7 +234,7 @@ impl Readahead {
         }
     }
 
-    /// Reads small contents for which there is room and puts them into their slots together.
+    /// Reads small contents whose space is reserved and puts them into their slots together.
     fn fill_small(
         &self,
         plan: &ReadPlan<'_>,
@@ -243,13 +243,10 @@ impl Readahead {
     ) -> std::result::Result<(), SinkClosed> {
         let mut batch: Vec<Vec<ContentItem>> = Vec::with_capacity(range.len());
         for position in range.clone() {
-            let pieces = Vec::with_capacity(2);
-            let mut gathering = Gathering {
-                ahead: self,
-                pieces,
-            };
+            let items = Vec::with_capacity(2);
+            let mut gathering = Gathering { ahead: self, items };
             plan.read(position, &mut gathering)?;
-            batch.push(gathering.pieces);
+            batch.push(gathering.items);
         }
         let held: u64 = batch.iter().flatten().map(ContentItem::held).sum();
         let mut state = lock(&self.state);
@@ -258,8 +255,8 @@ impl Readahead {
         }
         state.used = (state.used - reserved) + held;
         let first = range.start - state.head;
-        for (slot, pieces) in state.slots.range_mut(first..).zip(batch) {
-            slot.extend(pieces);
+        for (slot, items) in state.slots.range_mut(first..).zip(batch) {
+            slot.extend(items);
         }
         drop(state);
         self.ready.notify_one();
@@ -267,10 +264,10 @@ impl Readahead {
     }
 }
 
-/// Keeps the pieces of a small content, for which there is room already.
+/// Collects the items of a small content, whose space is reserved.
 struct Gathering<'a> {
     ahead: &'a Readahead,
-    pieces: Vec<ContentItem>,
+    items: Vec<ContentItem>,
 }
 
 impl ContentSink for Gathering<'_> {
@@ -282,17 +279,17 @@ impl ContentSink for Gathering<'_> {
         lock(&self.ahead.state).closed
     }
 
-    fn push(&mut self, piece: ContentItem) -> std::result::Result<(), SinkClosed> {
-        self.pieces.push(piece);
+    fn push(&mut self, item: ContentItem) -> std::result::Result<(), SinkClosed> {
+        self.items.push(item);
         Ok(())
     }
 }
 
-/// Hands the pieces of a large content over one by one.
+/// Passes on the items of a large content one by one.
 struct Streaming<'a> {
     ahead: &'a Readahead,
     position: usize,
-    /// Room taken for the piece to come.
+    /// Bytes reserved for the next item.
     reserved: u64,
 }
 
@@ -328,16 +325,16 @@ impl ContentSink for Streaming<'_> {
         lock(&self.ahead.state).closed
     }
 
-    fn push(&mut self, piece: ContentItem) -> std::result::Result<(), SinkClosed> {
+    fn push(&mut self, item: ContentItem) -> std::result::Result<(), SinkClosed> {
         let mut state = lock(&self.ahead.state);
         if state.closed {
             return Err(SinkClosed);
         }
-        // a piece may be shorter than planned, or not come at all
-        state.used = state.used - std::mem::take(&mut self.reserved) + piece.held();
+        // an item may be shorter than reserved, or never come
+        state.used = state.used - std::mem::take(&mut self.reserved) + item.held();
         let at = self.position - state.head;
         if let Some(slot) = state.slots.get_mut(at) {
-            slot.push_back(piece);
+            slot.push_back(item);
         }
         drop(state);
         if at == 0 {

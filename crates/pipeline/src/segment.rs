@@ -1,7 +1,7 @@
-//! Cuts content into segments, as the writer's geometry asks.
+//! The segment stage: cuts content into segments, within the geometry of the writer.
 //!
-//! Enters the pieces of the contents in order; leaves `Segment`s and, for each content, its
-//! extents: `solid` for blocks that hold anything, `per_file` for units of single files.
+//! Enters the data of the contents in order; leaves `Segment`s and, for each content, its extents:
+//! `solid` for blocks that hold any content, `per_file` for units of single files.
 //! **Invariant:** segments are numbered when they are complete, from 0 without gaps; the result
 //! depends on the contents and their order alone.
 
@@ -21,29 +21,29 @@ use solid::Solid;
 /// The extents of one content.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExtentList {
-    /// Where its extents end in `Segmented::extents`; they begin where the last list's end.
+    /// The end of its extents in `Segmented::extents`; they begin where those of the previous list end.
     pub end: u64,
-    /// Bytes, holes included.
+    /// Its length in bytes, holes included.
     pub size: u64,
 }
 
-/// What is known when all content is cut.
+/// The result of cutting all content.
 #[derive(Debug, Default)]
 pub(crate) struct Segmented {
-    /// The extents of all lists; each block by the number of its segment.
+    /// The extents of all lists; blocks are numbers of segments.
     pub extents: Vec<MapExtent>,
     /// One list for each content, in order.
     pub lists: Vec<ExtentList>,
-    /// How many segments were made.
+    /// The number of segments.
     pub segments: u32,
-    /// Bytes that were found stored already and not stored again.
+    /// Bytes that matched stored content and were not stored again.
     pub matched: u64,
-    /// What is used of the base.
+    /// What the extents use of the base.
     pub used: BaseUsage,
 }
 
 impl Segmented {
-    /// Returns the next segment its number.
+    /// Returns the number of the next segment.
     fn number(&mut self) -> Result<u32> {
         let number = self.segments;
         self.segments = number
@@ -54,23 +54,23 @@ impl Segmented {
     }
 }
 
-/// How content is cut.
+/// How content is cut into segments.
 #[derive(Debug, Clone)]
 pub(crate) enum SegmentOptions {
-    /// Into solid blocks.
+    /// Into solid blocks, which hold any content.
     Solid(solid::SolidOptions),
-    /// Into units of each file.
+    /// Into units of single files.
     PerFile(per_file::PerFileOptions),
 }
 
-/// Cuts content; `emit` takes each segment.
+/// Cuts content; passes each segment to `emit`.
 pub(crate) enum Segmenter<E> {
     Solid(Box<Solid<E>>),
     PerFile(Box<PerFile<E>>),
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
-    /// Starts with no content.
+    /// Creates a segmenter.
     pub fn new(cut: SegmentOptions, emit: E) -> Result<Self> {
         Ok(match cut {
             SegmentOptions::Solid(cut) => Self::Solid(Box::new(Solid::new(cut, emit)?)),
@@ -78,7 +78,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         })
     }
 
-    /// Notes where the anchors of the base are, if there is one.
+    /// Records the anchors of the base, if there is one.
     pub fn note_base(&mut self, observer: &dyn Observer) -> Result<()> {
         match self {
             Self::Solid(solid) => solid.note_base(observer),
@@ -86,14 +86,14 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         }
     }
 
-    /// Says that the current content probably is one of the base's.
+    /// Announces that the current content is probably a list of the base.
     pub fn expect(&mut self, list: u32) {
         if let Self::Solid(solid) = self {
             solid.expect(list);
         }
     }
 
-    /// Takes the next bytes of the current content, and where their anchors are.
+    /// Adds bytes to the current content, with their anchors.
     pub fn data(&mut self, bytes: &[u8], anchors: &[Anchor], category: Category) -> Result<()> {
         match self {
             Self::Solid(solid) => solid.data(bytes, anchors, category),
@@ -101,7 +101,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         }
     }
 
-    /// Takes a hole of the current content.
+    /// Adds a hole to the current content.
     pub fn hole(&mut self, len: u64) -> Result<()> {
         match self {
             Self::Solid(solid) => {
@@ -123,7 +123,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         }
     }
 
-    /// Emits what is open of a category of which nothing comes any more.
+    /// Emits the open block of a category that has no further content.
     pub fn close(&mut self, category: Category) -> Result<()> {
         match self {
             Self::Solid(solid) => solid.close(category),
@@ -131,7 +131,7 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
         }
     }
 
-    /// Emits what is open and tells what was made of all content.
+    /// Emits all open blocks and returns the result.
     pub fn finish(self) -> Result<Segmented> {
         match self {
             Self::Solid(solid) => solid.finish(),

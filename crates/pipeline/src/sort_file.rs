@@ -1,9 +1,9 @@
-//! Which files are stored before and after all others: what a sort file says.
+//! Priorities of files, as given by a sort file.
 //!
 //! Enters lines of a path and a number from -32768 to 32767, as mksquashfs takes them; leaves a
-//! priority for each node of a tree. A directory's line is for all that lies below it, unless a
-//! longer path says otherwise; what no line names has priority 0.
-//! **Invariant:** of several names of one file the highest priority counts.
+//! priority for each node of a tree. The priority of a directory applies to everything below it
+//! unless a longer path is listed; without a line the priority is 0.
+//! **Invariant:** a file of several names has the highest of their priorities.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ pub struct Priorities {
 }
 
 impl Priorities {
-    /// Reads the lines of a sort file: a path in the image, blanks, a number. A backslash makes the
-    /// next byte part of the path; lines that are empty or begin with `#` say nothing.
+    /// Parses the lines of a sort file: a path in the image, blanks, a number. A backslash makes the
+    /// next byte part of the path; empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
     /// `Invalid` for a line without a path or a number, with its number.
@@ -40,8 +40,8 @@ impl Priorities {
         Ok(Self { lines })
     }
 
-    /// Returns the priority of each node; `None` if there are none. A path that is not in the tree is
-    /// told to the observer.
+    /// Returns the priority of each node; `None` if no line was given. Warns the observer of paths that
+    /// are not in the tree.
     pub(crate) fn by_node(&self, tree: &Tree, observer: &dyn Observer) -> Option<Vec<i32>> {
         if self.lines.is_empty() {
             return None;
@@ -58,7 +58,7 @@ impl Priorities {
                 None => {
                     let path = String::from_utf8_lossy(path).into_owned();
                     observer.warn(
-                        &Error::not_found("named in the sort file, but not found").path(path),
+                        &Error::not_found("in the sort file, but not found in the tree").path(path),
                     );
                 }
             }
@@ -85,7 +85,7 @@ impl Priorities {
     }
 }
 
-/// Splits a line at the blanks before its last word.
+/// Splits a line into its path and its number.
 fn parse_line(line: &[u8]) -> Option<(Vec<u8>, i16)> {
     let blank = line.iter().rposition(u8::is_ascii_whitespace)?;
     let (path, number) = line.split_at(blank);
@@ -104,7 +104,7 @@ mod tests {
     use sinterfs_model::{Meta, Quiet, TreeBuilder};
 
     #[test]
-    fn lines_are_read_or_refused_with_their_number() {
+    fn bad_lines_are_reported_by_number() {
         let text = b"# first\n\n a/b\t-5 \nwith\\ blank and\\\\slash 32767\r\n./x  +7";
         let lines = [
             (b"a/b".to_vec(), -5),

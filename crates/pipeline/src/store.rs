@@ -1,7 +1,7 @@
-//! The second half of the pipeline, which runs as a whole: read -> segment -> compress -> commit.
+//! Stores all contents: read -> segment -> compress -> commit, which run at the same time.
 //!
-//! Enters the contents in order; leaves what the segment stage knows. Threads: readers, one that
-//! segments, workers that encode, and the caller, who commits.
+//! Enters the contents in order; leaves what the segment stage made of them. Threads: readers, one
+//! that segments, workers that encode, and the caller, which commits.
 //! **Invariant:** every wait ends when the other side is gone, so an error anywhere ends all
 //! threads; at most `Budget::in_flight` segments are between segment and commit.
 
@@ -22,24 +22,24 @@ use crate::readahead::{ReadPlan, Readahead};
 use crate::segment::{SegmentOptions, Segmented, Segmenter};
 use crate::threads;
 
-/// Threads that read ahead: enough to keep a disk's queue filled.
+/// Threads that read ahead: enough to fill the queue of a disk.
 const READERS: usize = 4;
 
-/// Where all content went.
+/// Where all content was stored.
 pub(crate) struct StoredContents {
     /// The extents, by segment.
     pub segmented: Segmented,
-    /// Files that were stored for themselves after the given content, with the list they got:
-    /// lists of contents and of these follow each other in order.
+    /// The owner of each list of extents, in order: a content, or a file that was stored separately
+    /// after it.
     pub owners: Vec<Owner>,
 }
 
-/// Whose content a list is.
+/// The owner of a list of extents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// That of a content, by its index, and of its duplicates.
+    /// A content, by its index, and its duplicates.
     Content(u32),
-    /// That of a file that looked like a duplicate and was none.
+    /// A file that had the fingerprint of another content but different bytes.
     Rejected(NodeId),
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn store(
     );
     std::thread::scope(|scope| {
         let (ahead, stop, permits) = (&ahead, &stop, &permits);
-        let _ends_with_us = OnDrop(|| {
+        let _stop_readers = OnDrop(|| {
             stop.store(true, Ordering::Relaxed);
             ahead.close();
         });
@@ -115,7 +115,7 @@ pub(crate) fn store(
     })
 }
 
-/// Chooses the error that tells most: a stage whose neighbour is gone only says so.
+/// Returns the most specific error: a stage whose neighbour failed only reports that it is gone.
 fn join(
     committed: Result<u32>,
     segmented: Result<(Segmented, Vec<Owner>)>,
@@ -157,7 +157,7 @@ fn spawn_up_to<'scope, W: FnOnce() + Send + 'scope>(
     }
 }
 
-/// The way from the segment stage to the workers.
+/// Sends segments from the segment stage to the workers.
 struct SegmentSender<'a> {
     segments: Sender<Segment>,
     permits: Receiver<()>,
@@ -183,7 +183,7 @@ fn channel_closed() -> Error {
     Error::new(Kind::Cancelled, "the stage that takes segments has ended")
 }
 
-/// Cuts all contents in order; the body of the segment thread.
+/// Cuts all contents in order. The body of the segment thread.
 fn segment(
     plan: &ReadPlan<'_>,
     ahead: &Readahead,
@@ -243,11 +243,11 @@ fn segment(
                 segmenter: &mut segmenter,
                 failure: None,
             };
-            let alone = ReadRequest {
+            let request = ReadRequest {
                 file,
                 ..ReadRequest::default()
             };
-            let closed = plan.reader.read(&alone, &mut direct);
+            let closed = plan.reader.read(&request, &mut direct);
             match (closed, direct.failure) {
                 (Ok(()), None) => {}
                 (_, failure) => return Err(failure.unwrap_or_else(channel_closed)),
@@ -259,7 +259,7 @@ fn segment(
     Ok((segmenter.finish()?, owners))
 }
 
-/// Feeds the segmenter from its own thread, for the rare file that was no duplicate after all.
+/// Feeds the segmenter from its own thread, for the rare file that was rejected as a duplicate.
 struct DirectSink<'a, E> {
     segmenter: &'a mut Segmenter<E>,
     failure: Option<Error>,
@@ -291,7 +291,7 @@ impl<E: FnMut(Segment) -> Result<()>> ContentSink for DirectSink<'_, E> {
     }
 }
 
-/// Calls a function when it goes out of scope, however that happens.
+/// Calls a function when dropped.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {

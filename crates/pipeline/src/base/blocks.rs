@@ -14,10 +14,10 @@ use crate::anchors::{Anchor, Anchors, BlockPosition, Finder, Spacing};
 use crate::scratch::Scratch;
 use crate::threads::{self, lock};
 
-/// Bytes read at once.
+/// Bytes of one read.
 const READ_SIZE: usize = 1 << 20;
 
-/// Where a decoded block is.
+/// The range of a decoded block in the scratch file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScratchSpan {
     pub at: u64,
@@ -27,13 +27,13 @@ pub(crate) struct ScratchSpan {
 /// All decoded blocks of a base.
 pub(crate) struct BaseBlocks {
     pub base: Arc<dyn Base>,
-    /// The file that has them.
+    /// The scratch file.
     pub file: Arc<File>,
-    /// Where each is in it.
+    /// The range of each block in it.
     pub blocks: Vec<ScratchSpan>,
-    /// Bytes of all.
+    /// The bytes of all blocks.
     pub bytes: u64,
-    /// Bytes of memory that decoding them took at most.
+    /// The most bytes of memory used to decode them.
     pub memory: u64,
     threads: usize,
     scratch: Scratch,
@@ -49,7 +49,7 @@ impl fmt::Debug for BaseBlocks {
 }
 
 impl BaseBlocks {
-    /// Decodes all blocks that files are in, by as many threads as have room in `memory`, and one in any case.
+    /// Decodes all blocks that files use, with as many threads as `memory` allows, but at least one.
     pub fn new(
         base: Arc<dyn Base>,
         threads: usize,
@@ -57,12 +57,12 @@ impl BaseBlocks {
         scratch: &Scratch,
         observer: &dyn Observer,
     ) -> Result<Self> {
-        // decoded, and as much again for what decodes it
+        // the decoded block, and as much again for the decoder
         let each = base.block_size().saturating_mul(2).max(1);
         let room = memory.map_or(u64::MAX, |memory| memory / each);
         let decoding = (threads as u64).min(room).max(1);
         let count = base.blocks();
-        // what no file is in is nobody's concern, and may be damaged, or large
+        // a block that no file uses may be damaged or large
         let named = named(&*base);
         let wanted = named.iter().filter(|named| **named).count();
         let most = base.block_size().saturating_mul(wanted as u64);
@@ -71,7 +71,7 @@ impl BaseBlocks {
         let (next, end) = (AtomicU32::new(0), AtomicU64::new(0));
         let blocks = Mutex::new(vec![ScratchSpan::default(); count as usize]);
         threads::run("base", decoding as usize, || {
-            let stow = |block: u32| {
+            let decode = |block: u32| {
                 threads::check_cancelled(observer)?;
                 let bytes = base.decode(block)?;
                 let len = u32::try_from(bytes.len())
@@ -91,7 +91,7 @@ impl BaseBlocks {
                 if !named[block as usize] {
                     continue;
                 }
-                if let Err(error) = stow(block) {
+                if let Err(error) = decode(block) {
                     next.store(count, Ordering::Relaxed);
                     return Err(error);
                 }
@@ -108,33 +108,33 @@ impl BaseBlocks {
         })
     }
 
-    /// Returns the most bytes that a block has.
+    /// Returns the length of the largest block.
     pub fn largest(&self) -> u32 {
         let lens = self.blocks.iter().map(|block| block.len);
         lens.max().unwrap_or(0)
     }
 
-    /// Reads bytes of a block.
+    /// Reads bytes of a decoded block.
     ///
     /// # Errors
-    /// `Corrupt` for bytes that it does not have.
+    /// `Corrupt` if the range exceeds the block.
     pub fn read(&self, block: u32, offset: u32, bytes: &mut [u8]) -> Result<()> {
-        let stowed = self.blocks.get(block as usize).copied().unwrap_or_default();
+        let stored = self.blocks.get(block as usize).copied().unwrap_or_default();
         let end = u64::from(offset) + bytes.len() as u64;
-        if end > u64::from(stowed.len) {
+        if end > u64::from(stored.len) {
             return Err(Error::corrupt(format!(
                 "bytes {offset}..{end} of block {block} of the base, which has {}",
-                stowed.len
+                stored.len
             )));
         }
         let read = self
             .file
-            .read_exact_at(bytes, stowed.at + u64::from(offset));
+            .read_exact_at(bytes, stored.at + u64::from(offset));
         read.map_err(|error| self.scratch.failed(error))
     }
 
-    /// Notes where the anchors of all blocks are. The table depends on the blocks alone: threads find
-    /// anchors, and they are noted in order.
+    /// Records the anchors of all blocks. Threads find them; they are recorded in order, so that the table
+    /// depends on the blocks alone.
     pub fn note_anchors(
         &self,
         spacing: Spacing,
@@ -143,7 +143,7 @@ impl BaseBlocks {
     ) -> Result<()> {
         let mut pieces = self.pieces();
         loop {
-            // enough to keep the threads busy, little enough to hold
+            // enough to keep the threads busy, few enough to hold
             let batch: Vec<Span> = pieces.by_ref().take(self.threads * 16).collect();
             if batch.is_empty() {
                 return Ok(());
@@ -171,10 +171,10 @@ impl BaseBlocks {
         }
     }
 
-    /// Cuts all blocks into pieces, in order.
+    /// Cuts all blocks into spans, in order.
     fn pieces(&self) -> impl Iterator<Item = Span> + '_ {
-        (0..).zip(&self.blocks).flat_map(|(block, stowed)| {
-            let len = stowed.len;
+        (0..).zip(&self.blocks).flat_map(|(block, stored)| {
+            let len = stored.len;
             (0..len).step_by(READ_SIZE).map(move |offset| Span {
                 block,
                 offset,
@@ -184,7 +184,7 @@ impl BaseBlocks {
         })
     }
 
-    /// Finds the anchors that end in a piece, counted from `before` on.
+    /// Returns the anchors that end in a span, relative to `before`.
     fn anchors(&self, span: Span, spacing: Spacing) -> Result<Vec<Anchor>> {
         let mut bytes = vec![0; (span.before + span.len) as usize];
         self.read(span.block, span.offset - span.before, &mut bytes)?;
@@ -194,7 +194,7 @@ impl BaseBlocks {
     }
 }
 
-/// Returns for each block whether a file is in it.
+/// Returns for each block whether a file uses it.
 fn named(base: &dyn Base) -> Vec<bool> {
     let mut named = vec![false; base.blocks() as usize];
     let content = base.content();
@@ -210,10 +210,10 @@ fn named(base: &dyn Base) -> Vec<bool> {
     named
 }
 
-/// Bytes before an anchor that decide about it.
+/// Bytes before a position that decide whether it is an anchor.
 const REACH: u32 = 64;
 
-/// A part of a block, with some bytes before it that decide about its first anchors.
+/// A range of a block, and the number of bytes before it that decide about its first anchors.
 #[derive(Clone, Copy)]
 struct Span {
     block: u32,

@@ -1,8 +1,8 @@
-//! What the files of a base hold, by fingerprint.
+//! The contents of a base image, by fingerprint.
 //!
-//! Enters decoded blocks and the tree that is packed; leaves the lists of the base by what the first
-//! read finds out about a file. **Invariant:** only sizes that the tree has are looked at; of equal
-//! contents the first list counts.
+//! Enters decoded blocks and the tree that is packed; leaves the lists of the base by size and hash.
+//! **Invariant:** only sizes that occur in the tree are read; of equal contents the first list
+//! counts.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -15,21 +15,21 @@ use crate::fingerprint::{Hasher, Run};
 use crate::threads::{self, lock};
 use crate::{paths, read::READ_SIZE};
 
-/// How many lists a thread takes at once.
+/// The number of lists that a thread claims at once.
 const CLAIM: u32 = 64;
 
-/// The contents of a base that a tree may have.
+/// The contents of a base that a tree may have, too.
 #[derive(Debug, Default)]
 pub(crate) struct BaseContents {
     lists: HashMap<(u64, u128), u32>,
-    /// Sizes of the base's contents that the tree has, too, ascending.
+    /// The sizes of those contents, ascending.
     sizes: Vec<u64>,
 }
 
 impl BaseContents {
-    /// Finds out what the base's files hold that have a size of one in the tree.
+    /// Fingerprints the contents of the base whose size occurs in the tree.
     pub fn new(
-        stock: &BaseBlocks,
+        blocks: &BaseBlocks,
         tree: &Tree,
         threads: usize,
         observer: &dyn Observer,
@@ -41,7 +41,7 @@ impl BaseContents {
         wanted.sort_unstable();
         wanted.dedup();
         let (next, found) = (AtomicU32::new(0), Mutex::new(Vec::new()));
-        let count = stock.base.content().list_count();
+        let count = blocks.base.content().list_count();
         threads::run("base", threads, || {
             let mut buffer = Vec::new();
             let mut hashed = Vec::new();
@@ -52,9 +52,9 @@ impl BaseContents {
                     break;
                 }
                 for list in first..count.min(first.saturating_add(CLAIM)) {
-                    let size = size(stock, list);
+                    let size = size(blocks, list);
                     if size > 0 && wanted.binary_search(&size).is_ok() {
-                        let hash = hash(stock, list, &mut buffer, observer)?;
+                        let hash = hash(blocks, list, &mut buffer, observer)?;
                         hashed.push((list, size, hash));
                     }
                 }
@@ -64,22 +64,22 @@ impl BaseContents {
         })?;
         let mut found = std::mem::take(&mut *lock(&found));
         found.sort_unstable();
-        let mut known = Self::default();
+        let mut contents = Self::default();
         for (list, size, hash) in found {
-            known.lists.entry((size, hash)).or_insert(list);
-            known.sizes.push(size);
+            contents.lists.entry((size, hash)).or_insert(list);
+            contents.sizes.push(size);
         }
-        known.sizes.sort_unstable();
-        known.sizes.dedup();
-        Ok(known)
+        contents.sizes.sort_unstable();
+        contents.sizes.dedup();
+        Ok(contents)
     }
 
-    /// Returns whether some content has a size.
+    /// Returns whether some content has the given size.
     pub fn has_size(&self, size: u64) -> bool {
         self.sizes.binary_search(&size).is_ok()
     }
 
-    /// Finds a content's list.
+    /// Returns the list of a content.
     pub fn list(&self, size: u64, hash: u128) -> Option<u32> {
         self.lists.get(&(size, hash)).copied()
     }
@@ -92,21 +92,21 @@ fn len(extent: &MapExtent) -> u64 {
     }
 }
 
-fn size(stock: &BaseBlocks, list: u32) -> u64 {
-    let extents = stock.base.content().list(list).iter();
+fn size(blocks: &BaseBlocks, list: u32) -> u64 {
+    let extents = blocks.base.content().list(list).iter();
     extents.map(len).fold(0, u64::saturating_add)
 }
 
-/// Makes the fingerprint that the first read makes of a file with the same content.
+/// Returns the fingerprint that the first read computes for a file of the same content.
 fn hash(
-    stock: &BaseBlocks,
+    blocks: &BaseBlocks,
     list: u32,
     buffer: &mut Vec<u8>,
     observer: &dyn Observer,
 ) -> Result<u128> {
     let mut hasher = Hasher::default();
     let mut runs: Vec<Run> = Vec::new();
-    for extent in stock.base.content().list(list) {
+    for extent in blocks.base.content().list(list) {
         let run = Run {
             hole: matches!(extent, MapExtent::Hole { .. }),
             len: len(extent),
@@ -121,7 +121,7 @@ fn hash(
         for start in (0..len).step_by(READ_SIZE) {
             threads::check_cancelled(observer)?;
             buffer.resize((len - start).min(READ_SIZE as u32) as usize, 0);
-            stock.read(block.0, offset.saturating_add(start), buffer)?;
+            blocks.read(block.0, offset.saturating_add(start), buffer)?;
             hasher.update(buffer);
         }
     }

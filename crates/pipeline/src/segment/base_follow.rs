@@ -1,8 +1,8 @@
-//! A content of the base, followed while what should be the same is read; and what of the base is used
-//! in the end.
+//! Follows a list of the base image while a file of probably the same content is read, and counts
+//! what the build uses of the base.
 //!
-//! Enters the extents of the base's content and the bytes that come; leaves the extents that they
-//! were found in. **Invariant:** every byte was compared.
+//! Enters the extents of a list of the base and the data of the file; leaves the positions that the
+//! data was found at. **Invariant:** every byte was compared.
 
 use sinterfs_model::{MapExtent, Result};
 
@@ -10,14 +10,14 @@ use crate::anchors::BlockPosition;
 use crate::base::BaseBlocks;
 use crate::match_store::MatchStore;
 
-/// A content of the base, and how far it was read.
+/// A list of the base, and how far it was followed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BaseFollower {
-    /// Its list.
+    /// The list.
     pub list: u32,
-    /// The extent that comes next.
+    /// The next extent.
     extent: usize,
-    /// Bytes of it that were read already.
+    /// Bytes of it that were followed already.
     done: u64,
 }
 
@@ -31,13 +31,13 @@ impl BaseFollower {
         }
     }
 
-    /// Reads as much data as these bytes; `None` unless it is the same. Whoever got `None` reads no
-    /// further.
+    /// Returns the positions of the next bytes, or `None` if the list continues differently, after which
+    /// it must not be followed any further.
     pub fn data(
         &mut self,
         list: &[MapExtent],
         bytes: &[u8],
-        past: &mut MatchStore,
+        store: &mut MatchStore,
     ) -> Result<Option<Vec<(BlockPosition, usize)>>> {
         let mut found = Vec::new();
         let mut rest = bytes;
@@ -51,7 +51,7 @@ impl BaseFollower {
                 offset: offset + self.done as u32,
             };
             let (same, after) = rest.split_at(left);
-            if past.prefix(place, same)? < same.len() {
+            if store.prefix(place, same)? < same.len() {
                 return Ok(None);
             }
             found.push((place, left));
@@ -61,7 +61,7 @@ impl BaseFollower {
         Ok(Some(found))
     }
 
-    /// Reads a hole; tells whether there is one so long.
+    /// Skips a hole; returns whether the list has one of that length here.
     pub fn hole(&mut self, list: &[MapExtent], mut len: u64) -> bool {
         while len > 0 {
             let Some(&MapExtent::Hole { len: all }) = list.get(self.extent) else {
@@ -85,17 +85,16 @@ impl BaseFollower {
 /// What is used of a base.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BaseUsage {
-    /// Its blocks of which anything is, ascending.
+    /// The used blocks, ascending.
     pub blocks: Vec<u32>,
     /// Bytes of those blocks.
     pub bytes: u64,
-    /// Bytes of them that are in files.
+    /// Bytes of those blocks that files use.
     pub used: u64,
 }
 
 impl BaseUsage {
-    /// Finds out what extents use, whose blocks have the numbers of opening: those of the base come
-    /// first.
+    /// Counts what extents use of the base. Blocks are by order of opening, those of the base first.
     pub fn of(base: &BaseBlocks, extents: &[MapExtent]) -> Self {
         let mut ranges: Vec<(u32, u32, u32)> = extents
             .iter()
@@ -135,20 +134,20 @@ mod tests {
         MapExtent::Data { block, offset, len }
     }
 
-    /// Makes blocks that hold these bytes.
-    fn past(blocks: &[&[u8]]) -> MatchStore {
-        let mut past = MatchStore::new(Retention {
-            kept: 9,
-            room: u64::MAX,
+    /// Stores blocks with the given bytes.
+    fn store(blocks: &[&[u8]]) -> MatchStore {
+        let mut store = MatchStore::new(Retention {
+            max_blocks: 9,
+            max_bytes: u64::MAX,
             lookback: 9,
             scratch: Scratch::new(std::env::temp_dir()),
         });
         for bytes in blocks {
-            let block = past.open(bytes.len());
-            past.append(block, bytes).unwrap();
-            past.close(block).unwrap();
+            let block = store.open(bytes.len());
+            store.append(block, bytes).unwrap();
+            store.close(block).unwrap();
         }
-        past
+        store
     }
 
     fn places(found: Option<Vec<(BlockPosition, usize)>>) -> Option<Vec<(u32, u32, usize)>> {
@@ -157,38 +156,38 @@ mod tests {
     }
 
     #[test]
-    fn a_content_is_followed_whatever_its_pieces() {
+    fn a_list_is_followed_whatever_the_buffers() {
         let list = [
             data(1, 2, 4),
             data(0, 0, 3),
             MapExtent::Hole { len: 9 },
             data(0, 3, 1),
         ];
-        let mut past = past(&[b"efgz", b"..abcd.."]);
+        let mut store = store(&[b"efgz", b"..abcd.."]);
         let mut reading = BaseFollower::new(0);
-        let mut next = |bytes: &[u8]| places(reading.data(&list, bytes, &mut past).unwrap());
+        let mut next = |bytes: &[u8]| places(reading.data(&list, bytes, &mut store).unwrap());
         assert_eq!(next(b"a"), Some(vec![(1, 2, 1)]));
         assert_eq!(next(b"bcdef"), Some(vec![(1, 3, 3), (0, 0, 2)]));
         assert_eq!(next(b"g"), Some(vec![(0, 2, 1)]));
         assert!(reading.hole(&list, 4) && reading.hole(&list, 5));
-        let mut next = |bytes: &[u8]| places(reading.data(&list, bytes, &mut past).unwrap());
+        let mut next = |bytes: &[u8]| places(reading.data(&list, bytes, &mut store).unwrap());
         assert_eq!(next(b"z"), Some(vec![(0, 3, 1)]));
         assert_eq!(next(b"z"), None);
     }
 
     #[test]
-    fn what_differs_is_noticed() {
+    fn differences_are_noticed() {
         let list = [data(0, 0, 4), MapExtent::Hole { len: 9 }];
-        let mut past = past(&[b"abcd"]);
+        let mut store = store(&[b"abcd"]);
         for wrong in [&b"abce"[..], b"x", b"abcde"] {
             assert_eq!(
-                BaseFollower::new(0).data(&list, wrong, &mut past).unwrap(),
+                BaseFollower::new(0).data(&list, wrong, &mut store).unwrap(),
                 None
             );
         }
         assert!(!BaseFollower::new(0).hole(&list, 1));
         let mut reading = BaseFollower::new(0);
-        assert!(reading.data(&list, b"abcd", &mut past).unwrap().is_some());
+        assert!(reading.data(&list, b"abcd", &mut store).unwrap().is_some());
         assert!(!reading.hole(&list, 10));
     }
 }

@@ -1,14 +1,13 @@
-//! Cuts each file into units for itself; ends of files share fragments.
+//! Cuts each file separately into units; tails of files share fragments.
 //!
-//! Enters the pieces of the contents in order; leaves each whole unit as a `Segment` of its own at
-//! once, and the end of a content, as `Tails` says, in a segment of its own or in the open fragment
-//! of its category. A fragment becomes a segment between two contents, when the next end does not
-//! fit: with several open ones and the best fit fragments were fuller, but what is alike was torn
-//! apart (docs/pipeline.md).
-//! Units of zeros, read or skipped, are holes where the format has them. What stood in front of a
-//! segment is told with it where the format asks for it (see `repeats`); it is stored all the same
-//! unless the encoder decides otherwise. An end that a fragment has already, or the last part of it, is not
-//! stored again where the format allows it (see `ends`).
+//! Enters the data of the contents in order; leaves each whole unit as a `Segment` of its own at
+//! once, and the tail of a content, as `Tails` says, in a segment of its own or in the open fragment
+//! of its category. A fragment becomes a segment when the next tail does not fit: with several open
+//! fragments and best fit they were fuller, but similar tails were separated (docs/pipeline.md).
+//! Units of zeros, read or skipped, are holes where the format has holes. Where the format asks for
+//! repeats (see `repeats`), segments are emitted with them and stored whole, unless the encoder
+//! decides otherwise. Where the format allows it, a tail, or its last part, that a fragment already
+//! contains is not stored again (see `tail_dedup`).
 //! **Invariant:** see `Geometry::PerFile`; the segments of a content have consecutive numbers.
 //! Memory: 16 bytes a unit of data, one unit, and one fragment for each category.
 
@@ -24,8 +23,7 @@ use crate::segment::repeats::{RepeatFinder, RepeatSearch};
 use crate::segment::tail_dedup::{self, TailIndex, TailMatch};
 use crate::segment::{ExtentList, Segmented};
 
-/// The most units that are held in memory: the open fragment of each category, and the unit that is
-/// being filled.
+/// The most units in memory: the open fragment of each category, and the unit being filled.
 pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
 
 /// How content is options.
@@ -33,18 +31,18 @@ pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;
 pub(crate) struct PerFileOptions {
     /// Bytes of a unit.
     pub unit: u32,
-    /// Where the ends of contents go.
+    /// Where the tails of contents are stored.
     pub tails: TailPlacement,
     /// Whether units of zeros are holes.
     pub holes: bool,
-    /// What is made of ends that fragments have already, and how these are looked for, if they are.
+    /// How equal tails are shared, and how they are searched, if they are.
     pub sharing: TailSharing,
     pub tail_search: Option<tail_dedup::TailSearch>,
-    /// How repeats are looked for, if they are.
+    /// How repeats are searched, if they are.
     pub repeats: Option<RepeatSearch>,
 }
 
-/// Cuts content; `emit` takes each segment.
+/// Cuts content; passes each segment to `emit`.
 pub(crate) struct PerFile<E> {
     unit: usize,
     tails: TailPlacement,
@@ -55,7 +53,7 @@ pub(crate) struct PerFile<E> {
     sharing: TailSharing,
     /// A unit of zeros, for holes that are data, and its first segment.
     zeros: Option<(Arc<Vec<u8>>, BlockId)>,
-    /// The open fragments, one of a category at most.
+    /// The open fragments, at most one for each category.
     open: Vec<Fragment>,
     result: Segmented,
     content: OpenContent,
@@ -66,31 +64,31 @@ pub(crate) struct PerFile<E> {
 struct OpenContent {
     first_extent: usize,
     size: u64,
-    /// Whether a whole unit stands before the bytes of `rest`.
+    /// Whether a whole unit precedes the bytes of `partial`.
     has_units: bool,
-    /// Whether a hole stands before them.
+    /// Whether a hole precedes them.
     has_hole: bool,
-    /// Bytes of a unit that is not whole yet.
-    rest: Vec<u8>,
-    /// The anchors in `rest`.
+    /// The bytes of the incomplete unit.
+    partial: Vec<u8>,
+    /// The anchors in `partial`.
     anchors: Vec<Anchor>,
-    /// What the first bytes of `rest` are that are no hole.
+    /// The category of the first bytes of `partial` that are not a hole.
     category: Option<Category>,
 }
 
 /// TailIndex of contents of one category.
 struct Fragment {
     category: Category,
-    /// Its number of opening, where ends are looked for.
+    /// Its number in the tail index.
     number: u32,
     bytes: Vec<u8>,
     anchors: Vec<Anchor>,
-    /// The extents that lie in it, which learn its number.
+    /// The extents within it, whose block number is set when it is complete.
     extents: Vec<usize>,
 }
 
 impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
-    /// Starts with no content.
+    /// Creates a segmenter.
     pub fn new(options: PerFileOptions, emit: E) -> Result<Self> {
         if options.unit == 0 {
             return Err(Error::invalid("a unit of 0 bytes holds nothing"));
@@ -110,12 +108,12 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         })
     }
 
-    /// Takes the next bytes of the current content, and where their anchors are.
+    /// Adds bytes to the current content, with their anchors.
     pub fn data(&mut self, bytes: &[u8], mut anchors: &[Anchor], category: Category) -> Result<()> {
         self.content.size += bytes.len() as u64;
         let mut done = 0;
         while done < bytes.len() {
-            let filled = self.content.rest.len();
+            let filled = self.content.partial.len();
             let end = bytes.len().min(done + self.unit - filled);
             let part = &bytes[done..end];
             let count = anchors.partition_point(|anchor| anchor.end as usize <= end);
@@ -136,11 +134,11 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         Ok(())
     }
 
-    /// Takes a hole of the current content.
+    /// Adds a hole to the current content.
     pub fn hole(&mut self, len: u64) -> Result<()> {
         self.content.size += len;
         let unit = self.unit as u64;
-        let filled = self.content.rest.len() as u64;
+        let filled = self.content.partial.len() as u64;
         let mut len = len;
         if filled > 0 {
             let part = len.min(unit - filled);
@@ -165,7 +163,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
 
     /// TailIndex the current content and starts the next.
     pub fn end(&mut self) -> Result<()> {
-        let mut rest = std::mem::take(&mut self.content.rest);
+        let mut rest = std::mem::take(&mut self.content.partial);
         let mut anchors = std::mem::take(&mut self.content.anchors);
         let category = self.content.category.unwrap_or_default();
         if !rest.is_empty() {
@@ -190,14 +188,14 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         anchors.clear();
         self.content = OpenContent {
             first_extent: self.result.extents.len(),
-            rest,
+            partial: rest,
             anchors,
             ..OpenContent::default()
         };
         Ok(())
     }
 
-    /// Emits the open fragments of a category of which nothing comes any more.
+    /// Emits the open fragment of a category that has no further content.
     pub fn close(&mut self, category: Category) -> Result<()> {
         match self.open.iter().position(|open| open.category == category) {
             Some(index) => self.seal(index),
@@ -205,7 +203,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         }
     }
 
-    /// Emits the open fragments and tells what was made of all content.
+    /// Emits the open fragments and returns the result.
     pub fn finish(mut self) -> Result<Segmented> {
         self.open.sort_by_key(|open| open.category);
         while !self.open.is_empty() {
@@ -214,9 +212,9 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         Ok(self.result)
     }
 
-    /// Adds to the unit that is not whole yet, and stores it if it is then.
+    /// Adds to the incomplete unit, and stores it when it is complete.
     fn fill(&mut self, add: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        let rest = &mut self.content.rest;
+        let rest = &mut self.content.partial;
         rest.reserve_exact(self.unit - rest.len());
         add(rest);
         if rest.len() < self.unit {
@@ -226,7 +224,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         let category = self.content.category.take().unwrap_or_default();
         self.whole(category, &unit)?;
         unit.clear();
-        self.content.rest = unit;
+        self.content.partial = unit;
         Ok(())
     }
 
@@ -247,7 +245,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         self.zeros()
     }
 
-    /// Stores a unit of zeros; all of these are the same bytes in memory.
+    /// Stores a unit of zeros; all of them share one buffer.
     fn zeros(&mut self) -> Result<()> {
         let next = BlockId(self.result.segments);
         let (zeros, first) = match &self.zeros {
@@ -267,7 +265,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         self.emit(Category::Default, zeros, repeats, false)
     }
 
-    /// Makes a segment of bytes of the current content, its last ones if it `ends`.
+    /// Emits a segment of the current content; `ends` marks the last one.
     fn store(
         &mut self,
         category: Category,
@@ -279,7 +277,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         self.emit(category, data, repeats, ends)
     }
 
-    /// Returns what of the next segment stood in front, if anybody wants to know.
+    /// Returns the repeats of the next segment, if they are searched.
     fn repeats(&mut self, data: &Arc<Vec<u8>>, anchors: &[Anchor]) -> Result<Vec<Repeat>> {
         match &mut self.repeats {
             Some(search) => search.find(data, anchors),
@@ -319,7 +317,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         })
     }
 
-    /// Adds a hole to the extents of the current content, to the last one if that is a hole.
+    /// Adds a hole to the extents of the current content, or extends the last one if it is a hole.
     fn skip(&mut self, len: u64) {
         self.content.has_hole |= len > 0;
         let first = self.content.first_extent;
@@ -330,7 +328,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         }
     }
 
-    /// Refers to the end of the current content where a fragment has it, or puts it into one.
+    /// Refers to a fragment that contains the tail of the current content, or puts it into one.
     fn refer_or_share(
         &mut self,
         category: Category,
@@ -361,7 +359,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         Ok(())
     }
 
-    /// Returns how much of what was found of an end of so many bytes may be referred to.
+    /// Returns the part of a match that a tail of `len` bytes may refer to.
     fn usable(&self, len: usize, found: TailMatch) -> Option<TailMatch> {
         if found.len == len {
             return Some(found);
@@ -378,7 +376,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         })
     }
 
-    /// Adds an extent of bytes that a fragment has.
+    /// Adds an extent of bytes that a fragment contains.
     fn refer(&mut self, found: TailMatch) {
         let known = self
             .tails_stored
@@ -389,14 +387,14 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
             open.extents.push(self.result.extents.len());
         }
         self.result.extents.push(MapExtent::Data {
-            // that of an open one is known when it is complete
+            // set when the fragment is complete
             block: known.unwrap_or(BlockId(u32::MAX)),
             offset: found.offset,
             len: found.len as u32,
         });
     }
 
-    /// Puts the end of the current content into the fragment of its category.
+    /// Puts the tail of the current content into the fragment of its category.
     fn share(&mut self, category: Category, bytes: &[u8], anchors: &[Anchor]) -> Result<()> {
         let of_category = |open: &Fragment| open.category == category;
         if let Some(index) = self.open.iter().position(of_category)
@@ -432,7 +430,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         fragment.extents.push(self.result.extents.len());
         let full = fragment.bytes.len() == self.unit;
         self.result.extents.push(MapExtent::Data {
-            // known when the fragment is complete
+            // set when the fragment is complete
             block: BlockId(u32::MAX),
             offset,
             len: bytes.len() as u32,
@@ -440,7 +438,7 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
         if full { self.seal(index) } else { Ok(()) }
     }
 
-    /// Makes a segment of an open fragment.
+    /// Emits an open fragment as a segment.
     fn seal(&mut self, index: usize) -> Result<()> {
         let fragment = self.open.remove(index);
         let sequence = self.result.number()?;
@@ -467,8 +465,8 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     }
 }
 
-/// Returns whether all bytes are zeros; quickly where the first is not, and by comparing the bytes
-/// with themselves one further where it is.
+/// Returns whether all bytes are zeros: at once if the first is not, else by comparing the bytes with
+/// themselves, shifted by one.
 fn is_zero(bytes: &[u8]) -> bool {
     match bytes.split_first() {
         Some((&first, rest)) => first == 0 && rest == &bytes[..rest.len()],

@@ -1,11 +1,11 @@
-//! Finds what segments have that stood in front, for formats that cut each file for itself.
+//! Finds content that earlier segments contain, for formats that cut each file separately.
 //!
-//! Enters segments in sequence, with their anchors; leaves for each the ranges of it that an earlier
-//! one has, or itself further in front. All of a segment can be found again, what it repeats as
-//! well: where the format can use a repeat is decided when both are encoded, and the newest place
-//! has most in common with what comes next.
-//! **Invariant:** every repeat was compared byte by byte; repeats of a segment are in order, and none
-//! lies over another. Memory: that of `MatchStore` and the table of anchors.
+//! Enters segments in sequence, with their anchors; leaves for each the ranges that an earlier
+//! segment, or its own beginning, contains. Repeats may themselves be referred to: the format
+//! decides which it can use when both segments are encoded, and the newest position is most likely
+//! to match what follows.
+//! **Invariant:** every repeat was compared byte by byte; the repeats of a segment are in order and
+//! do not overlap. Memory: that of `MatchStore` and the table of anchors.
 
 use std::sync::Arc;
 
@@ -14,45 +14,45 @@ use sinterfs_model::{BlockId, Repeat, Result};
 use crate::anchors::{Anchor, Anchors, BlockPosition};
 use crate::match_store::{MatchStore, Retention};
 
-/// How repeats are looked for.
+/// How repeats are searched.
 #[derive(Debug, Clone)]
 pub(crate) struct RepeatSearch {
-    /// The shortest one that is told.
+    /// The shortest repeat that is reported.
     pub shortest: u32,
     /// The most bytes of a segment.
     pub unit: u32,
-    /// How far back the codec sees repeats in a segment itself.
+    /// The window of the codec within a segment.
     pub codec_window: u64,
-    /// The bytes that will come at most.
+    /// The most bytes of all content.
     pub total: u64,
-    /// What is done with segments.
+    /// Limits on the segments that stay comparable.
     pub retention: Retention,
 }
 
-/// All segments so far.
+/// Finds repeats in all segments so far.
 pub(crate) struct RepeatFinder {
     shortest: usize,
     codec_window: u64,
     anchors: Anchors,
-    past: MatchStore,
+    store: MatchStore,
 }
 
 impl RepeatFinder {
-    /// Starts with no segment.
+    /// Creates a finder without segments.
     pub fn new(search: RepeatSearch) -> Self {
         Self {
             shortest: search.shortest as usize,
             codec_window: search.codec_window,
             anchors: Anchors::new(search.total, search.unit),
-            past: MatchStore::new(search.retention),
+            store: MatchStore::new(search.retention),
         }
     }
 
-    /// Takes the next segment and tells what of it stood in front.
+    /// Adds the next segment and returns its repeats.
     pub fn find(&mut self, data: &Arc<Vec<u8>>, anchors: &[Anchor]) -> Result<Vec<Repeat>> {
-        let own = self.past.keep(data)?;
+        let own = self.store.keep(data)?;
         let mut found: Vec<Repeat> = Vec::new();
-        // bytes before these are in a repeat, or anchors before these in one that is too short
+        // bytes before `done` are in a repeat, anchors before `blind` in one that is too short
         let (mut done, mut blind) = (0, 0);
         for anchor in anchors {
             let end = anchor.end as usize;
@@ -67,7 +67,7 @@ impl RepeatFinder {
                         found.push(repeat);
                         done = to;
                     }
-                    // looking again within it would be quadratic
+                    // searching within it again would be quadratic
                     None => blind = to,
                 }
             }
@@ -78,8 +78,8 @@ impl RepeatFinder {
         Ok(found)
     }
 
-    /// Compares what stands around a position with what stood around a place; tells the repeat, and up
-    /// to where they agree.
+    /// Compares the bytes around an anchor with those around an earlier position; returns the repeat, and
+    /// where the two stop being equal.
     fn compare(
         &mut self,
         own: u32,
@@ -89,15 +89,15 @@ impl RepeatFinder {
         end: usize,
     ) -> Result<(Option<Repeat>, usize)> {
         let (before, after) = data.split_at(end);
-        let back = self.past.suffix(place, &before[from..])?;
+        let back = self.store.suffix(place, &before[from..])?;
         if back == 0 {
             return Ok((None, end));
         }
-        let mut to = end + self.past.prefix(place, after)?;
+        let mut to = end + self.store.prefix(place, after)?;
         let (start, offset) = (end - back, place.offset as usize - back);
         let mut agrees = true;
         if place.block == own {
-            // the codec finds what is near; no part can be a repeat of itself
+            // the codec finds near repeats itself; a range cannot repeat itself
             let distance = start - offset;
             agrees = distance as u64 >= self.codec_window;
             to = to.min(start + distance);
@@ -131,8 +131,8 @@ mod tests {
             codec_window: 50_000,
             total: 8 << 20,
             retention: Retention {
-                kept: usize::MAX,
-                room,
+                max_blocks: usize::MAX,
+                max_bytes: room,
                 lookback: usize::MAX,
                 scratch: Scratch::new(std::env::temp_dir()),
             },
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_codec_finds_is_no_repeat() {
+    fn repeats_within_the_codec_window_are_not_reported() {
         let mut repeats = search(u64::MAX);
         let near = noise(3, 20_000);
         assert_eq!(find(&mut repeats, [&near[..], &near].concat()), []);

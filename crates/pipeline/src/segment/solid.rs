@@ -1,16 +1,15 @@
-//! Cuts content into solid blocks and finds parts that were stored before.
+//! Cuts content into solid blocks and finds ranges that were stored before.
 //!
-//! Enters the pieces of the contents in order, with their anchors; leaves full blocks as `Segment`s
-//! and, for each content, its extents. Each category is a stream with one open block. Bytes that
-//! stand anywhere in what was stored before are not stored again: anchors give candidates, which
-//! are compared byte by byte and extended both ways. Content of a category with a granularity is cut,
-//! in blocks and in matches, at multiples of it from the beginning of each piece.
-//! The blocks of a base were stored before everything, and a content that is known to be one of its own
-//! is compared with that.
-//! **Invariant:** an extent names only bytes that were stored already and never change. Blocks
+//! Enters the data of the contents in order, with anchors; leaves full blocks as `Segment`s and, for
+//! each content, its extents. Each category is a stream with one open block. Bytes found anywhere in
+//! what was stored before are not stored again: anchors give candidates, which are compared byte by
+//! byte and extended both ways. Content of a category with a granularity is cut, in blocks and in
+//! matches, at multiples of it from the beginning of each buffer. The blocks of a base count as
+//! stored before everything else, and a content that the base probably has is compared with that.
+//! **Invariant:** an extent refers only to bytes that are already stored and never change. Blocks
 //! are numbered in the order in which they become full, those of the base that are used after them;
-//! the result depends on the base, the contents and their order alone. Memory: that of `MatchStore`, 16 bytes
-//! an extent and the table of anchors.
+//! the result depends on the base, the contents and their order alone. Memory: that of `MatchStore`,
+//! 16 bytes an extent and the table of anchors.
 
 use std::sync::Arc;
 
@@ -22,54 +21,54 @@ use crate::match_store::{MatchStore, Retention};
 use crate::segment::base_follow::{BaseFollower, BaseUsage};
 use crate::segment::{ExtentList, Segmented};
 
-/// The shortest match that is taken where the codec cannot look: an extent more costs about 8
-/// bytes of metadata and a reader perhaps another block to decode.
-const FAR: usize = 512;
+/// The shortest match outside of the codec's window: one more extent costs about 8 bytes of metadata
+/// and may cost a reader the decoding of another block.
+const MIN_FAR_MATCH: usize = 512;
 
-/// The shortest match that is taken where the codec finds it itself: all that is saved is its
-/// time; shorter ones cost more metadata than they save.
-const NEAR: usize = 4096;
+/// The shortest match within the codec's window, which only saves the time of the codec: shorter ones
+/// cost more metadata than they save.
+const MIN_NEAR_MATCH: usize = 4096;
 
-/// Bytes of a full block of what is needed first: whoever needs a little of it decodes a millisecond.
+/// Bytes of a full block of category `Hot`: it is decoded within milliseconds.
 const HOT_BLOCK: usize = 1 << 20;
 
-/// The most open blocks. Together they have the bytes of `OPEN_BLOCKS` full ones at most, which is
-/// what the memory of a build counts with; else the fullest one is closed early.
+/// The most open blocks. Together they hold at most the bytes of `OPEN_BLOCKS` full ones, which the
+/// memory budget of a build accounts for; beyond that the fullest one is closed early.
 const OPEN: usize = 32;
 
-/// The bytes of all open blocks, in full ones.
+/// The most bytes of all open blocks, in full blocks.
 pub(crate) const OPEN_BLOCKS: usize = 2;
 
-/// Literal bytes are stored when there are so many, so that what follows can match them ...
-const FLUSH: usize = 32 << 10;
+/// Unmatched bytes are stored when there are this many, so that later bytes can match them ...
+const STORE_AT: usize = 32 << 10;
 
-/// ... but for the last so many, so that a match can still be extended to the left.
-const KEEP: usize = 4 << 10;
+/// ... except for this many at the end, so that a match can still be extended to the left.
+const KEEP_BACK: usize = 4 << 10;
 
-/// How content is cut.
+/// How content is cut into solid blocks.
 #[derive(Debug, Clone)]
 pub(crate) struct SolidOptions {
     /// Bytes of a full block.
     pub block_size: u32,
-    /// How far back the codec sees repeats in a block.
+    /// The window of the codec within a block.
     pub codec_window: u64,
-    /// The bytes that will come at most, with those of the base.
+    /// The most bytes of all content, including the base.
     pub total: u64,
-    /// What is done with full blocks.
+    /// Limits on the full blocks that stay comparable.
     pub retention: Retention,
-    /// What is there before anything comes.
+    /// The blocks of the base image.
     pub base: Option<Arc<BaseBlocks>>,
 }
 
-/// Cuts content; `emit` takes each full block.
+/// Cuts content; passes each full block to `emit`.
 pub(crate) struct Solid<E> {
     block_size: usize,
     codec_window: u64,
     total: u64,
     emit: E,
     anchors: Anchors,
-    past: MatchStore,
-    /// The number of the segment that each block became, by number of opening.
+    blocks: MatchStore,
+    /// The sequence number of the segment that each block became, by order of opening.
     numbers: Vec<u32>,
     /// The open block of each category.
     open: Vec<(Category, u32)>,
@@ -78,43 +77,46 @@ pub(crate) struct Solid<E> {
     content: OpenContent,
 }
 
-/// The content that is being cut.
+/// The content that is being options.
 #[derive(Default)]
 struct OpenContent {
     first_extent: usize,
     size: u64,
-    /// Where the match goes on with which the last piece ended.
+    /// The position that continues the match at the end of the last buffer.
     follow: Option<BlockPosition>,
-    /// The content of the base that this one has been so far.
-    known: Option<BaseFollower>,
+    /// The list of the base that this content has followed so far.
+    base_list: Option<BaseFollower>,
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
-    /// Starts with no content.
-    pub fn new(cut: SolidOptions, emit: E) -> Result<Self> {
-        if cut.block_size == 0 {
+    /// Creates a segmenter.
+    pub fn new(options: SolidOptions, emit: E) -> Result<Self> {
+        if options.block_size == 0 {
             return Err(Error::invalid("a block size of 0 holds nothing"));
         }
-        let (past, largest) = match &cut.base {
-            Some(base) => (MatchStore::over_base(cut.retention, base), base.largest()),
-            None => (MatchStore::new(cut.retention), 0),
+        let (blocks, largest) = match &options.base {
+            Some(base) => (
+                MatchStore::over_base(options.retention, base),
+                base.largest(),
+            ),
+            None => (MatchStore::new(options.retention), 0),
         };
         Ok(Self {
-            block_size: cut.block_size as usize,
-            codec_window: cut.codec_window,
-            total: cut.total,
+            block_size: options.block_size as usize,
+            codec_window: options.codec_window,
+            total: options.total,
             emit,
-            anchors: Anchors::new(cut.total, cut.block_size.max(largest)),
-            past,
-            numbers: vec![u32::MAX; cut.base.as_ref().map_or(0, |base| base.blocks.len())],
+            anchors: Anchors::new(options.total, options.block_size.max(largest)),
+            blocks,
+            numbers: vec![u32::MAX; options.base.as_ref().map_or(0, |base| base.blocks.len())],
             open: Vec::new(),
-            base: cut.base,
+            base: options.base,
             result: Segmented::default(),
             content: OpenContent::default(),
         })
     }
 
-    /// Notes where the anchors of the base are.
+    /// Records the anchors of the base.
     pub fn note_base(&mut self, observer: &dyn Observer) -> Result<()> {
         let Some(base) = &self.base else {
             return Ok(());
@@ -123,31 +125,31 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         base.note_anchors(spacing, &mut self.anchors, observer)
     }
 
-    /// Says that the current content probably is one of the base's.
+    /// Announces that the current content is probably a list of the base.
     pub fn expect(&mut self, list: u32) {
-        self.content.known = Some(BaseFollower::new(list));
+        self.content.base_list = Some(BaseFollower::new(list));
     }
 
-    /// Takes bytes as the base's if they go on as its content does.
-    fn is_known(&mut self, bytes: &[u8]) -> Result<bool> {
-        let (Some(base), Some(mut reading)) = (&self.base, self.content.known.take()) else {
+    /// Refers to the base if the bytes continue the list that is followed; returns whether they do.
+    fn follow_base(&mut self, bytes: &[u8]) -> Result<bool> {
+        let (Some(base), Some(mut follower)) = (&self.base, self.content.base_list.take()) else {
             return Ok(false);
         };
-        let list = base.base.content().list(reading.list);
-        let Some(found) = reading.data(list, bytes, &mut self.past)? else {
+        let list = base.base.content().list(follower.list);
+        let Some(found) = follower.data(list, bytes, &mut self.blocks)? else {
             return Ok(false);
         };
-        for (place, len) in found {
-            self.add_extent(place, len);
+        for (position, len) in found {
+            self.add_extent(position, len);
         }
         self.result.matched += bytes.len() as u64;
-        self.content.known = Some(reading);
+        self.content.base_list = Some(follower);
         Ok(true)
     }
 
-    /// Takes the next bytes of the current content, and where their anchors are.
+    /// Adds bytes to the current content, with their anchors.
     pub fn data(&mut self, bytes: &[u8], anchors: &[Anchor], category: Category) -> Result<()> {
-        if self.is_known(bytes)? {
+        if self.follow_base(bytes)? {
             return Ok(());
         }
         let mut scan = DataScan {
@@ -155,24 +157,24 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             category,
             grain: category.granularity() as usize,
             stored: 0,
-            blind: 0,
+            skip_to: 0,
             anchors,
             noted: 0,
         };
-        self.go_on(&mut scan)?;
+        self.continue_match(&mut scan)?;
         for (index, &anchor) in anchors.iter().enumerate() {
             let end = anchor.end as usize;
-            if end > scan.stored + FLUSH + KEEP {
-                let to = scan.whole(end - KEEP);
+            if end > scan.stored + STORE_AT + KEEP_BACK {
+                let to = scan.whole(end - KEEP_BACK);
                 self.store(&mut scan, to)?;
             }
-            if end < scan.blind.max(scan.stored + 1) {
+            if end < scan.skip_to.max(scan.stored + 1) {
                 continue;
             }
             if let Some(found) = self.probe(&mut scan, anchor)? {
                 self.store(&mut scan, found.start)?;
                 self.refer(&mut scan, found);
-                // anchors within the match are noted where it lies
+                // the table already has the anchors within the match, at its source
                 let passed = anchors[index..].partition_point(|a| a.end as usize <= scan.stored);
                 scan.noted = index + passed;
             }
@@ -180,13 +182,13 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         self.store(&mut scan, bytes.len())
     }
 
-    /// Takes a hole of the current content.
+    /// Adds a hole to the current content.
     pub fn hole(&mut self, len: u64) {
         self.content.follow = None;
         self.content.size += len;
-        if let (Some(base), Some(mut reading)) = (&self.base, self.content.known.take()) {
-            let list = base.base.content().list(reading.list);
-            self.content.known = reading.hole(list, len).then_some(reading);
+        if let (Some(base), Some(mut follower)) = (&self.base, self.content.base_list.take()) {
+            let list = base.base.content().list(follower.list);
+            self.content.base_list = follower.hole(list, len).then_some(follower);
         }
         let first = self.content.first_extent;
         if let Some(MapExtent::Hole { len: last }) = self.result.extents[first..].last_mut() {
@@ -208,7 +210,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         };
     }
 
-    /// Emits the open block of a category of which nothing comes any more.
+    /// Emits the open block of a category that has no further content.
     pub fn close(&mut self, category: Category) -> Result<()> {
         match self.open.iter().find(|open| open.0 == category) {
             Some(&(_, block)) => self.seal(category, block),
@@ -216,7 +218,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         }
     }
 
-    /// Emits the open blocks and tells what was made of all content.
+    /// Emits the open blocks and returns the result.
     pub fn finish(mut self) -> Result<Segmented> {
         let mut open = self.open.clone();
         open.sort_unstable();
@@ -238,84 +240,100 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         Ok(self.result)
     }
 
-    /// Goes on with the match with which the last piece ended.
-    fn go_on(&mut self, scan: &mut DataScan<'_>) -> Result<()> {
-        let Some(place) = self.content.follow else {
+    /// Continues the match at the end of the last buffer.
+    fn continue_match(&mut self, scan: &mut DataScan<'_>) -> Result<()> {
+        let Some(position) = self.content.follow else {
             return Ok(());
         };
-        let len = scan.whole(self.past.prefix(place, scan.bytes)?);
+        let len = scan.whole(self.blocks.prefix(position, scan.bytes)?);
         if len == 0 {
             self.content.follow = None;
             return Ok(());
         }
         let start = 0;
-        self.refer(scan, Match { start, len, place });
+        self.refer(
+            scan,
+            Match {
+                start,
+                len,
+                position,
+            },
+        );
         scan.noted = scan.anchors.partition_point(|a| a.end as usize <= len);
         Ok(())
     }
 
-    /// Compares what was stored around the same anchor with what stands here.
+    /// Compares the bytes around an anchor with those stored around an equal one.
     fn probe(&mut self, scan: &mut DataScan<'_>, anchor: Anchor) -> Result<Option<Match>> {
-        let Some(place) = self.anchors.get(anchor.hash) else {
+        let Some(position) = self.anchors.get(anchor.hash) else {
             return Ok(None);
         };
-        if place.block as usize >= self.numbers.len() {
+        if position.block as usize >= self.numbers.len() {
             return Ok(None);
         }
         let end = anchor.end as usize;
-        let back = self.past.suffix(place, &scan.bytes[scan.stored..end])?;
+        let back = self
+            .blocks
+            .suffix(position, &scan.bytes[scan.stored..end])?;
         if back == 0 {
             return Ok(None);
         }
-        let ahead = self.past.prefix(place, &scan.bytes[end..])?;
+        let ahead = self.blocks.prefix(position, &scan.bytes[end..])?;
         let start = (end - back).next_multiple_of(scan.grain);
         let len = scan.whole((end + ahead).saturating_sub(start));
-        if len < self.least(scan.category, place) {
-            // what follows within this match would only find it again: looking there each time
-            // is quadratic
-            scan.blind = end + ahead;
+        if len < self.min_match(scan.category, position) {
+            // anchors within this match would only find it again, which would be quadratic
+            scan.skip_to = end + ahead;
             return Ok(None);
         }
-        let place = BlockPosition {
-            block: place.block,
-            offset: (place.offset as usize + start - end) as u32,
+        let position = BlockPosition {
+            block: position.block,
+            offset: (position.offset as usize + start - end) as u32,
         };
-        Ok(Some(Match { start, len, place }))
+        Ok(Some(Match {
+            start,
+            len,
+            position,
+        }))
     }
 
-    /// Returns how long a match with a place must be.
-    fn least(&self, category: Category, place: BlockPosition) -> usize {
-        // codecs of samples see no repeats at all
-        if category.granularity() > 1 || !self.open.contains(&(category, place.block)) {
-            return FAR;
+    /// Returns the least length of a match with a position.
+    fn min_match(&self, category: Category, position: BlockPosition) -> usize {
+        // codecs of samples find no repeats at all
+        if category.granularity() > 1 || !self.open.contains(&(category, position.block)) {
+            return MIN_FAR_MATCH;
         }
-        let distance = self.past.open_len(place.block) as u64 - u64::from(place.offset);
+        let distance = self.blocks.open_len(position.block) as u64 - u64::from(position.offset);
         if distance < self.codec_window {
-            NEAR
+            MIN_NEAR_MATCH
         } else {
-            FAR
+            MIN_FAR_MATCH
         }
     }
 
-    /// Takes bytes as stored before.
+    /// Refers to bytes that are stored already.
     fn refer(&mut self, scan: &mut DataScan<'_>, found: Match) {
-        let Match { start, len, place } = found;
-        self.add_extent(place, len);
+        let Match {
+            start,
+            len,
+            position,
+        } = found;
+        self.add_extent(position, len);
         self.result.matched += len as u64;
         scan.stored = start + len;
         self.content.follow = Some(BlockPosition {
-            block: place.block,
-            offset: place.offset + len as u32,
+            block: position.block,
+            offset: position.offset + len as u32,
         });
     }
 
-    /// Stores bytes up to `to` in the open block of their category, and in further ones.
+    /// Stores bytes up to `to` in the open block of their category, and in further blocks.
     fn store(&mut self, scan: &mut DataScan<'_>, to: usize) -> Result<()> {
         while scan.stored < to {
             self.content.follow = None;
             let block = self.open_block(scan.category);
-            let offset = self.past.open_len(block);
-            // at least one grain, so that a block larger than asked beats one that is cut wrong
+            let offset = self.blocks.open_len(block);
+            // at least one grain: a block may exceed the block size, but never splits a grain
             let full = match scan.category {
                 Category::Hot => self.block_size.min(HOT_BLOCK),
                 _ => self.block_size,
@@ -323,7 +341,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             let most = (full / scan.grain).max(1) * scan.grain;
             let len = (to - scan.stored).min(most - offset);
             let start = scan.stored;
-            self.past.append(block, &scan.bytes[start..start + len])?;
+            self.blocks.append(block, &scan.bytes[start..start + len])?;
             while let Some(anchor) = scan.anchors.get(scan.noted)
                 && anchor.end as usize <= start + len
             {
@@ -335,7 +353,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             scan.stored += len;
             let offset = offset as u32;
             self.add_extent(BlockPosition { block, offset }, len);
-            if self.past.open_len(block) == most {
+            if self.blocks.open_len(block) == most {
                 self.seal(scan.category, block)?;
             } else {
                 self.bound_open()?;
@@ -349,16 +367,16 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         if let Some(&(_, block)) = self.open.iter().find(|open| open.0 == category) {
             return block;
         }
-        let block = self.past.open(self.block_size);
+        let block = self.blocks.open(self.block_size);
         self.numbers.push(u32::MAX);
         self.open.push((category, block));
         block
     }
 
-    /// Closes the fullest open block if there are too many, or too many bytes in them: content in
-    /// another order than by category may have any number of categories at a time.
+    /// Closes the fullest open block if there are too many open blocks, or too many bytes in them: in an
+    /// order other than by category, any number of categories may alternate.
     fn bound_open(&mut self) -> Result<()> {
-        let len = |open: &(Category, u32)| self.past.open_len(open.1);
+        let len = |open: &(Category, u32)| self.blocks.open_len(open.1);
         let bytes: usize = self.open.iter().map(len).sum();
         if self.open.len() <= OPEN && bytes <= OPEN_BLOCKS * self.block_size {
             return Ok(());
@@ -371,17 +389,17 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         }
     }
 
-    /// Makes a segment of a block.
+    /// Emits a block as a segment.
     fn seal(&mut self, category: Category, block: u32) -> Result<()> {
         self.open.retain(|&(_, open)| open != block);
-        let data = self.past.close(block)?;
+        let data = self.blocks.close(block)?;
         let sequence = self.result.number()?;
         self.numbers[block as usize] = sequence;
         (self.emit)(Segment::solid(sequence, category, data))
     }
 
-    /// Adds bytes to the extents of the current content, to the last one if they follow it.
-    fn add_extent(&mut self, place: BlockPosition, len: usize) {
+    /// Adds an extent to the current content, or extends the last one if it is adjacent.
+    fn add_extent(&mut self, position: BlockPosition, len: usize) {
         self.content.size += len as u64;
         let first = self.content.first_extent;
         if let Some(MapExtent::Data {
@@ -389,13 +407,13 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             offset,
             len: last,
         }) = self.result.extents[first..].last_mut()
-            && block.0 == place.block
-            && u64::from(*offset) + u64::from(*last) == u64::from(place.offset)
+            && block.0 == position.block
+            && u64::from(*offset) + u64::from(*last) == u64::from(position.offset)
         {
             *last += len as u32;
             return;
         }
-        let (block, offset) = (BlockId(place.block), place.offset);
+        let (block, offset) = (BlockId(position.block), position.offset);
         self.result.extents.push(MapExtent::Data {
             block,
             offset,
@@ -404,18 +422,18 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     }
 }
 
-/// A piece while it is scanned.
+/// A buffer while it is scanned.
 struct DataScan<'a> {
     bytes: &'a [u8],
     category: Category,
-    /// Bytes that stay together.
+    /// The granularity of the category.
     grain: usize,
-    /// Bytes before this are stored or referred to.
+    /// The end of the bytes that are stored or referred to.
     stored: usize,
-    /// Anchors before this byte lie in a match that was too short.
-    blind: usize,
+    /// The end of a match that was too short; anchors before it are skipped.
+    skip_to: usize,
     anchors: &'a [Anchor],
-    /// Anchors before this one are in the table or never will be.
+    /// The index of the first anchor that is not handled yet.
     noted: usize,
 }
 
@@ -426,12 +444,12 @@ impl DataScan<'_> {
     }
 }
 
-/// Bytes of a piece that are stored already.
+/// A range of a buffer that is stored already.
 #[derive(Clone, Copy)]
 struct Match {
     start: usize,
     len: usize,
-    place: BlockPosition,
+    position: BlockPosition,
 }
 
 #[cfg(test)]
@@ -450,19 +468,19 @@ mod tests {
     fn open_blocks_are_bounded() {
         const SIZE: usize = 1 << 10;
         let total = 1 << 20;
-        let cut = SolidOptions {
+        let options = SolidOptions {
             block_size: SIZE as u32,
             codec_window: u64::MAX,
             total,
             retention: Retention {
-                kept: 2,
-                room: u64::MAX,
+                max_blocks: 2,
+                max_bytes: u64::MAX,
                 lookback: 0,
                 scratch: Scratch::new(std::env::temp_dir()),
             },
             base: None,
         };
-        let mut segmenter = Solid::new(cut, |_| Ok(())).unwrap();
+        let mut segmenter = Solid::new(options, |_| Ok(())).unwrap();
         for round in 0..400u64 {
             let category = Category::Waveform(Waveform {
                 channels: 1 + (round % 100) as u8,
@@ -475,7 +493,7 @@ mod tests {
             segmenter.data(&noise(round, 100), &[], category).unwrap();
             segmenter.end();
             let open = segmenter.open.iter();
-            let bytes: usize = open.map(|open| segmenter.past.open_len(open.1)).sum();
+            let bytes: usize = open.map(|open| segmenter.blocks.open_len(open.1)).sum();
             assert!(bytes <= OPEN_BLOCKS * SIZE && segmenter.open.len() <= OPEN);
         }
         let result = segmenter.finish().unwrap();
@@ -499,19 +517,19 @@ mod tests {
         let whole = |len: usize| len / 6 * 6;
         let mut segments = Vec::new();
         let total = 1 << 20;
-        let cut = SolidOptions {
+        let options = SolidOptions {
             block_size: 16 << 10,
             codec_window: u64::MAX,
             total,
             retention: Retention {
-                kept: 2,
-                room: u64::MAX,
+                max_blocks: 2,
+                max_bytes: u64::MAX,
                 lookback: 8,
                 scratch: Scratch::new(std::env::temp_dir()),
             },
             base: None,
         };
-        let mut segmenter = Solid::new(cut, |segment: Segment| {
+        let mut segmenter = Solid::new(options, |segment: Segment| {
             segments.push(segment.data);
             Ok(())
         })

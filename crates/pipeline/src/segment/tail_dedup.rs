@@ -1,10 +1,10 @@
-//! Finds ends of files that fragments have already.
+//! Finds tails of files that fragments already contain.
 //!
-//! Enters each end before it goes into a fragment; leaves the longest part of it, from some byte to its last,
-//! that stands in a fragment. Candidates are places where other ends end with as many equal bytes as one of
-//! `LENGTHS`, the newest for each. **Invariant:** what is found was compared byte by byte, and lies in one
-//! fragment. Memory: fragments up to `Retention::room`, the others in the scratch file; 8 bytes a KiB of
-//! content for the table.
+//! Enters each tail before it goes into a fragment; leaves its longest suffix that a fragment
+//! contains. Candidates are positions where other tails end with as many equal bytes as one of
+//! `LENGTHS`, the newest for each length. **Invariant:** matches are compared byte by byte and lie
+//! within one fragment. Memory: fragments up to `Retention::max_bytes`, the others in the scratch
+//! file; 8 bytes for each KiB of content for the table.
 
 use std::sync::Arc;
 
@@ -14,104 +14,104 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::anchors::{Anchors, BlockPosition};
 use crate::match_store::{MatchStore, Retention, common_suffix};
 
-/// How many last bytes candidates have in common with an end at least.
+/// The least lengths of the suffix that candidates have in common with a tail.
 const LENGTHS: [usize; 4] = [64, 512, 4096, 32 << 10];
 
-/// Content for one entry of the table, in bytes that anchors would have for it.
+/// How much rarer tails are than anchors, for the size of the table.
 const SCARCITY: u64 = 8;
 
-/// How ends are looked for.
+/// How equal tails are searched.
 #[derive(Debug, Clone)]
 pub(crate) struct TailSearch {
     /// The most bytes of a fragment.
     pub unit: u32,
-    /// The bytes that will come at most.
+    /// The most bytes of all content.
     pub total: u64,
-    /// What is done with fragments.
+    /// Limits on the fragments that stay comparable.
     pub retention: Retention,
 }
 
-/// Where the last bytes of an end stand.
+/// A stored suffix of a tail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TailMatch {
-    /// The fragment, by number of opening.
+    /// The fragment, by order of opening.
     pub fragment: u32,
-    /// Where they begin in it.
+    /// Its offset in the fragment.
     pub offset: u32,
-    /// Their number.
+    /// Its length.
     pub len: usize,
 }
 
-/// A fragment that is complete.
+/// A complete fragment.
 #[derive(Debug, Clone, Copy)]
 struct ClosedFragment {
-    /// Its number in `past`.
-    past: u32,
+    /// Its number in the match store.
+    store: u32,
     block: BlockId,
 }
 
-/// The ends in all fragments.
+/// The tails in all fragments.
 pub(crate) struct TailIndex {
     table: Anchors,
-    past: MatchStore,
-    /// The fragments by number of opening; `None` for those that are open.
+    store: MatchStore,
+    /// The fragments by order of opening; `None` for open ones.
     fragments: Vec<Option<ClosedFragment>>,
 }
 
 impl TailIndex {
-    /// Starts with no fragment.
+    /// Creates an empty index.
     pub fn new(search: TailSearch) -> Self {
         Self {
             table: Anchors::new(search.total / SCARCITY, search.unit),
-            past: MatchStore::new(search.retention),
+            store: MatchStore::new(search.retention),
             fragments: Vec::new(),
         }
     }
 
-    /// Returns a fragment that is opened its number.
+    /// Opens a fragment and returns its number.
     pub fn open(&mut self) -> u32 {
         self.fragments.push(None);
         (self.fragments.len() - 1) as u32
     }
 
-    /// Says that a fragment is complete.
+    /// Completes a fragment.
     pub fn close(&mut self, fragment: u32, block: BlockId, bytes: &Arc<Vec<u8>>) -> Result<()> {
-        let past = self.past.keep(bytes)?;
-        self.fragments[fragment as usize] = Some(ClosedFragment { past, block });
+        let store = self.store.keep(bytes)?;
+        self.fragments[fragment as usize] = Some(ClosedFragment { store, block });
         Ok(())
     }
 
-    /// Returns the block that a fragment became; `None` if it is open.
+    /// Returns the block of a complete fragment; `None` for an open one.
     pub fn block(&self, fragment: u32) -> Option<BlockId> {
         self.fragments[fragment as usize].map(|closed| closed.block)
     }
 
-    /// Finds as many last bytes of an end as stand in a fragment; `open` gives the bytes of one that is open.
+    /// Returns the longest suffix of a tail found in a fragment; `open` returns the bytes of open ones.
     pub fn find<'a>(
         &mut self,
-        end: &[u8],
+        tail: &[u8],
         open: impl Fn(u32) -> Option<&'a [u8]>,
     ) -> Result<Option<TailMatch>> {
         let mut best: Option<TailMatch> = None;
-        for key in keys(end) {
+        for key in keys(tail) {
             let Some(place) = self.table.get(key) else {
                 continue;
             };
-            // a hash may lead anywhere
+            // hashes may collide
             let Some(&fragment) = self.fragments.get(place.block as usize) else {
                 continue;
             };
             let len = match fragment {
-                Some(ClosedFragment { past, .. }) => {
+                Some(ClosedFragment { store, .. }) => {
                     let place = BlockPosition {
-                        block: past,
+                        block: store,
                         ..place
                     };
-                    self.past.suffix(place, end)?
+                    self.store.suffix(place, tail)?
                 }
                 None => open(place.block)
                     .and_then(|bytes| bytes.get(..place.offset as usize))
-                    .map_or(0, |bytes| common_suffix(bytes, end)),
+                    .map_or(0, |bytes| common_suffix(bytes, tail)),
             };
             if len > best.map_or(0, |best| best.len) {
                 best = Some(TailMatch {
@@ -124,22 +124,22 @@ impl TailIndex {
         Ok(best)
     }
 
-    /// Notes that an end was put into a fragment, up to an offset.
-    pub fn note(&mut self, end: &[u8], fragment: u32, offset: u32) {
-        for key in keys(end) {
+    /// Records a tail that was put into a fragment and tails at an offset.
+    pub fn note(&mut self, tail: &[u8], fragment: u32, offset: u32) {
+        for key in keys(tail) {
             let block = fragment;
             self.table.put(key, BlockPosition { block, offset });
         }
     }
 }
 
-/// Returns the names of an end: hashes of its last bytes, and of all of it.
-fn keys(end: &[u8]) -> impl Iterator<Item = u64> {
+/// Returns the keys of a tail: hashes of its last bytes, and of all of it.
+fn keys(tail: &[u8]) -> impl Iterator<Item = u64> {
     let parts = LENGTHS
         .into_iter()
-        .filter_map(|len| end.get(end.len().checked_sub(len)?..));
+        .filter_map(|len| tail.get(tail.len().checked_sub(len)?..));
     parts
-        .chain([end])
+        .chain([tail])
         .map(|part| xxh3_64_with_seed(part, part.len() as u64))
 }
 
@@ -151,35 +151,35 @@ mod tests {
     use crate::scratch::Scratch;
 
     #[test]
-    fn the_longest_end_is_found_in_open_and_in_complete_fragments() {
+    fn the_longest_suffix_is_found_in_open_and_complete_fragments() {
         let text: Vec<u8> = (0..30_000_u32)
             .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
             .collect();
         for room in [u64::MAX, 0] {
-            let mut ends = TailIndex::new(TailSearch {
+            let mut tails = TailIndex::new(TailSearch {
                 unit: 1 << 20,
                 total: 1 << 20,
                 retention: Retention {
-                    kept: usize::MAX,
-                    room,
+                    max_blocks: usize::MAX,
+                    max_bytes: room,
                     lookback: usize::MAX,
                     scratch: Scratch::new(std::env::temp_dir()),
                 },
             });
-            let fragment = ends.open();
+            let fragment = tails.open();
             let bytes = Arc::new(text.clone());
-            ends.note(&text[..5000], fragment, 5000);
-            ends.note(&text[5000..], fragment, text.len() as u32);
+            tails.note(&text[..5000], fragment, 5000);
+            tails.note(&text[5000..], fragment, text.len() as u32);
             for is_open in [true, false] {
                 if !is_open {
-                    ends.close(fragment, BlockId(7), &bytes).unwrap();
+                    tails.close(fragment, BlockId(7), &bytes).unwrap();
                 }
-                assert_eq!(ends.block(fragment), (!is_open).then_some(BlockId(7)));
-                let mut find = |end: &[u8]| {
-                    let found = ends.find(end, |_| Some(&bytes[..])).unwrap();
+                assert_eq!(tails.block(fragment), (!is_open).then_some(BlockId(7)));
+                let mut find = |tail: &[u8]| {
+                    let found = tails.find(tail, |_| Some(&bytes[..])).unwrap();
                     found.map(|found| (found.offset, found.len))
                 };
-                // more than the other one, if that stands in front of it
+                // longer than the other tail, if that precedes it
                 assert_eq!(find(&text[4000..]), Some((4000, text.len() - 4000)));
                 let other = [&b"another"[..], &text[60_000..]].concat();
                 assert_eq!(find(&other), Some((60_000, text.len() - 60_000)));
@@ -187,9 +187,9 @@ mod tests {
                 assert_eq!(find(&text[..5001]), None);
                 assert_eq!(find(b"short"), None);
             }
-            let fragment = ends.open();
-            ends.note(b"short", fragment, 5);
-            let found = ends.find(b"short", |_| Some(b"short")).unwrap().unwrap();
+            let fragment = tails.open();
+            tails.note(b"short", fragment, 5);
+            let found = tails.find(b"short", |_| Some(b"short")).unwrap().unwrap();
             assert_eq!((found.fragment, found.offset, found.len), (1, 0, 5));
         }
     }
