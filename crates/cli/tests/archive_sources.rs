@@ -355,7 +355,7 @@ add(t, '', tarfile.REGTYPE)
         "{words}"
     );
     assert_eq!(
-        words.matches("no directory, left out").count(),
+        words.matches("not a directory, left out").count(),
         2,
         "{words}"
     );

@@ -312,7 +312,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("#\n/a(?!b) b:c:d\n", "line 2: `/a(?!b)`"),
         ("/(a b:c:d\n", "line 1: `/(a`"),
         ("/a|/b b:c:d\n", "line 1: `/a|/b`"),
-        ("/\u{e4} b:c:d\n", "line 1: something that is not ASCII"),
+        ("/\u{e4} b:c:d\n", "line 1: the line is not ASCII"),
         ("/a -- b:c:d e\n", "line 1: more than"),
     ] {
         fs::write(work.join("fc"), text).unwrap();

@@ -217,15 +217,15 @@ fn what_makes_no_sense_is_refused() {
     let work = dir.path();
     make(work);
     for (wrong, why) in [
-        (&["old d 755 0 0"][..], "has it already"),
+        (&["old d 755 0 0"][..], "it exists already"),
         (&["none m 755 0 0"], "no such file"),
         (&["none/x d 755 0 0"], "define it, too"),
-        (&["old/x d 755 0 0"], "no directory"),
-        (&["x d 755 0 0", "x d 755 0 0"], "has it already"),
+        (&["old/x d 755 0 0"], "not a directory"),
+        (&["x d 755 0 0", "x d 755 0 0"], "it exists already"),
         (&["x f 755 0 0 touch ran"], "commands are not run"),
-        (&["x l dir-that-is-not"], "cannot look at"),
-        (&["x l tree"], "a directory is not taken"),
-        (&["x L dir"], "one name"),
+        (&["x l dir-that-is-not"], "cannot inspect"),
+        (&["x l tree"], "a directory cannot be added"),
+        (&["x L dir"], "second name"),
         (&["old x user.a=1", "old x user.a=2"], "twice"),
     ] {
         let output = packed(work, "tree", "no.sqfs", wrong);

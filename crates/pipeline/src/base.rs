@@ -3,8 +3,8 @@
 //! Enters a `Base`; leaves its decoded blocks for the segment stage to compare with, and the
 //! contents of its files by fingerprint for the first read.
 //! **Invariant:** every block is decoded once, by many threads, into an unnamed scratch file as
-//! large as all of them. A fingerprint is a hint: the segment stage compares every byte. Memory: two
-//! decoded blocks for each decoding thread, 16 bytes a block, about 50 for each content.
+//! large as all of them. A fingerprint is a hint: the segment stage compares every byte. Memory:
+//! two decoded blocks for each decoding thread, 16 bytes a block, about 50 for each content.
 
 mod blocks;
 mod contents;

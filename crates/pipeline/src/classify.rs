@@ -1,9 +1,9 @@
-//! Returns what content is by its first piece: audio and images, of which headers are apart, code of one
-//! machine, text, already compressed, other.
+//! Classifies content by its first buffer: audio and image files, whose headers are separate; code
+//! of one machine; text; already compressed data; anything else.
 //!
-//! Enters the first bytes of a file's data (up to a piece), and the file for the few bytes that
-//! headers point to; leaves `Spans`. Cheap and only about cost: a wrong answer puts bytes into the
-//! wrong stream, never loses any.
+//! Enters the first bytes of a file's data (up to a buffer), and the file for the few bytes that
+//! headers point to; leaves `Spans`. Only cost depends on it: a wrong answer puts bytes into the
+//! wrong stream, but never loses any.
 //! **Invariant:** depends on the file's bytes and size alone.
 
 mod audio;
@@ -24,14 +24,14 @@ pub(crate) use self::spans::Spans;
 /// Bytes whose entropy is measured, taken from four places.
 const SAMPLE: usize = 64 << 10;
 
-/// Below this many bytes entropy says little: only known beginnings count.
+/// Below this many bytes entropy means little: only magic numbers count.
 const ENOUGH: usize = 4 << 10;
 
-/// Bits a byte above which nothing is to be gained: machine code reaches 6.7, text 5, streams of
+/// Bits a byte above which compression gains nothing: machine code reaches 6.7, text 5, streams of
 /// deflate 7.9 and of xz or zstd 7.99.
 const FULL: f64 = 7.9;
 
-/// Bits a byte above which a known beginning is believed.
+/// Bits a byte above which a magic number is believed.
 const LIKELY: f64 = 7.0;
 
 /// Beginnings of files that hold compressed streams, with their offset.
@@ -65,12 +65,12 @@ const SHORTEST_PART: u64 = 1 << 10;
 /// The beginning of a file's data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head<'a> {
-    /// Where it lies in the file: behind a hole, if not at 0.
+    /// Its offset in the file: after a hole, if not 0.
     pub offset: u64,
     pub bytes: &'a [u8],
 }
 
-/// Returns what a file of `size` bytes is made of.
+/// Returns the categories of a file of `size` bytes.
 pub(crate) fn classify(
     head: Head<'_>,
     size: u64,
@@ -108,12 +108,12 @@ fn part(probe: &mut Probe<'_>, wanted: Categorizers) -> Option<Span> {
     })
 }
 
-/// Returns whether a content has parts, so that its main category does not say all of it.
+/// Returns whether a content of this main category has parts of other categories.
 pub(crate) fn has_parts(main: Category) -> bool {
     matches!(main, Category::Waveform(_) | Category::Fits(_))
 }
 
-/// Returns whether the order of contents can help their codec, so that sketches of them are of use.
+/// Returns whether compression of the category gains from the order of contents.
 pub(crate) fn gains_from_order(main: Category) -> bool {
     main != Category::Incompressible && !has_parts(main)
 }
@@ -145,7 +145,7 @@ fn category(head: &[u8], wanted: Categorizers) -> Category {
     }
 }
 
-/// Bytes that are looked at to tell text.
+/// Bytes that are inspected to detect text.
 const TEXT_SAMPLE: usize = 512;
 
 fn is_text(head: &[u8]) -> bool {

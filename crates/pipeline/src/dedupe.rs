@@ -6,7 +6,8 @@
 //! by byte. A file of unique size is read here only for its sketch, and then not beyond its first
 //! buffer if it is already compressed.
 //! **Invariant:** every file is read at most once, in buffers of `READ_SIZE` bytes; holes are not
-//! read. A file that cannot be read becomes a content of its own; the second read reports the error.
+//! read. A file that cannot be read becomes a content of its own; the second read reports the
+//! error.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

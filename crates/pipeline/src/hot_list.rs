@@ -2,8 +2,8 @@
 //!
 //! Enters a list of paths in order of need, as recorded by a mount; leaves the order with the
 //! contents of these files at its front, in a category of their own. A directory means all files
-//! below it, by path. **Invariant:** the result depends on the list and the tree alone; if a file or
-//! a content is listed several times, the first one counts.
+//! below it, by path. **Invariant:** the result depends on the list and the tree alone; if a file
+//! or a content is listed several times, the first one counts.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,9 @@ pub struct HotList {
 }
 
 impl HotList {
-    /// Parses a list: one path in the image a line. A backslash makes the next byte part of the path,
-    /// even a line feed; blanks around a path, empty lines and lines that begin with `#` are ignored.
+    /// Parses a list: one path in the image a line. A backslash makes the next byte part of the
+    /// path, even a line feed; blanks around a path, empty lines and lines that begin with `#` are
+    /// ignored.
     pub fn parse(text: &[u8]) -> Self {
         let (mut paths, mut path) = (Vec::new(), Vec::new());
         // the length of the path without trailing blanks
@@ -58,8 +59,8 @@ impl HotList {
         }
     }
 
-    /// Moves the contents of the listed files to the front of an order and into [`Category::Hot`]. Warns
-    /// the observer of paths that are not in the tree.
+    /// Moves the contents of the listed files to the front of an order and into [`Category::Hot`].
+    /// Warns the observer of paths that are not in the tree.
     pub(crate) fn move_to_front(
         &self,
         tree: &Tree,

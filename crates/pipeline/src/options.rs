@@ -24,8 +24,8 @@ pub struct Options {
     /// How many full blocks back matches are searched; 0 means the open blocks only, `None` all
     /// blocks.
     pub lookback: Option<u32>,
-    /// The memory limit in bytes; `None` means 512 MiB and as much again for each thread, or what one
-    /// worker needs if that is more. The image does not depend on it.
+    /// The memory limit in bytes; `None` means 512 MiB and as much again for each thread, or what
+    /// one worker needs if that is more. The image does not depend on it.
     pub memory: Option<u64>,
     /// The directory for scratch files, which hold what exceeds that memory.
     pub scratch: PathBuf,

@@ -217,7 +217,7 @@ impl ContentReader<'_> {
                 let most = end.min(at + READ_SIZE as u64);
                 let stop = spans
                     .as_ref()
-                    .map_or(most, |spans| spans.piece_end(at, most));
+                    .map_or(most, |spans| spans.buffer_end(at, most));
                 sink.reserve(stop - at)?;
                 let mut bytes = vec![0; (stop - at) as usize];
                 let got = content.read_at(at, &mut bytes)?;
@@ -230,7 +230,7 @@ impl ContentReader<'_> {
                     classify::classify(head, size, content, self.categorizers)
                 });
                 // only the classified beginning shows where the buffer has to end
-                let len = spans.piece_end(at, stop) - at;
+                let len = spans.buffer_end(at, stop) - at;
                 let short = (got as u64) < stop - at;
                 bytes.truncate(if short { got } else { len as usize });
                 rest -= len;
@@ -362,8 +362,8 @@ impl<'a> DuplicateCheck<'a> {
         Ok(())
     }
 
-    /// Returns the open duplicate if it has the same bytes in the range. Errors are reported later, when
-    /// the rejected file is read on its own.
+    /// Returns the open duplicate if it has the same bytes in the range. Errors are reported later,
+    /// when the rejected file is read on its own.
     fn read_same(
         &mut self,
         file: NodeId,

@@ -66,7 +66,8 @@ impl ReadPlan<'_> {
         paths::size(self.reader.tree, item.original)
     }
 
-    /// Returns the contents to claim from a position on, one large or several small, and their bytes.
+    /// Returns the contents to claim from a position on, one large or several small, and their
+    /// bytes.
     fn claim(&self, from: usize) -> (Range<usize>, u64) {
         let mut bytes = self.size(from);
         let mut to = from + 1;

@@ -1,8 +1,8 @@
 //! Scratch files, for data that exceeds the memory limit while a build runs.
 //!
-//! Enters the directory to use; leaves unnamed files, which the system removes when they are closed,
-//! however the process ends. **Invariant:** no name is left behind; on a file system without unnamed
-//! files, the file is removed as soon as it is open.
+//! Enters the directory to use; leaves unnamed files, which the system removes when they are
+//! closed, however the process ends. **Invariant:** no name is left behind; on a file system
+//! without unnamed files, the file is removed as soon as it is open.
 
 use std::fs::File;
 use std::io;

@@ -55,7 +55,8 @@ impl Sketches {
             Self::Scratch(all, scratch) => {
                 let mut bytes = [0; BYTES];
                 for (place, value) in bytes.chunks_exact_mut(4).zip(sketch) {
-                    // inverted, so that a record that was never written reads as the sketch of an empty file
+                    // inverted, so that a record that was never written reads as the sketch of an
+                    // empty file
                     place.copy_from_slice(&(!value).to_le_bytes());
                 }
                 all.write_all_at(&bytes, (file * BYTES) as u64)

@@ -18,8 +18,8 @@ pub struct Priorities {
 }
 
 impl Priorities {
-    /// Parses the lines of a sort file: a path in the image, blanks, a number. A backslash makes the
-    /// next byte part of the path; empty lines and lines that begin with `#` are ignored.
+    /// Parses the lines of a sort file: a path in the image, blanks, a number. A backslash makes
+    /// the next byte part of the path; empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
     /// `Invalid` for a line without a path or a number, with its number.
@@ -40,8 +40,8 @@ impl Priorities {
         Ok(Self { lines })
     }
 
-    /// Returns the priority of each node; `None` if no line was given. Warns the observer of paths that
-    /// are not in the tree.
+    /// Returns the priority of each node; `None` if no line was given. Warns the observer of paths
+    /// that are not in the tree.
     pub(crate) fn by_node(&self, tree: &Tree, observer: &dyn Observer) -> Option<Vec<i32>> {
         if self.lines.is_empty() {
             return None;

@@ -1,6 +1,6 @@
-//! Changes of a tree's metadata that users ask for: owner, group, times, modes.
+//! Changes of a tree's metadata on request: owner, group, times, modes.
 //!
-//! **Invariant:** only `meta` of nodes changes, the same way for every name of a node.
+//! **Invariant:** only the `meta` of nodes changes, and equally for every name of a node.
 
 pub mod chmod;
 mod ids;
@@ -10,36 +10,35 @@ use sinterfs_model::{Error, FileType, Meta, NodeId, Result, Time, Times, Tree};
 pub use chmod::Chmod;
 pub use ids::IdMap;
 
-/// Says what becomes of the metadata; the default changes nothing.
+/// Changes of metadata; the default changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transform {
     /// The owner of everything.
     pub owner: Option<u32>,
     /// The group of everything.
     pub group: Option<u32>,
-    /// What becomes of owners, where there is none for all.
+    /// A map of owners, used without `owner`.
     pub owners: IdMap,
-    /// What becomes of groups, where there is none for all.
+    /// A map of groups, used without `group`.
     pub groups: IdMap,
-    /// What is added to every owner and group in the end.
+    /// A number added to every owner and group at the end.
     pub id_offset: u32,
     /// All times of everything.
     pub time: Option<Time>,
-    /// The latest time: later ones become this one (as `SOURCE_DATE_EPOCH` asks). Comes after
-    /// all others.
+    /// The latest time: later ones are set to it (as for `SOURCE_DATE_EPOCH`). Applied last.
     pub clamp: Option<Time>,
     /// Changes of permissions.
     pub chmod: Chmod,
-    /// What the root gets in place of that.
+    /// Changes of the root, which take precedence.
     pub root: RootTransform,
 }
 
-/// Says what becomes of the root's metadata alone.
+/// Changes of the root's metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RootTransform {
-    /// The owner, before what is added to all.
+    /// The owner, before `id_offset` is added.
     pub owner: Option<u32>,
-    /// The group, before what is added to all.
+    /// The group, before `id_offset` is added.
     pub group: Option<u32>,
     /// All times.
     pub time: Option<Time>,
@@ -48,7 +47,7 @@ pub struct RootTransform {
 }
 
 impl Transform {
-    /// Changes a tree. `Limit` if an owner or group would become larger than there are.
+    /// Changes a tree. Fails with `Limit` if an owner or group would exceed the largest id.
     pub fn apply(&self, tree: &mut Tree) -> Result<()> {
         self.check(tree)?;
         if *self == Self::default() {
@@ -59,7 +58,7 @@ impl Transform {
             let is_root = index == NodeId::ROOT.index();
             (node.meta.uid, node.meta.gid) = self.ids(&node.meta, is_root)?;
             let Meta { mode, times, .. } = &mut node.meta;
-            // as chmod and rsync do: a symlink's own bits mean nothing
+            // as chmod and rsync: the mode of a symlink has no meaning
             if kind != FileType::Symlink {
                 *mode = self.chmod.apply(*mode, kind == FileType::Directory);
             }
@@ -82,7 +81,7 @@ impl Transform {
         Ok(())
     }
 
-    /// Fails where `apply` would, without a change.
+    /// Fails as `apply` would, but changes nothing.
     pub fn check(&self, tree: &Tree) -> Result<()> {
         if self.id_offset == 0 && self.owners.is_empty() && self.groups.is_empty() {
             return Ok(());
@@ -107,7 +106,9 @@ impl Transform {
         let moved = |id: u32| {
             id.checked_add(self.id_offset).ok_or_else(|| {
                 let offset = self.id_offset;
-                Error::limit(format!("{offset} more than {id} is no owner or group"))
+                Error::limit(format!(
+                    "{id} plus {offset} exceeds the largest owner or group id"
+                ))
             })
         };
         let owner = root

@@ -180,7 +180,7 @@ fn the_root_may_be_a_symlink_but_no_file() {
     assert!(
         error
             .to_string()
-            .ends_with("real/file: the input must be a directory, this is something else"),
+            .ends_with("real/file: the input is not a directory"),
         "{error}"
     );
     let error = Directory::open(dir.path().join("none"), Options::default()).unwrap_err();

@@ -234,7 +234,8 @@ fn file(builder: &mut Builder, dir: Id, name: &str, text: &str) -> Id {
     builder.file(dir, name.as_bytes(), meta(0o644, 5, 0), &content)
 }
 
-/// `bin/tool`, `lib/{x,y}` (one file), `lib/deep/z`, `only-below`, `thing` (a directory with a file).
+/// `bin/tool`, `lib/{x,y}` (one file), `lib/deep/z`, `only-below`, `thing` (a directory with a
+/// file).
 fn lower() -> Arc<MemImage> {
     let mut b = Builder::new(meta(0o700, 100, 0), 4096);
     let bin = b.dir(Builder::ROOT, b"bin", meta(0o711, 1, 0));

@@ -231,7 +231,8 @@ fn constant_and_periodic_content_is_no_trap() {
     );
 }
 
-/// A WAV file of so many channels of 24 bits with chunks before and after, and what is in its waveform.
+/// A WAV file of so many channels of 24 bits with chunks before and after, and what is in its
+/// waveform.
 fn wav(channels: u16, samples: &[u8]) -> Vec<u8> {
     let mut file = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0".to_vec();
     file.extend(channels.to_le_bytes());

@@ -49,7 +49,8 @@ impl fmt::Debug for BaseBlocks {
 }
 
 impl BaseBlocks {
-    /// Decodes all blocks that files use, with as many threads as `memory` allows, but at least one.
+    /// Decodes all blocks that files use, with as many threads as `memory` allows, but at least
+    /// one.
     pub fn new(
         base: Arc<dyn Base>,
         threads: usize,
@@ -133,8 +134,8 @@ impl BaseBlocks {
         read.map_err(|error| self.scratch.failed(error))
     }
 
-    /// Records the anchors of all blocks. Threads find them; they are recorded in order, so that the table
-    /// depends on the blocks alone.
+    /// Records the anchors of all blocks. Threads find them; they are recorded in order, so that
+    /// the table depends on the blocks alone.
     pub fn note_anchors(
         &self,
         spacing: Spacing,

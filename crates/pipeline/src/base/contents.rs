@@ -1,6 +1,7 @@
 //! The contents of a base image, by fingerprint.
 //!
-//! Enters decoded blocks and the tree that is packed; leaves the lists of the base by size and hash.
+//! Enters decoded blocks and the tree that is packed; leaves the lists of the base by size and
+//! hash.
 //! **Invariant:** only sizes that occur in the tree are read; of equal contents the first list
 //! counts.
 

@@ -1,8 +1,8 @@
-//! PCM audio in files: where the samples are, and how they lie.
+//! PCM audio in files: the range of the samples, and their format.
 //!
-//! Enters a file; leaves the range of its samples and their form, or nothing for what is no PCM or
-//! nothing that FLAC holds. Headers are not believed: sizes end where the file ends, and a file is
-//! looked at in few places.
+//! Enters a file; leaves the range of its samples and their format, or `None` for files that are
+//! not PCM or that FLAC cannot hold. Headers are not trusted: sizes are clipped to the file, and
+//! few positions of a file are inspected.
 
 mod aiff;
 mod au;
@@ -15,7 +15,7 @@ use sinterfs_model::{ByteOrder, Padding, Waveform};
 
 use super::probe::Probe;
 
-/// Chunks that are passed on the way to the samples.
+/// The most chunks before the samples.
 const CHUNKS: usize = 64;
 
 /// Samples somewhere in a file.
@@ -37,11 +37,11 @@ pub(super) fn find(probe: &mut Probe<'_>) -> Option<Audio> {
     }
 }
 
-/// A form of samples as a header tells it.
+/// The format of samples, from a header.
 #[derive(Debug, Clone, Copy)]
 struct Form {
     channels: u32,
-    /// Bits of a sample that mean something.
+    /// Significant bits of a sample.
     bits: u32,
     /// Bytes of a sample.
     bytes: u32,

@@ -1,11 +1,11 @@
-//! Which kinds of content are told apart.
+//! The kinds of content that are recognised.
 
 use std::fmt;
 use std::str::FromStr;
 
 use sinterfs_model::Error;
 
-/// Says which kinds of content get streams of their own.
+/// The kinds of content that get streams of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Categorizers {
     /// PCM audio in WAV, AIFF, CAF, Wave64 and AU files.
@@ -16,12 +16,12 @@ pub struct Categorizers {
     pub code: bool,
     /// Text.
     pub text: bool,
-    /// What is compressed already.
+    /// Already compressed data.
     pub incompressible: bool,
 }
 
 impl Categorizers {
-    /// Returns everything apart that can be.
+    /// All kinds.
     pub const ALL: Self = Self {
         audio: true,
         images: true,
@@ -30,7 +30,7 @@ impl Categorizers {
         incompressible: true,
     };
 
-    /// Returns nothing apart.
+    /// No kinds.
     pub const NONE: Self = Self {
         audio: false,
         images: false,
@@ -39,7 +39,7 @@ impl Categorizers {
         incompressible: false,
     };
 
-    /// Returns the names and which are chosen.
+    /// Returns each name, and whether it is chosen.
     fn named(&self) -> [(&'static str, bool); 5] {
         [
             ("pcmaudio", self.audio),
@@ -60,8 +60,8 @@ impl Default for Categorizers {
 impl FromStr for Categorizers {
     type Err = Error;
 
-    /// Reads `pcmaudio,fits,binary,text,incompressible` or some of these; the first two, `binary` and
-    /// the last are what mkdwarfs calls them.
+    /// Reads `pcmaudio,fits,binary,text,incompressible` or some of these; the first two, `binary`
+    /// and the last are what mkdwarfs calls them.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut chosen = Self::NONE;
         for name in text.split(',') {

@@ -1,7 +1,7 @@
-//! FITS 4.0: the image of the first header, where it has 16 bits a pixel.
+//! FITS 4.0: the image of the primary header, if it has 16 bits a pixel.
 //!
-//! A header is cards of 80 characters in blocks of 2880 bytes, the data follow in the next block,
-//! most significant byte first. Enters a file; leaves the range of its pixels and how they lie.
+//! A header is cards of 80 characters in blocks of 2880 bytes; the data follows in the next block,
+//! most significant byte first. Enters a file; leaves the range of its pixels and their layout.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::probe::Probe;
 const CARD: usize = 80;
 const BLOCK: u64 = 2880;
 
-/// Bytes of pixels that are looked at to tell how they lie.
+/// Bytes of pixels that are inspected to determine their layout.
 const SAMPLE: u64 = 32 << 10;
 
 /// Finds the pixels of a file.
@@ -23,7 +23,7 @@ pub(super) fn find(probe: &mut Probe<'_>) -> Option<(Range<u64>, RawImage)> {
         return None;
     }
     let mut header = Header::default();
-    // all of it has to be in the head, so it cannot go on for ever
+    // the whole header has to be in the head, which bounds it
     let end = cards.iter().position(|card| {
         header.take(card);
         card.starts_with(b"END     ")
@@ -35,14 +35,14 @@ pub(super) fn find(probe: &mut Probe<'_>) -> Option<(Range<u64>, RawImage)> {
     (start < end).then(|| (start..end, layout(&sample)))
 }
 
-/// What the cards say of the data.
+/// The properties of the data, from the cards.
 #[derive(Default)]
 struct Header {
     bits: Option<i64>,
     axes: Option<usize>,
-    /// The product of the lengths of the axes, and how many were told.
+    /// The product of the lengths of the axes, and the number of axes seen.
     pixels: Option<u64>,
-    told: usize,
+    seen: usize,
 }
 
 impl Header {
@@ -64,7 +64,7 @@ impl Header {
                     .pixels
                     .zip(len)
                     .and_then(|(all, len)| all.checked_mul(len));
-                self.told += 1;
+                self.seen += 1;
             }
             _ => {}
         }
@@ -72,7 +72,7 @@ impl Header {
 
     /// Returns the bytes of an image of 16 bits a pixel.
     fn bytes(&self) -> Option<u64> {
-        if self.bits != Some(16) || self.axes != Some(self.told) || self.told == 0 {
+        if self.bits != Some(16) || self.axes != Some(self.seen) || self.seen == 0 {
             return None;
         }
         self.pixels?.checked_mul(2)
@@ -86,8 +86,8 @@ fn value(card: &[u8; CARD]) -> &str {
     std::str::from_utf8(value).unwrap_or_default().trim()
 }
 
-/// Returns by a sample of pixels which are alike, the next or the one after it, as behind a filter of
-/// colours, and which low bits are zero.
+/// Determines from a sample whether a pixel resembles the next one or, as behind a colour filter,
+/// the one after it, and which low bits are always zero.
 fn layout(sample: &[u8]) -> RawImage {
     let (pairs, _) = sample.as_chunks::<2>();
     let pixels: Vec<u16> = pairs.iter().map(|&pair| u16::from_be_bytes(pair)).collect();

@@ -1,12 +1,12 @@
-//! Returns the machine that a program or library is for, by its header: ELF (gABI chapter 4), PE
-//! (the COFF file header), Mach-O (`mach_header`), `ar` archives are not looked into.
+//! Detects the machine of a program or library by its header: ELF (gABI chapter 4), PE (the COFF
+//! file header), Mach-O (`mach_header`). The members of `ar` archives are not inspected.
 //!
-//! Enters the first bytes of a file; leaves the machine, or nothing for what is no such file.
-//! **Invariant:** depends on the given bytes alone; a lying header costs density, never bytes.
+//! Enters the first bytes of a file; leaves the machine, or `None` for other files.
+//! **Invariant:** depends on the given bytes alone; a wrong header costs density, never bytes.
 
 use sinterfs_model::Machine;
 
-/// Where a PE file says its header is.
+/// The offset of the position of the PE header.
 const PE_POINTER: usize = 0x3c;
 
 /// Returns the machine of a program that begins with `head`.

@@ -1,8 +1,8 @@
-//! A file that is looked into: what was read of it already, and a bounded number of small reads.
+//! Inspects a file: the bytes read so far, and a bounded number of small reads.
 
 use sinterfs_model::FileContent;
 
-/// Reads beyond the head that one file is worth.
+/// The most reads beyond the head of one file.
 const READS: u32 = 32;
 
 /// The most bytes of one read.
@@ -17,7 +17,7 @@ pub(crate) struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// Looks into a file of `size` bytes that begins with `head`.
+    /// Creates a probe of a file of `size` bytes that begins with `head`.
     pub fn new(head: &'a [u8], size: u64, content: &'a dyn FileContent) -> Self {
         Self {
             head,
@@ -32,13 +32,12 @@ impl<'a> Probe<'a> {
         self.size
     }
 
-    /// Returns what was read of the file's beginning.
+    /// Returns the beginning of the file.
     pub fn head(&self) -> &'a [u8] {
         self.head
     }
 
-    /// Returns a few bytes; `None` beyond the end, where the file cannot be read and after too many
-    /// reads.
+    /// Returns `N` bytes; `None` beyond the end, on a read error and after too many reads.
     pub fn get<const N: usize>(&mut self, at: u64) -> Option<[u8; N]> {
         let near = usize::try_from(at).ok().and_then(|at| self.head.get(at..));
         if let Some(bytes) = near.and_then(|rest| rest.first_chunk()) {

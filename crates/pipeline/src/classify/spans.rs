@@ -1,11 +1,12 @@
-//! Which parts of a file are of which category.
+//! The categories of the parts of a file.
 //!
-//! **Invariant:** spans do not overlap and stand in order; what is cut by them is whole grains of
-//! their category, counted from where a span begins; everything else is of the category of the rest.
+//! **Invariant:** spans are in order and do not overlap; ranges cut by them are whole grains of
+//! their category, counted from the beginning of a span; everything else has the category of the
+//! rest.
 
 use sinterfs_model::Category;
 
-/// A part of a file that is not like the rest.
+/// A part of a file with a category of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub start: u64,
@@ -13,7 +14,7 @@ pub(crate) struct Span {
     pub category: Category,
 }
 
-/// What a file is made of.
+/// The parts of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Spans {
     spans: Vec<Span>,
@@ -21,7 +22,7 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
-    /// Says that a file is all of one category.
+    /// Creates the spans of a file of one category.
     pub fn whole(category: Category) -> Self {
         Self {
             spans: Vec::new(),
@@ -29,7 +30,7 @@ impl Spans {
         }
     }
 
-    /// Says that a file has parts, in order, and that the rest is of a category.
+    /// Creates the spans of a file with parts, in order, and the category of the rest.
     pub fn parts(spans: Vec<Span>, rest: Category) -> Self {
         debug_assert!(spans.iter().is_sorted_by(|a, b| a.end <= b.start));
         Self { spans, rest }
@@ -40,9 +41,8 @@ impl Spans {
         self.spans.first().map_or(self.rest, |span| span.category)
     }
 
-    /// Returns where a piece that begins at `start` best ends so that no grain is cut, at `end` or
-    /// somewhat before.
-    pub fn piece_end(&self, start: u64, end: u64) -> u64 {
+    /// Returns the end of a buffer that begins at `start` so that no grain is cut: `end` or less.
+    pub fn buffer_end(&self, start: u64, end: u64) -> u64 {
         let inside = |span: &&Span| span.start < end && end < span.end;
         let Some(span) = self.spans.iter().find(inside) else {
             return end;
@@ -51,7 +51,7 @@ impl Spans {
         if whole > start { whole } else { end }
     }
 
-    /// Cuts a range of the file into runs of one category: where each ends, and what it is.
+    /// Cuts a range of the file into runs of one category; returns the end and category of each.
     pub fn cut(&self, start: u64, end: u64) -> Vec<(u64, Category)> {
         let mut runs = Vec::new();
         let mut at = start;
@@ -114,13 +114,13 @@ mod tests {
         assert_eq!(spans.cut(0, 44), [(44, rest)]);
         assert_eq!(spans.cut(1000, 1001), [(1001, rest)]);
         assert_eq!(spans.cut(7, 7), []);
-        assert_eq!(spans.piece_end(0, 501), 500);
-        assert_eq!(spans.piece_end(44, 1000), 1000);
-        assert_eq!(spans.piece_end(0, 1200), 1200);
+        assert_eq!(spans.buffer_end(0, 501), 500);
+        assert_eq!(spans.buffer_end(44, 1000), 1000);
+        assert_eq!(spans.buffer_end(0, 1200), 1200);
         // a piece is never empty
-        assert_eq!(spans.piece_end(500, 503), 503);
-        assert_eq!(spans.piece_end(0, 46), 44);
-        assert_eq!(spans.piece_end(44, 46), 46);
+        assert_eq!(spans.buffer_end(500, 503), 503);
+        assert_eq!(spans.buffer_end(0, 46), 44);
+        assert_eq!(spans.buffer_end(44, 46), 46);
     }
 
     #[test]

@@ -31,8 +31,8 @@ impl BaseFollower {
         }
     }
 
-    /// Returns the positions of the next bytes, or `None` if the list continues differently, after which
-    /// it must not be followed any further.
+    /// Returns the positions of the next bytes, or `None` if the list continues differently, after
+    /// which it must not be followed any further.
     pub fn data(
         &mut self,
         list: &[MapExtent],
@@ -94,7 +94,8 @@ pub(crate) struct BaseUsage {
 }
 
 impl BaseUsage {
-    /// Counts what extents use of the base. Blocks are by order of opening, those of the base first.
+    /// Counts what extents use of the base. Blocks are by order of opening, those of the base
+    /// first.
     pub fn of(base: &BaseBlocks, extents: &[MapExtent]) -> Self {
         let mut ranges: Vec<(u32, u32, u32)> = extents
             .iter()

@@ -1,13 +1,13 @@
 //! Cuts each file separately into units; tails of files share fragments.
 //!
 //! Enters the data of the contents in order; leaves each whole unit as a `Segment` of its own at
-//! once, and the tail of a content, as `Tails` says, in a segment of its own or in the open fragment
-//! of its category. A fragment becomes a segment when the next tail does not fit: with several open
-//! fragments and best fit they were fuller, but similar tails were separated (docs/pipeline.md).
-//! Units of zeros, read or skipped, are holes where the format has holes. Where the format asks for
-//! repeats (see `repeats`), segments are emitted with them and stored whole, unless the encoder
-//! decides otherwise. Where the format allows it, a tail, or its last part, that a fragment already
-//! contains is not stored again (see `tail_dedup`).
+//! once, and the tail of a content, as `Tails` says, in a segment of its own or in the open
+//! fragment of its category. A fragment becomes a segment when the next tail does not fit: with
+//! several open fragments and best fit they were fuller, but similar tails were separated
+//! (docs/pipeline.md). Units of zeros, read or skipped, are holes where the format has holes. Where
+//! the format asks for repeats (see `repeats`), segments are emitted with them and stored whole,
+//! unless the encoder decides otherwise. Where the format allows it, a tail, or its last part, that
+//! a fragment already contains is not stored again (see `tail_dedup`).
 //! **Invariant:** see `Geometry::PerFile`; the segments of a content have consecutive numbers.
 //! Memory: 16 bytes a unit of data, one unit, and one fragment for each category.
 
@@ -465,8 +465,8 @@ impl<E: FnMut(Segment) -> Result<()>> PerFile<E> {
     }
 }
 
-/// Returns whether all bytes are zeros: at once if the first is not, else by comparing the bytes with
-/// themselves, shifted by one.
+/// Returns whether all bytes are zeros: at once if the first is not, else by comparing the bytes
+/// with themselves, shifted by one.
 fn is_zero(bytes: &[u8]) -> bool {
     match bytes.split_first() {
         Some((&first, rest)) => first == 0 && rest == &bytes[..rest.len()],

@@ -78,8 +78,8 @@ impl RepeatFinder {
         Ok(found)
     }
 
-    /// Compares the bytes around an anchor with those around an earlier position; returns the repeat, and
-    /// where the two stop being equal.
+    /// Compares the bytes around an anchor with those around an earlier position; returns the
+    /// repeat, and where the two stop being equal.
     fn compare(
         &mut self,
         own: u32,

@@ -86,7 +86,8 @@ impl TailIndex {
         self.fragments[fragment as usize].map(|closed| closed.block)
     }
 
-    /// Returns the longest suffix of a tail found in a fragment; `open` returns the bytes of open ones.
+    /// Returns the longest suffix of a tail found in a fragment; `open` returns the bytes of open
+    /// ones.
     pub fn find<'a>(
         &mut self,
         tail: &[u8],

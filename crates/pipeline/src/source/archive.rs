@@ -1,10 +1,10 @@
-//! An archive as a source: the members of a tar become a tree and its files' content.
+//! An archive as a source: the members of a tar or cpio become a tree and the content of its files.
 //!
-//! Enters a file or a stream, compressed or not; leaves a `Tree` and the content of its files by positioned
-//! reads. A file that is not compressed is read where it is; everything else is unpacked once into an
-//! unnamed scratch file, in which blocks of zeros are holes.
-//! **Invariant:** the tree depends on the archive alone. A member that cannot be in a tree is told and left
-//! out; what contradicts its format, or ends too soon, is an error.
+//! Enters a file or a stream, compressed or not; leaves a `Tree`, and content by positioned reads.
+//! An uncompressed file is read in location; anything else is unpacked once into an unnamed scratch
+//! file, in which blocks of zeros are holes.
+//! **Invariant:** the tree depends on the archive alone. A member that a tree cannot hold is
+//! reported and left out; a violation of the format, or a truncated archive, is an error.
 
 mod content;
 pub(in crate::source) mod member_tree;
@@ -29,27 +29,28 @@ use content::{ArchiveFile, ContentLocation, HeaderStream};
 use member_tree::MemberTree;
 use unpack::ArchiveBytes;
 
-/// How many members are counted before progress is told.
+/// Members between two reports of progress.
 const BATCH: u64 = 1024;
 
-/// How many first bytes tell whether a file is an archive.
+/// Bytes at the beginning of a file that identify an archive.
 pub const START: usize = 512;
 
-/// Returns whether a file that begins with these bytes (`START` of them) is an archive, or compressed.
+/// Returns whether a file that begins with these bytes (`START` of them) is an archive, or
+/// compressed.
 pub fn is_archive(start: &[u8]) -> bool {
     Compression::of(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
 }
 
-/// Says how an archive becomes a tree.
+/// How an archive is read.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What is left out.
+    /// What is excluded.
     pub exclude: Exclude,
-    /// Where what is compressed is unpacked.
+    /// Where compressed archives and streams are unpacked.
     pub scratch: Scratch,
 }
 
-/// An archive, opened.
+/// An open archive.
 pub struct Archive {
     bytes: Mutex<Option<ArchiveBytes>>,
     /// For messages.
@@ -58,13 +59,13 @@ pub struct Archive {
     scanned: OnceLock<Scanned>,
 }
 
-/// What a scan found besides the tree.
+/// The results of a scan besides the tree.
 struct Scanned {
     file: Arc<File>,
-    places: Vec<ContentLocation>,
-    /// For each node the index of its place among those of all files, which are in the archive's order.
+    locations: Vec<ContentLocation>,
+    /// The index of the location of each node's content; locations are in the archive's order.
     of_nodes: Vec<u32>,
-    /// Directories that no member tells of, in order.
+    /// Directories without a member of their own, in order.
     implied: Vec<NodeId>,
     notes: Notes,
 }
@@ -78,7 +79,7 @@ impl std::fmt::Debug for Archive {
 }
 
 impl Archive {
-    /// Opens a file, or what a pipe of a name gives.
+    /// Opens a file or a named pipe.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
         let file = File::open(path);
@@ -86,7 +87,7 @@ impl Archive {
         Self::of_file(file, path.to_owned(), options)
     }
 
-    /// Takes standard input.
+    /// Opens standard input.
     pub fn stdin(options: Options) -> Result<Self> {
         use std::os::fd::AsFd;
         let stdin = std::io::stdin();
@@ -95,12 +96,12 @@ impl Archive {
         Self::of_file(own.into(), PathBuf::from("-"), options)
     }
 
-    /// Takes an open file, or a pipe; the path is for messages.
+    /// Uses an open file or pipe; the path is for messages.
     pub fn of_file(file: File, path: PathBuf, options: Options) -> Result<Self> {
         Self::of_bytes(ArchiveBytes::of_file(file), path, options)
     }
 
-    /// Takes what is read once; the path is for messages.
+    /// Uses a stream; the path is for messages.
     pub fn of_stream(
         stream: Box<dyn Read + Send>,
         path: PathBuf,
@@ -119,7 +120,7 @@ impl Archive {
         })
     }
 
-    /// Returns what the archive holds that no tree has; nothing before the scan.
+    /// Returns the losses: what the archive holds and a tree cannot. Empty before the scan.
     pub fn losses(&self) -> Vec<Loss> {
         let notes = self.scanned.get().map(|scanned| &scanned.notes);
         let losses = notes.into_iter().flatten();
@@ -130,11 +131,11 @@ impl Archive {
         error.path(&self.path)
     }
 
-    /// Puts all members into a tree.
+    /// Reads all members into a tree.
     fn read(&self, file: &Arc<File>, observer: &dyn Observer) -> Result<(MemberTree, Notes)> {
         let bytes = HeaderStream::new(Arc::clone(file)).map_err(|error| self.located(error))?;
         if bytes.is_empty() {
-            let error = Error::invalid("an empty file is no archive");
+            let error = Error::invalid("the archive is empty");
             return Err(self.located(error));
         }
         let mut members = Members::of(file, bytes).map_err(|error| self.located(error))?;
@@ -155,7 +156,7 @@ impl Archive {
         Ok((names, members.notes().clone()))
     }
 
-    /// Adds a member; what can't be in a tree is told.
+    /// Adds a member; warns of one that a tree cannot hold.
     fn add(&self, names: &mut MemberTree, member: Member, observer: &dyn Observer) -> Result<()> {
         let at = member.at;
         let path = member.path.clone();
@@ -193,7 +194,7 @@ impl Source for Archive {
         let grown = names.finish(&self.options.exclude)?;
         let _ = self.scanned.set(Scanned {
             file,
-            places: grown.places,
+            locations: grown.locations,
             of_nodes: grown.of_nodes,
             implied: grown.implied,
             notes,
@@ -203,16 +204,16 @@ impl Source for Archive {
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         let scanned = self.scanned()?;
-        let place = scanned.of_nodes.get(file.index());
-        let place = place.and_then(|&place| scanned.places.get(place as usize));
-        let place = place
-            .ok_or_else(|| Error::invalid("a file that the scan of the archive did not find"))?;
+        let location = scanned.of_nodes.get(file.index());
+        let location = location.and_then(|&location| scanned.locations.get(location as usize));
+        let location =
+            location.ok_or_else(|| Error::invalid("not found by the scan of the archive"))?;
         use std::os::unix::ffi::OsStringExt;
         let path = std::ffi::OsString::from_vec(tree.path(file));
         let file = Arc::clone(&scanned.file);
         Ok(Box::new(ArchiveFile::new(
             file,
-            place,
+            location,
             self.path.join(path),
         )))
     }
@@ -224,19 +225,19 @@ impl Source for Archive {
 
     fn rank(&self, _: &Tree, file: NodeId) -> u64 {
         let scanned = self.scanned.get();
-        let place = scanned.and_then(|scanned| scanned.of_nodes.get(file.index()));
-        place.map_or(0, |&place| u64::from(place))
+        let location = scanned.and_then(|scanned| scanned.of_nodes.get(file.index()));
+        location.map_or(0, |&location| u64::from(location))
     }
 }
 
-/// Members of an archive of either kind.
+/// The members of an archive of either format.
 enum Members {
     Tar(Box<tar::read::Reader<HeaderStream>>),
     Cpio(Box<cpio::read::Reader<HeaderStream>>),
 }
 
 impl Members {
-    /// Looks what it is; `bytes` are the file's.
+    /// Detects the format; `bytes` reads the file from its beginning.
     fn of(file: &File, bytes: HeaderStream) -> Result<Self> {
         let mut start = [0; START];
         let found = file.read_at(&mut start, 0);

@@ -2,7 +2,7 @@
 //!
 //! Enters a path; leaves a `Tree` (see `scan`) and the content of its files (see `content`).
 //! Everything below the root is opened relative to the root's descriptor and never through a
-//! symlink (see `beneath`), so that what is packed lies beneath the root whatever others do
+//! symlink (see `beneath`). So nothing outside of the root is packed, whatever other processes do
 //! meanwhile, and paths may be longer than `PATH_MAX`.
 //! **Invariant:** the tree does not depend on the number of threads or on their timing.
 
@@ -23,21 +23,21 @@ use sinterfs_model::{Error, FileContent, FileType, NodeId, Observer, Rdev, Resul
 use super::Exclude;
 use content::OpenFile;
 
-/// Says what a scan of a directory takes.
+/// What a scan of a directory includes.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What is left out; nothing below an excluded directory is looked at.
+    /// What is excluded; excluded directories are not read.
     pub exclude: Exclude,
-    /// Whether directories that are left out for being directories stay, empty: in a layer they hide what is
-    /// below them, until the rules are applied to all layers together.
+    /// Whether excluded directories are kept as empty ones: in a layer they hide those of lower
+    /// layers, until the rules are applied to the merged tree.
     pub keep_excluded_dirs: bool,
-    /// Whether other file systems are left out; their mount points stay as empty directories.
+    /// Whether other file systems are left out; their mount points are kept as empty directories.
     pub one_file_system: bool,
-    /// Whether extended attributes are left out, without a look at them.
+    /// Whether extended attributes are ignored.
     pub no_xattrs: bool,
-    /// Files that are left out, by device and inode number: those that are to be replaced.
+    /// Files to leave out, by device and inode number: those that the build replaces.
     pub skip: Vec<(Rdev, u64)>,
-    /// The number of threads that scan; 0 means as many as the machine runs at once.
+    /// The number of scanning threads; 0 means one for each CPU.
     pub threads: usize,
 }
 
@@ -50,13 +50,13 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens a directory; a symlink to a directory is followed here and nowhere below.
+    /// Opens a directory. A symlink to a directory is followed here, and nowhere below.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| {
             if errno == rustix::io::Errno::NOTDIR {
-                Error::invalid("the input must be a directory, this is something else").path(path)
+                Error::invalid("the input is not a directory").path(path)
             } else {
                 Error::io("cannot open the input directory", errno).path(path)
             }
@@ -68,7 +68,7 @@ impl Directory {
         })
     }
 
-    /// Returns the path that messages name for a path of the tree.
+    /// Returns the full path of a path of the tree, for messages.
     fn full_path(&self, path: &[u8]) -> PathBuf {
         if path.is_empty() {
             return self.path.clone();
@@ -95,7 +95,7 @@ impl Source for Directory {
         let status = status::of_fd(&fd).map_err(|errno| fail(Error::io("cannot stat", errno)))?;
         if status.kind != Some(FileType::File) {
             return Err(fail(Error::invalid(
-                "was a regular file when scanned and is none now",
+                "was a regular file when scanned, but is not any more",
             )));
         }
         Ok(Box::new(OpenFile::new(

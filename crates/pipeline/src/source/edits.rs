@@ -1,8 +1,8 @@
-//! A source to whose tree names are added, and of which names are left out.
+//! A source whose tree is edited: names are added, changed or left out.
 //!
-//! Enters any source and what is asked of its tree; leaves another `Tree`, and the content of its files.
-//! **Invariant:** the tree depends on the source and on what is asked alone; hard links stay hard links, as
-//! far as their names are still there.
+//! Enters a source and edits; leaves the edited `Tree`, and the content of its files.
+//! **Invariant:** the tree depends on the source and the edits alone; hard links stay hard links as
+//! far as their names remain.
 
 mod definition;
 mod file_contexts;
@@ -29,36 +29,36 @@ pub use definition::Definition;
 pub use file_contexts::FileContexts;
 pub use xattrs::XattrFilter;
 
-/// Says what becomes of a source's tree.
+/// Edits of a source's tree.
 #[derive(Debug, Clone, Default)]
 pub struct Edits {
-    /// What is left out, where the source does not do that itself.
+    /// What is excluded, where the source does not exclude it itself.
     pub exclude: Exclude,
-    /// Which attributes stay of what the source, or the system, has.
+    /// Which extended attributes of the source, or of added files, are kept.
     pub xattrs: XattrFilter,
-    /// What is made, or changed, in what is left.
+    /// Pseudo file definitions, applied to what remains.
     pub pseudo: Vec<Definition>,
-    /// Which label each file gets then, if labels are asked for.
+    /// The SELinux label of each file, applied last.
     pub contexts: Option<Arc<FileContexts>>,
 }
 
 impl Edits {
-    /// Returns whether the tree stays as it is.
+    /// Returns whether the tree is not changed at all.
     pub fn is_empty(&self) -> bool {
         self.names_stay() && self.xattrs.is_empty() && self.contexts.is_none()
     }
 
-    /// Returns whether nothing is left out, made or changed by definitions.
+    /// Returns whether no name is excluded, added or changed.
     fn names_stay(&self) -> bool {
         self.exclude.is_empty() && self.pseudo.is_empty()
     }
 }
 
-/// A source with another tree.
+/// A source with an edited tree.
 pub struct EditedSource<'a> {
     inner: &'a dyn Source,
     edits: &'a Edits,
-    /// Nothing where all nodes are the source's own.
+    /// `None` inside if all nodes are the source's own.
     scanned: OnceLock<Option<EditedScan>>,
 }
 
@@ -73,23 +73,23 @@ impl std::fmt::Debug for EditedSource<'_> {
 struct EditedScan {
     /// The source's own tree.
     tree: Tree,
-    /// What each node was made of.
+    /// The origin of each node.
     origins: Vec<Origin>,
 }
 
-/// What a node was made of.
+/// The origin of a node.
 #[derive(Debug, Clone)]
 enum Origin {
     /// A node of the source's tree.
     Own(NodeId),
     /// A file of the system.
     File(PathBuf),
-    /// A definition alone.
+    /// A definition without content.
     Nothing,
 }
 
 impl<'a> EditedSource<'a> {
-    /// Stands in front of a source.
+    /// Wraps a source.
     pub fn new(inner: &'a dyn Source, edits: &'a Edits) -> Self {
         Self {
             inner,
@@ -98,7 +98,7 @@ impl<'a> EditedSource<'a> {
         }
     }
 
-    /// Returns what a node of the edited tree was made of.
+    /// Returns the origin of a node of the edited tree.
     fn origin(&self, node: NodeId) -> Option<Origin> {
         match self.scanned.get()? {
             Some(scanned) => scanned.origins.get(node.index()).cloned(),
@@ -106,7 +106,7 @@ impl<'a> EditedSource<'a> {
         }
     }
 
-    /// Returns the source's own tree for the edited one.
+    /// Returns the source's own tree.
     fn own<'t>(&'t self, edited: &'t Tree) -> &'t Tree {
         match self.scanned.get() {
             Some(Some(scanned)) => &scanned.tree,
@@ -114,7 +114,7 @@ impl<'a> EditedSource<'a> {
         }
     }
 
-    /// Makes another tree of the source's.
+    /// Returns the edited tree, and the nodes that definitions gave a label.
     fn reshape(&self, tree: Tree, observer: &dyn Observer) -> Result<(Tree, HashSet<NodeId>)> {
         let mut copy = TreeCopy::new(&tree, self.edits)?;
         copy.run()?;
@@ -163,17 +163,21 @@ impl Source for EditedSource<'_> {
                 let own = self.own(tree);
                 let inner = self.inner.open(own, origin)?;
                 let time = |tree: &Tree, node| tree.node(node).meta.times.modified;
-                let (was, is) = (time(own, origin), time(tree, file));
-                Ok(if was == is {
+                let (scanned, reported) = (time(own, origin), time(tree, file));
+                Ok(if scanned == reported {
                     inner
                 } else {
-                    Box::new(MtimeOverride { inner, was, is })
+                    Box::new(MtimeOverride {
+                        inner,
+                        scanned,
+                        reported,
+                    })
                 })
             }
             Some(Origin::File(path)) => single_file::open(&path),
             Some(Origin::Nothing) | None => {
                 let path = String::from_utf8_lossy(&tree.path(file)).into_owned();
-                let error = Error::invalid("a file that the scan of the source did not find");
+                let error = Error::invalid("not found by the scan of the source");
                 Err(error.path(path))
             }
         }
@@ -189,23 +193,23 @@ impl Source for EditedSource<'_> {
     fn rank(&self, tree: &Tree, file: NodeId) -> u64 {
         match self.origin(file) {
             Some(Origin::Own(origin)) => self.inner.rank(self.own(tree), origin),
-            // after all that the source has
+            // after all files of the source
             _ => u64::MAX,
         }
     }
 }
 
-/// A tree on its way into another.
+/// A tree while it is copied into another.
 struct TreeCopy<'a> {
     tree: &'a Tree,
     exclude: &'a Exclude,
     making: PseudoNodes<'a>,
     builder: TreeBuilder,
-    /// The node that each was made of, by the builder's ids.
+    /// The original of each node, by the builder's ids.
     origins: Vec<NodeId>,
-    /// The builder's id of nodes that have several names.
+    /// The builder's ids of nodes with several names.
     linked: HashMap<NodeId, NodeId>,
-    /// Directories to look into, with their own ids, the builder's and their paths.
+    /// Directories to copy: their own ids, the builder's, and their paths.
     open: Vec<(NodeId, NodeId, Vec<u8>)>,
 }
 
@@ -224,7 +228,7 @@ impl<'a> TreeCopy<'a> {
         Ok(copy)
     }
 
-    /// Copies all that is not left out.
+    /// Copies all names that are not excluded.
     fn run(&mut self) -> Result<()> {
         while let Some((directory, id, path)) = self.open.pop() {
             for link in self.tree.children(directory) {
@@ -244,7 +248,7 @@ impl<'a> TreeCopy<'a> {
         Ok(())
     }
 
-    /// Adds what definitions ask for.
+    /// Applies the definitions.
     fn make(&mut self, observer: &dyn Observer) -> Result<()> {
         let (tree, origins) = (self.tree, &self.origins);
         let own = |node: NodeId| {

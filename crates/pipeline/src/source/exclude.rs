@@ -1,9 +1,10 @@
 //! Rules about names and paths that a source leaves out.
 //!
-//! Enters a list of shell patterns (`*`, `?`, `[...]`, `{a,b}`, `**`), each for what is left out or for what
-//! keeps; leaves a yes or no per entry. As in rsync: the first pattern that matches decides, and what none
-//! matches keeps; a pattern without a slash matches a name anywhere, one with a slash matches a path from the
-//! root of the tree, a slash at the end asks for a directory.
+//! Enters a list of shell patterns (`*`, `?`, `[...]`, `{a,b}`, `**`), each to exclude or to
+//! include what it matches; leaves a decision for each entry. As in rsync, the first matching
+//! pattern decides, and entries without a match are included; a pattern without a slash matches a
+//! name anywhere, one with a slash a path from the root of the tree; a slash at the end restricts a
+//! pattern to directories.
 //! **Invariant:** `*` and `?` never match a slash.
 
 use std::ffi::OsStr;
@@ -13,7 +14,7 @@ use std::path::Path;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use sinterfs_model::{Error, Result};
 
-/// A pattern and what becomes of what it matches.
+/// A pattern, and whether it includes or excludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The pattern.
@@ -23,7 +24,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Makes a rule that leaves out.
+    /// Creates a rule that excludes.
     pub fn exclude(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
@@ -31,7 +32,7 @@ impl Rule {
         }
     }
 
-    /// Makes a rule that lets stay.
+    /// Creates a rule that includes.
     pub fn include(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
@@ -39,8 +40,8 @@ impl Rule {
         }
     }
 
-    /// Reads the rules of a file: a pattern a line, for what keeps if `keeps`; empty lines and lines that
-    /// begin with `#` or `;` mean nothing, `+ ` and `- ` before a pattern say what becomes of its matches.
+    /// Reads the rules of a file, one pattern a line, which include if `keeps`. Empty lines and
+    /// lines that begin with `#` or `;` are ignored; `+ ` before a pattern includes, `- ` excludes.
     pub fn from_file(file: &Path, keeps: bool) -> Result<Vec<Self>> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Error::io("cannot read patterns", error).path(file))?;
@@ -63,7 +64,7 @@ impl Rule {
     }
 }
 
-/// Says which entries of a source are left out.
+/// Decides which entries of a source are left out.
 #[derive(Debug, Clone, Default)]
 pub struct Exclude {
     names: Patterns,
@@ -71,14 +72,14 @@ pub struct Exclude {
     rules: Vec<Effect>,
 }
 
-/// What a rule says besides its pattern.
+/// The effect of a rule.
 #[derive(Debug, Clone, Copy)]
 struct Effect {
     keeps: bool,
     for_directories: bool,
 }
 
-/// The patterns of one kind, and the rule that each belongs to.
+/// The patterns of one kind, and the rule of each.
 #[derive(Debug, Clone, Default)]
 struct Patterns {
     globs: GlobSet,
@@ -93,7 +94,7 @@ impl Patterns {
         Ok(Self { globs, rules })
     }
 
-    /// Returns the first rule that matches and holds for the type of the entry.
+    /// Returns the first rule that matches and applies to the type of the entry.
     fn first(&self, bytes: &[u8], is_dir: bool, rules: &[Effect]) -> Option<usize> {
         if self.globs.is_empty() {
             return None;
@@ -110,12 +111,12 @@ impl Patterns {
 }
 
 impl Exclude {
-    /// Compiles patterns of what is left out. `Invalid` for a pattern that makes no sense.
+    /// Compiles patterns to exclude. Fails with `Invalid` for a malformed pattern.
     pub fn new<P: Into<String>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
         Self::from_rules(patterns.into_iter().map(Rule::exclude))
     }
 
-    /// Compiles rules, the first of them first. `Invalid` for a pattern that makes no sense.
+    /// Compiles rules in order of precedence. Fails with `Invalid` for a malformed pattern.
     pub fn from_rules(given: impl IntoIterator<Item = Rule>) -> Result<Self> {
         let mut globs = [GlobSetBuilder::new(), GlobSetBuilder::new()];
         let mut numbers = [Vec::new(), Vec::new()];
@@ -126,7 +127,7 @@ impl Exclude {
             let for_paths = usize::from(body.contains('/'));
             let body = body.trim_start_matches("./").trim_start_matches('/');
             if body.is_empty() {
-                let what = format!("pattern {pattern:?} would match everything or means nothing");
+                let what = format!("pattern {pattern:?} is empty or matches everything");
                 return Err(Error::invalid(what));
             }
             let glob = GlobBuilder::new(body)
@@ -134,7 +135,7 @@ impl Exclude {
                 .backslash_escape(true)
                 .build();
             let glob = glob.map_err(|error| {
-                Error::invalid(format!("pattern {pattern:?} cannot be understood")).because(error)
+                Error::invalid(format!("pattern {pattern:?} is malformed")).because(error)
             })?;
             globs[for_paths].add(glob);
             numbers[for_paths].push(rules.len());
@@ -151,12 +152,13 @@ impl Exclude {
         })
     }
 
-    /// Returns whether nothing is left out, whatever it is called.
+    /// Returns whether no rule excludes anything.
     pub fn is_empty(&self) -> bool {
         self.rules.iter().all(|rule| rule.keeps)
     }
 
-    /// Returns whether an entry is left out; `path` is relative to the root, without a leading slash.
+    /// Returns whether an entry is excluded; `path` is relative to the root, without a leading
+    /// slash.
     pub fn matches(&self, path: &[u8], is_dir: bool) -> bool {
         if self.is_empty() {
             return false;
@@ -169,7 +171,7 @@ impl Exclude {
         effect.is_some_and(|effect| !effect.keeps)
     }
 
-    /// Returns whether an entry is left out whatever its type is.
+    /// Returns whether an entry is excluded whatever its type.
     pub fn matches_any(&self, path: &[u8]) -> bool {
         self.matches(path, false) && self.matches(path, true)
     }

@@ -1,9 +1,9 @@
-//! An image as a source: what any `sinterfs_model::Image` shows becomes a tree and its files' content.
+//! An image as a source: any `sinterfs_model::Image` becomes a tree and the content of its files.
 //!
-//! Enters an opened image; leaves a `Tree` with everything that `Image` tells (hard links, holes,
-//! devices, extended attributes, times as fine as the image has them). Nothing here knows a format.
+//! Enters an open image; leaves a `Tree` with everything that `Image` provides (hard links, holes,
+//! devices, extended attributes, times in the image's resolution). No format is known here.
 //! **Invariant:** the tree depends on the image alone. An image does not change, so a file that
-//! cannot be read means damage: the first such error is kept in the `Damage` that the caller gave.
+//! cannot be read is damaged: the first such error is kept in the `Damage` of the caller.
 
 mod content;
 mod map;
@@ -26,10 +26,10 @@ use content::ImageFile;
 pub use content::Damage;
 pub use map::content_map;
 
-/// How many entries are counted before progress is told.
+/// Entries between two reports of progress.
 const BATCH: u64 = 1024;
 
-/// An opened image whose tree and files are read.
+/// An open image as a source.
 pub struct ImageSource {
     image: Arc<dyn Image>,
     /// For messages.
@@ -38,10 +38,10 @@ pub struct ImageSource {
     scanned: OnceLock<Scanned>,
 }
 
-/// What a scan found besides the tree, by node.
+/// The results of a scan besides the tree, by node.
 struct Scanned {
     inos: Vec<Ino>,
-    /// Where each file's first stored byte stands among those of all files.
+    /// The rank of each file by the position of its first stored byte.
     ranks: Vec<u32>,
 }
 
@@ -54,8 +54,7 @@ impl std::fmt::Debug for ImageSource {
 }
 
 impl ImageSource {
-    /// Makes a source of an image that came from a path; what turns out to be damaged is told to
-    /// `damage`.
+    /// Creates a source of an image. `path` is for messages; errors are also recorded in `damage`.
     pub fn new(image: Arc<dyn Image>, path: impl Into<PathBuf>, damage: Arc<Damage>) -> Self {
         Self {
             image,
@@ -65,7 +64,7 @@ impl ImageSource {
         }
     }
 
-    /// Returns the inode that a node of the scanned tree was made of.
+    /// Returns the inode of a node of the scanned tree.
     ///
     /// # Errors
     /// `Invalid` before the scan and for a node of another tree.
@@ -73,7 +72,7 @@ impl ImageSource {
         let scanned = self.scanned.get();
         scanned
             .and_then(|scanned| scanned.inos.get(node.index()).copied())
-            .ok_or_else(|| Error::invalid("a file that the scan of the image did not find"))
+            .ok_or_else(|| Error::invalid("not found by the scan of the image"))
     }
 }
 
@@ -204,7 +203,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Ranks the files of a tree by where their first stored byte is.
+/// Ranks the files of a tree by the position of their first stored byte.
 fn ranks(image: &dyn Image, tree: &Tree, inos: &[Ino]) -> Result<Vec<u32>> {
     let mut places = Vec::new();
     for (node, &ino) in (0..).zip(inos) {

@@ -1,9 +1,10 @@
-//! A list of files as a source: mtree's lines become a tree, and files of the system its content.
+//! A list of files (mtree) as a source: its lines become a tree, and files of the system its
+//! content.
 //!
-//! Enters a list and the directory that its names are in; leaves a `Tree` and the content of its files.
-//! **Invariant:** what a list says holds: what it does not say is taken from the file if that is there, and a file
-//! with another size or digest is an error, never packed. Nothing outside the directory is looked at or read unless
-//! the caller allows it.
+//! Enters a list and the directory of its files; leaves a `Tree` and the content of its files.
+//! **Invariant:** the list is authoritative: what it does not specify is taken from the file if it
+//! exists, and a file of another size or digest is an error, never packed. Nothing outside of the
+//! directory is accessed unless the caller allows it.
 
 mod root;
 
@@ -35,50 +36,50 @@ use root::Root;
 
 pub use sinterfs_archive::mtree::read::is_mtree;
 
-/// How many entries are counted before progress is told.
+/// Entries between two reports of progress.
 const BATCH: u64 = 1024;
 
-/// Says where the content of a list's files is.
+/// How a list is read, and where its files are.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What is left out.
+    /// What is excluded.
     pub exclude: Exclude,
-    /// The directory that paths are in; `None` means that of the list.
+    /// The directory of the files; `None` means that of the list.
     pub root: Option<PathBuf>,
-    /// Whether paths may lead out of it.
+    /// Whether paths may lead outside of it.
     pub allow_outside: bool,
 }
 
-/// A list of files, opened.
+/// An open list of files.
 pub struct Manifest {
     path: PathBuf,
     root: Root,
     exclude: Exclude,
-    /// Who hears of files that are not what the list says.
+    /// Records files that do not match the list.
     damage: Arc<Damage>,
     scanned: OnceLock<Scanned>,
 }
 
-/// What a scan found besides the tree.
+/// The results of a scan besides the tree.
 struct Scanned {
     origins: Vec<Origin>,
-    /// For each node the index of its origin; more than there are for what is no file.
+    /// The index of the origin of each node; out of range for other nodes than files.
     of_nodes: Vec<usize>,
-    /// Directories that no line tells of, in order.
+    /// Directories without a line of their own, in order.
     implied: Vec<NodeId>,
     notes: Notes,
 }
 
-/// Where the content of a file is, and what it has to be.
+/// Where the content of a file is, and how to verify it.
 struct Origin {
-    /// As the list has it.
+    /// As given by the list.
     path: Vec<u8>,
     line: u64,
     size: u64,
-    /// When it was modified.
+    /// Its modification time at the scan.
     modified: Time,
     digests: Vec<(Algorithm, Vec<u8>)>,
-    /// When it was modified when its digests were compared.
+    /// Its modification time when its digests were verified.
     compared: OnceLock<Time>,
 }
 
@@ -91,7 +92,7 @@ impl std::fmt::Debug for Manifest {
 }
 
 impl Manifest {
-    /// Opens the directory of a list; the list is read by the scan. `-` is standard input.
+    /// Opens the directory of a list, which the scan reads. `-` is standard input.
     pub fn open(path: impl AsRef<Path>, options: &Options, damage: Arc<Damage>) -> Result<Self> {
         let path = path.as_ref();
         let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty());
@@ -105,7 +106,8 @@ impl Manifest {
         })
     }
 
-    /// Returns what the list says that no tree has, or nobody compares; nothing before the scan.
+    /// Returns the losses: what the list says and a tree cannot hold, or what is not verified.
+    /// Empty before the scan.
     pub fn losses(&self) -> Vec<Loss> {
         let notes = self.scanned.get().map(|scanned| &scanned.notes);
         let losses = notes.into_iter().flatten();
@@ -124,13 +126,13 @@ impl Manifest {
     }
 
     fn located(&self, line: u64, error: &Error) -> Error {
-        // of an error of the system the cause says more than the words
+        // the message alone would omit the cause
         let what = format!("line {line}: {error}");
         Error::new(error.kind(), what).path(&self.path)
     }
 
-    /// Makes an archive's member of an entry, with its content by the number of an origin; `None` for what may be
-    /// missing and is.
+    /// Converts an entry to a member whose content is the number of an origin; `None` if an
+    /// optional file is missing.
     fn member(&self, entry: Entry, origins: &mut Vec<Origin>) -> Result<Option<Member>> {
         let place = entry.content.as_deref().unwrap_or(&entry.path);
         let follows = entry.content.is_some() || entry.kind == Some(FileType::File);
@@ -144,7 +146,7 @@ impl Manifest {
         }
         let status = found.as_ref().map(|(_, status)| status);
         let kind = entry.kind.or(status.and_then(|status| status.kind));
-        let missing = "there is no such file, and no type= that needs none";
+        let missing = "no such file, and no type= for which none is needed";
         let kind = kind.ok_or_else(|| Error::not_found(missing))?;
         let mut size = 0;
         let kind = match kind {
@@ -187,16 +189,16 @@ impl Manifest {
         }))
     }
 
-    /// Makes sure that a file is what its entry says, as far as a look at it tells.
+    /// Verifies the type and size of a file against its entry, and returns its origin.
     fn origin(&self, entry: &Entry, place: &[u8], status: Option<&Status>) -> Result<Origin> {
         let display_path = || self.root.display_path(place);
         let status = status.ok_or_else(|| {
-            let what = format!("there is no {}: its content is needed", display_path());
+            let what = format!("no such file: {}", display_path());
             Error::not_found(what)
         })?;
         if status.kind != Some(FileType::File) {
             return Err(Error::invalid(format!(
-                "{} is no regular file",
+                "{} is not a regular file",
                 display_path()
             )));
         }
@@ -214,7 +216,7 @@ impl Manifest {
         })
     }
 
-    /// Opens a file, and compares its digests if that was not done.
+    /// Opens a file, and verifies its digests unless they were verified.
     fn content(&self, origin: &Origin) -> Result<OpenFile> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = self.root.open_at(&origin.path, flags)?;
@@ -255,7 +257,8 @@ fn hash(algorithm: Algorithm, mut file: &File) -> std::io::Result<Vec<u8>> {
     })
 }
 
-/// Returns what a file looks like: as its entry says, else as the file is, else as a new one of root's.
+/// Returns the metadata of a file: of its entry, else of the file, else the default with owner
+/// root.
 fn meta(entry: &Entry, kind: &Kind, status: Option<&Status>) -> Meta {
     let own = status.map(|status| status.meta);
     let mode = match kind {
@@ -314,13 +317,13 @@ impl Source for Manifest {
         }
         observer.advance(Stage::Scan, tally);
         let grown = names.finish(&self.exclude)?;
-        let of_place = |&place: &u32| {
-            let place = grown.places.get(place as usize);
+        let of_location = |&place: &u32| {
+            let place = grown.locations.get(place as usize);
             let origin = place.and_then(|place| usize::try_from(place.start).ok());
             origin.unwrap_or(usize::MAX)
         };
         let _ = self.scanned.set(Scanned {
-            of_nodes: grown.of_nodes.iter().map(of_place).collect(),
+            of_nodes: grown.of_nodes.iter().map(of_location).collect(),
             origins,
             implied: grown.implied,
             notes: list.notes,
@@ -334,17 +337,17 @@ impl Source for Manifest {
             let origin = scanned.of_nodes.get(file.index())?;
             scanned.origins.get(*origin)
         });
-        let unknown = || Error::invalid("a file that the scan of the list did not find");
+        let unknown = || Error::invalid("not found by the scan of the list");
         let origin = origin.ok_or_else(unknown)?;
         let inner = self.content(origin).map_err(|error| {
-            // whoever names content wants that and no other
+            // content that does not match is never packed
             self.damage.note(self.located(origin.line, &error));
-            Error::corrupt("not what the list says")
+            Error::corrupt("does not match the list")
         })?;
         Ok(Box::new(MtimeOverride {
             inner: Box::new(inner),
-            was: origin.modified,
-            is: tree.node(file).meta.times.modified,
+            scanned: origin.modified,
+            reported: tree.node(file).meta.times.modified,
         }))
     }
 
@@ -354,7 +357,7 @@ impl Source for Manifest {
     }
 }
 
-/// Makes a path of bytes.
+/// Returns bytes as a path.
 fn path_of(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }

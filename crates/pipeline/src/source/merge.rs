@@ -1,7 +1,7 @@
-//! Several sources as one: each one's tree goes to a place in a common tree.
+//! Several sources as one: each source's tree is placed in a common tree.
 //!
-//! Enters sources with their places, lower layers first; leaves one `Tree`. Directories that meet
-//! are merged, and of two other things that meet the later source's stays.
+//! Enters sources with their paths, lower layers first; leaves one `Tree`. Directories of the same
+//! path are merged; of other files the one of the later source is kept.
 //! **Invariant:** the tree depends on the sources and their order alone; hard links within a source
 //! stay hard links; what an upper layer hides is not in the tree and is counted.
 
@@ -19,18 +19,18 @@ use union::Union;
 
 pub use whiteouts::WhiteoutMarks;
 
-/// MergeOptions many names that were hidden are kept for messages.
+/// The most conflicts that are kept for messages.
 const KEPT: usize = 100;
 
-/// A source and where its tree goes.
+/// A source and the path of its tree.
 pub struct MergeInput {
     /// The source.
     pub source: Box<dyn Source>,
-    /// Where its root goes, as a path without slashes at its ends; empty for the common root.
+    /// The path of its root, without slashes at its ends; empty for the common root.
     pub at: Vec<u8>,
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
-    /// What hides names of the parts before it.
+    /// The whiteouts that hide names of earlier sources.
     pub marks: WhiteoutMarks,
 }
 
@@ -42,23 +42,23 @@ impl std::fmt::Debug for MergeInput {
     }
 }
 
-/// A name of which only the last source's thing stays.
+/// A name that several sources have, of which only the last is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// The path in the common tree.
     pub path: Vec<u8>,
-    /// The source whose thing is hidden.
+    /// The source whose file is hidden.
     pub hidden: String,
-    /// The source whose thing stays.
+    /// The source whose file is kept.
     pub kept: String,
 }
 
-/// What was hidden.
+/// The conflicts of a merge.
 #[derive(Debug, Clone, Default)]
 pub struct Conflicts {
-    /// MergeOptions many names; what is below a hidden directory is not counted.
+    /// The number of hidden names, not counting those below a hidden directory.
     pub count: u64,
-    /// The first hundred, in the order of a walk.
+    /// The first hundred, in depth-first order.
     pub first: Vec<Conflict>,
 }
 
@@ -70,26 +70,26 @@ pub struct Merge {
     scanned: OnceLock<Scanned>,
 }
 
-/// MergeOptions trees meet.
+/// How trees are merged.
 #[derive(Debug, Clone, Default)]
 pub struct MergeOptions {
-    /// Whether hiding anything is an error.
+    /// Whether a conflict is an error.
     pub strict: bool,
-    /// Whether the parts are layers, which are there to hide something.
+    /// Whether the sources are layers, which may hide names of lower ones.
     pub layers: bool,
-    /// What of the common tree is left out.
+    /// What is excluded from the common tree.
     pub exclude: Exclude,
 }
 
 #[derive(Debug)]
 struct Scanned {
     trees: Vec<Tree>,
-    /// The part and its node that a node was made of; directories may be made of nothing.
+    /// The origin of each node; directories may have none.
     origins: Vec<Option<Origin>>,
     conflicts: Conflicts,
 }
 
-/// A node of a part.
+/// A node of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Origin {
     part: u32,
@@ -97,10 +97,10 @@ struct Origin {
 }
 
 impl Merge {
-    /// Puts sources together, lower layers first.
+    /// Merges sources, lower layers first.
     ///
     /// # Errors
-    /// `Invalid` for a place that is no path of plain names.
+    /// `Invalid` if a path is not one of plain names.
     pub fn new(parts: Vec<MergeInput>, how: MergeOptions) -> Result<Self> {
         for part in &parts {
             let plain = |name: &[u8]| {
@@ -109,7 +109,7 @@ impl Merge {
             if !part.at.is_empty() && !part.at.split(|&byte| byte == b'/').all(plain) {
                 let at = String::from_utf8_lossy(&part.at);
                 return Err(Error::invalid(format!(
-                    "`{at}` is no path of plain names to put {} at",
+                    "cannot place {} at `{at}`: not a path of plain names",
                     part.name
                 )));
             }
@@ -121,7 +121,7 @@ impl Merge {
         })
     }
 
-    /// Returns what the scan found hidden; nothing before it.
+    /// Returns the conflicts that the scan found; none before the scan.
     pub fn conflicts(&self) -> Conflicts {
         let scanned = self.scanned.get();
         scanned.map_or_else(Conflicts::default, |scanned| scanned.conflicts.clone())
@@ -164,7 +164,7 @@ impl Source for Merge {
 
     fn open(&self, tree: &Tree, file: NodeId) -> Result<Box<dyn FileContent>> {
         let Some((part, own, origin)) = self.origin(file) else {
-            let error = Error::invalid("a file that the scan of the sources did not find");
+            let error = Error::invalid("not found by the scan of the sources");
             return Err(error.path(display_path(&tree.path(file))));
         };
         part.source.open(own, origin.node)
@@ -184,8 +184,8 @@ fn display_path(path: &[u8]) -> std::path::PathBuf {
     std::ffi::OsString::from_vec(path.to_vec()).into()
 }
 
-/// Makes what directories have that no source has: all may read them, root owns them, and their
-/// time is the latest of the sources' roots, which depends on the sources alone.
+/// Returns the metadata of directories that no source has: mode 0755, owned by root, with the
+/// latest time of the sources' roots, so that it depends on the sources alone.
 fn implied(trees: &[Tree]) -> Meta {
     let time = |tree: &Tree| tree.node(NodeId::ROOT).meta.times.modified;
     let latest = trees
@@ -200,5 +200,5 @@ fn implied(trees: &[Tree]) -> Meta {
     }
 }
 
-/// A directory without links, to be filled.
+/// A directory without links yet.
 const DIRECTORY: Content = Content::Directory { first: 0, count: 0 };

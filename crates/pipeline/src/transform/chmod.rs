@@ -1,8 +1,8 @@
 //! Changes of permissions in the words of chmod(1).
 //!
-//! Enters text such as `ug+rx,o-w`, `a=rX`, `D755,F644`, `norm`; leaves a function of mode bits. The
-//! grammar of a clause is `[DF][ugoa...][+-=][rwxXst...|ugo]...` or `[DF]OCTAL`; `D` limits a clause
-//! to directories and `F` to everything else. `norm` stands for `ug-st,=Xr`.
+//! Enters text such as `ug+rx,o-w`, `a=rX`, `D755,F644`, `norm`; leaves a function of mode bits.
+//! The grammar of a clause is `[DF][ugoa...][+-=][rwxXst...|ugo]...` or `[DF]OCTAL`; `D` limits a
+//! clause to directories and `F` to everything else. `norm` stands for `ug-st,=Xr`.
 //! **Invariant:** a clause without `ugoa` means all of them; the umask of the process plays no
 //! part, so that an image does not depend on it.
 
@@ -23,14 +23,13 @@ struct Clause {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
-    /// All bits; as in GNU chmod, a directory keeps its set-id bits if fewer than five digits say
-    /// otherwise.
+    /// All bits; as in GNU chmod, a directory keeps its set-id bits unless five digits are given.
     Octal { bits: u16, clears_set_id: bool },
     Symbolic {
         /// The bits of the classes that change: three for each of `ugo`.
         who: u16,
         operator: Operator,
-        what: What,
+        operand: Operand,
     },
 }
 
@@ -42,7 +41,7 @@ enum Operator {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum Operand {
     Permissions {
         /// `r`, `w`, `x` as 4, 2, 1.
         bits: u16,
@@ -86,9 +85,9 @@ impl Action {
             Self::Symbolic {
                 who,
                 operator,
-                what,
+                operand,
             } => {
-                let bits = what.bits(who, mode, is_dir);
+                let bits = operand.bits(who, mode, is_dir);
                 match operator {
                     Operator::Add => mode | bits,
                     Operator::Remove => mode & !bits,
@@ -117,7 +116,7 @@ fn set_id_of(who: u16) -> u16 {
     uid | gid
 }
 
-impl What {
+impl Operand {
     fn bits(self, who: u16, mode: u16, is_dir: bool) -> u16 {
         match self {
             Self::Copy(shift) => (((mode >> shift) & 7) * 0o111) & who,
@@ -196,23 +195,23 @@ fn parse_clause(part: &str, clauses: &mut Vec<Clause>) -> Option<()> {
             b'=' => Operator::Set,
             _ => return None,
         };
-        let what = parse_what(&mut bytes)?;
+        let operand = parse_operand(&mut bytes)?;
         clauses.push(Clause {
             directories,
             action: Action::Symbolic {
                 who,
                 operator,
-                what,
+                operand,
             },
         });
     }
     Some(())
 }
 
-fn parse_what(bytes: &mut std::iter::Peekable<std::str::Bytes<'_>>) -> Option<What> {
+fn parse_operand(bytes: &mut std::iter::Peekable<std::str::Bytes<'_>>) -> Option<Operand> {
     let copy = bytes.next_if(|byte| b"ugo".contains(byte));
     if let Some(class) = copy {
-        return Some(What::Copy(match class {
+        return Some(Operand::Copy(match class {
             b'u' => 6,
             b'g' => 3,
             _ => 0,
@@ -230,7 +229,7 @@ fn parse_what(bytes: &mut std::iter::Peekable<std::str::Bytes<'_>>) -> Option<Wh
             _ => return None,
         }
     }
-    Some(What::Permissions {
+    Some(Operand::Permissions {
         bits,
         execute,
         set_id,

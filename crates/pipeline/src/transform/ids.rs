@@ -1,17 +1,17 @@
-//! Maps of owners and groups: ranges of numbers that become other ranges.
+//! Maps of owners and groups: ranges of ids that are replaced by other ranges.
 //!
-//! Enters `FROM:TO[:COUNT]`; leaves a number for a number. **Invariant:** of several ranges the first that holds
-//! a number decides; a number that none holds stays.
+//! Enters `FROM:TO[:COUNT]`; leaves an id for an id. **Invariant:** the first range that contains
+//! an id decides; an id in no range is kept.
 
 use sinterfs_model::{Error, Result};
 
-/// Says which owner or group becomes which.
+/// A map of owners or of groups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IdMap {
     ranges: Vec<Range>,
 }
 
-/// `count` numbers from `from` on become those from `to` on.
+/// Maps `count` ids from `from` on to those from `to` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     from: u32,
@@ -20,10 +20,10 @@ struct Range {
 }
 
 impl IdMap {
-    /// Reads ranges, the first of them first.
+    /// Parses ranges in order of precedence.
     ///
     /// # Errors
-    /// `Invalid` for what is no range of numbers below 2^32 - 1, which is no owner.
+    /// `Invalid` for anything but a range of ids below 2^32 - 1.
     pub fn parse<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Result<Self> {
         let ranges = texts.into_iter().map(|text| range(text.as_ref()));
         Ok(Self {
@@ -31,12 +31,12 @@ impl IdMap {
         })
     }
 
-    /// Returns whether all numbers stay.
+    /// Returns whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Returns what becomes of a number.
+    /// Returns the id that an id is mapped to.
     pub fn apply(&self, id: u32) -> u32 {
         let held = self.ranges.iter().find_map(|range| {
             let beyond = id.checked_sub(range.from)?;

@@ -13,7 +13,7 @@ const EXTENSIBLE: u16 = 0xfffe;
 /// What follows the format's number in a GUID of the registered formats.
 const REGISTERED: [u8; 14] = [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71];
 
-/// A size that is told elsewhere.
+/// A size that is stored elsewhere.
 const ELSEWHERE: u32 = u32::MAX;
 
 /// Finds the samples behind `RIFF`, `RF64` or `BW64`.
@@ -79,8 +79,8 @@ pub(super) fn wave64(probe: &mut Probe<'_>) -> Option<Audio> {
     None
 }
 
-/// Reads a format chunk: format, channels, rate, bytes a second, bytes of a frame, bits; with the
-/// extension its size, bits that mean something, speakers, GUID.
+/// Reads a format chunk: format, channels, rate, bytes a second, bytes of a frame, bits; in the
+/// extension its size, valid bits, speakers, GUID.
 fn waveform(probe: &mut Probe<'_>, start: u64, len: u64) -> Option<Waveform> {
     let number = |bytes: [u8; 2]| u16::from_le_bytes(bytes);
     if len < 16 {
@@ -90,7 +90,7 @@ fn waveform(probe: &mut Probe<'_>, start: u64, len: u64) -> Option<Waveform> {
     let channels = u32::from(number(probe.get(start.checked_add(2)?)?));
     let frame = u32::from(number(probe.get(start + 12)?));
     let mut bits = u32::from(number(probe.get(start + 14)?));
-    // what is in the container, which the extension may tell to be less
+    // the bits of the container, of which the extension may declare fewer as valid
     let signed = bits > 8;
     match format {
         PCM => {}

@@ -1,6 +1,6 @@
-//! Where the content of an archive's files is, and how it is read.
+//! The content of the files of an archive: where it is, and how it is read.
 //!
-//! **Invariant:** reads are positioned, and come back short only at the end of a file; holes are zeros that
+//! **Invariant:** reads are positioned and short only at the end of a file; holes are zeros that
 //! are not read.
 
 use std::fs::File;
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use sinterfs_archive::{Run, Stream};
 use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result};
 
-/// Ranges beyond this many are read as data, zeros and all.
+/// Holes beyond this many extents are read as zeros.
 const MAX_EXTENTS: usize = 1 << 20;
 
-/// What headers are read with at once: most members are small, and the next header near.
+/// Bytes of a read of headers: most members are small, so the next header is near.
 const BUFFER: usize = 64 << 10;
 
 /// Where the content of a file is in an archive.
@@ -23,7 +23,7 @@ const BUFFER: usize = 64 << 10;
 pub(in crate::source) struct ContentLocation {
     pub(in crate::source) start: u64,
     pub(super) size: u64,
-    /// Where there is data, if there are holes.
+    /// The runs of data, if there are holes.
     pub(super) map: Option<Arc<[Run]>>,
 }
 
@@ -136,20 +136,20 @@ impl FileContent for ArchiveFile {
     }
 }
 
-/// A file from front to back, of which only headers are read.
+/// A sequential view of a file, for reading headers and skipping content.
 pub(super) struct HeaderStream {
     file: Arc<File>,
     len: u64,
     position: u64,
     buffer: Vec<u8>,
-    /// Where the buffer's bytes are in the file.
+    /// The position of the buffer in the file.
     from: u64,
 }
 
 impl HeaderStream {
     pub(super) fn new(file: Arc<File>) -> Result<Self> {
         let len = (&*file).seek(SeekFrom::End(0));
-        let len = len.map_err(|error| Error::io("cannot tell the length", error))?;
+        let len = len.map_err(|error| Error::io("cannot determine the length", error))?;
         Ok(Self {
             file,
             len,
@@ -163,7 +163,7 @@ impl HeaderStream {
         self.len == 0
     }
 
-    /// Returns what is in the buffer of the place that comes next.
+    /// Returns the buffered bytes from the current position on.
     fn buffered(&self) -> &[u8] {
         let start = self.position.checked_sub(self.from);
         let start = start.and_then(|start| usize::try_from(start).ok());

@@ -1,9 +1,11 @@
-//! The tree of an archive while its members come: later ones win, parents that are missing are made.
+//! The tree of an archive, built member by member: later members replace earlier ones, and missing
+//! parents are created.
 //!
-//! Enters members in the archive's order, leaves a `Tree` and the place of each file's content.
-//! **Invariant:** a path leads down from the root through directories alone: `..` and names below what is no
-//! directory are refused, so that no member can be anywhere else than its path says. What was replaced is not
-//! in the tree; a hard link that was made before keeps it. A directory with something in it is not replaced.
+//! Enters members in the archive's order; leaves a `Tree` and the location of each file's content.
+//! **Invariant:** a path leads from the root through directories only: `..` and names below
+//! anything else are refused, so no member ends up outside of its path. Replaced files are not in
+//! the tree, except for hard links that were made before. A directory that is not empty is never
+//! replaced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,28 +19,28 @@ use sinterfs_model::{
 use super::content::ContentLocation;
 use crate::source::Exclude;
 
-/// The longest name that file systems have.
+/// The longest name of a file in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// A tree with what the archive knows of its files.
+/// A tree, and where the content of its files is.
 pub(in crate::source) struct BuiltTree {
     pub(in crate::source) tree: Tree,
-    pub(in crate::source) places: Vec<ContentLocation>,
-    /// For each node the index of its place; more than there are for what is no file.
+    pub(in crate::source) locations: Vec<ContentLocation>,
+    /// The index of the location of each node; out of range for other nodes than files.
     pub(in crate::source) of_nodes: Vec<u32>,
-    /// Directories that no member tells of, in order.
+    /// Directories without a member of their own, in order.
     pub(in crate::source) implied: Vec<NodeId>,
 }
 
-/// Why a member can't be in a tree, in words.
+/// Why a member cannot be added to the tree.
 pub(in crate::source) type Refusal = &'static str;
 
-/// Members so far, in a tree that still changes.
+/// The tree of the members so far.
 #[derive(Default)]
 pub(in crate::source) struct MemberTree {
-    /// The first is the root, once there is anything.
+    /// The first one is the root; empty before the first member.
     files: Vec<MemberFile>,
-    places: Vec<ContentLocation>,
+    locations: Vec<ContentLocation>,
     xattrs: XattrSets,
 }
 
@@ -47,14 +49,14 @@ struct MemberFile {
     meta: Meta,
     kind: FileKind,
     xattrs: XattrSet,
-    /// Whether no member tells of it.
+    /// Whether it has no member of its own.
     implied: bool,
 }
 
-/// What a file holds.
+/// The type of a file and what depends on it.
 enum FileKind {
     Directory(BTreeMap<Box<[u8]>, u32>),
-    /// Size and index of the place.
+    /// Size and index of the location.
     File(u64, u32),
     Symlink(Box<[u8]>),
     CharDevice(Rdev),
@@ -64,7 +66,7 @@ enum FileKind {
 }
 
 impl MemberTree {
-    /// Adds a member, or says why it can't be.
+    /// Adds a member, or returns why it was refused.
     pub(in crate::source) fn add(
         &mut self,
         mut member: Member,
@@ -82,12 +84,12 @@ impl MemberTree {
         };
         let parent = match self.directory(parents, &member.meta)? {
             Some(parent) => parent,
-            None => return Ok(Err("lies below something that is no directory")),
+            None => return Ok(Err("has a parent that is not a directory")),
         };
         let known = self.child(parent, name).and_then(|known| self.names(known));
         if member.kind != Kind::Directory && known.is_some_and(|names| !names.is_empty()) {
-            // tar could not remove it either
-            return Ok(Err("has the name of a directory with something in it"));
+            // as in tar, which cannot remove it
+            return Ok(Err("would replace a directory that is not empty"));
         }
         if let Kind::HardLink(target) = &member.kind {
             match self.target(target) {
@@ -96,7 +98,7 @@ impl MemberTree {
                     self.set(parent, name, target);
                     return Ok(Ok(()));
                 }
-                // the content is there all the same
+                // the member has content of its own
                 Err(_) if member.size > 0 => {}
                 Err(why) => return Ok(Err(why)),
             }
@@ -105,7 +107,7 @@ impl MemberTree {
         Ok(Ok(()))
     }
 
-    /// Takes what a member tells of the root.
+    /// Applies a member to the root.
     fn root(&mut self, member: Member) -> Result<std::result::Result<(), Refusal>> {
         if member.kind != Kind::Directory {
             return Ok(Err("has no name"));
@@ -117,7 +119,7 @@ impl MemberTree {
         Ok(Ok(()))
     }
 
-    /// Finds the directory of a path, and makes what is missing of it for a member.
+    /// Returns the directory of a path, creating missing directories for a member.
     fn directory(&mut self, path: &[&[u8]], meta: &Meta) -> Result<Option<u32>> {
         let mut at = 0;
         for name in path {
@@ -137,9 +139,9 @@ impl MemberTree {
         Ok(Some(at))
     }
 
-    /// Finds what a hard link is to.
+    /// Returns the target of a hard link.
     fn target(&self, path: &[u8]) -> std::result::Result<u32, Refusal> {
-        let missing = "is a hard link to something that is not in the archive before it";
+        let missing = "is a hard link to a file that does not precede it in the archive";
         let mut at = 0;
         for name in plain(path)? {
             at = self.child(at, name).ok_or(missing)?;
@@ -150,35 +152,36 @@ impl MemberTree {
         }
     }
 
-    /// Returns a file without content that of a further name: of several names cpio has it with the last.
+    /// Gives the content of a further name to a file without any: of several names, cpio stores it
+    /// with the last.
     fn fill(&mut self, file: u32, member: &mut Member) -> Result<()> {
         if member.size == 0 {
             return Ok(());
         }
-        let place = self.place(member)?;
+        let location = self.location(member)?;
         if let Some(MemberFile {
             kind: kind @ FileKind::File(0, _),
             ..
         }) = self.files.get_mut(file as usize)
         {
-            *kind = FileKind::File(member.size, place);
+            *kind = FileKind::File(member.size, location);
         }
         Ok(())
     }
 
-    /// Notes where the content of a member is.
-    fn place(&mut self, member: &mut Member) -> Result<u32> {
-        let place = u32::try_from(self.places.len());
-        let place = place.map_err(|_| Error::limit("more than 4294967295 files"))?;
-        self.places.push(ContentLocation {
+    /// Records the location of the content of a member.
+    fn location(&mut self, member: &mut Member) -> Result<u32> {
+        let location = u32::try_from(self.locations.len());
+        let location = location.map_err(|_| Error::limit("more than 4294967295 files"))?;
+        self.locations.push(ContentLocation {
             start: member.content,
             size: member.size,
             map: member.map.take().map(Arc::from),
         });
-        Ok(place)
+        Ok(location)
     }
 
-    /// Puts a member's file under a name; a directory that is there already changes and stays.
+    /// Adds the file of a member; an existing directory is updated.
     fn put(&mut self, parent: u32, name: &[u8], mut member: Member) -> Result<()> {
         let xattrs = self.keep(std::mem::take(&mut member.xattrs))?;
         let known = self.child(parent, name);
@@ -193,7 +196,9 @@ impl MemberTree {
                 }
                 FileKind::Directory(BTreeMap::new())
             }
-            Kind::File | Kind::HardLink(_) => FileKind::File(member.size, self.place(&mut member)?),
+            Kind::File | Kind::HardLink(_) => {
+                FileKind::File(member.size, self.location(&mut member)?)
+            }
             Kind::Symlink(target) => FileKind::Symlink(target.into()),
             Kind::CharDevice(rdev) => FileKind::CharDevice(rdev),
             Kind::BlockDevice(rdev) => FileKind::BlockDevice(rdev),
@@ -215,7 +220,7 @@ impl MemberTree {
         self.xattrs.intern(&mut xattrs)
     }
 
-    /// Returns the number of the file that comes next.
+    /// Returns the number of the next file.
     fn number(&self) -> Result<u32> {
         u32::try_from(self.files.len()).map_err(|_| Error::limit("more than 4294967295 files"))
     }
@@ -242,7 +247,7 @@ impl MemberTree {
         }
     }
 
-    /// Makes the tree, without what is excluded.
+    /// Builds the tree, without excluded names.
     pub(in crate::source) fn finish(mut self, exclude: &Exclude) -> Result<BuiltTree> {
         if self.files.is_empty() {
             self.files.push(implied(&Meta::default()));
@@ -289,12 +294,12 @@ impl MemberTree {
                 .iter()
                 .map(|id| of_node(id).unwrap_or(u32::MAX))
                 .collect(),
-            places: self.places,
+            locations: self.locations,
             tree,
         })
     }
 
-    /// Adds a name to the tree, and what it names if that is not there yet.
+    /// Adds a name to the tree, and its node if it is new.
     fn grow(
         &self,
         builder: &mut TreeBuilder,
@@ -312,11 +317,11 @@ impl MemberTree {
         if let Some(known) = *known {
             return builder.link(parent, name, known);
         }
-        let mut place = u32::MAX;
+        let mut location = u32::MAX;
         let content = match &found.kind {
             FileKind::Directory(_) => Content::Directory { first: 0, count: 0 },
             &FileKind::File(size, at) => {
-                place = at;
+                location = at;
                 Content::File { size }
             }
             FileKind::Symlink(target) => Content::Symlink(builder.intern(target)?),
@@ -327,7 +332,7 @@ impl MemberTree {
         };
         let id = builder.add(parent, name, found.meta, content)?;
         *known = Some(id);
-        growth.of_nodes.push(place);
+        growth.of_nodes.push(location);
         growth.of_files.push(file);
         if matches!(found.kind, FileKind::Directory(_)) {
             growth.open.push((file, id, path));
@@ -350,18 +355,18 @@ impl MemberTree {
 
 /// MemberTree on their way into a `TreeBuilder`.
 struct TreeWalk {
-    /// The node of each file that has one.
+    /// The node of each file, if it has one yet.
     nodes: Vec<Option<NodeId>>,
-    /// The place of each node, by the builder's ids.
+    /// The location of each node, by the builder's ids.
     of_nodes: Vec<u32>,
     /// The file of each node, by the builder's ids.
     of_files: Vec<u32>,
-    /// Directories to look into, with their paths if anybody asks for them.
+    /// Directories to walk, with their paths if there are exclusions.
     open: Vec<(u32, NodeId, Vec<u8>)>,
 }
 
-/// Makes a directory that no member tells of: all may read it, root owns it, and its time is that of the
-/// first member that needs it.
+/// Creates a directory without a member of its own: mode 0755, owned by root, with the time of the
+/// first member below it.
 fn implied(member: &Meta) -> MemberFile {
     MemberFile {
         meta: Meta {
@@ -376,7 +381,7 @@ fn implied(member: &Meta) -> MemberFile {
     }
 }
 
-/// Splits a path into names; slashes and `.` mean nothing.
+/// Splits a path into names; empty ones and `.` are skipped.
 fn plain(path: &[u8]) -> std::result::Result<Vec<&[u8]>, Refusal> {
     let mut names = Vec::new();
     for name in path.split(|&byte| byte == b'/') {

@@ -1,7 +1,7 @@
-//! The bytes of an archive as a file that positioned reads can go to.
+//! Provides the bytes of an archive as a file for positioned reads.
 //!
-//! **Invariant:** a stream is read once, and a scratch file holds it whole before anything is looked for in
-//! it; blocks of zeros become holes of that file.
+//! **Invariant:** a stream is read once, and is completely in a scratch file before its members are
+//! read; blocks of zeros become holes of that file.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
@@ -20,29 +20,29 @@ const STEP: usize = 256 << 10;
 /// The unit of holes.
 const PAGE: usize = 4096;
 
-/// Where an archive's bytes come from.
+/// The bytes of an archive, compressed or not.
 pub(super) struct ArchiveBytes {
     origin: Origin,
-    /// The first ones of what can't be read twice.
+    /// The first bytes, which a stream cannot read again.
     start: Vec<u8>,
     compression: Option<Compression>,
 }
 
-/// Where the bytes come from.
+/// The origin of the bytes.
 enum Origin {
-    /// A file that positioned reads can go to.
+    /// A file that supports positioned reads.
     File(File),
-    /// A pipe, or something else that is read once.
+    /// A pipe or another stream.
     Stream(Box<dyn Read + Send>),
 }
 
 impl ArchiveBytes {
-    /// Looks at the first bytes of a file, or of what a pipe gives.
+    /// Inspects the first bytes of a file or pipe.
     pub(super) fn of_file(file: File) -> Result<Self> {
         let failed = |error| Error::io("cannot read the archive", error);
         let kind = file.metadata().map_err(failed)?.file_type();
         if kind.is_dir() {
-            return Err(Error::invalid("a directory is no archive"));
+            return Err(Error::invalid("the archive is a directory"));
         }
         use std::os::unix::fs::FileTypeExt;
         if !(kind.is_file() || kind.is_block_device()) {
@@ -56,7 +56,7 @@ impl ArchiveBytes {
         })
     }
 
-    /// Looks at the first bytes of what is read once.
+    /// Inspects the first bytes of a stream.
     pub(super) fn of_stream(mut stream: Box<dyn Read + Send>) -> Result<Self> {
         let start = start(|rest, _| stream.read(rest))?;
         Ok(Self {
@@ -66,7 +66,8 @@ impl ArchiveBytes {
         })
     }
 
-    /// Returns the file with the archive, which is a scratch file unless the own can be read in place.
+    /// Returns the uncompressed archive: the file itself if it can be read in place, else a scratch
+    /// file.
     pub(super) fn unpacked(self, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
         let stream: Box<dyn Read + Send> = match (self.origin, self.compression) {
             (Origin::File(file), None) => return Ok(Arc::new(file)),
@@ -99,7 +100,7 @@ fn start(mut read: impl FnMut(&mut [u8], u64) -> std::io::Result<usize>) -> Resu
     Ok(start)
 }
 
-/// Puts a stream into a scratch file.
+/// Copies a stream into a scratch file.
 fn copy(mut stream: impl Read, scratch: &Scratch, observer: &dyn Observer) -> Result<Arc<File>> {
     let file = scratch.file()?;
     let mut buffer = vec![0; STEP];
@@ -107,7 +108,7 @@ fn copy(mut stream: impl Read, scratch: &Scratch, observer: &dyn Observer) -> Re
     loop {
         threads::check_cancelled(observer)?;
         let mut len = 0;
-        // whole steps, so that pages stay where they are
+        // whole steps, so that pages stay aligned
         while let Some(rest) = buffer.get_mut(len..).filter(|rest| !rest.is_empty()) {
             match stream.read(rest) {
                 Ok(0) => break,
@@ -151,9 +152,9 @@ fn is_zero(bytes: &[u8]) -> bool {
 
 #[cold]
 fn not_decoded(error: std::io::Error) -> Error {
-    // decoders have no errno: the system did not refuse anything
+    // errors of decoders have no errno
     match error.raw_os_error() {
         Some(_) => Error::io("cannot read the archive", error),
-        None => Error::corrupt("what is compressed is damaged or ends too soon").because(error),
+        None => Error::corrupt("the compressed data is damaged or truncated").because(error),
     }
 }

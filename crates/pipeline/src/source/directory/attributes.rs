@@ -1,7 +1,7 @@
 //! Reads the extended attributes of a name in an open directory.
 //!
-//! There is a system call for a name below an open directory only since Linux 6.13: until all
-//! kernels have it the way goes through `/proc`. ACLs come as the kernel shows them
+//! A system call for a name in an open directory exists only since Linux 6.13; until it is common,
+//! the path goes through `/proc`. ACLs are read as the kernel presents them
 //! (`system.posix_acl_access`, `system.posix_acl_default`).
 //! **Invariant:** no symlink is followed; a name without attributes costs one system call.
 
@@ -12,19 +12,20 @@ use rustix::fs::{lgetxattr, llistxattr};
 use rustix::io::{Errno, Result};
 use sinterfs_model::Xattrs;
 
-/// Bytes that most lists and values fit into: the kernel allocates and clears what it is offered.
+/// A buffer size that suffices for most lists and values: the kernel allocates and clears a buffer
+/// of the same size.
 const FEW: usize = 512;
 
-/// The most bytes of a list of names, and of a value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
+/// The largest list of names, and value, in bytes (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const MOST: usize = 64 << 10;
 
-/// Returns whether attributes can be read at all: `/proc` may be missing.
+/// Returns whether attributes can be read: `/proc` may be missing.
 pub(super) fn are_readable(dir: &OwnedFd) -> bool {
     let listed = llistxattr(&*path(dir, c"."), &mut [0_u8; 1][..]);
     !matches!(listed, Err(Errno::NOENT | Errno::NOTDIR))
 }
 
-/// Reads all attributes of a name; tells `warn` what can't be read, and leaves it out.
+/// Reads all attributes of a name; passes those that cannot be read to `warn` and leaves them out.
 pub(super) fn read(dir: &OwnedFd, name: &CStr, warn: &mut dyn FnMut(String, Errno)) -> Xattrs {
     let path = path(dir, name);
     let names = match growing(|buffer| llistxattr(&*path, buffer)) {
@@ -40,7 +41,7 @@ pub(super) fn read(dir: &OwnedFd, name: &CStr, warn: &mut dyn FnMut(String, Errn
         }
     };
     let mut names: Vec<&[u8]> = names.split(|&byte| byte == 0).collect();
-    // a file system in user space may list anything
+    // a FUSE file system may return any list
     names.sort_unstable();
     names.dedup();
     let mut xattrs = Xattrs::new();
@@ -61,7 +62,7 @@ pub(super) fn read(dir: &OwnedFd, name: &CStr, warn: &mut dyn FnMut(String, Errn
     xattrs
 }
 
-/// Calls with a small buffer, and with the largest if that is too small.
+/// Calls with a small buffer, and again with the largest if that is too small.
 fn growing(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     let mut few = [0_u8; FEW];
     match call(&mut few) {

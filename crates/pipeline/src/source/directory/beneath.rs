@@ -1,14 +1,14 @@
-//! Opens paths beneath a directory without ever following a symlink.
+//! Opens paths beneath a directory without following symlinks.
 //!
-//! **Invariant:** no component is followed through a symlink; a path of any length works,
-//! because it is walked in steps shorter than `PATH_MAX`.
+//! **Invariant:** no component is resolved through a symlink. Paths of any length work, because
+//! they are walked in steps shorter than `PATH_MAX`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::{Errno, Result};
 
-/// The longest step in bytes: below `PATH_MAX` (4096, with the final NUL).
+/// The longest step in bytes: less than `PATH_MAX` (4096, including the NUL).
 const STEP: usize = 4000;
 
 /// Opens a path relative to `root`; the empty path is the root itself.
@@ -33,7 +33,7 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     if path.len() <= STEP {
         return (path, &[]);
     }
-    // a name has at most 255 bytes, so a slash lies within the step
+    // a name has at most 255 bytes, so the step contains a slash
     let end = path[..STEP]
         .iter()
         .rposition(|&byte| byte == b'/')
@@ -46,7 +46,7 @@ fn open_step(dir: BorrowedFd<'_>, step: &[u8], flags: OFlags) -> Result<OwnedFd>
         return openat(dir, ".", flags, Mode::empty());
     }
     match openat2(dir, step, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // a kernel before 5.6, or a sandbox that does not know the call
+        // a kernel before 5.6, or a sandbox that refuses the call
         Err(Errno::NOSYS | Errno::PERM) => open_each(dir, step, flags),
         result => result,
     }

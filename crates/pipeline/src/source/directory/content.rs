@@ -1,6 +1,6 @@
 //! An open regular file of a directory source.
 //!
-//! **Invariant:** reads go on after a signal and come back short only at the end of the file.
+//! **Invariant:** reads are retried after a signal and are short only at the end of the file.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -11,11 +11,10 @@ use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result, Time};
 
 use super::status;
 
-/// Files up to this many bytes come in one read: the kernel need not be told what follows.
+/// Files from this size on take several reads, so the kernel is advised of sequential access.
 const ADVISED_FROM: u64 = 1 << 20;
 
-/// Holes beyond this many are read as the zeros that they are, so that a file made of holes
-/// cannot take all memory.
+/// Holes beyond this many extents are read as zeros, so that the list of a sparse file is bounded.
 const MAX_EXTENTS: usize = 1 << 20;
 
 /// A regular file of a directory source, open for reading.
@@ -82,7 +81,7 @@ impl FileContent for OpenFile {
                 Err(_) => len,
             };
             if data == hole {
-                // neither data nor hole: believe what reading gives
+                // neither data nor hole: treat the rest as data
                 list.push(
                     len,
                     ExtentSource::Block {

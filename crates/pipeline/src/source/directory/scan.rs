@@ -1,10 +1,10 @@
-//! Walks a directory with several threads.
+//! Scans a directory with several threads.
 //!
 //! Enters an open root; leaves the sorted `Tree`. A task is a directory; a thread lists it with
-//! large `getdents` calls, asks `statx` about each name relative to its descriptor and adds the
-//! entries in batches. Only the directory a thread is listing is open.
-//! **Invariant:** what cannot be read is told to the observer and left out; an unreadable
-//! directory stays, empty.
+//! large `getdents` calls, calls `statx` for each name relative to its descriptor and adds the
+//! entries in batches. Each thread has only the directory open that it is listing.
+//! **Invariant:** what cannot be read is reported to the observer and left out; an unreadable
+//! directory is kept, empty.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -154,11 +154,7 @@ impl Walk<'_> {
         let fd = match beneath::open(self.dir.root.as_fd(), &task.path, flags) {
             Ok(fd) => fd,
             Err(errno) => {
-                self.warn(
-                    "cannot open the directory, it stays empty",
-                    errno,
-                    &task.path,
-                );
+                self.warn("cannot open the directory, left empty", errno, &task.path);
                 return Ok(());
             }
         };
@@ -204,7 +200,7 @@ impl Walk<'_> {
             }
         };
         let Some(kind) = status.kind else {
-            let error = Error::unsupported("a type of file that is not known, left out");
+            let error = Error::unsupported("unknown file type, left out");
             self.observer.warn(&error.path(self.dir.full_path(&path)));
             return None;
         };
@@ -237,7 +233,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Reads the extended attributes of a name; what can't be read is told and left out.
+    /// Reads the extended attributes of a name; warns of those that cannot be read.
     fn xattrs(&self, dir: &OwnedFd, name: &CStr, path: &[u8]) -> Xattrs {
         if !self.xattrs {
             return Xattrs::new();

@@ -1,7 +1,7 @@
-//! One file of the running system, outside any directory that is packed.
+//! A single file of the running system, outside of any packed directory.
 //!
-//! Enters a path; leaves what it is, with its attributes, and its content. **Invariant:** a symlink at the end of
-//! the path is followed only on request.
+//! Enters a path; leaves the type, the metadata and the content of the file. **Invariant:** a
+//! symlink at the end of the path is followed only on request.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -13,37 +13,37 @@ use sinterfs_model::{Content, Error, FileContent, FileType, Meta, Result, Xattrs
 use super::content::OpenFile;
 use super::{attributes, status};
 
-/// What a path leads to.
+/// A file, without its content.
 pub(in crate::source) struct SingleFile {
-    /// The path, without symlinks at its end if they were followed.
+    /// The path; resolved, if symlinks were followed.
     pub(in crate::source) path: PathBuf,
     pub(in crate::source) meta: Meta,
     pub(in crate::source) held: SingleFileKind,
     pub(in crate::source) xattrs: Xattrs,
 }
 
-/// What a file holds.
+/// The type of a file and what depends on it.
 pub(in crate::source) enum SingleFileKind {
     Symlink(Vec<u8>),
     Other(Content),
 }
 
-/// Looks at anything but a directory.
+/// Inspects a file of any type but a directory.
 pub(in crate::source) fn inspect(
     path: &Path,
     follow: bool,
     warn: &mut dyn FnMut(Error),
 ) -> Result<SingleFile> {
-    let failed = |errno: rustix::io::Errno| Error::io("cannot look at the file", errno).path(path);
+    let failed = |errno: rustix::io::Errno| Error::io("cannot inspect the file", errno).path(path);
     let path = if follow {
         path.canonicalize()
-            .map_err(|error| Error::io("cannot look at the file", error).path(path))?
+            .map_err(|error| Error::io("cannot inspect the file", error).path(path))?
     } else {
         path.to_owned()
     };
     let name = path.file_name().map(|name| CString::new(name.as_bytes()));
     let Some(Ok(name)) = name else {
-        return Err(Error::invalid("a path without a name").path(path));
+        return Err(Error::invalid("the path has no file name").path(path));
     };
     let parent = path
         .parent()
@@ -63,7 +63,7 @@ pub(in crate::source) fn inspect(
             SingleFileKind::Symlink(text.into_bytes())
         }
         Some(FileType::Directory) | None => {
-            let what = "a directory is not taken: a merge puts one anywhere";
+            let what = "a directory cannot be added as a single file; merge it at a path instead";
             return Err(Error::invalid(what).path(path));
         }
     };
@@ -87,7 +87,7 @@ pub(in crate::source) fn open(path: &Path) -> Result<Box<dyn FileContent>> {
     let status = status::of_fd(&fd);
     let status = status.map_err(|errno| Error::io("cannot stat", errno).path(path))?;
     if status.kind != Some(FileType::File) {
-        let what = "was a regular file when scanned and is none now";
+        let what = "was a regular file when scanned, but is not any more";
         return Err(Error::invalid(what).path(path));
     }
     Ok(Box::new(OpenFile::new(fd, path.to_owned(), status.size)))

@@ -1,4 +1,4 @@
-//! What `statx` tells, in the model's words.
+//! The result of `statx` in the types of the model.
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;
@@ -7,18 +7,18 @@ use rustix::fs::{AtFlags, Statx, StatxFlags, StatxTimestamp};
 use rustix::io::Result;
 use sinterfs_model::{FileType, Meta, Rdev, Time, Times};
 
-/// Where an inode lives: device and number.
+/// The identity of an inode: device and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::source) struct Identity {
     pub device: Rdev,
     pub ino: u64,
 }
 
-/// What `statx` tells of one entry.
+/// The status of one entry.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::source) struct Status {
     pub identity: Identity,
-    /// `None` for a type that the model does not know.
+    /// `None` for an unknown type.
     pub kind: Option<FileType>,
     pub meta: Meta,
     pub nlink: u32,
@@ -26,12 +26,12 @@ pub(in crate::source) struct Status {
     pub rdev: Rdev,
 }
 
-/// Asks about an open file.
+/// Returns the status of an open file.
 pub(in crate::source) fn of_fd(fd: impl AsFd) -> Result<Status> {
     rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map(|s| convert(&s))
 }
 
-/// Asks about a name in a directory, not following a symlink.
+/// Returns the status of a name in a directory, without following a symlink.
 pub(in crate::source) fn of_name(dir: impl AsFd, name: &CStr) -> Result<Status> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS).map(|s| convert(&s))

@@ -1,9 +1,10 @@
-//! Definitions of files in the words of mksquashfs' `-p` and `-pf`.
+//! Definitions of pseudo files, in the syntax of mksquashfs' `-p` and `-pf`.
 //!
-//! Enters a line or a file of lines; leaves what is to be made where. Known are d, m, b, c, i, s, l, h, L and x,
-//! and D, M, B, C, I, S, which have a time in front of the mode. f, F (the output of a command) and R (of an
-//! unpacked image) are refused.
-//! **Invariant:** a path is a list of plain names; a mode has twelve bits; nothing here attributes at the system.
+//! Enters a line or a file of lines; leaves what to make where. Known types are d, m, b, c, i, s,
+//! l, h, L and x, and D, M, B, C, I, S, which take a time before the mode. f, F (the output of a
+//! command) and R (an unpacked image) are refused.
+//! **Invariant:** a path is a list of plain names; a mode has twelve bits; nothing here accesses
+//! the system.
 
 use ct_codecs::{Base64, Decoder as _};
 use sinterfs_model::{Error, FileType, Rdev, Result, Time};
@@ -13,29 +14,29 @@ use std::path::PathBuf;
 
 use super::tokens::Tokens;
 
-/// One file that is made, or changed.
+/// The definition of one file that is added or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Where it is: names from the root on.
+    /// Its path: names from the root on.
     pub(super) path: Vec<Vec<u8>>,
     pub(super) action: Action,
-    /// The words, for messages.
+    /// The text of the definition, for messages.
     pub(super) text: String,
 }
 
-/// What becomes of a path.
+/// What happens at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     Make(Attributes, NewNode),
     Modify(Attributes),
-    /// A file of the system becomes one of the image; symlinks are followed or not.
+    /// Copies a file of the system; the flag says whether symlinks are followed.
     CopyFile(PathBuf, bool),
-    /// One more name of another file of the image.
+    /// Adds another name of a file of the image.
     Link(Vec<Vec<u8>>),
     Xattr(Vec<u8>, Vec<u8>),
 }
 
-/// Permissions, owner, and time if there is one.
+/// Mode, owner, and optionally time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attributes {
     pub(super) mode: u16,
@@ -44,7 +45,7 @@ pub(super) struct Attributes {
     pub(super) time: Option<Time>,
 }
 
-/// What a definition makes.
+/// The type of a new node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NewNode {
     Directory,
@@ -55,10 +56,10 @@ pub(super) enum NewNode {
 }
 
 impl Definition {
-    /// Reads one definition.
+    /// Parses one definition.
     ///
     /// # Errors
-    /// `Invalid` for what is none, `Unsupported` for types that are not known here.
+    /// `Invalid` for a malformed definition, `Unsupported` for types that are not implemented.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let shown = String::from_utf8_lossy(text).into_owned();
         let located = |error: Error| {
@@ -74,8 +75,8 @@ impl Definition {
         })
     }
 
-    /// Reads a file of definitions, one a line: a backslash at the end goes on in the next line, lines that
-    /// begin with # mean nothing.
+    /// Parses a file of definitions, one a line: a backslash at the end continues a line, lines
+    /// that begin with # are comments.
     pub fn parse_all(file: &[u8]) -> Result<Vec<Self>> {
         let mut all = Vec::new();
         let mut joined = Vec::new();
@@ -118,11 +119,11 @@ fn read(words: &mut Tokens<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
         b'L' => Action::Link(self::path(&words.name()?)?),
         b'x' => xattr(words.rest())?,
         b'f' | b'F' => {
-            let what = "commands are not run; run it into a file, and take that with `l`";
+            let what = "commands are not run: write the output to a file and add that with `l`";
             return Err(Error::unsupported(what));
         }
         b'R' => {
-            let what = "content within definitions is not read; take a file with `l`";
+            let what = "content within definitions is not supported: add a file with `l`";
             return Err(Error::unsupported(what));
         }
         b'd' | b'D' => Action::Make(attributes(words, timed)?, NewNode::Directory),
@@ -135,9 +136,7 @@ fn read(words: &mut Tokens<'_>) -> Result<(Vec<Vec<u8>>, Action)> {
                 b"s" => Action::Make(attributes, NewNode::Socket),
                 b"f" => Action::Make(attributes, NewNode::Fifo),
                 _ => {
-                    return Err(Error::invalid(
-                        "s is a socket and f a FIFO, others are not known",
-                    ));
+                    return Err(Error::invalid("the type is s for a socket or f for a FIFO"));
                 }
             }
         }
@@ -162,7 +161,7 @@ fn path(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         if name != b".." && name.len() <= 255 && !name.contains(&0) {
             Ok(name.to_vec())
         } else {
-            Err(Error::invalid("no path of plain names"))
+            Err(Error::invalid("not a path of plain names"))
         }
     };
     names.map(plain).collect()
@@ -186,7 +185,7 @@ fn attributes(words: &mut Tokens<'_>, timed: bool) -> Result<Attributes> {
     })
 }
 
-/// Reads seconds since 1970, with an @ before them or not.
+/// Parses seconds since 1970, optionally after an @.
 fn time(word: &[u8]) -> Result<Time> {
     let digits = word.strip_prefix(b"@").unwrap_or(word);
     let secs = std::str::from_utf8(digits)
@@ -202,7 +201,7 @@ fn device(words: &mut Tokens<'_>, timed: bool, kind: FileType) -> Result<Action>
         major: words.number("a major number")?,
         minor: words.number("a minor number")?,
     };
-    // what a `dev_t` of 32 bits holds, as of Linux
+    // the range of a 32-bit `dev_t` of Linux
     if rdev.major > 0xfff || rdev.minor > 0xf_ffff {
         return Err(Error::invalid(
             "a major number is below 4096, a minor one below 1048576",
@@ -211,7 +210,8 @@ fn device(words: &mut Tokens<'_>, timed: bool, kind: FileType) -> Result<Action>
     Ok(Action::Make(attributes, NewNode::Device(kind, rdev)))
 }
 
-/// Reads a name and a value: text, text with octal numbers (0t), hexadecimal digits (0x) or base64 (0s).
+/// Parses a name and a value: text, text with octal escapes (0t), hexadecimal digits (0x) or base64
+/// (0s).
 fn xattr(text: &[u8]) -> Result<Action> {
     let equals = text.iter().position(|&byte| byte == b'=');
     let (name, value) = text.split_at(equals.unwrap_or_default());
@@ -223,7 +223,7 @@ fn xattr(text: &[u8]) -> Result<Action> {
             "a name of an extended attribute has a prefix, as `user.`",
         ));
     }
-    let wrong = || Error::invalid("the value is not what its prefix says");
+    let wrong = || Error::invalid("the value does not match its prefix");
     let value = match value {
         [b'0', b's' | b'S', coded @ ..] => {
             Base64::decode_to_vec(coded, None).map_err(|_| wrong())?

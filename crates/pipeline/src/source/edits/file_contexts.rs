@@ -1,10 +1,10 @@
-//! SELinux file contexts: which label a path of a type gets.
+//! SELinux file contexts: the label of a path and file type.
 //!
-//! Enters the lines of file_contexts(5), and of what lies beside that file; leaves labels. Facts: selabel_file(5),
-//! and what libselinux 3.4 and 3.8 do (label_file.c).
-//! **Invariant:** of all lines that match, one without meta characters (`. ^ $ ? * + | [ ( {`, not behind a
-//! backslash) counts more than any other, and of two alike the later. Matching looks only at lines whose fixed
-//! beginning is that of the path.
+//! Enters the lines of file_contexts(5) and of the files beside it; leaves labels. Sources:
+//! selabel_file(5), and the behaviour of libselinux 3.4 and 3.8 (label_file.c).
+//! **Invariant:** of all matching lines, one without meta characters (`. ^ $ ? * + | [ ( {`, not
+//! escaped) has precedence, then the later one. Only lines whose literal prefix is that of the path
+//! are matched.
 
 mod pattern;
 mod substitutions;
@@ -19,46 +19,46 @@ use substitutions::Substitutions;
 /// The attribute that holds a label.
 pub(super) const NAME: &[u8] = b"security.selinux";
 
-/// What stands for no label.
+/// The keyword for no label.
 const NONE: &str = "<<none>>";
 
-/// Lines that tell labels of paths.
+/// The lines of a file_contexts file and its companions.
 #[derive(Debug, Clone, Default)]
 pub struct FileContexts {
     /// In the order of the files.
     lines: Vec<Line>,
-    /// What lines begin with, sorted.
+    /// The literal prefixes of lines, sorted.
     prefixes: Vec<Prefix>,
-    /// Tried one after the other, each on what the one before made of a path.
+    /// Path substitutions, applied one after the other.
     substitutions: [Substitutions; 2],
 }
 
-/// One line.
+/// A line of file_contexts.
 #[derive(Debug, Clone)]
 struct Line {
     pattern: Pattern,
-    /// The only type that it is for.
+    /// The file type that it applies to; all if `None`.
     kind: Option<FileType>,
-    /// With the NUL that libselinux keeps behind it; empty for none.
+    /// Including the trailing NUL of libselinux; empty for no label.
     label: Vec<u8>,
 }
 
-/// A fixed beginning of paths.
+/// A literal prefix of paths.
 #[derive(Debug, Clone)]
 struct Prefix {
     text: Vec<u8>,
-    /// The next shorter one that this begins with.
+    /// The next shorter prefix of this one.
     shorter: Option<usize>,
-    /// The lines that begin so, what counts most first.
+    /// The lines with this prefix, by descending precedence.
     lines: Vec<usize>,
 }
 
 impl FileContexts {
-    /// Reads a file, and what lies beside it as libselinux does: FILE.homedirs and FILE.local, whose lines come
-    /// after its own, and FILE.subs and FILE.subs_dist, which say what counts as something else.
+    /// Reads a file and its companions, as libselinux does: FILE.homedirs and FILE.local, whose
+    /// lines follow its own, and FILE.subs and FILE.subs_dist, which substitute paths.
     ///
     /// # Errors
-    /// `Invalid` and `Unsupported` with file and line, `Io` for what cannot be read.
+    /// `Invalid` and `Unsupported` with file and line, `Io` for a file that cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
         let mut contexts = Self::default();
         let beside = |suffix: &str| {
@@ -84,7 +84,7 @@ impl FileContexts {
         Ok(contexts)
     }
 
-    /// Returns whether there is no line.
+    /// Returns whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -101,10 +101,10 @@ impl FileContexts {
         Ok(())
     }
 
-    /// Sorts lines by what they begin with.
+    /// Sorts lines by their literal prefix.
     fn index(&mut self) {
         let mut order: Vec<usize> = (0..self.lines.len()).collect();
-        order.sort_by_key(|&number| std::cmp::Reverse(self.weight(number)));
+        order.sort_by_key(|&number| std::cmp::Reverse(self.precedence(number)));
         order.sort_by(|&a, &b| self.prefix(a).cmp(self.prefix(b)));
         let mut prefixes: Vec<Prefix> = Vec::new();
         for alike in order.chunk_by(|&a, &b| self.prefix(a) == self.prefix(b)) {
@@ -131,14 +131,14 @@ impl FileContexts {
             .map_or(&[], |line| &line.pattern.prefix)
     }
 
-    /// Returns how much a line counts.
-    fn weight(&self, number: usize) -> (bool, usize) {
+    /// Returns the precedence of a line.
+    fn precedence(&self, number: usize) -> (bool, usize) {
         let line = self.lines.get(number);
         (line.is_some_and(|line| line.pattern.is_exact), number)
     }
 
-    /// Returns the label of a path that begins with a slash, as the value of an attribute; `None` where no line
-    /// has one.
+    /// Returns the label of an absolute path, as the value of the extended attribute; `None` if no
+    /// line gives one.
     pub fn label(&self, path: &[u8], kind: FileType) -> Option<&[u8]> {
         let [own, of_distribution] = &self.substitutions;
         let path = own.apply(path.into());
@@ -157,10 +157,10 @@ impl FileContexts {
                 let line = self.lines.get(number);
                 line.is_some_and(|line| line.matches(&path, kind))
             };
-            let heavier = |&number: &usize| Some(self.weight(number)) > best;
+            let heavier = |&number: &usize| Some(self.precedence(number)) > best;
             let mut candidates = prefix.lines.iter().copied().take_while(heavier);
             if let Some(number) = candidates.find(matching) {
-                best = Some(self.weight(number));
+                best = Some(self.precedence(number));
             }
         }
         let line = best.and_then(|(_, number)| self.lines.get(number))?;
@@ -169,7 +169,7 @@ impl FileContexts {
 }
 
 impl Line {
-    /// Reads a line; `None` for a comment and an empty one.
+    /// Parses a line; `None` for a comment and an empty line.
     fn parse(line: &[u8]) -> Result<Option<Self>> {
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
@@ -178,7 +178,7 @@ impl Line {
         let text = std::str::from_utf8(line)
             .ok()
             .filter(|text| text.is_ascii());
-        let text = text.ok_or_else(|| Error::invalid("something that is not ASCII"))?;
+        let text = text.ok_or_else(|| Error::invalid("the line is not ASCII"))?;
         let mut words = text.split_ascii_whitespace();
         let words = [words.next(), words.next(), words.next(), words.next()];
         let (pattern, kind, label) = match words {
@@ -213,7 +213,7 @@ impl Line {
     }
 }
 
-/// Reads the type that a line is for.
+/// Parses the file type of a line.
 fn kind(word: &str) -> Result<FileType> {
     Ok(match word {
         "--" => FileType::File,
@@ -230,7 +230,7 @@ fn kind(word: &str) -> Result<FileType> {
     })
 }
 
-/// Reads a file; `None` for one that need not be there.
+/// Reads a file; `None` if it is optional and does not exist.
 fn contents(path: &Path, is_needed: bool) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(text) => Ok(Some(text)),

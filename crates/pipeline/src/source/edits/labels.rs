@@ -1,7 +1,7 @@
-//! Labels of a finished tree.
+//! SELinux labels of a finished tree.
 //!
-//! Enters a tree and file contexts; leaves the tree with the labels that these tell, and no others.
-//! **Invariant:** a file of several names gets the label of its first.
+//! Enters a tree and file contexts; leaves the tree with the labels of these, and no others.
+//! **Invariant:** a file of several names gets the label of its first name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,13 +9,13 @@ use sinterfs_model::{NodeId, Result, Tree, XattrSet, Xattrs};
 
 use super::file_contexts::{FileContexts, NAME};
 
-/// Labels all nodes but those that are `kept` as they are.
+/// Labels all nodes but those in `kept`, whose labels stay.
 pub(super) fn label(
     tree: &mut Tree,
     contexts: &FileContexts,
     kept: &HashSet<NodeId>,
 ) -> Result<()> {
-    // most nodes have few labels, and the same or no other attributes
+    // there are few labels, and most nodes have no or the same other attributes
     let mut known: HashMap<(XattrSet, Option<&[u8]>), XattrSet> = HashMap::new();
     tree.change_xattrs(|tree, id, sets| {
         let node = tree.node(id);

@@ -1,17 +1,17 @@
-//! The content of a file that got another time in the tree.
+//! The content of a file whose modification time scanned changed in the tree.
 //!
-//! Enters content; leaves the same with another time of modification. **Invariant:** a file that changed after
-//! the scan is still told from one that did not.
+//! Enters content; leaves the same content with another modification time. **Invariant:** a file
+//! that changed after the scan still differs from its time in the tree.
 
 use sinterfs_model::{Extent, FileContent, Result, Time};
 
-/// Content that says it is of another time than it is.
+/// Content that reports another modification time.
 pub(in crate::source) struct MtimeOverride {
     pub(in crate::source) inner: Box<dyn FileContent>,
     /// The time at the scan.
-    pub(in crate::source) was: Time,
+    pub(in crate::source) scanned: Time,
     /// The time in the tree.
-    pub(in crate::source) is: Time,
+    pub(in crate::source) reported: Time,
 }
 
 impl FileContent for MtimeOverride {
@@ -21,7 +21,13 @@ impl FileContent for MtimeOverride {
 
     fn modified(&self) -> Result<Option<Time>> {
         let modified = self.inner.modified()?;
-        Ok(modified.map(|time| if time == self.was { self.is } else { time }))
+        Ok(modified.map(|time| {
+            if time == self.scanned {
+                self.reported
+            } else {
+                time
+            }
+        }))
     }
 
     fn extents(&self) -> Result<Vec<Extent>> {

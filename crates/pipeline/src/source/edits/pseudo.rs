@@ -1,8 +1,8 @@
-//! Files that definitions make, take or change in a tree on its way into another.
+//! Applies definitions of pseudo files to a tree that is being copied.
 //!
-//! Enters definitions and the nodes of the paths that they name; leaves the builder with what they ask for.
-//! **Invariant:** the order of definitions means nothing, but that a later change or attribute of a path comes
-//! after an earlier one; nothing that a source has is replaced.
+//! Enters definitions and the nodes of the paths that they name; leaves the builder with files
+//! added and changed. **Invariant:** the order of definitions is irrelevant, except that later
+//! changes and attributes of one path follow earlier ones; nothing that the source has is replaced.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -17,33 +17,33 @@ use crate::source::directory::single_file::{self, SingleFile, SingleFileKind};
 
 type Names = Vec<Vec<u8>>;
 
-/// A node that a path leads to.
+/// The node at a path.
 #[derive(Clone, Copy)]
 pub(super) struct ExistingNode {
     pub(super) node: NodeId,
     pub(super) kind: FileType,
 }
 
-/// What definitions need of a tree, and add to it.
+/// The definitions, and the nodes that they refer to and add.
 pub(super) struct PseudoNodes<'a> {
     definitions: &'a [Definition],
-    /// Which attributes stay of files that are taken.
+    /// Which extended attributes of copied files are kept.
     filter: &'a XattrFilter,
-    /// The paths that somebody asks for.
+    /// The paths that definitions refer to.
     wanted: HashSet<Vec<u8>>,
     found: HashMap<Vec<u8>, ExistingNode>,
-    /// Attributes of nodes, by name.
+    /// Extended attributes to set.
     xattrs: HashMap<NodeId, Xattrs>,
-    /// Where the content of nodes comes from.
+    /// The files that nodes take their content from.
     pub(super) files: HashMap<NodeId, PathBuf>,
-    /// The nodes whose label a definition tells.
+    /// The nodes whose label a definition sets.
     pub(super) labelled: HashSet<NodeId>,
-    /// The time of what has none of its own.
+    /// The times of nodes without a time of their own.
     times: Times,
 }
 
 impl<'a> PseudoNodes<'a> {
-    /// Begins with the root; what has no time gets that of the root.
+    /// Creates the set with the root, whose time is the default.
     pub(super) fn new(edits: &'a Edits, root: Meta) -> Self {
         let definitions = &*edits.pseudo;
         let mut wanted = HashSet::new();
@@ -71,14 +71,14 @@ impl<'a> PseudoNodes<'a> {
         }
     }
 
-    /// Notes a node if its path is asked for.
+    /// Records a node if a definition refers to its path.
     pub(super) fn note(&mut self, path: &[u8], found: ExistingNode) {
         if self.wanted.contains(path) {
             self.found.insert(path.to_vec(), found);
         }
     }
 
-    /// Does what is asked; `own` tells the attributes that a node has already.
+    /// Applies all definitions; `own` returns the attributes that a node already has.
     pub(super) fn run(
         &mut self,
         builder: &mut TreeBuilder,
@@ -91,7 +91,7 @@ impl<'a> PseudoNodes<'a> {
         };
         let definitions = self.definitions;
         let mut order: Vec<&Definition> = definitions.iter().collect();
-        // what is made comes before what is below it, then links, then changes
+        // new nodes before those below them, then links, then changes
         order.sort_by_key(|definition| match definition.action {
             Action::Make(..) | Action::CopyFile(..) => (0, definition.path.len()),
             Action::Link(_) => (1, 0),
@@ -102,7 +102,7 @@ impl<'a> PseudoNodes<'a> {
                 .map_err(|error| located(definition, error))?;
         }
         let mut changed: Vec<NodeId> = self.xattrs.keys().copied().collect();
-        // which error is told must not depend on chance
+        // the reported error must not depend on the hash order
         changed.sort_unstable();
         for node in changed {
             let mut all = own(node);
@@ -123,27 +123,27 @@ impl<'a> PseudoNodes<'a> {
                 self.make(definition, *attributes, new_node, builder)
             }
             Action::CopyFile(file, follow) => {
-                let taken = single_file::inspect(file, *follow, warn)?;
-                self.take(&definition.path, taken, builder)
+                let file = single_file::inspect(file, *follow, warn)?;
+                self.copy_file(&definition.path, file, builder)
             }
             Action::Link(target) => {
-                let missing = "there is nothing to be a link to";
-                let target = self.at(target).ok_or_else(|| Error::invalid(missing))?;
+                let missing = "the target of the link does not exist";
+                let target = self.find(target).ok_or_else(|| Error::invalid(missing))?;
                 if target.kind == FileType::Directory {
-                    return Err(Error::invalid("a directory has one name"));
+                    return Err(Error::invalid("a directory cannot have a second name"));
                 }
-                let (parent, name) = self.place(&definition.path)?;
+                let (parent, name) = self.new_place(&definition.path)?;
                 builder.link(parent, name, target.node)?;
                 self.found.insert(definition.path.join(&b'/'), target);
                 Ok(())
             }
             Action::Modify(attributes) => {
-                let found = self.known(definition)?;
+                let found = self.existing(definition)?;
                 self.change(found, *attributes, builder);
                 Ok(())
             }
             Action::Xattr(name, value) => {
-                let found = self.known(definition)?;
+                let found = self.existing(definition)?;
                 if name == super::file_contexts::NAME {
                     self.labelled.insert(found.node);
                 }
@@ -154,35 +154,35 @@ impl<'a> PseudoNodes<'a> {
         }
     }
 
-    fn at(&self, path: &Names) -> Option<ExistingNode> {
+    fn find(&self, path: &Names) -> Option<ExistingNode> {
         self.found.get(&path.join(&b'/')).copied()
     }
 
-    fn known(&self, definition: &Definition) -> Result<ExistingNode> {
-        let missing = || Error::invalid("there is no such file to change");
-        self.at(&definition.path).ok_or_else(missing)
+    fn existing(&self, definition: &Definition) -> Result<ExistingNode> {
+        let missing = || Error::invalid("no such file to change");
+        self.find(&definition.path).ok_or_else(missing)
     }
 
-    /// Finds the directory of a new path.
-    fn place<'p>(&self, path: &'p Names) -> Result<(NodeId, &'p [u8])> {
+    /// Returns the directory of a new path.
+    fn new_place<'p>(&self, path: &'p Names) -> Result<(NodeId, &'p [u8])> {
         let exists = || {
             let option = Setting::Filters;
-            let what = format!("the source has it already: `m` changes it, {option} leaves it out");
+            let what = format!("it exists already: `m` changes it, {option} leaves it out");
             Error::invalid(what).about([option])
         };
-        if self.at(path).is_some() {
+        if self.find(path).is_some() {
             return Err(exists());
         }
         let (name, parents) = path.split_last().ok_or_else(exists)?;
-        match self.at(&parents.to_vec()) {
+        match self.find(&parents.to_vec()) {
             Some(ExistingNode {
                 node,
                 kind: FileType::Directory,
             }) => Ok((node, name)),
-            Some(_) => Err(Error::invalid(
-                "it lies below something that is no directory",
+            Some(_) => Err(Error::invalid("its parent is not a directory")),
+            None => Err(Error::invalid(
+                "its directory does not exist: define it, too",
             )),
-            None => Err(Error::invalid("its directory is not there: define it, too")),
         }
     }
 
@@ -194,7 +194,7 @@ impl<'a> PseudoNodes<'a> {
         builder: &mut TreeBuilder,
     ) -> Result<()> {
         if let (NewNode::Directory, [], Some(root)) =
-            (new_node, &definition.path[..], self.at(&definition.path))
+            (new_node, &definition.path[..], self.find(&definition.path))
         {
             self.change(root, attributes, builder);
             return Ok(());
@@ -221,16 +221,21 @@ impl<'a> PseudoNodes<'a> {
         Ok(())
     }
 
-    fn take(&mut self, path: &Names, taken: SingleFile, builder: &mut TreeBuilder) -> Result<()> {
-        let content = match taken.held {
+    fn copy_file(
+        &mut self,
+        path: &Names,
+        file: SingleFile,
+        builder: &mut TreeBuilder,
+    ) -> Result<()> {
+        let content = match file.held {
             SingleFileKind::Symlink(target) => Content::Symlink(builder.intern(&target)?),
             SingleFileKind::Other(content) => content,
         };
-        let mut xattrs = taken.xattrs;
+        let mut xattrs = file.xattrs;
         xattrs.retain(|(name, _)| self.filter.keeps(name));
-        let node = self.add(path, taken.meta, content, builder)?;
+        let node = self.add(path, file.meta, content, builder)?;
         if let Content::File { .. } = content {
-            self.files.insert(node, taken.path);
+            self.files.insert(node, file.path);
         }
         if !xattrs.is_empty() {
             self.xattrs.entry(node).or_default().append(&mut xattrs);
@@ -245,7 +250,7 @@ impl<'a> PseudoNodes<'a> {
         content: Content,
         builder: &mut TreeBuilder,
     ) -> Result<NodeId> {
-        let (parent, name) = self.place(path)?;
+        let (parent, name) = self.new_place(path)?;
         let node = builder.add(parent, name, meta, content)?;
         let kind = content.kind();
         self.found

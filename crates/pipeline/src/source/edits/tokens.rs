@@ -1,24 +1,24 @@
-//! The words of a line: blanks divide them, quotes and backslashes keep blanks in a name.
+//! Splits a line into tokens: blanks separate them; quotes and backslashes keep blanks in a name.
 //!
-//! Enters bytes; leaves words, from the first to the last. **Invariant:** what is left is never before what was
+//! Enters bytes; leaves tokens, from first to last. **Invariant:** what remains follows what was
 //! taken.
 
 use sinterfs_model::{Error, Result};
 
-/// What is left of a line.
+/// The rest of a line.
 pub(super) struct Tokens<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Tokens<'a> {
-    /// Begins at the start of a line.
+    /// Starts at the beginning of a line.
     pub(super) fn new(line: &'a [u8]) -> Self {
         Self {
             rest: line.trim_ascii_start(),
         }
     }
 
-    /// Takes a name: `"` around a part keeps its blanks, and a backslash the byte behind it.
+    /// Takes a name. Blanks between quotes (`"`) and the byte after a backslash are part of it.
     pub(super) fn name(&mut self) -> Result<Vec<u8>> {
         let mut name = Vec::new();
         let mut quoted = false;
@@ -45,7 +45,7 @@ impl<'a> Tokens<'a> {
         Ok(name)
     }
 
-    /// Takes a word; `what` says what is missing if there is none.
+    /// Takes a word; fails with `what` as the missing part if there is none.
     pub(super) fn word(&mut self, what: &str) -> Result<&'a [u8]> {
         let end = self.rest.iter().position(u8::is_ascii_whitespace);
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));

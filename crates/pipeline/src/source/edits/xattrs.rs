@@ -1,7 +1,8 @@
 //! Which extended attributes of a source stay.
 //!
-//! Enters regular expressions and names; leaves a decision. **Invariant:** an expression is looked for anywhere in
-//! the full name (`user.x`), byte by byte; what is left out stays out, whatever else matches.
+//! Enters regular expressions and names; leaves a decision. **Invariant:** an expression is looked
+//! for anywhere in the full name (`user.x`), byte by byte; what is left out stays out, whatever
+//! else matches.
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use sinterfs_model::{Error, Result, Tree, Xattrs};
@@ -16,7 +17,8 @@ pub struct XattrFilter {
 }
 
 impl XattrFilter {
-    /// Compiles expressions: a name stays that one of `include` matches, if there are any, and none of `exclude`.
+    /// Compiles expressions: a name stays that one of `include` matches, if there are any, and none
+    /// of `exclude`.
     ///
     /// # Errors
     /// `Invalid` for what is no regular expression.

@@ -1,7 +1,7 @@
-//! The content of a file of an image, and the record of damage that reading it may find.
+//! The content of a file of an image, and the record of damage found by reading it.
 //!
-//! **Invariant:** data and holes alternate: ranges of several blocks that follow each other are one
-//! run of data, so that equal files have equal extents however the image stores them.
+//! **Invariant:** data and holes alternate: adjacent ranges of several blocks are one run of data,
+//! so equal files have equal extents however the image stores them.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -12,11 +12,10 @@ use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Image, Ino, Resul
 
 use crate::threads::lock;
 
-/// Runs beyond this many are read as data, zeros and all, so that a file made of holes cannot
-/// take all memory.
+/// Holes beyond this many extents are read as zeros, so that the list of a sparse file is bounded.
 const MAX_EXTENTS: usize = 1 << 20;
 
-/// Keeps the first error that reading an image met.
+/// Records the first error met while reading an image.
 #[derive(Debug, Default)]
 pub struct Damage {
     found: AtomicBool,
@@ -24,12 +23,12 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Returns whether there was an error.
+    /// Returns whether an error was recorded.
     pub fn is_found(&self) -> bool {
         self.found.load(Ordering::Relaxed)
     }
 
-    /// Takes the first error.
+    /// Removes and returns the first error.
     pub fn take(&self) -> Option<Error> {
         lock(&self.first).take()
     }
@@ -59,7 +58,7 @@ impl ImageFile {
         }
     }
 
-    /// Keeps an error, and gives one that says the same for the caller.
+    /// Records an error, and returns one with the same message.
     fn noted(&self, error: Error) -> Error {
         let told = Error::new(error.kind(), error.to_string());
         self.damage.note(error.path(&self.path));

@@ -1,7 +1,7 @@
-//! Where an image keeps the content of its files, as a content map: for an image that is written
-//! anew around the blocks that it has.
+//! The content map of an image, for writing it anew around the blocks that it has.
 //!
-//! **Invariant:** the map says what `Image::extents` says; files with the same extents share a list.
+//! **Invariant:** the map holds what `Image::extents` returns; files with equal extents share a
+//! list.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -14,10 +14,10 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::ImageSource;
 
-/// Returns where the files of a scanned image are, in terms of the image's own blocks.
+/// Returns the extents of the files of a scanned image, in the image's own blocks.
 ///
 /// # Errors
-/// `Unsupported` if a range is not one that a map can tell: the format knows its blocks otherwise.
+/// `Unsupported` if a range does not fit a map: the format does not number its blocks.
 pub fn content_map(source: &ImageSource, tree: &Tree) -> Result<ContentMap> {
     let mut map = ContentMap::new(tree.nodes().len());
     let mut lists: HashMap<u128, Vec<u32>> = HashMap::new();
@@ -62,7 +62,7 @@ fn extents(source: &ImageSource, file: NodeId) -> Result<Vec<MapExtent>> {
         Ok(extents)
     } else {
         Err(Error::unsupported(
-            "the image keeps content in another way than ranges of numbered blocks",
+            "the image does not store content in numbered blocks",
         ))
     }
 }

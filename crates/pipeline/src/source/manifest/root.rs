@@ -1,7 +1,7 @@
-//! The directory that the paths of a list are in.
+//! The directory of the files of a list.
 //!
-//! Enters a path as a list has it; leaves an open file. **Invariant:** unless it is allowed, no path leads out of
-//! the directory, whatever `..` and symlinks it has: the kernel refuses it while it looks the path up.
+//! Enters a path of a list; leaves an open file. **Invariant:** unless it is allowed, no path leads
+//! out of the directory through `..` or symlinks: the kernel refuses it while resolving the path.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl Root {
         self.path.join(path_of(path)).display().to_string()
     }
 
-    /// Looks at a file without opening it for reading; `None` if it is not there.
+    /// Returns the status of a file without opening it for reading; `None` if it does not exist.
     pub(super) fn status(&self, path: &[u8], follows: bool) -> Result<Option<(OwnedFd, Status)>> {
         let follow = if follows {
             OFlags::empty()
@@ -64,7 +64,8 @@ impl Root {
         Error::io(format!("cannot open {}", self.display_path(path)), errno)
     }
 
-    /// Looks a path up; what the system says of it is for the caller to judge, but not that it leads out.
+    /// Resolves a path; fails if it leads out of the directory, other errors are left to the
+    /// caller.
     fn lookup(&self, path: &[u8], flags: OFlags) -> Result<rustix::io::Result<OwnedFd>> {
         let flags = flags | OFlags::CLOEXEC;
         let outside = || {
@@ -89,7 +90,8 @@ impl Root {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.dir, name, flags, Mode::empty(), resolve) {
             Err(Errno::XDEV) => Err(outside()),
-            // a kernel before 5.6, a sandbox that does not know the call, or a long path: no symlinks then
+            // a kernel before 5.6, a sandbox that refuses the call, or a long path: without
+            // symlinks
             Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => {
                 if path.split(|&byte| byte == b'/').any(|name| name == b"..") {
                     return Err(outside());

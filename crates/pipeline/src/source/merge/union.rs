@@ -1,8 +1,8 @@
-//! The walk that puts trees on top of each other.
+//! The walk that merges trees.
 //!
-//! Enters trees with their places, lower ones first; leaves the common tree and where each of its
-//! nodes comes from. **Invariant:** one directory of the common tree is made of a list of layers,
-//! lowest first; a name is looked at once, with all the layers that have it.
+//! Enters trees with their paths, lower ones first; leaves the common tree and the origin of each
+//! of its nodes. **Invariant:** a directory of the common tree is made of a list of layers, lowest
+//! first; each name is handled once, with all the layers that have it.
 
 use std::collections::BTreeMap;
 
@@ -11,33 +11,33 @@ use sinterfs_model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder,
 use super::whiteouts::{Mark, WhiteoutMarks};
 use super::{Conflict, Conflicts, DIRECTORY, KEPT, MergeInput, MergeOptions, Origin};
 
-/// What one part has at a place.
+/// What one source has at a path of the common tree.
 #[derive(Debug, Clone, Copy)]
 struct Layer<'a> {
     part: u32,
-    /// The names that lead from here to where the part's root goes; nothing from there on.
+    /// The path from here to the root of the source; empty within the source.
     mount_path: &'a [u8],
-    /// The part's own node; its root as long as there is a mount_path to go.
+    /// The node of the source; its root while `mount_path` is not empty.
     node: NodeId,
 }
 
-/// A directory whose names are still to be looked at.
+/// A directory that is not merged yet.
 struct OpenDirectory<'a> {
     id: NodeId,
     path: Vec<u8>,
     layers: Vec<Layer<'a>>,
 }
 
-/// Trees on their mount_path into one.
+/// The state of merging trees.
 pub(super) struct Union<'a> {
     parts: &'a [MergeInput],
     trees: &'a [Tree],
     how: &'a MergeOptions,
     builder: TreeBuilder,
     implied: Meta,
-    /// Where each node comes from, by the builder's ids.
+    /// The origin of each node, by the builder's ids.
     origins: Vec<Option<Origin>>,
-    /// The builder's id of each part's nodes that have several names.
+    /// The builder's ids of nodes with several names, for each source.
     linked: Vec<BTreeMap<NodeId, NodeId>>,
     pub(super) conflicts: Conflicts,
 }
@@ -67,8 +67,8 @@ impl<'a> Union<'a> {
         Ok(union)
     }
 
-    /// Finds the layer that says what a directory looks like: the last one that has it, and did not make it
-    /// up for what is below it. A mount_path to a root is there for what is at its end: it changes nothing.
+    /// Returns the layer whose metadata a directory gets: the last one that has the directory itself,
+    /// not only an implied parent. A path to the root of a source does not count.
     fn attributes_layer<'l>(&self, layers: &'l [Layer<'a>]) -> Option<&'l Layer<'a>> {
         let tells = |layer: &&Layer<'_>| {
             let source = &self.parts[layer.part as usize].source;
@@ -78,7 +78,7 @@ impl<'a> Union<'a> {
         told.or_else(|| layers.iter().rfind(|layer| layer.mount_path.is_empty()))
     }
 
-    /// Goes over all directories.
+    /// Merges all directories.
     pub(super) fn run(&mut self) -> Result<()> {
         let mut open = vec![OpenDirectory {
             id: NodeId::ROOT,
@@ -115,7 +115,7 @@ impl<'a> Union<'a> {
         self.parts[layer.part as usize].marks
     }
 
-    /// Takes out the names of lower layers that a layer says are gone from its directory.
+    /// Removes the names of lower layers that the whiteouts of a layer hide.
     fn hide(&self, layer: &Layer<'a>, names: &mut BTreeMap<&'a [u8], Vec<Layer<'a>>>) {
         if !layer.mount_path.is_empty() {
             return;
@@ -135,7 +135,7 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// Shows the names that a layer has in its directory.
+    /// Calls `show` for each name that a layer has in its directory.
     fn each_name(&self, layer: &Layer<'a>, mut show: impl FnMut(&'a [u8], Layer<'a>)) {
         if !layer.mount_path.is_empty() {
             let (name, mount_path) = match layer.mount_path.iter().position(|&byte| byte == b'/') {
@@ -164,7 +164,7 @@ impl<'a> Union<'a> {
         self.tree(layer).node(layer.node).content.kind() == FileType::Directory
     }
 
-    /// Adds what a name stands for; a directory is given back to be looked at.
+    /// Adds a name to the tree; returns a directory that is still to be merged.
     fn add(
         &mut self,
         dir: &OpenDirectory<'a>,
@@ -173,8 +173,8 @@ impl<'a> Union<'a> {
     ) -> Result<Option<OpenDirectory<'a>>> {
         let others = layers.iter().rposition(|layer| !self.is_directory(layer));
         let (hidden, kept) = match others {
-            // the last one stays if it is no directory, else the directories above the last that
-            // is none
+            // the last one is kept if it is not a directory, else all directories above the last
+            // other file
             Some(last) if last + 1 == layers.len() => layers.split_at(last),
             Some(last) => layers.split_at(last + 1),
             None => layers.split_at(0),

@@ -1,19 +1,19 @@
-//! WhiteoutMarks in a layer that names of the layers below are gone.
+//! Whiteouts: marks in a layer that hide names of lower layers.
 //!
-//! Spec: OCI image-spec, "Image Layer Filesystem Changeset", "Whiteouts" (which are those of aufs); Linux'
+//! Spec: OCI image-spec, "Image Layer Filesystem Changeset", "Whiteouts" (those of aufs); Linux'
 //! Documentation/filesystems/overlayfs.rst, "whiteouts and opaque directories".
-//! **Invariant:** a mark is never a name of the common tree, and hides what is in lower layers alone.
+//! **Invariant:** a mark is never a name of the common tree, and hides names of lower layers only.
 
 use sinterfs_model::{Content, Error, NodeId, Rdev, Result, Tree};
 
-/// What begins the name of a mark of OCI's.
+/// The prefix of OCI whiteouts.
 const PREFIX: &[u8] = b".wh.";
-/// The name in a directory that hides all of the lower ones.
+/// The name that makes a directory opaque.
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// What begins the names of overlayfs' own attributes.
+/// The prefixes of the attributes of overlayfs.
 const OVERLAY: [&[u8]; 2] = [b"trusted.overlay.", b"user.overlay."];
 
-/// Which marks a layer has.
+/// The kinds of whiteouts in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WhiteoutMarks {
     /// Names that begin with `.wh.`.
@@ -22,18 +22,18 @@ pub struct WhiteoutMarks {
     pub overlay: bool,
 }
 
-/// What a name says.
+/// The meaning of a marked name.
 pub(super) enum Mark<'a> {
-    /// All names of the lower layers are gone.
+    /// Hides all names of lower layers.
     Opaque,
-    /// This name of the lower layers is gone.
+    /// Hides this name of lower layers.
     Whiteout(&'a [u8]),
-    /// Nothing that a tree has.
+    /// A name that is not part of the tree.
     Ignored,
 }
 
 impl WhiteoutMarks {
-    /// Returns what a name says; `None` if it is a name.
+    /// Returns the mark that a name is; `None` if it is an ordinary name.
     pub(super) fn of_name<'a>(self, name: &'a [u8]) -> Option<Mark<'a>> {
         if !self.names {
             return None;
@@ -41,20 +41,20 @@ impl WhiteoutMarks {
         let hidden = name.strip_prefix(PREFIX)?;
         Some(match hidden {
             _ if name == OPAQUE => Mark::Opaque,
-            // what aufs keeps for itself
+            // reserved by aufs
             b"" => Mark::Ignored,
             hidden if hidden.starts_with(PREFIX) => Mark::Ignored,
             hidden => Mark::Whiteout(hidden),
         })
     }
 
-    /// Returns whether a directory hides what lower layers have in it.
+    /// Returns whether a directory is opaque.
     pub(super) fn is_opaque(self, tree: &Tree, node: NodeId) -> bool {
-        // x: there are whiteouts that are files
+        // the value `x` only announces whiteouts that are files
         self.overlay && attribute(tree, node, b"opaque").is_some_and(|value| value == b"y")
     }
 
-    /// Returns whether a node stands for a name that is gone.
+    /// Returns whether a node is a whiteout.
     pub(super) fn is_whiteout(self, tree: &Tree, node: NodeId) -> bool {
         if !self.overlay {
             return false;
@@ -66,19 +66,20 @@ impl WhiteoutMarks {
         }
     }
 
-    /// Returns whether an attribute is one of the layer, and not of its files.
+    /// Returns whether an attribute belongs to overlayfs, not to the file.
     pub(super) fn owns(self, attribute: &[u8]) -> bool {
         self.overlay && OVERLAY.iter().any(|prefix| attribute.starts_with(prefix))
     }
 
-    /// Fails for what only overlayfs can show, which has the content or the names elsewhere.
+    /// Fails with `Unsupported` for entries whose content or names are elsewhere, which only
+    /// overlayfs can resolve.
     pub(super) fn refuse_foreign(self, tree: &Tree, node: NodeId) -> Result<()> {
         for (name, what) in [
             (&b"redirect"[..], "a directory that overlayfs renamed"),
             (b"metacopy", "a file of which overlayfs copied no content"),
         ] {
             if self.overlay && attribute(tree, node, name).is_some() {
-                let what = format!("{what}: mount the layers and pack what is there");
+                let what = format!("{what}: mount the layers and pack the mount");
                 return Err(Error::unsupported(what).path(super::display_path(&tree.path(node))));
             }
         }
@@ -86,7 +87,7 @@ impl WhiteoutMarks {
     }
 }
 
-/// Finds an attribute of overlayfs'.
+/// Returns an attribute of overlayfs.
 fn attribute<'a>(tree: &'a Tree, node: NodeId, name: &[u8]) -> Option<&'a [u8]> {
     let pairs = &mut tree.xattrs().pairs(tree.node(node).xattrs);
     let found = pairs.find(|(known, _)| {

@@ -1,10 +1,11 @@
-//! Regular expressions of file contexts, which are PCRE's, as those of the `regex` crate.
+//! Translates regular expressions of file contexts from PCRE to the `regex` crate.
 //!
-//! Enters an expression; leaves a matcher of whole paths, and the text that all of them begin with. Spec:
-//! pcre2pattern(3), of which policies use little: literals, `.`, classes, groups, alternatives, repetitions.
-//! **Invariant:** an expression means what it means to PCRE with DOTALL, byte by byte, or is refused: nothing is
-//! handed on whose meaning differs. `|` outside of parentheses is refused, since libselinux' anchors do not
-//! hold for both sides of it.
+//! Enters an expression; leaves a matcher of whole paths, and the literal prefix of all matches.
+//! Spec: pcre2pattern(3), of which policies use little: literals, `.`, classes, groups,
+//! alternatives, repetitions.
+//! **Invariant:** an expression has its PCRE meaning with DOTALL, byte by byte, or is refused; no
+//! construct whose meaning differs is passed on. `|` outside of parentheses is refused, since
+//! libselinux' anchors do not apply to both of its sides.
 
 use regex::bytes::{Regex, RegexBuilder};
 use sinterfs_model::{Error, Result};
@@ -18,29 +19,29 @@ const CLASSES: &[&str] = &[
     "space", "upper", "word", "xdigit",
 ];
 
-/// An expression, read.
+/// A parsed expression.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    /// What every path begins with that matches.
+    /// The literal prefix of all matching paths.
     pub(super) prefix: Vec<u8>,
-    /// Whether there is no meta character, as libselinux looks for them.
+    /// Whether there is no meta character by the rules of libselinux.
     pub(super) is_exact: bool,
-    /// Matches what the prefix alone does not tell.
+    /// `None` if the prefix is the whole expression.
     regex: Option<Regex>,
 }
 
 impl Pattern {
-    /// Reads an expression.
+    /// Parses an expression.
     pub(super) fn parse(text: &str) -> Result<Self> {
-        let mut reading = Reading::new(text.as_bytes());
-        reading.all()?;
-        let Reading {
+        let mut translator = Translator::new(text.as_bytes());
+        translator.translate()?;
+        let Translator {
             out,
             prefix,
             is_exact,
             is_literal,
             ..
-        } = reading;
+        } = translator;
         let regex = if is_literal {
             None
         } else {
@@ -76,21 +77,21 @@ fn compile(text: &str) -> Result<Regex> {
     })
 }
 
-/// An expression on its way from one dialect to the other.
-struct Reading<'a> {
+/// The state of translating an expression.
+struct Translator<'a> {
     rest: &'a [u8],
     out: String,
     prefix: Vec<u8>,
     is_exact: bool,
-    /// Whether only bytes that mean themselves were met.
+    /// Whether only literal bytes were seen so far.
     is_literal: bool,
-    /// How many groups are open.
+    /// The number of open groups.
     depth: u32,
-    /// Whether a repetition can stand here.
+    /// Whether a repetition may follow.
     repeats: bool,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Translator<'a> {
     fn new(text: &'a [u8]) -> Self {
         Self {
             rest: text,
@@ -109,7 +110,7 @@ impl<'a> Reading<'a> {
         Some(byte)
     }
 
-    fn all(&mut self) -> Result<()> {
+    fn translate(&mut self) -> Result<()> {
         while let Some(byte) = self.next() {
             if b".^$?*+|[({".contains(&byte) {
                 self.is_exact = false;
@@ -135,7 +136,7 @@ impl<'a> Reading<'a> {
                 b'*' | b'+' | b'?' => self.repetition(&char::from(byte).to_string())?,
                 b'{' => match self.bounds() {
                     Some(bounds) => self.repetition(&bounds)?,
-                    // PCRE takes what is no repetition for itself
+                    // PCRE treats anything but a repetition as literal
                     None => self.literal(byte),
                 },
                 _ => self.literal(byte),
@@ -147,7 +148,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Adds something that does not stand for itself.
+    /// Appends a construct that is not a literal byte.
     fn meta(&mut self, text: &str, repeats: bool) {
         self.out.push_str(text);
         (self.is_literal, self.repeats) = (false, repeats);
@@ -161,7 +162,7 @@ impl<'a> Reading<'a> {
         self.repeats = true;
     }
 
-    /// Adds what an escape stands for, in a class or outside.
+    /// Translates an escape, within a class or outside.
     fn escape(&mut self, in_class: bool) -> Result<()> {
         let ends = || Error::invalid("a backslash ends it");
         let byte = self.next().ok_or_else(ends)?;
@@ -198,19 +199,21 @@ impl<'a> Reading<'a> {
     fn group(&mut self) -> Result<()> {
         if let Some(rest) = self.rest.strip_prefix(b"?") {
             let Some(rest) = rest.strip_prefix(b":") else {
-                let what = "of groups that begin with `(?` only `(?:` is known";
+                let what = "of groups that begin with `(?` only `(?:` is supported";
                 return Err(Error::unsupported(what));
             };
             self.rest = rest;
         } else if self.rest.starts_with(b"*") {
-            return Err(Error::unsupported("verbs as `(*...)` are not known"));
+            return Err(Error::unsupported(
+                "verbs such as `(*...)` are not supported",
+            ));
         }
         self.depth += 1;
         self.meta("(?:", false);
         Ok(())
     }
 
-    /// Takes `N}`, `N,}` or `N,M}`, and nothing if there is something else.
+    /// Takes `N}`, `N,}` or `N,M}`; takes nothing otherwise.
     fn bounds(&mut self) -> Option<String> {
         let end = self.rest.iter().position(|&byte| byte == b'}')?;
         let within = std::str::from_utf8(self.rest.get(..end)?).ok()?;
@@ -231,15 +234,15 @@ impl<'a> Reading<'a> {
             return Err(Error::invalid(format!("`{text}` has nothing to repeat")));
         }
         if self.is_literal {
-            // what is repeated may be missing
+            // the repeated byte may be absent
             self.prefix.pop();
         }
         self.meta(text, false);
         match self.rest.first() {
-            // whether it takes much or little first does not matter where all has to match
+            // greedy or lazy does not matter if the whole path has to match
             Some(b'?') => self.rest = self.rest.get(1..).unwrap_or_default(),
             Some(b'+') => {
-                let what = format!("`{text}+`, which never gives back, is not known");
+                let what = format!("`{text}+`, a possessive repetition, is not supported");
                 return Err(Error::unsupported(what));
             }
             _ => {}
@@ -247,7 +250,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Takes a class; what means something between brackets of one dialect alone is escaped.
+    /// Translates a class; bytes that are special within brackets in one dialect only are escaped.
     fn class(&mut self) -> Result<()> {
         let ends = || Error::invalid("`[` without `]`");
         self.meta("[", true);
@@ -263,9 +266,9 @@ impl<'a> Reading<'a> {
                 b'\\' => self.escape(true)?,
                 b'[' if self.rest.starts_with(b":") => self.named_class()?,
                 b'[' if self.rest.starts_with(b".") || self.rest.starts_with(b"=") => {
-                    return Err(Error::unsupported("`[.` and `[=` are not known"));
+                    return Err(Error::unsupported("`[.` and `[=` are not supported"));
                 }
-                // between two bytes a range, elsewhere itself
+                // a range between two bytes, a literal elsewhere
                 b'-' if !is_first && !self.rest.starts_with(b"]") => {
                     self.out.push('-');
                     match self.next().ok_or_else(ends)? {
@@ -295,7 +298,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Adds a byte that stands for itself.
+/// Appends a literal byte.
 fn push_literal(out: &mut String, byte: u8) {
     match byte {
         byte if byte.is_ascii_alphanumeric() || b"/_".contains(&byte) => {

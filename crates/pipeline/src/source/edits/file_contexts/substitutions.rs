@@ -1,8 +1,9 @@
-//! Paths that get the labels of others: FILE.subs and FILE.subs_dist of libselinux.
+//! Path substitutions: FILE.subs and FILE.subs_dist of libselinux.
 //!
-//! Enters lines of two paths; leaves paths in which the first is replaced by the second. Facts:
-//! file_contexts.subs(5), and what libselinux does (label_file.c).
-//! **Invariant:** one replacement at most; later lines come first; a line without two paths means nothing.
+//! Enters lines of two paths; leaves paths in which the first is replaced by the second. Sources:
+//! file_contexts.subs(5), and the behaviour of libselinux (label_file.c).
+//! **Invariant:** at most one substitution applies; later lines come first; a line without two
+//! paths is ignored.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ pub(super) struct Substitutions {
 }
 
 impl Substitutions {
-    /// Reads lines.
+    /// Parses the lines of a file.
     pub(super) fn parse(text: &[u8]) -> Self {
         let pair = |line: &[u8]| {
             let line = line.trim_ascii();
@@ -28,7 +29,7 @@ impl Substitutions {
         Self { pairs }
     }
 
-    /// Replaces what a path begins with, if a line says so.
+    /// Replaces the beginning of a path if a line matches.
     pub(super) fn apply<'a>(&self, path: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
         for (from, to) in &self.pairs {
             let Some(rest) = path.strip_prefix(&**from) else {
