@@ -3,10 +3,10 @@
 //! Enters contents in path order; leaves a permutation of them, higher priorities first. By
 //! similarity, it is a greedy chain within each category: after a content comes the one not yet
 //! placed whose sketch agrees with it in most values; if none agrees, the next one by extension,
-//! name and path. Candidates come from lists of contents that share a sketch value, of which at most
-//! `MAX_CANDIDATES` are compared, so time grows as n log n. More than `IN_MEMORY` contents of a
-//! category are ordered in runs of that length, by extension and name. The category with most bytes
-//! comes first. Contents that are already compressed come last, by path.
+//! name and path. Candidates come from lists of contents that share a sketch value, of which at
+//! most `MAX_CANDIDATES` are compared, so time grows as n log n. More than `IN_MEMORY` contents of
+//! a category are ordered in runs of that length, by extension and name. The category with most
+//! bytes comes first. Contents that are already compressed come last, by path.
 //! **Invariant:** depends on the tree and the sketches alone; ties are broken by path.
 
 use std::fmt;
@@ -132,7 +132,8 @@ fn by_similarity(tree: &Tree, contents: &Contents) -> Result<Vec<u32>> {
     let mut groups: Vec<&[u32]> = rest
         .chunk_by(|&a, &b| item(a).category == item(b).category)
         .collect();
-    // the largest stream first: its blocks take longest to encode, and no worker is left alone with one
+    // the largest stream first: its blocks take longest to encode, and no worker is left alone with
+    // one
     groups.sort_by_cached_key(|group| std::cmp::Reverse(bytes(group)));
     let mut result = Vec::with_capacity(contents.items.len());
     for alike in groups {
@@ -178,8 +179,8 @@ struct Lists {
 }
 
 impl Lists {
-    /// Builds the lists and replaces each sketch value by the number of its list; values of a single
-    /// content become `EMPTY`.
+    /// Builds the lists and replaces each sketch value by the number of its list; values of a
+    /// single content become `EMPTY`.
     fn new(sketches: &mut [Sketch]) -> Self {
         let mut members: Vec<u32> = Vec::new();
         let mut spans = Vec::new();
@@ -225,8 +226,8 @@ impl Lists {
         self.placed[rank as usize] = true;
     }
 
-    /// Returns the content not yet placed whose sketch has most values in common with that of `rank`;
-    /// of several, the one of least rank.
+    /// Returns the content not yet placed whose sketch has most values in common with that of
+    /// `rank`; of several, the one of least rank.
     fn most_like(&mut self, sketches: &[Sketch], rank: u32) -> Option<u32> {
         let mine = &sketches[rank as usize];
         let mut best: Option<(usize, u32)> = None;
@@ -370,7 +371,8 @@ mod tests {
 
     #[test]
     fn many_similar_contents_are_ordered_in_bounded_time() {
-        // 100,000 contents that all share four values: without a bound on compared, 10^10 comparisons
+        // 100,000 contents that all share four values: without a bound on compared, 10^10
+        // comparisons
         let sketches = (0..100_000u32).map(|index| {
             let mut sketch = NO_SKETCH;
             sketch[..4].fill(7);

@@ -21,7 +21,8 @@ use solid::Solid;
 /// The extents of one content.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExtentList {
-    /// The end of its extents in `Segmented::extents`; they begin where those of the previous list end.
+    /// The end of its extents in `Segmented::extents`; they begin where those of the previous list
+    /// end.
     pub end: u64,
     /// Its length in bytes, holes included.
     pub size: u64,

@@ -1,15 +1,16 @@
 //! Cuts content into solid blocks and finds ranges that were stored before.
 //!
-//! Enters the data of the contents in order, with anchors; leaves full blocks as `Segment`s and, for
-//! each content, its extents. Each category is a stream with one open block. Bytes found anywhere in
-//! what was stored before are not stored again: anchors give candidates, which are compared byte by
-//! byte and extended both ways. Content of a category with a granularity is cut, in blocks and in
-//! matches, at multiples of it from the beginning of each buffer. The blocks of a base count as
-//! stored before everything else, and a content that the base probably has is compared with that.
+//! Enters the data of the contents in order, with anchors; leaves full blocks as `Segment`s and,
+//! for each content, its extents. Each category is a stream with one open block. Bytes found
+//! anywhere in what was stored before are not stored again: anchors give candidates, which are
+//! compared byte by byte and extended both ways. Content of a category with a granularity is cut,
+//! in blocks and in matches, at multiples of it from the beginning of each buffer. The blocks of a
+//! base count as stored before everything else, and a content that the base probably has is
+//! compared with that.
 //! **Invariant:** an extent refers only to bytes that are already stored and never change. Blocks
 //! are numbered in the order in which they become full, those of the base that are used after them;
-//! the result depends on the base, the contents and their order alone. Memory: that of `MatchStore`,
-//! 16 bytes an extent and the table of anchors.
+//! the result depends on the base, the contents and their order alone. Memory: that of
+//! `MatchStore`, 16 bytes an extent and the table of anchors.
 
 use std::sync::Arc;
 
@@ -21,12 +22,12 @@ use crate::match_store::{MatchStore, Retention};
 use crate::segment::base_follow::{BaseFollower, BaseUsage};
 use crate::segment::{ExtentList, Segmented};
 
-/// The shortest match outside of the codec's window: one more extent costs about 8 bytes of metadata
-/// and may cost a reader the decoding of another block.
+/// The shortest match outside of the codec's window: one more extent costs about 8 bytes of
+/// metadata and may cost a reader the decoding of another block.
 const MIN_FAR_MATCH: usize = 512;
 
-/// The shortest match within the codec's window, which only saves the time of the codec: shorter ones
-/// cost more metadata than they save.
+/// The shortest match within the codec's window, which only saves the time of the codec: shorter
+/// ones cost more metadata than they save.
 const MIN_NEAR_MATCH: usize = 4096;
 
 /// Bytes of a full block of category `Hot`: it is decoded within milliseconds.
@@ -373,8 +374,8 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         block
     }
 
-    /// Closes the fullest open block if there are too many open blocks, or too many bytes in them: in an
-    /// order other than by category, any number of categories may alternate.
+    /// Closes the fullest open block if there are too many open blocks, or too many bytes in them:
+    /// in an order other than by category, any number of categories may alternate.
     fn bound_open(&mut self) -> Result<()> {
         let len = |open: &(Category, u32)| self.blocks.open_len(open.1);
         let bytes: usize = self.open.iter().map(len).sum();

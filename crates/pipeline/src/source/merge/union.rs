@@ -67,8 +67,8 @@ impl<'a> Union<'a> {
         Ok(union)
     }
 
-    /// Returns the layer whose metadata a directory gets: the last one that has the directory itself,
-    /// not only an implied parent. A path to the root of a source does not count.
+    /// Returns the layer whose metadata a directory gets: the last one that has the directory
+    /// itself, not only an implied parent. A path to the root of a source does not count.
     fn attributes_layer<'l>(&self, layers: &'l [Layer<'a>]) -> Option<&'l Layer<'a>> {
         let tells = |layer: &&Layer<'_>| {
             let source = &self.parts[layer.part as usize].source;
