@@ -354,7 +354,7 @@ fn the_root_and_all_ids_change_as_by_mksquashfs() {
     ];
     let output = try_build(&path("tree"), &path("no"), &["--id-offset=100000"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    let refused = "4294967294: 100000 more than 4294967294 is no owner or group";
+    let refused = "4294967294: 4294967294 plus 100000 exceeds the largest owner or group id";
     assert_eq!(output.status.code(), Some(6), "{output:?}");
     assert!(said.contains(refused) && !path("no").exists(), "{said}");
     fs::remove_dir_all(path("tree/owners")).unwrap();

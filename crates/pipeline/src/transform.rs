@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((root.mode, root.times.modified.secs), (0o1711, 20));
         let before = ids(&tree, 0);
         let error = transform.apply(&mut tree).unwrap_err();
-        assert!(error.to_string().contains("100 more than"), "{error}");
+        assert!(error.to_string().contains("plus 100 exceeds"), "{error}");
         assert_eq!(ids(&tree, 0), before, "half a change");
     }
 }
