@@ -1,8 +1,7 @@
 //! The cache of decoded blocks that every reader of an image shares.
 //!
-//! In: a block's key (96 bits that its image is free to choose, behind the image's own 32), a range of
-//! its bytes, and the way to open it. Out: these bytes, from memory
-//! if they are there.
+//! In: a block's key (96 bits that its image is free to choose, behind the image's own 32), a range
+//! of its bytes, and the way to open it. Out: these bytes, from memory if they are there.
 //!
 //! **Invariant:** many readers of one missing block share one decode, and each waits only for what
 //! it needs of it. A failure is reported to all who waited for it and is not kept: the next read
@@ -11,8 +10,8 @@
 //!
 //! A block in progress can take more memory than a finished one (some decoders keep a window of
 //! their own). From that point on it is finished in the background: else blocks in progress would
-//! push each other out, and decoding would begin anew each time. Where it was asked for, any block that fits
-//! is finished, and the one behind it begun, when readers wait much for decoders.
+//! push each other out, and decoding would begin anew each time. Where it was asked for, any block
+//! that fits is finished, and the one behind it begun, when readers wait much for decoders.
 
 mod ahead;
 mod block;
@@ -48,8 +47,8 @@ pub struct BlockCache {
 
 /// The blocks of an image, in their order.
 pub trait Upcoming: Send + Sync {
-    /// Returns the key of the block behind the one with a key; behind the last one is the first. `None` for a
-    /// key of no block of this image.
+    /// Returns the key of the block behind the one with a key; behind the last one is the first.
+    /// `None` for a key of no block of this image.
     fn next(&self, key: u128) -> Option<u128>;
     /// Opens the block of a key.
     fn open(&self, key: u128) -> Result<Opened>;
@@ -71,8 +70,8 @@ struct Blocks {
 /// The most threads that finish blocks or wait to; beyond, whoever read a block finishes it.
 const FINISHERS: usize = 8;
 
-/// Returns what the keys of an image's blocks begin with: no other image of this process has the same.
-/// The low 96 bits are zero.
+/// Returns what the keys of an image's blocks begin with: no other image of this process has the
+/// same. The low 96 bits are zero.
 pub fn image_key() -> u128 {
     static OPENED: AtomicU32 = AtomicU32::new(0);
     u128::from(OPENED.fetch_add(1, Ordering::Relaxed)) << 96
@@ -159,9 +158,10 @@ impl BlockCache {
         let _ = self.spill.set(Spill::new(file));
     }
 
-    /// Makes the cache decode blocks to their ends on other processors from now on, while readers wait
-    /// for decoders more often than now and then, and as far as there is room for them: those that are read,
-    /// and the next ones of the image, if it is given. Only the first image that is given is used.
+    /// Makes the cache decode blocks to their ends on other processors from now on, while readers
+    /// wait for decoders more often than now and then, and as far as there is room for them: those
+    /// that are read, and the next ones of the image, if it is given. Only the first image that is
+    /// given is used.
     pub fn decode_ahead(&self, image: Option<Weak<dyn Upcoming>>) {
         if let Some(image) = image {
             let _ = self.upcoming.set(image);
@@ -206,8 +206,8 @@ impl BlockCache {
         read.map(drop)
     }
 
-    /// Returns a block that is read again and again to whoever asks, for as long as they keep it: its bytes cost
-    /// no search of the cache then. It is opened if it is not in memory.
+    /// Returns a block that is read again and again to whoever asks, for as long as they keep it:
+    /// its bytes cost no search of the cache then. It is opened if it is not in memory.
     ///
     /// `open` must not ask this cache for the same key.
     pub fn hold(&self, key: u128, open: impl FnOnce() -> Result<Opened>) -> Result<Held> {
@@ -217,7 +217,8 @@ impl BlockCache {
         Ok(Held(block))
     }
 
-    /// Finishes the block that was read, and begins the next one that is not there, if there is room.
+    /// Finishes the block that was read, and begins the next one that is not there, if there is
+    /// room.
     fn go_ahead(&self, key: u128, block: &Arc<Block>) {
         let blocks = &self.blocks;
         if blocks.has_turns() && block.claim_finish(|decoder| blocks.has_room(decoder.len())) {
@@ -254,8 +255,8 @@ impl BlockCache {
         self.blocks.cache.peek(&key).is_some()
     }
 
-    /// Returns the block of a key, and whether it had to be opened. Who asks for a block that another
-    /// thread is opening waits for that thread's result or error.
+    /// Returns the block of a key, and whether it had to be opened. Who asks for a block that
+    /// another thread is opening waits for that thread's result or error.
     fn block(
         &self,
         key: u128,
@@ -340,7 +341,8 @@ impl Blocks {
         self.finishers.load(Ordering::Relaxed) < FINISHERS
     }
 
-    /// Returns whether a block of so many bytes can be decoded to its end without pushing another out.
+    /// Returns whether a block of so many bytes can be decoded to its end without pushing another
+    /// out.
     fn has_room(&self, len: u64) -> bool {
         // one that keeps a window takes the most memory right before it is finished
         let most = self.cache.weight().saturating_add(len.saturating_mul(2));
@@ -385,8 +387,8 @@ impl Blocks {
     }
 }
 
-/// Finishes a block on a thread of its own when it is its turn, unless it is evicted before; here where
-/// many threads wait already, so that a busy mount does not gather them.
+/// Finishes a block on a thread of its own when it is its turn, unless it is evicted before; here
+/// where many threads wait already, so that a busy mount does not gather them.
 fn finish_later(blocks: &Arc<Blocks>, key: u128, block: &Arc<Block>) {
     if !blocks.has_turns() {
         return finish(blocks, key, block);
@@ -399,8 +401,8 @@ fn finish_later(blocks: &Arc<Blocks>, key: u128, block: &Arc<Block>) {
     });
 }
 
-/// Does work on a thread of its own when it is its turn. Where there can't be a thread it is not done: readers
-/// do it in time.
+/// Does work on a thread of its own when it is its turn. Where there can't be a thread it is not
+/// done: readers do it in time.
 fn later(blocks: &Arc<Blocks>, work: impl FnOnce() + Send + 'static) {
     let place = Counted::new(blocks);
     // where it cannot be spawned, the closure is dropped and its place given back

@@ -79,8 +79,8 @@ pub fn sha512_256(bytes: &[u8]) -> [u8; 32] {
     Sha512_256::digest(bytes).into()
 }
 
-/// Continues a CRC32C (Castagnoli, RFC 3720) over more bytes. The first state is `u32::MAX`; whether
-/// the last is inverted is the format's business.
+/// Continues a CRC32C (Castagnoli, RFC 3720) over more bytes. The first state is `u32::MAX`;
+/// whether the last is inverted is the format's business.
 pub fn crc32c(state: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(state, |state, &byte| {
         let [low, ..] = state.to_le_bytes();

@@ -1,4 +1,5 @@
-//! Bytes to blocks and back: codecs, checksums, the cache of decoded blocks, positioned reads, sinks.
+//! Bytes to blocks and back: codecs, checksums, the cache of decoded blocks, positioned reads,
+//! sinks.
 //!
 //! **Invariant:** knows no format. What a format writes around a codec's stream (sizes, ids) is
 //! the format's business; here is the codec's own stream only. Nothing here trusts its input: a

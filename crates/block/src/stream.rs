@@ -1,10 +1,10 @@
 //! Files that are compressed as a whole (gzip, zstd, xz, bzip2), decoded from front to back.
 //!
-//! Enters a stream, leaves its content. Which program made it is told by the first bytes, not by a name.
-//! Spec: RFC 1952, RFC 8878, the .xz file format 1.2.1; for bzip2 there is none. What these programs read
-//! as one is one: several members, frames or streams behind each other.
-//! **Invariant:** a stream that ends too soon is an error, never a short content; windows and dictionaries
-//! of more than 1 GiB are refused.
+//! Enters a stream, leaves its content. Which program made it is told by the first bytes, not by a
+//! name. Spec: RFC 1952, RFC 8878, the .xz file format 1.2.1; for bzip2 there is none. What these
+//! programs read as one is one: several members, frames or streams behind each other.
+//! **Invariant:** a stream that ends too soon is an error, never a short content; windows and
+//! dictionaries of more than 1 GiB are refused.
 
 mod zstd;
 
@@ -47,7 +47,8 @@ impl Compression {
     /// Decodes a stream.
     ///
     /// # Errors
-    /// `Limit` if there is no memory for a decoder. What is wrong with the stream is an error of reading.
+    /// `Limit` if there is no memory for a decoder. What is wrong with the stream is an error of
+    /// reading.
     pub fn decode<R: BufRead + Send + 'static>(self, stream: R) -> Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(stream)),

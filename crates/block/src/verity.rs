@@ -1,7 +1,8 @@
 //! fs-verity digests: SHA-256 over a tree of SHA-256 hashes of blocks of 4096 bytes, without salt.
 //!
 //! In: the bytes of a file, in order. Out: what the kernel's fs-verity would say of the file.
-//! Format: "Documentation/filesystems/fsverity.rst" of Linux ("Merkle tree", "fs-verity descriptor").
+//! Format: "Documentation/filesystems/fsverity.rst" of Linux ("Merkle tree", "fs-verity
+//! descriptor").
 //!
 //! **Invariant:** memory is one block for each level of the tree.
 

@@ -8,7 +8,7 @@ use sinterfs::build::{BuildReport, Conflicts, ObjectsReport, PipelineReport, Sum
 use sinterfs::verify::Root;
 use sinterfs::verify::verity::hex;
 
-use crate::args::common::VerbosityArgs;
+use crate::args::run::VerbosityArgs;
 use crate::progress::Display;
 use crate::size::human;
 use crate::timings::Timings;

@@ -1,6 +1,8 @@
 //! Packs a directory into an image, whose extension chooses the format:
 //! `cargo run --example build -- DIR IMAGE`.
 
+#![allow(clippy::print_stdout, reason = "a program for the terminal")]
+
 use std::path::Path;
 
 use sinterfs::Builder;

@@ -1,6 +1,8 @@
 //! Turns an image into one of another format, for an older kernel:
 //! `cargo run --example convert -- IMAGE NEW.erofs`.
 
+#![allow(clippy::print_stdout, reason = "a program for the terminal")]
+
 use std::path::Path;
 
 use sinterfs::Builder;

@@ -1,5 +1,8 @@
 //! Every example, run: what the front page of the crate promises is what happens.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::print_stdout, reason = "examples print")]
+
 use std::path::Path;
 
 use sinterfs_testkit::skip;

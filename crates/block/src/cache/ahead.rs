@@ -1,8 +1,8 @@
 //! When more of a block is decoded than somebody needs, and by how many at once.
 //!
-//! In: how long readers wait for decoders. Out: whether it is worth working ahead of them; turns for
-//! those who do. **Invariant:** one short wait is no reason: who reads a little is not made to pay for
-//! a whole block. Nobody holds a turn and waits for another.
+//! In: how long readers wait for decoders. Out: whether it is worth working ahead of them; turns
+//! for those who do. **Invariant:** one short wait is no reason: who reads a little is not made to
+//! pay for a whole block. Nobody holds a turn and waits for another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -170,7 +170,8 @@ impl Block {
         }
     }
 
-    /// Returns, once only, that the block is to be finished: that it is not, and that there is reason to.
+    /// Returns, once only, that the block is to be finished: that it is not, and that there is
+    /// reason to.
     pub(super) fn claim_finish(&self, reason: impl FnOnce(&Decoder) -> bool) -> bool {
         let mut work = self.work.lock();
         let claim = !work.claimed && work.decoder.as_deref().is_some_and(reason);

@@ -1,9 +1,9 @@
-//! Decoded blocks in a file: for who reads an image twice, the second time in another order than that
-//! of its blocks.
+//! Decoded blocks in a file: for who reads an image twice, the second time in another order than
+//! that of its blocks.
 //!
-//! In: blocks as they are opened. Out: the same, decoded to the end the first time, and read from the
-//! file afterwards. **Invariant:** what cannot be written is as if it had never been kept: the block
-//! is decoded again.
+//! In: blocks as they are opened. Out: the same, decoded to the end the first time, and read from
+//! the file afterwards. **Invariant:** what cannot be written is as if it had never been kept: the
+//! block is decoded again.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -86,8 +86,8 @@ impl Encoding {
         let Self::Lzma2 { binary, .. } = *self else {
             return None;
         };
-        // a word a position and what the groups are dealt in, of what the table covers at a time, and
-        // the tools of a thread for each slice
+        // a word a position and what the groups are dealt in, of what the table covers at a time,
+        // and the tools of a thread for each slice
         let covered = u64::from(len).min(1 << LZMA2_REACH);
         // a converted copy; what the trial makes of it is gone before the stream is there
         let trial = u64::from(len) + covered / 16;

@@ -53,7 +53,8 @@ pub enum Encoding {
         dict: Option<u32>,
         /// Bits of the byte before that choose how a byte is coded.
         lc: u32,
-        /// Bits of the position that choose how a byte is coded; `lc` and `lp` have a sum of 4 at most.
+        /// Bits of the position that choose how a byte is coded; `lc` and `lp` have a sum of 4 at
+        /// most.
         lp: u32,
         /// Bits of the position that choose how a match is coded.
         pb: u32,
@@ -118,9 +119,9 @@ impl Encoding {
         self.encode_with(raw, &[], &WorkerPermits::default())
     }
 
-    /// As [`Self::encode`] for content of a category, shared with idle threads. Where `lzma2` is left to
-    /// choose, the branch converters of a machine are tried, and what is before a byte counts as suits
-    /// the category.
+    /// As [`Self::encode`] for content of a category, shared with idle threads. Where `lzma2` is
+    /// left to choose, the branch converters of a machine are tried, and what is before a byte
+    /// counts as suits the category.
     pub fn encode_as(
         &self,
         category: Category,
@@ -284,9 +285,8 @@ impl FromStr for Encoding {
 
     /// Reads `none`, `zstd:level=19:window=27:long`, `lzma:level=9:extreme:dict=26:binary=x86`,
     /// `lzma2:level=6:dict=26:lc=3:lp=0:pb=2:binary=auto`, `lz4`, `lz4hc:level=9`,
-    /// `brotli:quality=11:lgwin=24`, `flac:level=8:exhaustive`, `ricepp:block_size=128`; every option
-    /// may be left out.
-    /// mkdwarfs' names `null`, `wlog` and `dict_size` are taken too.
+    /// `brotli:quality=11:lgwin=24`, `flac:level=8:exhaustive`, `ricepp:block_size=128`; every
+    /// option may be left out. mkdwarfs' names `null`, `wlog` and `dict_size` are taken too.
     fn from_str(text: &str) -> Result<Self> {
         let mut options = Options::new(text)?;
         let encoding = match options.name() {

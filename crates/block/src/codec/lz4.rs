@@ -81,8 +81,8 @@ pub(super) fn fill(raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
     Ok((taken, encoded))
 }
 
-/// Encodes as much as gives a block of at most `room` bytes, with the high-compression method; tells
-/// how much that is.
+/// Encodes as much as gives a block of at most `room` bytes, with the high-compression method;
+/// tells how much that is.
 pub(super) fn fill_hc(raw: &[u8], room: usize, level: i32) -> Result<(usize, Vec<u8>)> {
     check_input(raw)?;
     let mut encoded = vec![0; room];

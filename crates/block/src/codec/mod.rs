@@ -1,7 +1,8 @@
 //! Codecs: one module each, with `decode` from the codec's own stream, and [`Encoding`], which
 //! names a codec with its options and encodes.
 //!
-//! In: a whole stream in memory. Out: a whole block in memory, or, by a [`Decoder`], its next bytes.
+//! In: a whole stream in memory. Out: a whole block in memory, or, by a [`Decoder`], its next
+//! bytes.
 //!
 //! **Invariants:** a decoder gives exactly the promised number of bytes or an error; nothing is
 //! allocated above the caller's limit (xz and brotli also hold their window, bounded in their

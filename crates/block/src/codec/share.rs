@@ -1,7 +1,8 @@
 //! Work in parts that idle threads share with the one that has it.
 //!
-//! In: a number of parts, and idle threads. Out: the results in order. **Invariants:** a result depends
-//! on its part alone; all threads have ended on return; a panic in one is a panic of the caller.
+//! In: a number of parts, and idle threads. Out: the results in order. **Invariants:** a result
+//! depends on its part alone; all threads have ended on return; a panic in one is a panic of the
+//! caller.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};

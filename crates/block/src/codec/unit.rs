@@ -73,8 +73,8 @@ impl UnitCodec {
         }
     }
 
-    /// Fills `room` with the first bytes of the content of a stream, which may have more: LZ4, zstd,
-    /// Deflate (both up to `MAX_CONTENT` bytes) and MicroLZMA.
+    /// Fills `room` with the first bytes of the content of a stream, which may have more: LZ4,
+    /// zstd, Deflate (both up to `MAX_CONTENT` bytes) and MicroLZMA.
     ///
     /// `Corrupt` for a stream that is damaged or has less content, `Unsupported` for other codecs.
     pub fn decode_part(self, stream: &[u8], room: &mut [u8]) -> Result<()> {

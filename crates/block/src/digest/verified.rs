@@ -2,9 +2,9 @@
 //!
 //! In: a source that nobody vouches for, digests that somebody does. Out: bytes, or `Corrupt`.
 //!
-//! **Invariant:** what is handed out is what was hashed: leaves are read into memory of ours, hashed
-//! there, and given out from there. Nothing is remembered of a leaf but its bytes: a file that changes
-//! after a leaf was found right is read and hashed again, or not read at all.
+//! **Invariant:** what is handed out is what was hashed: leaves are read into memory of ours,
+//! hashed there, and given out from there. Nothing is remembered of a leaf but its bytes: a file
+//! that changes after a leaf was found right is read and hashed again, or not read at all.
 
 use std::fmt;
 use std::ops::Range;
@@ -33,8 +33,8 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Takes a source whose bytes from `start` on are to be those of the digests. `Corrupt` if it ends
-    /// before they do.
+    /// Takes a source whose bytes from `start` on are to be those of the digests. `Corrupt` if it
+    /// ends before they do.
     pub fn new(source: Arc<dyn ReadAt>, start: u64, digests: Digests) -> Result<Self> {
         check_range(source.len(), start, digests.covered())?;
         Ok(Self {
@@ -55,8 +55,8 @@ impl Verified {
         self.start
     }
 
-    /// Reads all leaves with so many threads (above 0) and gives the errors of those that are not what
-    /// they were, in their order. `Io` if reading fails.
+    /// Reads all leaves with so many threads (above 0) and gives the errors of those that are not
+    /// what they were, in their order. `Io` if reading fails.
     pub fn check(&self, threads: usize, observer: &dyn Observer) -> Result<Vec<Error>> {
         let covered = self.digests.covered();
         let all = Tally {
@@ -182,8 +182,8 @@ impl Verified {
         Ok(())
     }
 
-    /// Returns the bytes of whole leaves that begin here and are wanted; 0 if there are none, or if one
-    /// alone is better kept.
+    /// Returns the bytes of whole leaves that begin here and are wanted; 0 if there are none, or if
+    /// one alone is better kept.
     fn whole_leaves(&self, at: u64, wanted: usize) -> usize {
         let size = self.digests.leaf_size();
         if !at.is_multiple_of(size) {

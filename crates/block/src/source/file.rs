@@ -1,7 +1,8 @@
 //! A regular file or a block device as a source.
 //!
-//! **Invariant:** nothing is mapped. Under a mapping, a file that somebody cuts short or a disk that
-//! fails would end the process with a signal, and metadata could change after it was validated.
+//! **Invariant:** nothing is mapped. Under a mapping, a file that somebody cuts short or a disk
+//! that fails would end the process with a signal, and metadata could change after it was
+//! validated.
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom};

@@ -6,8 +6,8 @@ use sinterfs::Result;
 use sinterfs::build::XattrFilter;
 use sinterfs::ops::{ArchiveFormat, ArchiveOrder};
 
-use super::common::{JobsArgs, VerbosityArgs};
 use super::input::ImageArgs;
+use super::run::{JobsArgs, VerbosityArgs};
 
 /// Unpack an image.
 #[derive(Debug, clap::Args)]

@@ -4,12 +4,12 @@
 //! clap keeps a heading until the next one (checked by a test over all commands).
 
 pub mod attributes;
-pub mod common;
 pub mod extract;
 pub mod filter;
 pub mod input;
 pub mod pack;
 pub mod report;
+pub mod run;
 pub mod stats;
 
 /// The heading of flags without a group: `Options:`, before all others.

@@ -10,7 +10,7 @@ use sinterfs::build::{
 };
 use sinterfs::{Error, Result};
 
-use super::common::VerbosityArgs;
+use super::run::VerbosityArgs;
 use crate::size::parse as size;
 
 /// The destination of an image.

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use sinterfs::ops::{Follow, cat, resolve};
 use sinterfs::{Error, Result};
 
-use crate::args::common::JobsArgs;
 use crate::args::input::ImageArgs;
+use crate::args::run::JobsArgs;
 
 /// Print files of an image.
 #[derive(Debug, clap::Args)]

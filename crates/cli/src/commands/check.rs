@@ -6,8 +6,8 @@ use serde_json::json;
 use sinterfs::Result;
 use sinterfs::verify::{CheckOptions, CheckReport};
 
-use crate::args::common::{JobsArgs, VerbosityArgs};
 use crate::args::input::ImageArgs;
+use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
 use crate::{exit, messages, text};
 

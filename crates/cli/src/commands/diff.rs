@@ -9,7 +9,7 @@ use sinterfs::ops::{Change, DiffOptions, DiffReport, Difference, Field, What};
 use sinterfs::verify::{Root, Trust};
 use sinterfs::{OpenOptions, Result};
 
-use crate::args::common::{JobsArgs, VerbosityArgs};
+use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
 use crate::{exit, size, text};
 

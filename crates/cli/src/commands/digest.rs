@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use sinterfs::{Error, Result};
 
-use crate::args::common::JobsArgs;
+use crate::args::run::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::text;
 

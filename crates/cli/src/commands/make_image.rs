@@ -9,10 +9,10 @@ use sinterfs::verify::verity::hex;
 use sinterfs::{Error, Result};
 
 use crate::args::attributes::{AttributeArgs, MetadataArgs, TimestampArgs};
-use crate::args::common::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::args::filter::FilterArgs;
 use crate::args::pack::{PackArgs, TargetArgs};
 use crate::args::report::ReportArgs;
+use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::build_report;
 use crate::progress::Display;
 use crate::text;

@@ -10,9 +10,9 @@ use sinterfs::verify::Root;
 
 use super::make_image;
 use crate::args::attributes::{self, AttributeArgs, MetadataArgs};
-use crate::args::common::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::args::input::ImageArgs;
 use crate::args::pack::{self, LayoutArgs, TargetArgs};
+use crate::args::run::{JobsArgs, StageTimingArgs, VerbosityArgs};
 use crate::build_report;
 use crate::progress::Display;
 use crate::size::{human, parse as size};

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sinterfs::build::write_new;
 use sinterfs::{Error, Result};
 
-use crate::args::common::JobsArgs;
+use crate::args::run::JobsArgs;
 use crate::progress::{Display, Show};
 use crate::text;
 

@@ -241,9 +241,9 @@ impl Image {
             links,
         };
         if self.is_compact(known, size, links) {
-            out.write(head.compact(known).as_bytes())?
+            out.write(head.compact(known).as_bytes())?;
         } else {
-            out.write(head.extended(known).as_bytes())?
+            out.write(head.extended(known).as_bytes())?;
         }
         out.write(&xattrs)?;
         if place.tail > 0 {

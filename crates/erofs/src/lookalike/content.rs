@@ -164,7 +164,7 @@ fn chunks(inode: &Inode, runs: &[(u64, u64)], bits: u32, space: &mut Space) -> R
                 .as_bytes(),
             );
         } else {
-            map.extend_from_slice(&(start as u32).to_le_bytes())
+            map.extend_from_slice(&(start as u32).to_le_bytes());
         }
     }
     Ok(Body::Chunks { format, map })

@@ -127,13 +127,14 @@ impl Iterator for Entries {
     type Item = Result<Entry>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.batch.is_empty() && !self.is_read {
-            if let Err(error) = self.fill() {
-                // what was read before the error comes first in no case: the list has a gap
-                self.batch.clear();
-                self.is_read = true;
-                return Some(Err(error));
-            }
+        if self.batch.is_empty()
+            && !self.is_read
+            && let Err(error) = self.fill()
+        {
+            // a listing with a gap would pass for a whole one
+            self.batch.clear();
+            self.is_read = true;
+            return Some(Err(error));
         }
         self.batch.pop_front().map(Ok)
     }

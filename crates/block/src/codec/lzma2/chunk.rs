@@ -1,10 +1,11 @@
 //! LZMA2: the symbols of a block in chunks, each compressed or stored.
 //!
-//! In: a block and its parser. Out: chunks (the .xz file format, section 5.3.1, leaves
-//! them to the LZMA2 decoder; they are described at en.wikipedia.org/wiki/Lempel-Ziv-Markov_chain_algorithm).
+//! In: a block and its parser. Out: chunks (the .xz file format, section 5.3.1, leaves them to the
+//! LZMA2 decoder; they are described at en.wikipedia.org/wiki/Lempel-Ziv-Markov_chain_algorithm).
 //!
-//! **Invariant:** a chunk has at most 2 MiB of content and 64 KiB of code; the first of a block resets
-//! all, the first of a slice all but the content before, the one after a stored chunk the state.
+//! **Invariant:** a chunk has at most 2 MiB of content and 64 KiB of code; the first of a block
+//! resets all, the first of a slice all but the content before, the one after a stored chunk the
+//! state.
 
 use super::coder::{Coder, Symbol};
 
@@ -60,7 +61,8 @@ impl ChunkWriter {
         self.begin
     }
 
-    /// Ends the chunk at a position. Tells whether the coder was reset, because the content is stored.
+    /// Ends the chunk at a position. Tells whether the coder was reset, because the content is
+    /// stored.
     pub(super) fn end_chunk(&mut self, coder: &mut Coder, block: &[u8], position: usize) -> bool {
         let content = &block[self.begin..position];
         if content.is_empty() {

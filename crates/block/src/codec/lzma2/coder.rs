@@ -1,7 +1,7 @@
 //! Symbols in, range code out: literals, matches and repeated matches by the format's bit trees.
 //!
-//! **Invariant:** the model, the state and the last distances are at every moment what a decoder has
-//! after the same symbols.
+//! **Invariant:** the model, the state and the last distances are at every moment what a decoder
+//! has after the same symbols.
 
 use super::model::{
     ALIGN_BITS, FIRST_DIRECT_SLOT, FIRST_SPLIT_SLOT, LengthModel, LiteralModel, MIN_MATCH, Model,

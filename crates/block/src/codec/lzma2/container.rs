@@ -1,7 +1,7 @@
 //! The .xz stream around one block of LZMA2 (tukaani.org/xz/xz-file-format.txt, sections 2 to 5).
 //!
-//! In: the chunks of a block. Out: stream header, block header, chunks and their end, padding, CRC64,
-//! index, footer.
+//! In: the chunks of a block. Out: stream header, block header, chunks and their end, padding,
+//! CRC64, index, footer.
 
 use super::crc::{crc32, crc64};
 

@@ -1,6 +1,7 @@
 //! A block in, an .xz stream out: the table, and the slices of the block coded by several threads.
 //!
-//! **Invariant:** neither what a thread encoded before nor the number of threads shows in the result.
+//! **Invariant:** neither what a thread encoded before nor the number of threads shows in the
+//! result.
 
 use std::cell::RefCell;
 
@@ -114,8 +115,8 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// Makes an encoder of slices of `slice` bytes, whose table covers at most `cover` bytes at a time,
-    /// up to [`MAX_COVER`].
+    /// Makes an encoder of slices of `slice` bytes, whose table covers at most `cover` bytes at a
+    /// time, up to [`MAX_COVER`].
     pub(super) fn new(cover: usize, slice: usize) -> Self {
         Self {
             slicer: Slicer::new(cover, slice),

@@ -13,7 +13,8 @@ use crate::codec::match_finder::{Finder, agreement};
 /// What a byte costs as a literal, roughly, in bits.
 const LITERAL: i32 = 7;
 
-/// What a match costs besides its distance, roughly, in bits; one of the last distances costs no more.
+/// What a match costs besides its distance, roughly, in bits; one of the last distances costs no
+/// more.
 const MATCH: i32 = 9;
 const REP: i32 = 6;
 
@@ -27,8 +28,8 @@ struct Choice {
     gain: i32,
 }
 
-/// Finds the next symbols from a position on, the last one first. Matches of `nice` bytes are taken at
-/// once.
+/// Finds the next symbols from a position on, the last one first. Matches of `nice` bytes are taken
+/// at once.
 pub(super) fn parse(
     input: Input<'_>,
     finder: &Finder<MIN_MATCH>,

@@ -1,7 +1,7 @@
 //! What LZMA knows of its input: the state, the last distances and the probabilities of all bits.
 //!
-//! **Invariant:** names and numbers are those of the LZMA format (the specification in the LZMA SDK):
-//! 12 states, 4 last distances, 4 classes of lengths for distances.
+//! **Invariant:** names and numbers are those of the LZMA format (the specification in the LZMA
+//! SDK): 12 states, 4 last distances, 4 classes of lengths for distances.
 
 use super::range::EVEN;
 

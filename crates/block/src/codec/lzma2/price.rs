@@ -1,10 +1,10 @@
 //! What symbols would cost by the present model, in fractions of a bit.
 //!
-//! In: the model. Out: prices; those of lengths and distances from tables that are worked out now and
-//! then, since they move slowly.
+//! In: the model. Out: prices; those of lengths and distances from tables that are worked out now
+//! and then, since they move slowly.
 //!
-//! **Invariant:** prices only steer the parser: a stale one costs bytes, never correctness. They are
-//! integers, so that every machine chooses alike.
+//! **Invariant:** prices only steer the parser: a stale one costs bytes, never correctness. They
+//! are integers, so that every machine chooses alike.
 
 use super::model::{
     ALIGN_BITS, FIRST_DIRECT_SLOT, FIRST_SPLIT_SLOT, LENGTH_CLASSES, LengthModel, LiteralModel,

@@ -1,7 +1,7 @@
 //! The range coder: bits with adaptive probabilities in, bytes out.
 //!
-//! **Invariant:** what is written decodes by the LZMA range decoder, which starts with five bytes of
-//! which the first is zero. Carries reach back into bytes that are written already.
+//! **Invariant:** what is written decodes by the LZMA range decoder, which starts with five bytes
+//! of which the first is zero. Carries reach back into bytes that are written already.
 
 /// Bits of a probability; 1 << 11 is certainty.
 pub(super) const PROBABILITY_BITS: u32 = 11;

@@ -3,8 +3,9 @@
 //! In: a block and converters. Out: the best one with what it makes of the block, or none.
 //!
 //! A sample would not do: several versions of one program have most of their code in common, which
-//! calls with absolute targets are not, but only a trial of the whole block sees it. Zstandard at a low
-//! level with a long window is a twentieth of the work of LZMA and nearly always of one mind with it.
+//! calls with absolute targets are not, but only a trial of the whole block sees it. Zstandard at a
+//! low level with a long window is a twentieth of the work of LZMA and nearly always of one mind
+//! with it.
 
 use sinterfs_model::Result;
 use sinterfs_workers::WorkerPermits;
@@ -22,8 +23,8 @@ const MAX_WINDOW: u32 = 27;
 /// with ARM code, where both are near zero).
 const BLIND: u64 = 7;
 
-/// Chooses a converter for a block. Memory: for each thread a copy of the block, and another while it is
-/// encoded.
+/// Chooses a converter for a block. Memory: for each thread a copy of the block, and another while
+/// it is encoded.
 pub(super) fn best(
     block: &[u8],
     candidates: &[Bcj],

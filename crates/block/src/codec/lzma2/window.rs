@@ -41,7 +41,8 @@ impl Step {
 /// The nodes and what is known of each.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// What the cheapest way to each node costs; apart from the rest, since most offers only look at it.
+    /// What the cheapest way to each node costs; apart from the rest, since most offers only look
+    /// at it.
     costs: Vec<u32>,
     steps: Vec<Step>,
     /// The state and the last distances at each node that was looked at.
@@ -154,7 +155,8 @@ impl Window {
         }
     }
 
-    /// Offers a source from a node on in all lengths of a range, each for `price` and that of the length.
+    /// Offers a source from a node on in all lengths of a range, each for `price` and that of the
+    /// length.
     #[inline(always)]
     pub(super) fn offer_lengths(
         &mut self,

@@ -3,11 +3,11 @@
 //! In: some bytes. Out: for each group its positions in order.
 //!
 //! Pairs of first bytes that are rare share a group with their neighbours; those that are frequent
-//! are split by the third byte, and so on, as far as a sample of the bytes tells. The positions of some
-//! groups at a time are dealt out ([`super::streams`]).
+//! are split by the third byte, and so on, as far as a sample of the bytes tells. The positions of
+//! some groups at a time are dealt out ([`super::streams`]).
 //!
-//! **Invariant:** every position with two bytes is in exactly one group, but for the inside of runs of
-//! one byte: there the match with the byte before is the nearest and as long as the depth.
+//! **Invariant:** every position with two bytes is in exactly one group, but for the inside of runs
+//! of one byte: there the match with the byte before is the nearest and as long as the depth.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -150,8 +150,8 @@ impl Groups {
         }
     }
 
-    /// Makes groups and nodes of the counts by one more byte (or the first two), up to which `agreed`
-    /// bytes agree. `nodes` gets the first two bytes of each new node.
+    /// Makes groups and nodes of the counts by one more byte (or the first two), up to which
+    /// `agreed` bytes agree. `nodes` gets the first two bytes of each new node.
     fn share_out(
         &mut self,
         counts: &[u32],
@@ -186,7 +186,8 @@ impl Groups {
         }
     }
 
-    /// Splits nodes by the byte after those that agree; gives the first two bytes of the next nodes.
+    /// Splits nodes by the byte after those that agree; gives the first two bytes of the next
+    /// nodes.
     fn split(&mut self, bytes: &[u8], agreed: usize, pairs: &[usize]) -> Vec<usize> {
         let base = self.nodes.len();
         let mut counts = vec![[0u32; 256]; pairs.len()];
@@ -222,7 +223,8 @@ impl Groups {
         nodes
     }
 
-    /// Deals out the positions of the next groups; gives their indexes, or `None` after the last one.
+    /// Deals out the positions of the next groups; gives their indexes, or `None` after the last
+    /// one.
     pub(super) fn deal(&mut self, bytes: &[u8], helped: Helped<'_>) -> Option<Range<usize>> {
         let begin = self.dealt.end;
         let most = (bytes.len() / ROUNDS).max(1 << 20);
@@ -285,7 +287,8 @@ impl Groups {
         Positions::new(&self.stretches, index - self.dealt.start)
     }
 
-    /// Returns where the positions with each pair of first bytes start if a group is sorted by pairs.
+    /// Returns where the positions with each pair of first bytes start if a group is sorted by
+    /// pairs.
     pub(super) fn starts(&self, group: &Group, starts: &mut Vec<u32>) {
         let mut start = 0;
         starts.clear();

@@ -1,8 +1,8 @@
 //! The matches that a parser may choose from at a position.
 //!
 //! In: the match table, which has the longest match, and small tables of where two, three and four
-//! bytes were seen last, which have shorter ones that are nearer. Out: a few matches, each longer and farther
-//! than the one before.
+//! bytes were seen last, which have shorter ones that are nearer. Out: a few matches, each longer
+//! and farther than the one before.
 //!
 //! **Invariant:** every match is of bytes before the position, within the reach, and really agrees.
 
@@ -27,7 +27,8 @@ const TRIPLE_BITS: u32 = 16;
 /// Bits of the hash of four bytes.
 const QUAD_BITS: u32 = 17;
 
-/// Positions that are looked up at once, so that what is far apart in memory comes at the same time.
+/// Positions that are looked up at once, so that what is far apart in memory comes at the same
+/// time.
 const AHEAD: usize = 16;
 
 /// The multiplier of hashes: 2^32 over the golden ratio.
@@ -127,8 +128,8 @@ impl<const MIN: usize> Finder<MIN> {
         }
     }
 
-    /// Starts anew with a table that starts at `base`; says whether to look for the last place of four
-    /// bytes, too.
+    /// Starts anew with a table that starts at `base`; says whether to look for the last place of
+    /// four bytes, too.
     pub(in super::super) fn start(&mut self, depth: usize, reach: u32, quads: bool, base: usize) {
         self.pairs.fill(0);
         self.triples.fill(0);

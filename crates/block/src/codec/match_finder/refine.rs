@@ -2,9 +2,9 @@
 //!
 //! In: suffixes in order, which agree in their first bytes. Out: for each a link to an earlier one.
 //!
-//! **Invariant:** suffixes stay in order within each part. So the one before in a part is the nearest
-//! with as many bytes alike, and a suffix only needs to remember the match that it had before its
-//! last split. The ends of suffixes count as followed by zeros.
+//! **Invariant:** suffixes stay in order within each part. So the one before in a part is the
+//! nearest with as many bytes alike, and a suffix only needs to remember the match that it had
+//! before its last split. The ends of suffixes count as followed by zeros.
 
 use super::link::Link;
 
@@ -14,8 +14,8 @@ const FEW: usize = 12;
 /// Bytes of a key.
 const KEY: usize = 8;
 
-/// Keys that have lost more are read anew before they are compared: few of the others agree to their
-/// ends, and only those cost a look at the bytes.
+/// Keys that have lost more are read anew before they are compared: few of the others agree to
+/// their ends, and only those cost a look at the bytes.
 const WORN: usize = 4;
 
 /// A suffix in the buffer.
@@ -284,7 +284,8 @@ impl Work<'_> {
         }
     }
 
-    /// Returns in how many bytes two suffixes agree after `agreed` ones; `known` are the first of them.
+    /// Returns in how many bytes two suffixes agree after `agreed` ones; `known` are the first of
+    /// them.
     fn agreement(
         &self,
         later: u32,

@@ -2,10 +2,11 @@
 //!
 //! In: a block and the encoder of a slice. Out: what the encoder returned for each slice, in order.
 //!
-//! The matches of a slice reach back into the slices before it: they come from one match table, which
-//! is filled by the same threads before.
+//! The matches of a slice reach back into the slices before it: they come from one match table,
+//! which is filled by the same threads before.
 //!
-//! **Invariant:** neither what a thread encoded before nor the number of threads shows in the result.
+//! **Invariant:** neither what a thread encoded before nor the number of threads shows in the
+//! result.
 
 use std::ops::Range;
 
@@ -15,7 +16,8 @@ use crate::codec::share::{Helped, share};
 
 use super::table::{MAX_COVER, MatchTable};
 
-/// The part of what the table covers that it also covered the time before, so that its matches are known.
+/// The part of what the table covers that it also covered the time before, so that its matches are
+/// known.
 const OVERLAP: usize = 4;
 
 /// Bytes that are coded without the statistics of what is before them: so much of a block is a
@@ -28,8 +30,8 @@ const SLICES_PER_THREAD: usize = 2;
 /// Of so many slices or more the last ones are cut in halves and quarters, for the same reason.
 const MANY: usize = 4;
 
-/// The longest table that a thread keeps for its next block; longer ones are little work beside what
-/// they are used for.
+/// The longest table that a thread keeps for its next block; longer ones are little work beside
+/// what they are used for.
 const KEPT: usize = 4 << 20;
 
 /// Returns how many threads share a block of so many bytes well.
@@ -83,8 +85,8 @@ pub(in super::super) struct Slicer {
 }
 
 impl Slicer {
-    /// Makes a slicer into slices of `slice` bytes, whose table covers at most `cover` bytes at a time,
-    /// up to [`MAX_COVER`].
+    /// Makes a slicer into slices of `slice` bytes, whose table covers at most `cover` bytes at a
+    /// time, up to [`MAX_COVER`].
     pub(in super::super) fn new(cover: usize, slice: usize) -> Self {
         Self {
             cover: cover.min(MAX_COVER),
@@ -93,8 +95,8 @@ impl Slicer {
         }
     }
 
-    /// Calls `encode` with each slice of a block, in the caller and in the places of idle threads; each
-    /// has tools of its own.
+    /// Calls `encode` with each slice of a block, in the caller and in the places of idle threads;
+    /// each has tools of its own.
     pub(in super::super) fn encode<T, R: Send>(
         &mut self,
         block: &[u8],
@@ -134,7 +136,8 @@ impl Slicer {
         encoded
     }
 
-    /// Returns all of a block of up to [`MAX_COVER`] bytes as one slice, by the calling thread alone.
+    /// Returns all of a block of up to [`MAX_COVER`] bytes as one slice, by the calling thread
+    /// alone.
     pub(in super::super) fn whole<'a>(&'a mut self, block: &'a [u8], search: Search) -> Slice<'a> {
         let helped = Helped {
             permits: &WorkerPermits::default(),

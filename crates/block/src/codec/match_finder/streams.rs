@@ -1,10 +1,10 @@
 //! The positions of some groups: dealt out in one walk over the bytes, stretch by stretch.
 //!
-//! In: for each position of a stretch its group. Out: for each group its positions in order, as distances
-//! from one to the next, which take two bytes.
+//! In: for each position of a stretch its group. Out: for each group its positions in order, as
+//! distances from one to the next, which take two bytes.
 //!
-//! **Invariant:** stretches are dealt apart from each other, so that several threads share a block; what
-//! comes out depends neither on them nor on where stretches end.
+//! **Invariant:** stretches are dealt apart from each other, so that several threads share a block;
+//! what comes out depends neither on them nor on where stretches end.
 
 /// Distances that lie together: a group's are in a chain of so many each.
 const CHUNK: usize = 128;

@@ -130,8 +130,8 @@ impl Tools {
         }
     }
 
-    /// Finds the matches among the positions of a group. What is too large for one piece is refined in
-    /// several, each of which sees the end of the one before.
+    /// Finds the matches among the positions of a group. What is too large for one piece is refined
+    /// in several, each of which sees the end of the one before.
     fn group(&mut self, filling: Filling<'_>, index: usize) {
         let mut positions = std::mem::take(&mut self.positions);
         positions.clear();

@@ -3,8 +3,8 @@
 //! In: a unit. Out: its stream, or `None` where that is not smaller than the unit: formats that cut
 //! content into units store it then.
 //!
-//! **Invariant:** the result depends on the block and the options alone. What an encoder keeps between
-//! blocks (tables of zlib, LZO and zstd) belongs to the thread.
+//! **Invariant:** the result depends on the block and the options alone. What an encoder keeps
+//! between blocks (tables of zlib, LZO and zstd) belongs to the thread.
 
 pub mod lzma;
 pub mod lzo;
@@ -29,14 +29,14 @@ pub fn lz4_hc(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
     Ok(smaller(lz4::encode_hc(raw, level)?, raw))
 }
 
-/// Encodes as much of `raw`, which is not empty, as fills an LZ4 block of at most `room` bytes, with the
-/// fast method; tells how much that is.
+/// Encodes as much of `raw`, which is not empty, as fills an LZ4 block of at most `room` bytes,
+/// with the fast method; tells how much that is.
 pub fn lz4_fill(raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
     lz4::fill(raw, room)
 }
 
-/// Encodes as much of `raw`, which is not empty, as fills an LZ4 block of at most `room` bytes, with the
-/// high-compression method; tells how much that is.
+/// Encodes as much of `raw`, which is not empty, as fills an LZ4 block of at most `room` bytes,
+/// with the high-compression method; tells how much that is.
 pub fn lz4_hc_fill(raw: &[u8], room: usize, level: i32) -> Result<(usize, Vec<u8>)> {
     lz4::fill_hc(raw, room, level)
 }

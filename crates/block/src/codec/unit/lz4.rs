@@ -10,8 +10,8 @@ pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
         .map_err(|_| Error::corrupt("lz4: damaged block, or more than a unit"))
 }
 
-/// Decodes the first bytes of a block, as many as there is room for. What follows the block's end is
-/// not looked at.
+/// Decodes the first bytes of a block, as many as there is room for. What follows the block's end
+/// is not looked at.
 pub(super) fn decode_part(stream: &[u8], room: &mut [u8]) -> Result<()> {
     let wanted = room.len();
     let found = lzzzz::lz4::decompress_partial(stream, room, wanted);

@@ -1,5 +1,5 @@
-//! MicroLZMA (xz's `lzma/container.h`): an LZMA stream whose first byte, which is always zero, holds
-//! the inverted properties. Nobody but the caller knows how long the content is.
+//! MicroLZMA (xz's `lzma/container.h`): an LZMA stream whose first byte, which is always zero,
+//! holds the inverted properties. Nobody but the caller knows how long the content is.
 //!
 //! **Invariant:** the dictionary is no longer than the content that is asked for.
 

@@ -1,7 +1,7 @@
 //! The first bytes of a stream's content, where the rest is of no interest.
 //!
-//! **Invariant:** codecs that decode whole streams only get room for up to `MAX_CONTENT` bytes, which
-//! they use in vain.
+//! **Invariant:** codecs that decode whole streams only get room for up to `MAX_CONTENT` bytes,
+//! which they use in vain.
 
 use sinterfs_model::Result;
 

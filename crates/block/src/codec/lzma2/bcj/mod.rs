@@ -1,11 +1,11 @@
-//! Branch converters: the targets of calls as absolute addresses, so that calls of one function from
-//! many places look alike (tukaani.org/xz/xz-file-format.txt, section 5.3.2, and what liblzma's
-//! decoders take back).
+//! Branch converters: the targets of calls as absolute addresses, so that calls of one function
+//! from many places look alike (tukaani.org/xz/xz-file-format.txt, section 5.3.2, and what
+//! liblzma's decoders take back).
 //!
 //! In: machine code. Out: as many bytes, of which some are changed in place.
 //!
-//! **Invariant:** the decoder's converter, started at position 0, gives the same bytes back, whatever
-//! they are.
+//! **Invariant:** the decoder's converter, started at position 0, gives the same bytes back,
+//! whatever they are.
 
 mod arm;
 mod big_endian;

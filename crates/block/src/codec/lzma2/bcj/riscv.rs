@@ -1,8 +1,8 @@
 //! RISC-V: JAL that links, and AUIPC with the instruction that uses its register.
 //!
-//! The pair of AUIPC and the other is stored as an AUIPC to x2 that holds the low half of the other,
-//! and the absolute address, big-endian. Real ones to x2 (or x0) that look like that are stored as
-//! what the decoder turns into them.
+//! The pair of AUIPC and the other is stored as an AUIPC to x2 that holds the low half of the
+//! other, and the absolute address, big-endian. Real ones to x2 (or x0) that look like that are
+//! stored as what the decoder turns into them.
 
 /// The opcode of AUIPC.
 const AUIPC: u32 = 0x17;
@@ -19,8 +19,8 @@ pub(super) fn convert(block: &mut [u8]) {
     }
 }
 
-/// Converts the instruction at a position, with the four bytes after it. Gives the new bytes, if any,
-/// and how far the next instruction is.
+/// Converts the instruction at a position, with the four bytes after it. Gives the new bytes, if
+/// any, and how far the next instruction is.
 fn convert_at(bytes: [u8; 8], position: u32) -> (Option<[u8; 8]>, usize) {
     let [a, b, c, d, e, f, g, h] = bytes;
     if a == 0xef {
@@ -56,8 +56,8 @@ fn convert_at(bytes: [u8; 8], position: u32) -> (Option<[u8; 8]>, usize) {
     (Some(join(stored.to_le_bytes(), other.to_le_bytes())), 8)
 }
 
-/// Makes the offset of a JAL absolute, in the bytes after the opcode; its bits 1 to 20 are stored from
-/// the highest.
+/// Makes the offset of a JAL absolute, in the bytes after the opcode; its bits 1 to 20 are stored
+/// from the highest.
 fn jump([b, c, d]: [u8; 3], position: u32) -> [u8; 3] {
     let [b32, c32, d32] = [b, c, d].map(u32::from);
     let offset = (b32 & 0xf0) << 8

@@ -1,7 +1,8 @@
 //! x86 and x86-64: E8 (call) and E9 (jump) with 32-bit offsets.
 //!
-//! An offset is taken for one if its highest byte is 00 or ff, and if no other E8 or E9 close before
-//! makes it doubtful. The rule about those is the format's: a decoder sees the same bytes there.
+//! An offset is taken for one if its highest byte is 00 or ff, and if no other E8 or E9 close
+//! before makes it doubtful. The rule about those is the format's: a decoder sees the same bytes
+//! there.
 
 /// How far an opcode before may be to matter, in bytes.
 const NEAR: u32 = 5;
@@ -52,8 +53,8 @@ pub(super) fn convert(block: &mut [u8]) {
     }
 }
 
-/// Makes an offset absolute. If a byte in doubt would look like a sign, what is below it is turned over
-/// and converted again, until it does not.
+/// Makes an offset absolute. If a byte in doubt would look like a sign, what is below it is turned
+/// over and converted again, until it does not.
 fn absolute(mut offset: u32, from: u32, before: u32, recent: usize) -> u32 {
     loop {
         let target = offset.wrapping_add(from);

@@ -1,7 +1,7 @@
 //! One LZMA code of a length that is given: as many symbols as it has room for.
 //!
-//! In: a slice. Out: the code, and how much of the slice it holds. **Invariant:** the code is no longer than
-//! the room, and there was none for the symbol that came next.
+//! In: a slice. Out: the code, and how much of the slice it holds. **Invariant:** the code is no
+//! longer than the room, and there was none for the symbol that came next.
 
 use super::super::chunk::SYMBOL_ROOM;
 use super::super::coder::Coder;

@@ -1,7 +1,7 @@
 //! LZMA with the header of `.lzma` files: properties, dictionary, length (lzma-file-format.txt).
 //!
-//! **Invariant:** the header tells the length; the stream has an end marker all the same, which readers
-//! that know the length may leave unread.
+//! **Invariant:** the header tells the length; the stream has an end marker all the same, which
+//! readers that know the length may leave unread.
 
 use liblzma::stream::{LzmaOptions, Stream};
 use sinterfs_model::{Error, Result};

@@ -1,5 +1,6 @@
-//! MicroLZMA (xz's `lzma/container.h`): an LZMA code without an end mark, whose first byte, always zero, gives
-//! way to the inverted properties. By our encoder, which can be told how much room there is.
+//! MicroLZMA (xz's `lzma/container.h`): an LZMA code without an end mark, whose first byte, always
+//! zero, gives way to the inverted properties. By our encoder, which can be told how much room
+//! there is.
 
 use std::ops::RangeInclusive;
 
@@ -15,8 +16,8 @@ const STREAM_MIN: usize = 6;
 const PROPERTIES: (u32, u32, u32) = (3, 0, 2);
 const PROPERTIES_BYTE: u8 = 0x5d;
 
-/// Encodes as much of `raw`, up to `room` bytes of a stream; tells how much that is. Distances are at most
-/// `dictionary`. What is too short for any stream gives an empty one.
+/// Encodes as much of `raw`, up to `room` bytes of a stream; tells how much that is. Distances are
+/// at most `dictionary`. What is too short for any stream gives an empty one.
 pub fn fill(raw: &[u8], room: usize, level: u32, dictionary: u32) -> (usize, Vec<u8>) {
     if raw.is_empty() || room < STREAM_MIN {
         return (0, Vec::new());

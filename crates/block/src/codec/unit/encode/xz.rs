@@ -47,8 +47,8 @@ fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {
     finish(encoder, raw)
 }
 
-/// Returns a preset's options with a dictionary of so many bytes, or of the block's length rounded up
-/// to a power of two if that is less.
+/// Returns a preset's options with a dictionary of so many bytes, or of the block's length rounded
+/// up to a power of two if that is less.
 pub(super) fn lzma_options(raw: &[u8], preset: u32, dictionary: u32) -> Result<LzmaOptions> {
     let mut options = LzmaOptions::new_preset(preset).map_err(cannot_encode)?;
     let needed = u32::try_from(raw.len()).unwrap_or(u32::MAX);

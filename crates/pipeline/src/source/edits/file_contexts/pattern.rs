@@ -177,9 +177,9 @@ impl<'a> Translator<'a> {
                 let number = number.ok_or_else(wrong)?;
                 self.rest = self.rest.get(2..).unwrap_or_default();
                 if in_class {
-                    push_literal(&mut self.out, number)
+                    push_literal(&mut self.out, number);
                 } else {
-                    self.literal(number)
+                    self.literal(number);
                 }
             }
             byte if is_shared => {
