@@ -330,7 +330,7 @@ fn damage_leaves_a_whole_archive() {
     let output = try_run(args("-j2"));
     assert_eq!(output.status.code(), Some(1), "{}", words_of(&output));
     assert!(
-        words_of(&output).contains("1 not read"),
+        words_of(&output).contains("1 could not be read"),
         "{}",
         words_of(&output)
     );

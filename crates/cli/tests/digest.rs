@@ -484,7 +484,7 @@ fn upstream_reads_images_with_digests() {
         let told = String::from_utf8_lossy(&told.stdout);
         if told.contains("DIGEST") {
             assert!(told.contains("stale"), "{told}");
-            refused(&checked, 1, "stale: the digests are of");
+            refused(&checked, 1, "stale: the digests cover");
         }
     }
 }

@@ -142,7 +142,7 @@ fn what_chunks_cannot_be_is_refused() {
     let (source, image) = (work.path().join("tree"), work.path().join("i.erofs"));
     fs::create_dir(&source).unwrap();
     for (flags, word) in [
-        (&["--chunk-size=64k"][..], "chunks are not compressed"),
+        (&["--chunk-size=64k"][..], "chunks are stored uncompressed"),
         (&["-Cnone", "--chunk-size=5000"], "a power of two"),
         (&["-Cnone", "--chunk-size=8m"], "a power of two"),
         (
