@@ -360,7 +360,10 @@ add(t, '', tarfile.REGTYPE)
         "{words}"
     );
     assert_eq!(words.matches("hard link to").count(), 2, "{words}");
-    assert!(words.contains("replace a directory that is not empty"), "{words}");
+    assert!(
+        words.contains("replace a directory that is not empty"),
+        "{words}"
+    );
     assert!(words.contains("9 left out"), "{words}");
     let to = work.path().join("to");
     run([
