@@ -15,6 +15,7 @@
 
 mod ahead;
 mod block;
+mod shared_error;
 mod spill;
 
 use std::fmt;
@@ -30,6 +31,7 @@ use sinterfs_model::{Error, Result};
 
 use ahead::{Ahead, Turns};
 use block::{Block, Effort};
+use shared_error::copy;
 use spill::Spill;
 
 pub use block::Opened;
@@ -450,27 +452,6 @@ impl fmt::Debug for BlockCache {
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }
-}
-
-/// Copies an error for another reader: everything a caller can ask of it, and the cause as text
-/// (or as the operating system's number).
-fn copy(error: &Error) -> Error {
-    let mut copied = Error::new(error.kind(), error.what().to_owned());
-    if let Some(place) = error.place() {
-        copied = match place.offset {
-            Some(offset) => copied.at(place.structure.clone(), offset),
-            None => copied.within(place.structure.clone()),
-        };
-    }
-    if let Some(path) = error.concerned_path() {
-        copied = copied.path(path);
-    }
-    if let Some(number) = error.io_source().and_then(std::io::Error::raw_os_error) {
-        copied = copied.because(std::io::Error::from_raw_os_error(number));
-    } else if let Some(cause) = std::error::Error::source(error) {
-        copied = copied.because(cause.to_string());
-    }
-    copied
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ use std::io::{BufRead, Read};
 
 use sinterfs_model::{Error, Result};
 
-/// The most bytes of a window, as a power of two: decoders allocate it on the word of a stream.
-const WINDOW_LOG_MAX: u32 = 30;
+use zstd::WINDOW_LOG_MAX;
 
 /// How many first bytes tell the program.
 pub const START: usize = 6;

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use parking_lot::{Mutex, MutexGuard};
 use sinterfs_model::{Error, Result};
 
-use super::copy;
+use super::shared_error::copy;
 use crate::codec::Decoder;
 use crate::{ReadAt, Summed, Window};
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sinterfs_model::{Error, Result};
 
-use super::Opened;
+use super::block::Opened;
 use crate::{ReadAt, Window};
 
 /// A file of blocks.

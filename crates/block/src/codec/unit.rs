@@ -9,8 +9,10 @@
 
 mod deflate;
 pub mod encode;
+mod limits;
 mod lz4;
 mod lzma;
+mod lzma_stream;
 mod lzo;
 mod micro_lzma;
 mod part;
@@ -21,14 +23,9 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
-use liblzma::stream::{Action, Status, Stream};
 use sinterfs_model::{Error, Result};
 
-/// The largest dictionary that a stream may ask for, in bytes: that of `xz -9`.
-pub const MAX_DICTIONARY: u64 = 64 << 20;
-
-/// The longest content of a stream of which a part is wanted, in bytes: that of EROFS.
-pub const MAX_CONTENT: usize = 12 << 20;
+pub use limits::{MAX_CONTENT, MAX_DICTIONARY};
 
 /// A codec of units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,68 +86,3 @@ impl UnitCodec {
         }
     }
 }
-
-/// Makes the error for a stream that has more content than there is room for.
-#[cold]
-fn too_long(codec: &str, room: &[u8]) -> Error {
-    let len = room.len();
-    Error::corrupt(format!("{codec}: more than the {len} bytes of a unit"))
-}
-
-/// Runs a decoder of liblzma over a whole stream.
-fn run_lzma(
-    mut decoder: Stream,
-    codec: &'static str,
-    stream: &[u8],
-    room: &mut [u8],
-) -> Result<usize> {
-    let mut full = false;
-    loop {
-        let (read, written) = (position(decoder.total_in()), position(decoder.total_out()));
-        let rest = stream.get(read..).unwrap_or_default();
-        // a byte more, so that a stream that is too long can show it
-        let mut spare = [0];
-        let left = match room.get_mut(written..) {
-            Some(left) if !left.is_empty() => left,
-            _ => {
-                full = true;
-                &mut spare[..]
-            }
-        };
-        let status = decoder.process(rest, left, Action::Finish);
-        let status = status.map_err(|error| lzma_error(codec, error))?;
-        let made = position(decoder.total_out());
-        if full && made > written {
-            return Err(too_long(codec, room));
-        }
-        match status {
-            Status::StreamEnd => return Ok(made),
-            _ if made == written && position(decoder.total_in()) == read => {
-                return Err(Error::corrupt(format!("{codec}: stream ends early")));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn position(total: u64) -> usize {
-    usize::try_from(total).unwrap_or(usize::MAX)
-}
-
-#[cold]
-fn lzma_error(codec: &str, error: liblzma::stream::Error) -> Error {
-    use liblzma::stream::Error as Lzma;
-    match error {
-        Lzma::MemLimit => Error::limit(format!(
-            "{codec}: the dictionary is above the limit of {MAX_DICTIONARY} bytes"
-        )),
-        Lzma::Mem => Error::limit(format!("{codec}: no memory for the dictionary")),
-        Lzma::Options | Lzma::UnsupportedCheck => {
-            Error::unsupported(format!("{codec}: filter or check that is not known"))
-        }
-        _ => Error::corrupt(format!("{codec}: damaged stream")).because(error),
-    }
-}
-
-/// What a decoder of liblzma takes besides its dictionary, at most, in bytes.
-const LZMA_TABLES: u64 = 4 << 20;

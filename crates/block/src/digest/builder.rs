@@ -9,8 +9,9 @@ use sinterfs_model::Result;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::{Digests, Header, MAGIC, NEW_LEAF_BITS, OF_LEAF, SHA_256, VERSION};
-use crate::Bytes;
+use super::digests::Digests;
+use super::layout::{Header, MAGIC, NEW_LEAF_BITS, OF_LEAF, SHA_256, VERSION};
+use crate::{Bytes, ReadAt};
 
 /// Takes bytes and makes their digests. Memory: 32 bytes a leaf.
 pub struct DigestBuilder {
@@ -88,4 +89,20 @@ impl fmt::Debug for DigestBuilder {
             .field("covered", &self.covered)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the digests of a range of a source.
+pub fn digest_range(source: &dyn ReadAt, start: u64, len: u64) -> Result<Digests> {
+    const STEP: u64 = 256 << 10;
+    let mut builder = DigestBuilder::default();
+    let mut buf = crate::codec::zeroed(len.min(STEP))?;
+    let mut done = 0;
+    while done < len {
+        let count = usize::try_from(len - done).map_or(buf.len(), |left| left.min(buf.len()));
+        let part = buf.split_at_mut(count).0;
+        source.read_at(start.saturating_add(done), part)?;
+        builder.update(part);
+        done += count as u64;
+    }
+    builder.finish()
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use parking_lot::Mutex as Lock;
 use sinterfs_model::{Error, Kind, Observer, Result, Stage, Tally};
 
-use super::Digests;
+use super::digests::Digests;
 use crate::source::check_range;
 use crate::{Bytes, ReadAt};
 

@@ -5,7 +5,8 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use sinterfs_model::{Error, Result};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-use super::WINDOW_LOG_MAX;
+/// The largest window, as a power of two: decoders allocate what a stream asks for.
+pub(super) const WINDOW_LOG_MAX: u32 = 30;
 
 /// The content of all frames of a stream.
 pub(super) struct Frames<R> {

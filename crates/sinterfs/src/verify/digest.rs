@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs_block::digest::{Digests, Root, Verified};
+use sinterfs_block::digest::{Digests, Root, Verified, digest_range};
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Observer, Result};
 
@@ -24,7 +24,7 @@ pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Ro
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
     let own = trusted_source::in_image(&source, &OpenOptions::default()).map_err(located)?;
     let Some(own) = own else {
-        return Ok(Digests::of(&*source, 0, source.len())
+        return Ok(digest_range(&*source, 0, source.len())
             .map_err(located)?
             .root());
     };
@@ -39,7 +39,7 @@ pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Ro
 /// Writes the digests of a whole file to another one, and gives their root.
 pub fn write_digests(image: &Path, to: &Path, replace: bool) -> Result<Root> {
     let source = FileSource::open(image)?;
-    let digests = Digests::of(&source, 0, source.len()).map_err(|error| error.path(image))?;
+    let digests = digest_range(&source, 0, source.len()).map_err(|error| error.path(image))?;
     write_new(to, replace, digests.stored())?;
     Ok(digests.root())
 }

@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs_block::digest::{Digests, Root, Verified};
+use sinterfs_block::digest::{Digests, Root, Verified, digest_range};
 use sinterfs_block::{Bytes, FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Limits, Result};
 
@@ -114,7 +114,7 @@ impl Found {
                 signature: own.signature,
             });
         }
-        let digests = Digests::of(&**source, 0, source.len())?;
+        let digests = digest_range(&**source, 0, source.len())?;
         let whose = "the image has no digests, and those of the whole file";
         Ok(of_file(digests, whose))
     }

@@ -2,7 +2,7 @@
 
 use sinterfs_model::Result;
 
-use super::bad;
+use super::checks::bad;
 
 /// Takes bits off the front of a byte string.
 #[derive(Debug)]

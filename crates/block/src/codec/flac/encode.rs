@@ -10,6 +10,7 @@
 //! samples of one run.
 
 mod bits;
+mod effort;
 mod frame;
 mod lpc;
 mod rice;
@@ -21,8 +22,9 @@ mod tests;
 
 use sinterfs_model::{Error, Result};
 
+use self::effort::Effort;
 use self::frame::Frames;
-use super::StreamInfo;
+use super::checks::{StreamInfo, fits};
 
 /// Samples of one channel in the longest frame.
 pub const RUN: usize = 4096;
@@ -32,59 +34,6 @@ const HEAD: usize = 4 + 4 + 34;
 
 /// The rate that streams tell, in hertz.
 const RATE: u64 = 48_000;
-
-/// How hard the encoder looks for the shortest frames.
-#[derive(Debug, Clone, Copy)]
-struct Effort {
-    /// The highest order of a predictor made for the samples; 0 leaves the fixed ones.
-    order: usize,
-    /// Into how many parts the samples are cut, besides as a whole, to make predictors for.
-    parts: usize,
-    /// The most partitions of residuals, as a power of two.
-    partitions: u32,
-    /// Whether all ways to store two channels are tried, not estimated.
-    stereo: bool,
-    /// How often a run may be halved.
-    halvings: u32,
-    /// How many orders next to the one that looks best are tried too.
-    around: usize,
-}
-
-impl Effort {
-    const fn new(
-        order: usize,
-        parts: usize,
-        partitions: u32,
-        stereo: bool,
-        halvings: u32,
-        around: usize,
-    ) -> Self {
-        Self {
-            order,
-            parts,
-            partitions,
-            stereo,
-            halvings,
-            around,
-        }
-    }
-
-    /// What the levels mean; each is smaller and slower than the one before.
-    const LEVELS: [Self; 9] = [
-        Self::new(0, 1, 3, false, 0, 0),
-        Self::new(0, 1, 5, false, 0, 0),
-        Self::new(0, 1, 6, true, 0, 0),
-        Self::new(4, 1, 6, true, 0, 0),
-        Self::new(6, 1, 6, true, 0, 0),
-        Self::new(8, 1, 6, true, 0, 0),
-        Self::new(8, 2, 6, true, 0, 0),
-        Self::new(12, 2, 6, true, 1, 0),
-        Self::new(12, 3, 6, true, 2, 0),
-    ];
-
-    /// Everything that is worth trying at all.
-    const EXHAUSTIVE: Self = Self::new(32, 4, 8, true, 4, 1);
-}
 
 /// The highest level of effort.
 pub const MAX_LEVEL: u32 = 8;
@@ -152,10 +101,7 @@ impl Encoder {
                 "flac: a run of {len} samples of {count} channels"
             )));
         }
-        if !samples
-            .iter()
-            .all(|&sample| super::fits(sample.into(), width))
-        {
+        if !samples.iter().all(|&sample| fits(sample.into(), width)) {
             return Err(Error::invalid(format!(
                 "flac: a sample of more than {width} bits"
             )));

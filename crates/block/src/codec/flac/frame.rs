@@ -3,7 +3,7 @@
 use sinterfs_model::Result;
 
 use super::bits::Bits;
-use super::{StreamInfo, bad, crc8};
+use super::checks::{StreamInfo, bad, crc8};
 
 /// What a frame's header says.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@
 use sinterfs_model::Result;
 
 use super::bits::Bits;
-use super::{bad, fits};
+use super::checks::{bad, fits};
 
 /// The most coefficients of a predictor.
 const MAX_ORDER: usize = 32;

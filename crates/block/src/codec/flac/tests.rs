@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::checks::crc8;
 use super::*;
 
 /// Writes bits, most significant first.

@@ -8,7 +8,7 @@
 
 use sinterfs_model::{Error, Result};
 
-use super::{MAX_COMPONENTS, PLAIN, Packing, SELECTOR_BITS};
+use super::packing::{MAX_COMPONENTS, PLAIN, Packing, SELECTOR_BITS};
 
 /// Encodes whole samples of all components.
 ///

@@ -3,7 +3,7 @@
 use lzokay::Error as Lzo;
 use sinterfs_model::{Error, Result};
 
-use super::too_long;
+use super::limits::too_long;
 
 /// Decodes one stream. It has no checksum.
 pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {

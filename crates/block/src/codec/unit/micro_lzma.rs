@@ -6,7 +6,8 @@
 use liblzma::stream::{Action, Status, Stream};
 use sinterfs_model::{Error, Result};
 
-use super::{LZMA_TABLES, MAX_DICTIONARY, lzma_error, position, too_long};
+use super::limits::{MAX_DICTIONARY, too_long};
+use super::lzma_stream::{LZMA_TABLES, lzma_error, position};
 
 const CODEC: &str = "microlzma";
 

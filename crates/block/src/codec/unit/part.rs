@@ -5,7 +5,7 @@
 
 use sinterfs_model::Result;
 
-use super::{MAX_CONTENT, too_long};
+use super::limits::{MAX_CONTENT, too_long};
 use crate::codec::{wrong_length, zeroed};
 
 /// Decodes the first bytes of a stream by decoding it whole, into more and more room until it fits.

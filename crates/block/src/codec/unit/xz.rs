@@ -3,7 +3,8 @@
 use liblzma::stream::Stream;
 use sinterfs_model::Result;
 
-use super::{LZMA_TABLES, MAX_DICTIONARY, lzma_error, run_lzma};
+use super::limits::MAX_DICTIONARY;
+use super::lzma_stream::{LZMA_TABLES, lzma_error, run_lzma};
 
 /// Decodes one stream; its check is compared.
 pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use libdeflater::{DecompressionError, Decompressor};
 use sinterfs_model::{Error, Result};
 
-use super::too_long;
+use super::limits::too_long;
 
 thread_local! {
     static DECODER: RefCell<Option<Decompressor>> = const { RefCell::new(None) };

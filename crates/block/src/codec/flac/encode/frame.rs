@@ -5,9 +5,9 @@
 
 use sinterfs_model::{Error, Result};
 
-use super::super::{StreamInfo, crc8, crc16};
-use super::Effort;
+use super::super::checks::{StreamInfo, crc8, crc16};
 use super::bits::Writer;
+use super::effort::Effort;
 use super::lpc::log2;
 use super::subframe::{Chooser, Subframe};
 

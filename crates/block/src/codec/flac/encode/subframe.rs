@@ -3,8 +3,8 @@
 //! **Invariant:** the bits told are the bits that are written; there is always one, as samples can
 //! be written as they are.
 
-use super::Effort;
 use super::bits::Writer;
+use super::effort::Effort;
 use super::lpc::{Ladder, MAX_ORDER, Predictor, autocorrelation};
 use super::rice::{self, Coding};
 use super::window::Windows;

@@ -1,0 +1,64 @@
+//! Decoders of liblzma, run over whole streams.
+
+use liblzma::stream::{Action, Status, Stream};
+use sinterfs_model::{Error, Result};
+
+use super::limits::{MAX_DICTIONARY, too_long};
+
+/// What a decoder of liblzma takes besides its dictionary, at most, in bytes.
+pub(super) const LZMA_TABLES: u64 = 4 << 20;
+
+/// Runs a decoder of liblzma over a whole stream.
+pub(super) fn run_lzma(
+    mut decoder: Stream,
+    codec: &'static str,
+    stream: &[u8],
+    room: &mut [u8],
+) -> Result<usize> {
+    let mut full = false;
+    loop {
+        let (read, written) = (position(decoder.total_in()), position(decoder.total_out()));
+        let rest = stream.get(read..).unwrap_or_default();
+        // a byte more, so that a stream that is too long can show it
+        let mut spare = [0];
+        let left = match room.get_mut(written..) {
+            Some(left) if !left.is_empty() => left,
+            _ => {
+                full = true;
+                &mut spare[..]
+            }
+        };
+        let status = decoder.process(rest, left, Action::Finish);
+        let status = status.map_err(|error| lzma_error(codec, error))?;
+        let made = position(decoder.total_out());
+        if full && made > written {
+            return Err(too_long(codec, room));
+        }
+        match status {
+            Status::StreamEnd => return Ok(made),
+            _ if made == written && position(decoder.total_in()) == read => {
+                return Err(Error::corrupt(format!("{codec}: stream ends early")));
+            }
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn position(total: u64) -> usize {
+    usize::try_from(total).unwrap_or(usize::MAX)
+}
+
+#[cold]
+pub(super) fn lzma_error(codec: &str, error: liblzma::stream::Error) -> Error {
+    use liblzma::stream::Error as Lzma;
+    match error {
+        Lzma::MemLimit => Error::limit(format!(
+            "{codec}: the dictionary is above the limit of {MAX_DICTIONARY} bytes"
+        )),
+        Lzma::Mem => Error::limit(format!("{codec}: no memory for the dictionary")),
+        Lzma::Options | Lzma::UnsupportedCheck => {
+            Error::unsupported(format!("{codec}: filter or check that is not known"))
+        }
+        _ => Error::corrupt(format!("{codec}: damaged stream")).because(error),
+    }
+}

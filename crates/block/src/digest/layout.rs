@@ -1,0 +1,43 @@
+//! The stored form of digests: a header, then the hashes of all leaves (`docs/formats/digest.md`).
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The first bytes of the stored form.
+pub(super) const MAGIC: [u8; 8] = *b"SINTERDG";
+
+/// The only version there is.
+pub(super) const VERSION: u32 = 1;
+
+/// The only hash there is: SHA-256.
+pub(super) const SHA_256: u16 = 1;
+
+/// Sizes of a leaf that are accepted, as powers of two.
+pub(super) const LEAF_BITS: std::ops::RangeInclusive<u16> = 12..=24;
+
+/// The size of a leaf in new digests, as a power of two: 64 KiB.
+pub(super) const NEW_LEAF_BITS: u16 = 16;
+
+/// What stands before the bytes of a leaf where they are hashed.
+pub(super) const OF_LEAF: [u8; 1] = [0];
+
+/// What stands before stored digests where they are hashed.
+pub(super) const OF_ALL: [u8; 1] = [1];
+
+pub(super) type Hash = [u8; 32];
+
+/// The start of the stored form; the hashes of all leaves follow.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub(super) struct Header {
+    pub(super) magic: [u8; 8],
+    pub(super) version: U32,
+    pub(super) hash: U16,
+    pub(super) leaf_bits: U16,
+    pub(super) covered: U64,
+    pub(super) zero: U64,
+}
+
+const _: () = assert!(size_of::<Header>() == 32);
