@@ -1,17 +1,17 @@
 //! The cache of decoded blocks that every reader of an image shares.
 //!
-//! In: a block's key (96 bits that its image is free to choose, behind the image's own 32), a range
-//! of its bytes, and the way to open it. Out: these bytes, from memory if they are there.
+//! In: a block's key (32 bits of its image, then 96 bits that the image chooses), a range of its
+//! bytes, and a function that opens it. Out: these bytes, from memory if they are cached.
 //!
-//! **Invariant:** many readers of one missing block share one decode, and each waits only for what
-//! it needs of it. A failure is reported to all who waited for it and is not kept: the next read
-//! tries again; what lies before a damage is read all the same. Memory is bounded by the capacity,
-//! plus the blocks that are being decoded at the moment.
+//! **Invariant:** concurrent readers of a missing block share one decode, and each waits only for
+//! the bytes it needs. A failure is reported to all waiting readers and is not cached: the next
+//! read tries again, and bytes before damage stay readable. Memory is bounded by the capacity, plus
+//! the blocks that are being decoded.
 //!
-//! A block in progress can take more memory than a finished one (some decoders keep a window of
-//! their own). From that point on it is finished in the background: else blocks in progress would
-//! push each other out, and decoding would begin anew each time. Where it was asked for, any block
-//! that fits is finished, and the one behind it begun, when readers wait much for decoders.
+//! A block in progress can take more memory than a finished one, since some decoders have a window
+//! of their own. Such a block is finished in the background: otherwise blocks in progress would
+//! evict each other, and decoding would start again each time. With decoding ahead enabled, any
+//! block that fits is finished, and the next one started, while readers wait long for decoders.
 
 mod ahead;
 mod block;
@@ -29,83 +29,84 @@ use quick_cache::sync::{Cache, GuardResult};
 use quick_cache::{OptionsBuilder, Weighter};
 use sinterfs_model::{Error, Result};
 
-use ahead::{Ahead, Turns};
-use block::{Block, Effort};
+use ahead::{AheadPolicy, DecodePermits};
+use block::{Access, Block};
 use shared_error::copy;
 use spill::Spill;
 
 pub use block::Opened;
 
-/// Keeps decoded blocks up to a number of bytes; many threads may ask at once.
+/// Keeps decoded blocks up to a number of bytes; threads share it.
 pub struct BlockCache {
     blocks: Arc<Blocks>,
     hits: AtomicU64,
     misses: AtomicU64,
-    ahead: Ahead,
-    /// Where blocks come from that nobody has asked for yet.
-    upcoming: OnceLock<Weak<dyn Upcoming>>,
+    ahead: AheadPolicy,
+    /// Opens blocks that no reader has requested yet.
+    next_blocks: OnceLock<Weak<dyn NextBlocks>>,
     spill: OnceLock<Spill>,
 }
 
-/// The blocks of an image, in their order.
-pub trait Upcoming: Send + Sync {
-    /// Returns the key of the block behind the one with a key; behind the last one is the first.
-    /// `None` for a key of no block of this image.
+/// The blocks of an image in their order, for decoding ahead.
+pub trait NextBlocks: Send + Sync {
+    /// Returns the key of the next block; the first block follows the last one. `None` for a key of
+    /// no block of this image.
     fn next(&self, key: u128) -> Option<u128>;
-    /// Opens the block of a key.
+    /// Opens a block.
     fn open(&self, key: u128) -> Result<Opened>;
-    /// Returns the most bytes that a decoded block has.
+    /// Returns the length of the longest decoded block in bytes.
     fn block_size(&self) -> u64;
 }
 
-/// What threads that finish blocks share with the cache.
+/// The part of the cache that background threads share.
 struct Blocks {
-    cache: Cache<u128, Outcome, ByMemory>,
-    /// Taken by those who finish a block.
-    finishing: Turns,
-    /// Threads that finish blocks or wait for their turn.
-    finishers: AtomicUsize,
-    /// Whether somebody is about to begin a block that nobody has asked for.
-    beginning: AtomicBool,
+    cache: Cache<u128, Entry, ByMemory>,
+    /// Limits the threads that decode in the background at the same time.
+    permits: DecodePermits,
+    /// Background threads that decode or wait for a permit.
+    threads: AtomicUsize,
+    /// Whether a thread is starting a block that no reader has requested.
+    is_starting: AtomicBool,
 }
 
-/// The most threads that finish blocks or wait to; beyond, whoever read a block finishes it.
-const FINISHERS: usize = 8;
+/// The most background threads; beyond, the reader of a block finishes it.
+const MAX_THREADS: usize = 8;
 
-/// Returns what the keys of an image's blocks begin with: no other image of this process has the
-/// same. The low 96 bits are zero.
+/// Returns the prefix of the keys of an image's blocks, unique in this process. The low 96 bits are
+/// zero.
 pub fn image_key() -> u128 {
     static OPENED: AtomicU32 = AtomicU32::new(0);
     u128::from(OPENED.fetch_add(1, Ordering::Relaxed)) << 96
 }
 
-/// A block that somebody keeps, whatever the cache does with it.
+/// A block that its holder keeps even if the cache evicts it.
 #[derive(Debug, Clone)]
-pub struct Held(Arc<Block>);
+pub struct HeldBlock(Arc<Block>);
 
-impl Held {
-    /// Fills the buffer with the block's bytes from `offset` on. `Corrupt` if it ends before.
+impl HeldBlock {
+    /// Fills the buffer with the block's bytes from `offset` on. Fails with `Corrupt` if the block
+    /// is shorter.
     pub fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.0.read(offset, buf).map(drop)
     }
 }
 
-/// What a cache has done so far.
+/// Counts of a cache since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
-    /// Reads that were served without decoding (from memory, from the stored bytes, or by waiting
-    /// for another reader's decode).
+    /// Reads served without decoding: from memory, from stored bytes, or by waiting for another
+    /// reader's decode.
     pub hits: u64,
     /// Reads that had to open a block or decode more of it.
     pub misses: u64,
-    /// Bytes of memory that blocks take now.
+    /// Bytes of memory that blocks take.
     pub bytes: u64,
 }
 
-/// What opening gave, with the memory it took when that was last looked at; a failure is in the
-/// cache only until its waiters have been woken.
+/// An opened block with its memory at the last update, or a failure, which is in the cache only
+/// until its waiters have been woken.
 #[derive(Clone)]
-enum Outcome {
+enum Entry {
     Block { block: Arc<Block>, memory: u64 },
     Failed(Arc<Error>),
 }
@@ -113,23 +114,23 @@ enum Outcome {
 #[derive(Clone)]
 struct ByMemory;
 
-impl Weighter<u128, Outcome> for ByMemory {
-    fn weight(&self, _key: &u128, outcome: &Outcome) -> u64 {
+impl Weighter<u128, Entry> for ByMemory {
+    fn weight(&self, _key: &u128, outcome: &Entry) -> u64 {
         match outcome {
-            // what weighs nothing would never be evicted
-            Outcome::Block { memory, .. } => (*memory).max(1),
-            Outcome::Failed(_) => 0,
+            // an entry of weight 0 would never be evicted
+            Entry::Block { memory, .. } => (*memory).max(1),
+            Entry::Failed(_) => 0,
         }
     }
 }
 
 impl BlockCache {
-    /// Makes an empty cache that keeps up to `capacity` bytes of blocks that are mostly
-    /// `block_size` bytes long. A block bigger than the capacity is served, but not kept.
+    /// Makes an empty cache of `capacity` bytes, for blocks of about `block_size` bytes. A block
+    /// larger than the capacity is served, but not cached.
     pub fn new(capacity: u64, block_size: u64) -> Self {
         let blocks = capacity.div_ceil(block_size.max(1)).clamp(1, 1 << 20);
-        // The capacity is divided among the shards, and a block bigger than a shard's part would
-        // never be kept: few big blocks get one shard (its lock is only shared for a hit).
+        // The capacity is divided among the shards, and a block larger than a shard's part would
+        // never be cached: few large blocks get one shard (a hit takes its lock shared).
         let shards = blocks.div_ceil(64).min(16);
         let options = OptionsBuilder::new()
             .shards(shards as usize)
@@ -140,41 +141,40 @@ impl BlockCache {
         let cache = Cache::with_options(options, ByMemory, Default::default(), Default::default());
         let blocks = Blocks {
             cache,
-            finishing: Turns::beside_readers(),
-            finishers: AtomicUsize::new(0),
-            beginning: AtomicBool::new(false),
+            permits: DecodePermits::leaving_one_processor(),
+            threads: AtomicUsize::new(0),
+            is_starting: AtomicBool::new(false),
         };
         Self {
             blocks: Arc::new(blocks),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
-            ahead: Ahead::new(),
-            upcoming: OnceLock::new(),
+            ahead: AheadPolicy::new(),
+            next_blocks: OnceLock::new(),
             spill: OnceLock::new(),
         }
     }
 
     /// Makes the cache decode each block once and to its end from now on, and keep it in a file,
-    /// which grows to what all blocks take. Only the first file that is given is used.
+    /// which grows to the size of all blocks. Only the first call has an effect.
     pub fn spill_to(&self, file: File) {
         let _ = self.spill.set(Spill::new(file));
     }
 
     /// Makes the cache decode blocks to their ends on other processors from now on, while readers
-    /// wait for decoders more often than now and then, and as far as there is room for them: those
-    /// that are read, and the next ones of the image, if it is given. Only the first image that is
-    /// given is used.
-    pub fn decode_ahead(&self, image: Option<Weak<dyn Upcoming>>) {
+    /// wait long for decoders and as far as the capacity allows: the blocks that are read and, if
+    /// an image is given, those that follow. Only the first image is used.
+    pub fn decode_ahead(&self, image: Option<Weak<dyn NextBlocks>>) {
         if let Some(image) = image {
-            let _ = self.upcoming.set(image);
+            let _ = self.next_blocks.set(image);
         }
-        self.ahead.want();
+        self.ahead.enable();
     }
 
-    /// Fills the buffer with a block's bytes from `offset` on. The block is opened if it is not in
-    /// memory, and decoded as far as is needed. `Corrupt` if it ends before.
+    /// Fills the buffer with a block's bytes from `offset` on. Opens the block if it is not cached,
+    /// and decodes it as far as needed. Fails with `Corrupt` if the block is shorter.
     ///
-    /// `open` must not ask this cache for the same key.
+    /// `open` must not read the same key from this cache.
     pub fn read(
         &self,
         key: u128,
@@ -185,7 +185,7 @@ impl BlockCache {
         let start = self.ahead.start();
         let (block, opened) = self.block(key, open)?;
         let read = block.read(offset, buf);
-        let decoded = matches!(read, Ok(Effort::Decoded));
+        let decoded = matches!(read, Ok(Access::Decoded));
         let count = if opened || decoded {
             &self.misses
         } else {
@@ -193,51 +193,50 @@ impl BlockCache {
         };
         count.fetch_add(1, Ordering::Relaxed);
         if decoded {
-            self.blocks.weigh(key, &block);
+            self.blocks.update_weight(key, &block);
             if block.claim_finish(Block::is_heavy) {
-                finish_later(&self.blocks, key, &block);
+                finish_in_background(&self.blocks, key, &block);
             }
-            if self.ahead.is_worth_it(start) {
-                self.go_ahead(key, &block);
+            if self.ahead.is_due(start) {
+                self.decode_next(key, &block);
             }
         }
-        // a stored block keeps no failure, and its checksums are of bytes that were sound
+        // a stored block keeps no failure, and its checksums stay valid
         if read.is_err() && !block.is_stored() {
             self.blocks.forget(key, &block);
         }
         read.map(drop)
     }
 
-    /// Returns a block that is read again and again to whoever asks, for as long as they keep it:
-    /// its bytes cost no search of the cache then. It is opened if it is not in memory.
+    /// Returns a block to a reader that needs it again and again: its bytes take no lookup in the
+    /// cache then. Opens the block if it is not cached.
     ///
-    /// `open` must not ask this cache for the same key.
-    pub fn hold(&self, key: u128, open: impl FnOnce() -> Result<Opened>) -> Result<Held> {
+    /// `open` must not read the same key from this cache.
+    pub fn hold(&self, key: u128, open: impl FnOnce() -> Result<Opened>) -> Result<HeldBlock> {
         let (block, opened) = self.block(key, open)?;
         let count = if opened { &self.misses } else { &self.hits };
         count.fetch_add(1, Ordering::Relaxed);
-        Ok(Held(block))
+        Ok(HeldBlock(block))
     }
 
-    /// Finishes the block that was read, and begins the next one that is not there, if there is
-    /// room.
-    fn go_ahead(&self, key: u128, block: &Arc<Block>) {
+    /// Finishes the block that was read and starts the next one that is not cached, if both fit.
+    fn decode_next(&self, key: u128, block: &Arc<Block>) {
         let blocks = &self.blocks;
-        if blocks.has_turns() && block.claim_finish(|decoder| blocks.has_room(decoder.len())) {
-            finish_later(blocks, key, block);
+        if blocks.may_spawn() && block.claim_finish(|decoder| blocks.can_hold(decoder.len())) {
+            finish_in_background(blocks, key, block);
         }
-        let image = self.upcoming.get().and_then(Weak::upgrade);
-        let Some(image) = image.filter(|image| blocks.has_room(image.block_size())) else {
+        let image = self.next_blocks.get().and_then(Weak::upgrade);
+        let Some(image) = image.filter(|image| blocks.can_hold(image.block_size())) else {
             return;
         };
-        if blocks.has_turns() && !blocks.beginning.swap(true, Ordering::Relaxed) {
-            let beginning = Beginning(Arc::clone(blocks));
-            later(blocks, move || beginning.0.begin_next(&*image, key));
+        if blocks.may_spawn() && !blocks.is_starting.swap(true, Ordering::Relaxed) {
+            let starting = Starting(Arc::clone(blocks));
+            spawn(blocks, move || starting.0.start_next(&*image, key));
         }
     }
 
-    /// Fills the buffer with a whole block, as `read` does; but if the block is not in memory it is
-    /// decoded into the buffer by `decode` and not kept: for who reads each block once.
+    /// Fills the buffer with a whole block, as `read` does; but a block that is not cached is
+    /// decoded into the buffer by `decode` and not cached: for readers that need each block once.
     pub fn read_whole(
         &self,
         key: u128,
@@ -252,13 +251,13 @@ impl BlockCache {
         decode(buf)
     }
 
-    /// Returns whether a block is in memory, without counting as a use of it.
+    /// Returns whether a block is cached, which does not count as a use of it.
     pub fn holds(&self, key: u128) -> bool {
         self.blocks.cache.peek(&key).is_some()
     }
 
-    /// Returns the block of a key, and whether it had to be opened. Who asks for a block that
-    /// another thread is opening waits for that thread's result or error.
+    /// Returns the block of a key, and whether it had to be opened. A thread that needs a block
+    /// that another one is opening waits for that one's result or error.
     fn block(
         &self,
         key: u128,
@@ -267,11 +266,11 @@ impl BlockCache {
         let cache = &self.blocks.cache;
         let guard = match cache.get_value_or_guard(&key, None) {
             GuardResult::Guard(guard) => guard,
-            GuardResult::Value(Outcome::Block { block, .. }) => return Ok((block, false)),
-            GuardResult::Value(Outcome::Failed(error)) => return Err(copy(&error)),
+            GuardResult::Value(Entry::Block { block, .. }) => return Ok((block, false)),
+            GuardResult::Value(Entry::Failed(error)) => return Err(copy(&error)),
             GuardResult::Timeout => unreachable!("no timeout was given"),
         };
-        // If `open` panics the guard is dropped and a waiter takes its place.
+        // if `open` panics, the guard is dropped and a waiter opens the block
         let opened = match self.spill.get() {
             Some(spill) => spill.open(key, open),
             None => open(),
@@ -279,24 +278,24 @@ impl BlockCache {
         match opened {
             Ok(content) => {
                 let block = Arc::new(Block::new(content));
-                // refused if `clear` or `remove` came in between: served all the same
-                let _ = block.weigh(|memory| {
+                // not inserted after a concurrent `clear` or `remove`, but served
+                let _ = block.with_memory(|memory| {
                     let block = Arc::clone(&block);
-                    guard.insert(Outcome::Block { block, memory })
+                    guard.insert(Entry::Block { block, memory })
                 });
                 Ok((block, true))
             }
             Err(error) => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
                 let shared = copy(&error);
-                let _ = guard.insert(Outcome::Failed(Arc::new(shared)));
-                cache.remove_if(&key, |outcome| matches!(outcome, Outcome::Failed(_)));
+                let _ = guard.insert(Entry::Failed(Arc::new(shared)));
+                cache.remove_if(&key, |outcome| matches!(outcome, Entry::Failed(_)));
                 Err(error)
             }
         }
     }
 
-    /// Returns what the cache has done so far.
+    /// Returns hits, misses and memory.
     pub fn stats(&self) -> CacheStats {
         CacheStats {
             hits: self.hits.load(Ordering::Relaxed),
@@ -310,139 +309,138 @@ impl BlockCache {
         self.blocks.cache.capacity()
     }
 
-    /// Changes the capacity in bytes; blocks that no longer fit are forgotten.
+    /// Changes the capacity in bytes; blocks that no longer fit are evicted.
     pub fn set_capacity(&self, capacity: u64) {
         self.blocks.cache.set_capacity(capacity);
     }
 
-    /// Forgets a block, if it is there. Who is reading it goes on.
+    /// Evicts a block. Its readers are not disturbed.
     pub fn forget(&self, key: u128) {
         self.blocks.cache.remove(&key);
     }
 
-    /// Forgets all blocks.
+    /// Evicts all blocks.
     pub fn clear(&self) {
         self.blocks.cache.clear();
     }
 }
 
 impl Blocks {
-    /// Takes the memory of a block into account as it is now.
-    fn weigh(&self, key: u128, block: &Arc<Block>) {
-        block.weigh(|memory| {
+    /// Updates the memory of a block that the cache counts.
+    fn update_weight(&self, key: u128, block: &Arc<Block>) {
+        block.with_memory(|memory| {
             let block = Arc::clone(block);
-            // Refused if it was evicted in between: it is gone then when its readers are.
+            // not replaced if it was evicted meanwhile: its last reader drops it then
             let _ = self
                 .cache
-                .replace(key, Outcome::Block { block, memory }, true);
+                .replace(key, Entry::Block { block, memory }, true);
         });
     }
 
-    /// Returns whether a thread more may wait for its turn to finish a block.
-    fn has_turns(&self) -> bool {
-        self.finishers.load(Ordering::Relaxed) < FINISHERS
+    /// Returns whether another background thread may be started.
+    fn may_spawn(&self) -> bool {
+        self.threads.load(Ordering::Relaxed) < MAX_THREADS
     }
 
-    /// Returns whether a block of so many bytes can be decoded to its end without pushing another
-    /// out.
-    fn has_room(&self, len: u64) -> bool {
-        // one that keeps a window takes the most memory right before it is finished
+    /// Returns whether a block of `len` bytes can be decoded to its end without evicting another.
+    fn can_hold(&self, len: u64) -> bool {
+        // a block whose decoder has a window takes the most memory right before it is finished
         let most = self.cache.weight().saturating_add(len.saturating_mul(2));
         most <= self.cache.capacity()
     }
 
-    /// Decodes the first block behind another that is not in memory.
-    fn begin_next(&self, image: &dyn Upcoming, key: u128) {
+    /// Decodes the first following block that is not cached.
+    fn start_next(&self, image: &dyn NextBlocks, key: u128) {
         let mut next = image.next(key);
         while let Some(found) = next.filter(|found| *found != key) {
             if self.cache.peek(&found).is_none() {
-                return self.begin(image, found);
+                return self.decode(image, found);
             }
             next = image.next(found);
         }
     }
 
-    fn begin(&self, image: &dyn Upcoming, key: u128) {
+    fn decode(&self, image: &dyn NextBlocks, key: u128) {
         let now = Some(Duration::ZERO);
         let GuardResult::Guard(guard) = self.cache.get_value_or_guard(&key, now) else {
-            // somebody needs it already
+            // a reader opens it already
             return;
         };
-        // whoever needs a block that cannot be opened is told so
+        // a reader that needs the block gets the error
         let Ok(opened) = image.open(key) else {
             return;
         };
         let block = Arc::new(Block::new(opened));
         block.claim_finish(|_| true);
-        let _ = block.weigh(|memory| {
+        let _ = block.with_memory(|memory| {
             let block = Arc::clone(&block);
-            guard.insert(Outcome::Block { block, memory })
+            guard.insert(Entry::Block { block, memory })
         });
         finish(self, key, &block);
     }
 
     fn forget(&self, key: u128, block: &Arc<Block>) {
         self.cache.remove_if(&key, |outcome| match outcome {
-            Outcome::Block { block: kept, .. } => Arc::ptr_eq(kept, block),
-            Outcome::Failed(_) => false,
+            Entry::Block { block: kept, .. } => Arc::ptr_eq(kept, block),
+            Entry::Failed(_) => false,
         });
     }
 }
 
-/// Finishes a block on a thread of its own when it is its turn, unless it is evicted before; here
-/// where many threads wait already, so that a busy mount does not gather them.
-fn finish_later(blocks: &Arc<Blocks>, key: u128, block: &Arc<Block>) {
-    if !blocks.has_turns() {
+/// Finishes a block on a background thread, unless it is evicted before; on this thread if there
+/// are too many, so that a busy mount does not accumulate them.
+fn finish_in_background(blocks: &Arc<Blocks>, key: u128, block: &Arc<Block>) {
+    if !blocks.may_spawn() {
         return finish(blocks, key, block);
     }
     let (shared, block) = (Arc::clone(blocks), Arc::downgrade(block));
-    later(blocks, move || {
+    spawn(blocks, move || {
         if let Some(block) = block.upgrade() {
             finish(&shared, key, &block);
         }
     });
 }
 
-/// Does work on a thread of its own when it is its turn. Where there can't be a thread it is not
-/// done: readers do it in time.
-fn later(blocks: &Arc<Blocks>, work: impl FnOnce() + Send + 'static) {
-    let place = Counted::new(blocks);
-    // where it cannot be spawned, the closure is dropped and its place given back
+/// Runs work on a background thread that waits for a permit. If no thread can be started, the work
+/// is not done: readers decode what they need.
+fn spawn(blocks: &Arc<Blocks>, work: impl FnOnce() + Send + 'static) {
+    let counted = CountedThread::new(blocks);
+    // if the thread cannot be started, dropping the closure takes back the count
     let _ = thread::Builder::new()
         .name("decode".into())
-        .spawn(move || place.0.finishing.take(work));
+        .spawn(move || counted.0.permits.run(work));
 }
 
-/// Work on a block that nobody has asked for: over when it is dropped, done or not.
-struct Beginning(Arc<Blocks>);
+/// The start of a block that no reader has requested; dropping it allows the next one.
+struct Starting(Arc<Blocks>);
 
-impl Drop for Beginning {
+impl Drop for Starting {
     fn drop(&mut self) {
-        self.0.beginning.store(false, Ordering::Relaxed);
+        self.0.is_starting.store(false, Ordering::Relaxed);
     }
 }
 
-/// A thread that finishes blocks or waits for its turn, counted until it ends, however that is.
-struct Counted(Arc<Blocks>);
+/// A background thread, counted until it ends, even by a panic.
+struct CountedThread(Arc<Blocks>);
 
-impl Counted {
+impl CountedThread {
     fn new(blocks: &Arc<Blocks>) -> Self {
-        blocks.finishers.fetch_add(1, Ordering::Relaxed);
+        blocks.threads.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(blocks))
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedThread {
     fn drop(&mut self) {
-        self.0.finishers.fetch_sub(1, Ordering::Relaxed);
+        self.0.threads.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Decodes a block to its end while anybody else holds it.
+/// Decodes a block to its end while anything else refers to it.
 fn finish(blocks: &Blocks, key: u128, block: &Arc<Block>) {
-    // a failure is found again by whoever reads up to there
+    // a reader of the bytes behind a failure finds it again
     while Arc::strong_count(block) > 1 && matches!(block.advance(), Ok(true)) {}
-    blocks.weigh(key, block);
+    blocks.update_weight(key, block);
 }
 
 impl fmt::Debug for BlockCache {

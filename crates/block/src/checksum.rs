@@ -14,7 +14,7 @@ pub fn xxh32(bytes: &[u8], seed: u32) -> u32 {
     xxhash_rust::xxh32::xxh32(bytes, seed)
 }
 
-/// Computes XXH3 as [`xxh3_64`] does, of bytes that come in parts.
+/// Computes [`xxh3_64`] of bytes that arrive in parts.
 #[derive(Default)]
 pub struct Xxh3(xxhash_rust::xxh3::Xxh3Default);
 
@@ -36,36 +36,36 @@ impl std::fmt::Debug for Xxh3 {
     }
 }
 
-/// Computes SHA-256, by which OCI names documents.
+/// Computes SHA-256.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Calculates SHA-256 of all that is read until the end, and tells how many bytes these are.
+/// Computes SHA-256 of everything up to the end of a stream; also returns the number of bytes.
 pub fn sha256_of(source: impl Read) -> std::io::Result<([u8; 32], u64)> {
     let (hash, len) = hash_of::<Sha256>(source)?;
     Ok((hash.finalize().into(), len))
 }
 
-/// Calculates SHA-384 of all that is read until the end.
+/// Computes SHA-384 of everything up to the end of a stream.
 pub fn sha384_of(source: impl Read) -> std::io::Result<[u8; 48]> {
     Ok(hash_of::<Sha384>(source)?.0.finalize().into())
 }
 
-/// Calculates SHA-512 of all that is read until the end.
+/// Computes SHA-512 of everything up to the end of a stream.
 pub fn sha512_of(source: impl Read) -> std::io::Result<[u8; 64]> {
     Ok(hash_of::<Sha512>(source)?.0.finalize().into())
 }
 
 fn hash_of<D: Digest>(mut source: impl Read) -> std::io::Result<(D, u64)> {
     let mut hash = D::new();
-    let mut piece = vec![0; 256 << 10];
+    let mut buffer = vec![0; 256 << 10];
     let mut len = 0;
     loop {
-        match source.read(&mut piece) {
+        match source.read(&mut buffer) {
             Ok(0) => return Ok((hash, len)),
             Ok(count) => {
-                hash.update(piece.get(..count).unwrap_or_default());
+                hash.update(buffer.get(..count).unwrap_or_default());
                 len += count as u64;
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -74,13 +74,13 @@ fn hash_of<D: Digest>(mut source: impl Read) -> std::io::Result<(D, u64)> {
     }
 }
 
-/// Computes SHA-512/256 (FIPS 180-4), not SHA-512 cut short.
+/// Computes SHA-512/256 (FIPS 180-4), which is not a truncated SHA-512.
 pub fn sha512_256(bytes: &[u8]) -> [u8; 32] {
     Sha512_256::digest(bytes).into()
 }
 
 /// Continues a CRC32C (Castagnoli, RFC 3720) over more bytes. The first state is `u32::MAX`;
-/// whether the last is inverted is the format's business.
+/// formats differ in whether they invert the last one.
 pub fn crc32c(state: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(state, |state, &byte| {
         let [low, ..] = state.to_le_bytes();
@@ -88,7 +88,7 @@ pub fn crc32c(state: u32, bytes: &[u8]) -> u32 {
     })
 }
 
-/// What each low byte of a state adds to the next.
+/// The contribution of each low byte of a state to the next one.
 const CRC32C: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

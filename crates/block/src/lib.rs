@@ -15,4 +15,4 @@ pub mod stream;
 pub mod verity;
 
 pub use sink::Sink;
-pub use source::{Bytes, FileSource, MemorySource, ReadAt, Summed, Window};
+pub use source::{Bytes, ChecksummedWindow, FileSource, MemorySource, ReadAt, Window};

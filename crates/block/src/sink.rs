@@ -1,9 +1,9 @@
-//! Where the bytes of an image go.
+//! The output of a writer of images.
 
 use std::io::{self, Write};
 
-/// Takes an image's bytes from front to back, and lets its beginning be written last: a superblock
-/// tells of what follows it.
+/// Takes an image's bytes from front to back. The beginning can be replaced at the end, since a
+/// superblock describes what follows it.
 pub trait Sink: Write + Send {
     /// Replaces bytes that were written before; `offset` counts from the start of the image.
     fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;

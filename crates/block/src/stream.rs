@@ -1,10 +1,10 @@
 //! Files that are compressed as a whole (gzip, zstd, xz, bzip2), decoded from front to back.
 //!
-//! Enters a stream, leaves its content. Which program made it is told by the first bytes, not by a
-//! name. Spec: RFC 1952, RFC 8878, the .xz file format 1.2.1; for bzip2 there is none. What these
-//! programs read as one is one: several members, frames or streams behind each other.
-//! **Invariant:** a stream that ends too soon is an error, never a short content; windows and
-//! dictionaries of more than 1 GiB are refused.
+//! Enters a stream, leaves its content. The first bytes identify the format, not the file name.
+//! Spec: RFC 1952, RFC 8878, the .xz file format 1.2.1; bzip2 has none. Concatenated members,
+//! frames or streams are read as one, as by the programs themselves. **Invariant:** a truncated
+//! stream is an error, never short content; windows and dictionaries of more than 1 GiB are
+//! refused.
 
 mod zstd;
 
@@ -14,10 +14,10 @@ use sinterfs_model::{Error, Result};
 
 use zstd::WINDOW_LOG_MAX;
 
-/// How many first bytes tell the program.
+/// The number of first bytes that identify a format.
 pub const START: usize = 6;
 
-/// What a file was compressed with.
+/// The format of a compressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// gzip.
@@ -31,11 +31,11 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Returns what the first bytes of a file are of; `None` for anything else.
-    pub fn of(start: &[u8]) -> Option<Self> {
+    /// Identifies the format by the first bytes of a file; `None` for anything else.
+    pub fn detect(start: &[u8]) -> Option<Self> {
         Some(match start {
             [0x1f, 0x8b, 8, ..] => Self::Gzip,
-            // a frame, or one to skip as pzstd writes first
+            // a frame, or a skippable one as pzstd writes it first
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
@@ -46,8 +46,7 @@ impl Compression {
     /// Decodes a stream.
     ///
     /// # Errors
-    /// `Limit` if there is no memory for a decoder. What is wrong with the stream is an error of
-    /// reading.
+    /// `Limit` if there is no memory for a decoder. A damaged stream fails when it is read.
     pub fn decode<R: BufRead + Send + 'static>(self, stream: R) -> Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(stream)),

@@ -1,6 +1,6 @@
 //! fs-verity digests: SHA-256 over a tree of SHA-256 hashes of blocks of 4096 bytes, without salt.
 //!
-//! In: the bytes of a file, in order. Out: what the kernel's fs-verity would say of the file.
+//! In: the bytes of a file, in order. Out: the digest that the kernel's fs-verity has of the file.
 //! Format: "Documentation/filesystems/fsverity.rst" of Linux ("Merkle tree", "fs-verity
 //! descriptor").
 //!
@@ -17,12 +17,12 @@ pub type VerityDigest = [u8; 32];
 /// Bytes of a block.
 const BLOCK: usize = 4096;
 
-/// Takes the bytes of a file and makes its digest.
+/// Computes the digest of a file from its bytes.
 #[derive(Debug, Default)]
 pub struct Verity {
     /// Bytes that do not fill a block yet.
     partial: Vec<u8>,
-    /// For each level of the tree the digests that do not fill a block yet, or fill one exactly.
+    /// For each level of the tree, the digests of its last block, which may be full.
     levels: Vec<Vec<u8>>,
     len: u64,
 }
@@ -49,7 +49,8 @@ impl Verity {
         self.partial.extend_from_slice(rest);
     }
 
-    /// Adds a digest to a level; a block of digests goes one level up when another follows it.
+    /// Adds a digest to a level; a full block of digests is hashed into the level above when
+    /// another digest follows.
     fn push(&mut self, level: usize, digest: VerityDigest) {
         if self.levels.len() == level {
             self.levels.push(Vec::with_capacity(BLOCK));
@@ -91,7 +92,7 @@ impl Verity {
         Sha256::digest(descriptor).into()
     }
 
-    /// Finishes all levels, each with zeros up to a block.
+    /// Finishes all levels, each padded with zeros to a block.
     fn root(&mut self) -> VerityDigest {
         let mut level = 0;
         while let Some(digests) = self.levels.get(level) {
@@ -107,7 +108,7 @@ impl Verity {
     }
 }
 
-/// Hashes a block; what is missing of it counts as zeros.
+/// Hashes a block, padded with zeros.
 fn hash(bytes: &[u8]) -> VerityDigest {
     const ZEROS: [u8; BLOCK] = [0; BLOCK];
     let mut hasher = Sha256::new();
@@ -123,7 +124,7 @@ pub fn verity(bytes: &[u8]) -> VerityDigest {
     verity.finish()
 }
 
-/// Returns the digest of everything that a source holds.
+/// Returns the digest of all bytes of a source.
 pub fn verity_of(source: &dyn ReadAt) -> Result<VerityDigest> {
     const STEP: usize = 256 << 10;
     let (mut verity, mut at, len) = (Verity::default(), 0, source.len());
@@ -138,7 +139,7 @@ pub fn verity_of(source: &dyn ReadAt) -> Result<VerityDigest> {
     Ok(verity.finish())
 }
 
-/// Shows a digest as people write it.
+/// Returns a digest in hexadecimal digits.
 pub fn hex(digest: &VerityDigest) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -147,7 +148,7 @@ pub fn hex(digest: &VerityDigest) -> String {
 mod tests {
     use super::*;
 
-    /// Lengths, and what `composefs-info measure-file` says of so many letters `a`.
+    /// Numbers of letters `a`, and their digests by `composefs-info measure-file`.
     const KNOWN: [(usize, &str); 6] = [
         (
             1,
@@ -180,8 +181,8 @@ mod tests {
         for (bytes, digest) in KNOWN {
             assert_eq!(hex(&verity(&vec![b'a'; bytes])), digest, "{bytes} bytes");
         }
-        // an empty file has no tree for the kernel; the reference says something else, but
-        // never stores one
+        // an empty file has no tree for the kernel; the reference prints another digest, but never
+        // stores it
         let empty = "3d248ca542a24fc62d1c43b916eae5016878e2533c88238480b26128a1f1af95";
         assert_eq!(hex(&verity(b"")), empty);
     }

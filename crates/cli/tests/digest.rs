@@ -163,11 +163,7 @@ fn a_mount_serves_nothing_else_than_what_the_digest_is_of() {
             .rposition(|here| here == b"SINTERDG")
             .unwrap();
         flip(&image, tail - 200);
-        refused(
-            &mounts(&root),
-            3,
-            "are not those that the digest was made of",
-        );
+        refused(&mounts(&root), 3, "do not match their digest");
         // in content, with the sections' own checksums made right by who changed it: nothing is mounted
         fs::write(&image, &sound).unwrap();
         forge(work.path(), &image, &flags);
@@ -178,11 +174,7 @@ fn a_mount_serves_nothing_else_than_what_the_digest_is_of() {
         });
         assert_eq!(forged.count(), 1, "without a digest the forgery is served");
         drop(served);
-        refused(
-            &mounts(&root),
-            3,
-            "are not those that the digest was made of",
-        );
+        refused(&mounts(&root), 3, "do not match their digest");
         // a bit in content: what does not lie with it is served
         fs::write(&image, &sound).unwrap();
         flip(&image, 200_000);
@@ -265,7 +257,7 @@ fn images_of_other_formats_have_their_digests_beside_them() {
         refused(&read, 3, "expected");
         fs::write(&digests, b"SINTERDG").unwrap();
         let torn = try_run(["ls", path].iter().chain(&with_file));
-        refused(&torn, 3, "these are no digests");
+        refused(&torn, 3, "no digests");
         // what could replace the image does not
         refused(
             &try_run(["digest", path, "-o", path, "--force"]),

@@ -1,76 +1,76 @@
-//! When more of a block is decoded than somebody needs, and by how many at once.
+//! When blocks are decoded further than readers need, and by how many threads.
 //!
-//! In: how long readers wait for decoders. Out: whether it is worth working ahead of them; turns
-//! for those who do. **Invariant:** one short wait is no reason: who reads a little is not made to
-//! pay for a whole block. Nobody holds a turn and waits for another.
+//! In: the time that readers wait for decoders. Out: whether to decode ahead, and permits to do so.
+//! **Invariant:** one short wait is no reason: a small read does not cause the decoding of a whole
+//! block. No thread waits for a permit while it holds one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Who waited for so long within the last moments is likely to go on.
-const ENOUGH: Duration = Duration::from_millis(100);
+/// Recent waits of this sum start decoding ahead.
+const THRESHOLD: Duration = Duration::from_millis(100);
 
-/// After so long a wait counts half.
-const HALF: Duration = Duration::from_secs(1);
+/// The age at which a wait counts half.
+const HALF_LIFE: Duration = Duration::from_secs(1);
 
-/// Decides whether to work ahead.
-pub(super) struct Ahead {
-    wanted: AtomicBool,
+/// Decides whether to decode ahead.
+pub(super) struct AheadPolicy {
+    is_enabled: AtomicBool,
     waited: Mutex<Waited>,
 }
 
-/// How long readers have waited, older waits counting less.
+/// The sum of the waits of readers, in which older ones count less.
 struct Waited {
     seconds: f64,
     at: Instant,
 }
 
-impl Ahead {
+impl AheadPolicy {
     pub(super) fn new() -> Self {
         let (seconds, at) = (0.0, Instant::now());
         Self {
-            wanted: AtomicBool::new(false),
+            is_enabled: AtomicBool::new(false),
             waited: Mutex::new(Waited { seconds, at }),
         }
     }
 
-    pub(super) fn want(&self) {
-        self.wanted.store(true, Ordering::Relaxed);
+    pub(super) fn enable(&self) {
+        self.is_enabled.store(true, Ordering::Relaxed);
     }
 
-    /// Starts to measure a wait, where that is of use.
+    /// Starts to measure a wait, if decoding ahead is enabled.
     pub(super) fn start(&self) -> Option<Instant> {
-        let wanted = self.wanted.load(Ordering::Relaxed);
-        wanted.then(Instant::now)
+        let is_enabled = self.is_enabled.load(Ordering::Relaxed);
+        is_enabled.then(Instant::now)
     }
 
-    /// Ends a wait; tells whether readers waited enough.
-    pub(super) fn is_worth_it(&self, start: Option<Instant>) -> bool {
+    /// Ends a wait; returns whether readers waited long enough.
+    pub(super) fn is_due(&self, start: Option<Instant>) -> bool {
         start.is_some_and(|start| self.waited.lock().add(start, Instant::now()))
     }
 }
 
 impl Waited {
     fn add(&mut self, start: Instant, now: Instant) -> bool {
-        let age = now.saturating_duration_since(self.at).as_secs_f64() / HALF.as_secs_f64();
+        let age = now.saturating_duration_since(self.at).as_secs_f64() / HALF_LIFE.as_secs_f64();
         let wait = now.saturating_duration_since(start).as_secs_f64();
         self.seconds = self.seconds * (-age).exp2() + wait;
         self.at = now;
-        self.seconds >= ENOUGH.as_secs_f64()
+        self.seconds >= THRESHOLD.as_secs_f64()
     }
 }
 
-/// Lets so many work at once.
-pub(super) struct Turns {
+/// Permits to decode in the background.
+pub(super) struct DecodePermits {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
-impl Turns {
-    /// Leaves a processor to those who read.
-    pub(super) fn beside_readers() -> Self {
+impl DecodePermits {
+    /// Makes one permit less than there are processors: one is left to readers.
+    pub(super) fn leaving_one_processor() -> Self {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             free: Mutex::new(all.saturating_sub(1).max(1)),
@@ -78,23 +78,23 @@ impl Turns {
         }
     }
 
-    /// Does work when it is its turn.
-    pub(super) fn take(&self, work: impl FnOnce()) {
+    /// Waits for a permit and runs the work with it.
+    pub(super) fn run(&self, work: impl FnOnce()) {
         let mut free = self.free.lock();
         while *free == 0 {
             self.freed.wait(&mut free);
         }
         *free = free.saturating_sub(1);
         drop(free);
-        let _turn = Turn(self);
+        let _permit = Permit(self);
         work();
     }
 }
 
-/// A turn, given back however the work ends.
-struct Turn<'a>(&'a Turns);
+/// A permit; dropping it returns it.
+struct Permit<'a>(&'a DecodePermits);
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut free = self.0.free.lock();
         *free = free.saturating_add(1);
@@ -117,7 +117,7 @@ mod tests {
             waited.add(start, start + ms(len))
         };
         assert!(!wait(0, 60));
-        // long ago by now
+        // the first wait is long ago
         assert!(!wait(5000, 60));
         assert!(wait(5100, 60));
         assert!(!wait(20_000, 60));
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn waits_count_only_where_that_is_wanted() {
-        let ahead = Ahead::new();
-        assert!(ahead.start().is_none() && !ahead.is_worth_it(None));
-        ahead.want();
-        assert!(ahead.is_worth_it(Instant::now().checked_sub(ENOUGH)));
+        let ahead = AheadPolicy::new();
+        assert!(ahead.start().is_none() && !ahead.is_due(None));
+        ahead.enable();
+        assert!(ahead.is_due(Instant::now().checked_sub(THRESHOLD)));
     }
 }

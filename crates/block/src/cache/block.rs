@@ -1,11 +1,11 @@
-//! A block of an image while it is in memory: as far decoded as it was needed until now.
+//! A block of an image in memory, decoded as far as readers have needed it.
 //!
-//! In: what it is to be decoded from, and ranges of bytes. Out: these bytes.
+//! In: what it is decoded from, and ranges of bytes. Out: these bytes.
 //!
 //! **Invariants:** one reader at a time decodes, step by step, up to what it needs, so nothing is
-//! decoded twice; between two steps (half a millisecond) it lets those go first whose bytes are
-//! decoded, and a finished block is read without waiting. A failed step fails all who need more,
-//! then and later, and nobody else.
+//! decoded twice; between two steps (half a millisecond) readers whose bytes are decoded go first,
+//! and a finished block is read without a lock. A failed step fails all reads of later bytes, and
+//! no others.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -15,59 +15,59 @@ use sinterfs_model::{Error, Result};
 
 use super::shared_error::copy;
 use crate::codec::Decoder;
-use crate::{ReadAt, Summed, Window};
+use crate::{ChecksummedWindow, ReadAt, Window};
 
-/// Says where the bytes of a block come from.
+/// Where the bytes of a block come from.
 #[derive(Debug)]
 pub enum Opened {
     /// All of them, decoded.
     Decoded(Vec<u8>),
-    /// Decoded when they are needed.
+    /// Decoded as far as readers need them.
     Encoded(Box<Decoder>),
-    /// Stored as they are: they are read from here each time and take no memory.
+    /// Stored without compression: read from here each time, without memory.
     Stored(Window),
-    /// Stored as they are, with checksums in memory that each read is compared with.
-    Summed(Summed),
+    /// Stored without compression, with checksums in memory that each read is compared with.
+    Checksummed(ChecksummedWindow),
 }
 
-/// Holds a block that many may read at once.
+/// A block that many threads may read at once.
 pub(super) struct Block {
     len: u64,
-    /// Where the bytes of a block are that is not decoded.
+    /// Reads the bytes of a block that is stored without compression.
     stored: Option<Box<dyn ReadAt>>,
-    /// Bytes of memory that it takes to read them.
+    /// Bytes of memory that reading them takes.
     stored_memory: u64,
     decoded: OnceLock<Vec<u8>>,
     work: Mutex<Work>,
-    /// Up to where those need the block who wait for `work`.
+    /// For each thread that waits for `work`, the end of the bytes that it needs.
     waiting: Mutex<Vec<u64>>,
     weighing: Mutex<()>,
 }
 
-/// What is left to do.
+/// The decoding that is not done yet.
 struct Work {
-    /// `None` when there is nothing left.
+    /// `None` when the block is finished.
     decoder: Option<Box<Decoder>>,
     failure: Option<Error>,
-    /// Whether somebody has taken it on to finish the block.
+    /// Whether a thread has undertaken to finish the block.
     claimed: bool,
 }
 
-/// What a read needed.
+/// How a read was served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effort {
-    Found,
+pub(super) enum Access {
+    Cached,
     Decoded,
 }
 
 impl Block {
     pub(super) fn new(opened: Opened) -> Self {
-        let (decoded, work) = (OnceLock::new(), Mutex::new(Work::nothing()));
+        let (decoded, work) = (OnceLock::new(), Mutex::new(Work::none()));
         let mut stored_memory = 0;
         let (len, stored) = match opened {
             Opened::Decoded(bytes) => {
                 let len = bytes.len() as u64;
-                // just made: it is empty
+                // cannot be set yet
                 let _ = decoded.set(bytes);
                 (len, None)
             }
@@ -77,9 +77,9 @@ impl Block {
                 (len, None)
             }
             Opened::Stored(window) => (window.len(), Some(Box::new(window) as Box<dyn ReadAt>)),
-            Opened::Summed(summed) => {
-                stored_memory = summed.memory();
-                (summed.len(), Some(Box::new(summed) as _))
+            Opened::Checksummed(window) => {
+                stored_memory = window.memory();
+                (window.len(), Some(Box::new(window) as _))
             }
         };
         Self {
@@ -93,10 +93,10 @@ impl Block {
         }
     }
 
-    /// Hands over how much memory it takes now, in bytes; two who ask come one after the other, so
-    /// that what was told last is the latest.
-    pub(super) fn weigh<T>(&self, tell: impl FnOnce(u64) -> T) -> T {
-        let _turn = self.weighing.lock();
+    /// Calls a function with the memory that the block takes, in bytes. Calls exclude each other,
+    /// so that the last one has the latest value.
+    pub(super) fn with_memory<T>(&self, call: impl FnOnce(u64) -> T) -> T {
+        let _exclusive = self.weighing.lock();
         let work = self.work.lock();
         let memory = match (self.decoded.get(), &work.decoder) {
             (Some(decoded), _) => decoded.len() as u64,
@@ -104,17 +104,17 @@ impl Block {
             (None, None) => self.stored_memory.saturating_add(size_of::<Self>() as u64),
         };
         drop(work);
-        tell(memory)
+        call(memory)
     }
 
-    /// Returns whether its bytes are read where they are stored, and never decoded.
+    /// Returns whether its bytes are stored without compression and never decoded.
     pub(super) fn is_stored(&self) -> bool {
         self.stored.is_some()
     }
 
-    /// Fills the buffer with the bytes from `offset` on, decoding up to there if need be.
-    /// `Corrupt` if the block ends before.
-    pub(super) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<Effort> {
+    /// Fills the buffer with the bytes from `offset` on, decoding as far as needed. Fails with
+    /// `Corrupt` if the block is shorter.
+    pub(super) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<Access> {
         let len = buf.len() as u64;
         let Some(end) = offset.checked_add(len).filter(|end| *end <= self.len) else {
             return Err(Error::corrupt(format!(
@@ -124,27 +124,28 @@ impl Block {
         };
         if let Some(stored) = &self.stored {
             stored.read_at(offset, buf)?;
-            return Ok(Effort::Found);
+            return Ok(Access::Cached);
         }
         let fits = |decoded: &[u8]| decoded.len() as u64 >= end;
-        let mut effort = Effort::Found;
+        let mut access = Access::Cached;
         if self.decoded.get().is_none() {
-            let mut work = self.wait_for_turn(end);
+            let mut work = self.lock_work(end);
             while let Some(decoder) = &work.decoder {
                 if fits(decoder.decoded()) {
-                    return fill(buf, decoder.decoded(), offset).map(|()| effort);
+                    return fill(buf, decoder.decoded(), offset).map(|()| access);
                 }
-                effort = Effort::Decoded;
+                access = Access::Decoded;
                 self.step(&mut work)?;
-                self.let_others_go(&mut work);
+                self.serve_waiting(&mut work);
             }
         }
-        let decoded = self.decoded.get().ok_or_else(lost)?;
-        fill(buf, decoded, offset).map(|()| effort)
+        let decoded = self.decoded.get().ok_or_else(decoder_panicked)?;
+        fill(buf, decoded, offset).map(|()| access)
     }
 
-    /// Waits until nobody decodes, or until somebody lets those go whose bytes are decoded.
-    fn wait_for_turn(&self, end: u64) -> MutexGuard<'_, Work> {
+    /// Waits until no thread decodes, or until the decoding one pauses for readers whose bytes are
+    /// decoded.
+    fn lock_work(&self, end: u64) -> MutexGuard<'_, Work> {
         if let Some(work) = self.work.try_lock() {
             return work;
         }
@@ -157,9 +158,9 @@ impl Block {
         work
     }
 
-    /// Hands the turn over if somebody waits for what is decoded now. Not to others: who takes over
-    /// decoding after each step, on another processor, loses much time.
-    fn let_others_go(&self, work: &mut MutexGuard<'_, Work>) {
+    /// Hands the lock over if a thread waits for bytes that are decoded now. Not to others:
+    /// continuing to decode on another processor after each step costs much time.
+    fn serve_waiting(&self, work: &mut MutexGuard<'_, Work>) {
         let decoded = match &work.decoder {
             Some(decoder) => decoder.decoded().len() as u64,
             None => self.len,
@@ -170,8 +171,7 @@ impl Block {
         }
     }
 
-    /// Returns, once only, that the block is to be finished: that it is not, and that there is
-    /// reason to.
+    /// Returns `true` once: if the block is not finished and there is a reason to finish it.
     pub(super) fn claim_finish(&self, reason: impl FnOnce(&Decoder) -> bool) -> bool {
         let mut work = self.work.lock();
         let claim = !work.claimed && work.decoder.as_deref().is_some_and(reason);
@@ -179,22 +179,22 @@ impl Block {
         claim
     }
 
-    /// Returns whether a block takes more memory as it is than when it is finished.
+    /// Returns whether a block takes more memory in progress than finished.
     pub(super) fn is_heavy(decoder: &Decoder) -> bool {
         decoder.memory() > decoder.len()
     }
 
-    /// Decodes a little more; tells whether anything is left to decode.
+    /// Decodes one step; returns whether more is left to decode.
     pub(super) fn advance(&self) -> Result<bool> {
         let mut work = self.work.lock();
         let done = self.step(&mut work);
         let left = work.decoder.is_some();
-        // nobody needs this step more than the ones who wait
+        // waiting readers go first
         MutexGuard::unlock_fair(work);
         done.map(|()| left)
     }
 
-    /// Decodes a little more.
+    /// Decodes one step.
     fn step(&self, work: &mut Work) -> Result<()> {
         if let Some(failure) = &work.failure {
             return Err(copy(failure));
@@ -204,7 +204,7 @@ impl Block {
         };
         let done = decoder.advance();
         if done.is_ok() && decoder.is_finished() {
-            // one step finishes it, and only one
+            // exactly one step finishes the block
             let _ = self.decoded.set(decoder.into_decoded());
         } else {
             work.failure = done.as_ref().err().map(copy);
@@ -215,7 +215,7 @@ impl Block {
 }
 
 impl Work {
-    fn nothing() -> Self {
+    fn none() -> Self {
         Self {
             decoder: None,
             failure: None,
@@ -226,7 +226,7 @@ impl Work {
 
 /// Makes the error for a block whose decoder panicked.
 #[cold]
-fn lost() -> Error {
+fn decoder_panicked() -> Error {
     Error::corrupt("the decoder ended in a panic")
 }
 
@@ -234,7 +234,7 @@ fn fill(buf: &mut [u8], decoded: &[u8], offset: u64) -> Result<()> {
     let found = usize::try_from(offset)
         .ok()
         .and_then(|start| decoded.get(start..)?.get(..buf.len()))
-        .ok_or_else(|| Error::corrupt("the block is shorter than it says"))?;
+        .ok_or_else(|| Error::corrupt("the block is shorter than its header says"))?;
     buf.copy_from_slice(found);
     Ok(())
 }

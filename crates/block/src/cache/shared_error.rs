@@ -2,8 +2,8 @@
 
 use sinterfs_model::Error;
 
-/// Copies an error for another reader: everything a caller can ask of it, and the cause as text
-/// (or as the operating system's number).
+/// Copies an error for another reader: kind, message, place and path, and the cause as text (or as
+/// the number of the operating system).
 pub(super) fn copy(error: &Error) -> Error {
     let mut copied = Error::new(error.kind(), error.what().to_owned());
     if let Some(place) = error.place() {

@@ -1,9 +1,8 @@
-//! Decoded blocks in a file: for who reads an image twice, the second time in another order than
-//! that of its blocks.
+//! Decoded blocks in a file: for readers that read an image twice, the second time in another order
+//! than that of its blocks.
 //!
 //! In: blocks as they are opened. Out: the same, decoded to the end the first time, and read from
-//! the file afterwards. **Invariant:** what cannot be written is as if it had never been kept: the
-//! block is decoded again.
+//! the file afterwards. **Invariant:** a block that cannot be written is decoded again.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,28 +18,28 @@ use crate::{ReadAt, Window};
 /// A file of blocks.
 pub(super) struct Spill {
     file: Arc<File>,
-    places: Mutex<Places>,
+    written: Mutex<Written>,
 }
 
 #[derive(Default)]
-struct Places {
-    /// Where the next block goes.
+struct Written {
+    /// The offset of the next block.
     end: u64,
-    /// The part of the file that is each block.
-    of: HashMap<u128, Window>,
+    /// The range of each block.
+    blocks: HashMap<u128, Window>,
 }
 
 impl Spill {
     pub(super) fn new(file: File) -> Self {
         Self {
             file: Arc::new(file),
-            places: Mutex::default(),
+            written: Mutex::default(),
         }
     }
 
-    /// Opens a block from the file, or, the first time, as `open` does, and keeps it.
+    /// Opens a block from the file, or, the first time, by `open`, and writes it to the file.
     pub(super) fn open(&self, key: u128, open: impl FnOnce() -> Result<Opened>) -> Result<Opened> {
-        let kept = self.places.lock().of.get(&key).cloned();
+        let kept = self.written.lock().blocks.get(&key).cloned();
         if let Some(window) = kept {
             return Ok(Opened::Stored(window));
         }
@@ -52,37 +51,37 @@ impl Spill {
                 }
                 decoder.into_decoded()
             }
-            stored @ (Opened::Stored(_) | Opened::Summed(_)) => return Ok(stored),
+            stored @ (Opened::Stored(_) | Opened::Checksummed(_)) => return Ok(stored),
         };
         if let Some(window) = self.write(&decoded) {
-            self.places.lock().of.insert(key, window);
+            self.written.lock().blocks.insert(key, window);
         }
         Ok(Opened::Decoded(decoded))
     }
 
-    /// Writes a block to the end of the file; `None` if that fails.
+    /// Appends a block to the file; `None` if that fails.
     fn write(&self, block: &[u8]) -> Option<Window> {
         let len = block.len() as u64;
         let start = {
-            let mut places = self.places.lock();
-            let start = places.end;
-            places.end = start.checked_add(len)?;
+            let mut written = self.written.lock();
+            let start = written.end;
+            written.end = start.checked_add(len)?;
             start
         };
         self.file.write_all_at(block, start).ok()?;
         let file = Arc::clone(&self.file);
-        Window::from(Arc::new(Part { file, start, len }), 0).ok()
+        Window::from(Arc::new(FileRange { file, start, len }), 0).ok()
     }
 }
 
-/// A part of the file, which does not change any more.
-struct Part {
+/// A range of the file, which does not change any more.
+struct FileRange {
     file: Arc<File>,
     start: u64,
     len: u64,
 }
 
-impl ReadAt for Part {
+impl ReadAt for FileRange {
     fn len(&self) -> u64 {
         self.len
     }

@@ -453,7 +453,7 @@ struct Four {
     encoding: &'static str,
 }
 
-impl Upcoming for Four {
+impl NextBlocks for Four {
     fn next(&self, key: u128) -> Option<u128> {
         Some((key + 1) % 4)
     }
@@ -500,7 +500,7 @@ fn who_waits_often_finds_more_decoded() {
         let raw = sample(2 << 20);
         let image = Arc::new(Four { raw, encoding });
         let cache = BlockCache::new(64 << 20, 2 << 20);
-        let weak: Weak<dyn Upcoming> = Arc::downgrade(&image) as _;
+        let weak: Weak<dyn NextBlocks> = Arc::downgrade(&image) as _;
         cache.decode_ahead(Some(weak));
         wait_often(&cache, &image);
         assert!(
@@ -523,7 +523,7 @@ fn nothing_is_decoded_ahead_without_room_or_wish() {
     let raw = sample(2 << 20);
     let encoding = "zstd:level=1";
     let image = Arc::new(Four { raw, encoding });
-    let weak = || Some(Arc::downgrade(&image) as Weak<dyn Upcoming>);
+    let weak = || Some(Arc::downgrade(&image) as Weak<dyn NextBlocks>);
     let (tight, unasked) = (
         BlockCache::new(3 << 20, 2 << 20),
         BlockCache::new(64 << 20, 2 << 20),

@@ -1,10 +1,10 @@
-//! The branch converters of .xz: their names, and which of them to try.
+//! The branch converters of .xz: names, and which to try.
 
 use std::fmt;
 
 use sinterfs_model::Machine;
 
-/// Names the machine code that a branch converter knows.
+/// A branch converter, by the machine code that it converts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bcj {
     /// x86 and x86-64.
@@ -17,9 +17,9 @@ pub enum Bcj {
     Arm,
     /// Little-endian ARM-Thumb.
     ArmThumb,
-    /// ARM64; readers with liblzma before 5.4 do not know it.
+    /// ARM64; needs liblzma 5.4 to read.
     Arm64,
-    /// RISC-V; readers with liblzma before 5.6 do not know it.
+    /// RISC-V; needs liblzma 5.6 to read.
     RiscV,
     /// SPARC.
     Sparc,
@@ -63,10 +63,10 @@ impl fmt::Display for Bcj {
     }
 }
 
-/// Says which branch converters to try; the best one is used if it gains something.
+/// Which branch converters to try; the best one is used if it makes the block smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Binary {
-    /// Those of the machine that the code is for, if that is known.
+    /// Those of the machine that the code is for, if known.
     Auto,
     /// This one.
     Only(Bcj),

@@ -1,9 +1,9 @@
 //! Brotli streams (RFC 7932), with the large-window extension: windows of up to 2^30 bytes.
 //!
-//! In: a stream whose decoded size the format keeps elsewhere. Out: the content.
+//! In: a stream whose decoded length the format stores elsewhere. Out: the content.
 //!
-//! **Invariant:** output grows with what has been decoded, never ahead of it by more than it
-//! already has; the decoder's own ring buffer does too, up to twice the decoded size.
+//! **Invariant:** the output is never allocated more than twice as long as what has been decoded;
+//! nor is the decoder's own ring buffer.
 
 use brotli::enc::{BrotliEncoderParams, StandardAlloc};
 use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
@@ -11,10 +11,10 @@ use sinterfs_model::{Error, Result};
 
 use super::{with_room, wrong_length};
 
-/// How much output is made room for at first, in bytes.
+/// The first allocation of output, in bytes.
 const FIRST_STEP: usize = 64 << 10;
 
-/// Decodes a stream of exactly `decoded_len` bytes; the caller holds that against its limit.
+/// Decodes a stream of exactly `decoded_len` bytes, which the caller has compared with its limit.
 pub fn decode(stream: &[u8], decoded_len: u64) -> Result<Vec<u8>> {
     let mut decoded = with_room(decoded_len)?;
     let full = decoded
@@ -25,8 +25,8 @@ pub fn decode(stream: &[u8], decoded_len: u64) -> Result<Vec<u8>> {
     while written < full {
         let grown = decoded.len().saturating_mul(2).max(FIRST_STEP).min(full);
         decoded.resize(grown, 0);
-        let room = decoded.get_mut(written..).unwrap_or_default();
-        written += state.fill(stream, room)?;
+        let output = decoded.get_mut(written..).unwrap_or_default();
+        written += state.fill(stream, output)?;
         if written < grown {
             return Err(wrong_length("brotli", decoded_len, written as u64));
         }
@@ -35,7 +35,7 @@ pub fn decode(stream: &[u8], decoded_len: u64) -> Result<Vec<u8>> {
     Ok(decoded)
 }
 
-/// A stream that is decoded part by part, always to be given the same.
+/// The state of a stream that is decoded in parts; every call gets the same stream.
 pub(super) struct State {
     decoder: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
     read: usize,
@@ -53,18 +53,18 @@ impl State {
         }
     }
 
-    /// Decodes the next bytes: as many as there is room for, less only at the stream's end.
+    /// Decodes the next bytes: as many as the part holds, fewer only at the stream's end.
     pub(super) fn fill(&mut self, stream: &[u8], part: &mut [u8]) -> Result<usize> {
         if self.ended {
             return Ok(0);
         }
         let mut left = stream.len().saturating_sub(self.read);
-        let (mut room, mut written, mut total) = (part.len(), 0, 0);
+        let (mut output, mut written, mut total) = (part.len(), 0, 0);
         let result = BrotliDecompressStream(
             &mut left,
             &mut self.read,
             stream,
-            &mut room,
+            &mut output,
             &mut written,
             part,
             &mut total,
@@ -73,7 +73,7 @@ impl State {
         match result {
             BrotliResult::ResultSuccess => self.ended = true,
             BrotliResult::NeedsMoreOutput => {}
-            // what was decoded before the stream's end comes out little by little
+            // the decoder has all input and still returns what it decoded before
             BrotliResult::NeedsMoreInput if written > 0 && written == part.len() => {}
             BrotliResult::NeedsMoreInput => {
                 return Err(Error::corrupt("brotli: stream ends early"));
@@ -83,7 +83,7 @@ impl State {
         Ok(written)
     }
 
-    /// Checks that the content ends here.
+    /// Fails unless the content ends here.
     pub(super) fn finish(&mut self, stream: &[u8]) -> Result<()> {
         self.fill(stream, &mut [])?;
         if self.ended {
@@ -109,8 +109,7 @@ pub(super) fn encode(raw: &[u8], quality: u32, lgwin: u32) -> Result<Vec<u8>> {
     Ok(encoded)
 }
 
-/// Returns the smallest window that reaches over so many bytes; a window of n bits reaches over
-/// 2^n - 16.
+/// Returns the smallest window that covers `len` bytes; a window of n bits covers 2^n - 16.
 fn needed_window(len: usize) -> u32 {
     let len = (len as u64).saturating_add(16);
     len.next_power_of_two().trailing_zeros().clamp(10, 30)

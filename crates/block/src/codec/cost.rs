@@ -1,8 +1,8 @@
-//! What an encoding costs and sees: memory of its encoder, and how far back it finds repeats.
+//! The memory of an encoder, and the distance up to which it finds repeats.
 //!
 //! In: an encoding and the length of a block. Out: bytes, rounded up. **Invariant:** the estimates
-//! of memory are upper bounds for the versions of the libraries that are linked; the tests of
-//! zstd's hold them against the contexts themselves.
+//! of memory are upper bounds for the linked versions of the libraries; a test compares those of
+//! zstd with its contexts.
 
 use super::Encoding;
 use super::match_finder;
@@ -40,15 +40,15 @@ const ZSTD_WINDOWS: [u32; 22] = [
     19, 20, 21, 21, 21, 21, 21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 25, 26, 27,
 ];
 
-/// How far back our LZMA2 encoder finds repeats, as a power of two.
+/// The distance up to which our LZMA2 encoder finds repeats, as a power of two.
 const LZMA2_REACH: u32 = 26;
 
-/// What every encoder takes besides its tables, in bytes.
+/// The memory of every encoder without its tables, in bytes.
 const BASE: u64 = 8 << 20;
 
 impl Encoding {
-    /// Returns how many bytes of memory encoding a block of `len` bytes takes at most, without the
-    /// block, its encoded form, and what it reserves ([`Self::memory_needs`]).
+    /// Returns an upper bound of the memory in bytes for encoding a block of `len` bytes, without
+    /// the block, its encoded form, and what it reserves ([`Self::memory_needs`]).
     pub fn memory(&self, len: u32) -> u64 {
         let log = u64::from(len).next_power_of_two().trailing_zeros().max(10);
         let power = |bits: u32| 1u64 << bits;
@@ -75,7 +75,7 @@ impl Encoding {
             }
             Self::Lzma2 { .. } | Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
             Self::Brotli { lgwin, .. } => power(lgwin.min(log)) * 16 + u64::from(len) * 3,
-            // a run of samples; the best of several streams
+            // only a run of samples
             Self::Flac { .. } => 0,
             Self::Ricepp { .. } => u64::from(len) * 2,
         }
@@ -97,11 +97,11 @@ impl Encoding {
         })
     }
 
-    /// Returns how many bytes back in a block the codec sees repeats.
+    /// Returns the distance in bytes up to which the codec finds repeats in a block.
     pub fn window(&self) -> u64 {
         let power = |bits: u32| 1u64 << bits;
         match *self {
-            // samples repeat by pieces only, which such codecs do not look for
+            // codecs of samples do not look for repeats
             Self::None | Self::Flac { .. } | Self::Ricepp { .. } => 0,
             Self::Zstd { level, window, .. } => {
                 power(window.unwrap_or(ZSTD_WINDOWS[level.clamp(1, 22) as usize - 1]))
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zstd_takes_no_more_than_was_told() {
+    fn zstd_takes_no_more_than_estimated() {
         let raw: Vec<u8> = (0..4_000_000u32)
             .flat_map(|n| (n / 3).to_le_bytes())
             .collect();
@@ -152,9 +152,9 @@ mod tests {
                 .unwrap();
             let mut encoded = Vec::with_capacity(zstd_safe::compress_bound(raw.len()));
             context.compress2(&mut encoded, &raw).unwrap();
-            let told = encoding.memory(raw.len() as u32);
+            let estimated = encoding.memory(raw.len() as u32);
             let taken = context.sizeof() as u64;
-            assert!(taken <= told, "{encoding}: {taken} > {told}");
+            assert!(taken <= estimated, "{encoding}: {taken} > {estimated}");
         }
     }
 }

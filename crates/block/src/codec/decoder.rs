@@ -1,10 +1,10 @@
-//! A block that is decoded from its start on, as far as it is needed.
+//! A block that is decoded step by step from its start.
 //!
-//! In: a whole stream in memory. Out: its content up to a position that moves on in steps.
+//! In: a whole stream in memory. Out: its content up to a position that advances in steps.
 //!
-//! **Invariant:** the promised length is held against the limit before anything is allocated, and
-//! never exceeded. The last step succeeds only if the stream ends there; damage further on than
-//! what was decoded has not been found.
+//! **Invariant:** the declared length is compared with the limit before anything is allocated, and
+//! never exceeded. The last step succeeds only if the stream ends there; damage behind the decoded
+//! position is not detected yet.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use sinterfs_model::Result;
 use super::{brotli, check_limit, with_room, wrong_length, xz, zstd};
 use crate::Bytes;
 
-/// How much a step decodes where the codec has no unit of its own, in bytes: half a millisecond or
-/// less. (brotli decodes up to a window at once and then gives it out step by step.)
+/// The bytes that a step decodes if the codec has no unit of its own: half a millisecond or less.
+/// (brotli decodes up to a window at once and then returns it step by step.)
 const STEP: usize = 64 << 10;
 
 /// Decodes a stream step by step.
@@ -32,21 +32,21 @@ enum Codec {
 }
 
 impl Decoder {
-    /// Begins to decode what `zstd::decode` decodes, with the same errors.
+    /// Starts to decode what `zstd::decode` decodes, with the same errors.
     pub fn zstd(stream: Bytes, limit: u64) -> Result<Self> {
         let len = zstd::decoded_len(&stream)?;
         check_limit(len, limit)?;
         Self::new(Codec::Zstd(zstd::State::new()?), stream, len)
     }
 
-    /// Begins to decode what `xz::decode` decodes, with the same errors.
+    /// Starts to decode what `xz::decode` decodes, with the same errors.
     pub fn xz(stream: Bytes, limit: u64) -> Result<Self> {
         let len = xz::decoded_len(&stream)?;
         check_limit(len, limit)?;
         Self::new(Codec::Xz(xz::State::new()?), stream, len)
     }
 
-    /// Begins to decode what `brotli::decode` decodes, with the same errors.
+    /// Starts to decode what `brotli::decode` decodes, with the same errors.
     pub fn brotli(stream: Bytes, decoded_len: u64) -> Result<Self> {
         Self::new(Codec::Brotli(brotli::State::new()), stream, decoded_len)
     }
@@ -66,12 +66,12 @@ impl Decoder {
         self.len as u64
     }
 
-    /// Returns whether there is no content at all.
+    /// Returns whether the content is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Shows what has been decoded.
+    /// Returns the bytes that have been decoded.
     pub fn decoded(&self) -> &[u8] {
         &self.decoded
     }
@@ -81,13 +81,13 @@ impl Decoder {
         self.decoded.len() == self.len
     }
 
-    /// Returns what has been decoded.
+    /// Takes the bytes that have been decoded.
     pub fn into_decoded(self) -> Vec<u8> {
         self.decoded
     }
 
-    /// Returns at most how much memory is in use: the stream, what has been decoded, the decoder's
-    /// tables, and its window if it has one of its own, which is no longer than what was decoded.
+    /// Returns an upper bound of the memory in use: the stream, the decoded bytes, the decoder's
+    /// tables, and its window if it has one of its own, which is no longer than the decoded bytes.
     pub fn memory(&self) -> u64 {
         const TABLES: u64 = 256 << 10;
         let decoded = self.decoded.len() as u64;
@@ -101,8 +101,8 @@ impl Decoder {
             .saturating_add(TABLES)
     }
 
-    /// Decodes some 100 KiB more, or what is left. After an error nothing more can be decoded, but
-    /// what was decoded before stays.
+    /// Decodes some 100 KiB more, or the rest. After an error nothing more can be decoded, but the
+    /// bytes decoded before stay.
     pub fn advance(&mut self) -> Result<()> {
         let start = self.decoded.len();
         let done = self.step(start);
@@ -150,7 +150,7 @@ impl Decoder {
     }
 }
 
-/// Makes a vector longer and gives what is new.
+/// Extends a vector with zeros and returns the new part.
 fn extend(decoded: &mut Vec<u8>, end: usize) -> &mut [u8] {
     let start = decoded.len();
     decoded.resize(end, 0);

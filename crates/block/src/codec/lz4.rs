@@ -1,23 +1,23 @@
-//! LZ4 blocks: a raw sequence stream without a header, whose decoded size the format keeps
+//! LZ4 blocks: a raw sequence stream without a header, whose decoded length the format stores
 //! elsewhere (lz4_Block_format.md).
 //!
-//! **Invariant:** a size that the stream cannot possibly give (more than 255 bytes for one) is
-//! refused before anything is allocated.
+//! **Invariant:** a length that the stream cannot have (more than 255 bytes for one) is refused
+//! before anything is allocated.
 
 use sinterfs_model::{Error, Result};
 
 use super::{wrong_length, zeroed};
 
-/// The longest block that LZ4 takes, in bytes.
+/// The longest block of LZ4, in bytes.
 pub const MAX_INPUT: usize = 0x7e00_0000;
 
-/// The most bytes that one byte of a block can stand for.
+/// The most decoded bytes for one byte of a block.
 const MAX_RATIO: u64 = 255;
 
-/// The block of no bytes: one token without literals and without a match.
+/// The block of no content: one token without literals and without a match.
 const EMPTY: [u8; 1] = [0];
 
-/// Decodes a block of exactly `decoded_len` bytes; the caller holds that against its limit.
+/// Decodes a block of exactly `decoded_len` bytes, which the caller has compared with its limit.
 pub fn decode(stream: &[u8], decoded_len: u64) -> Result<Vec<u8>> {
     let stored = stream.len() as u64;
     if decoded_len > MAX_INPUT as u64 || stored > i32::MAX as u64 {
@@ -50,7 +50,7 @@ pub fn decode(stream: &[u8], decoded_len: u64) -> Result<Vec<u8>> {
 pub(super) fn encode(raw: &[u8], level: i32) -> Result<Vec<u8>> {
     check_input(raw)?;
     if raw.is_empty() {
-        // the binding gives no bytes at all
+        // the binding returns no bytes for an empty block
         return Ok(EMPTY.to_vec());
     }
     let mut encoded = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn encode(raw: &[u8], level: i32) -> Result<Vec<u8>> {
 pub(super) fn encode_hc(raw: &[u8], level: i32) -> Result<Vec<u8>> {
     check_input(raw)?;
     if raw.is_empty() {
-        // the binding gives no bytes at all
+        // the binding returns no bytes for an empty block
         return Ok(EMPTY.to_vec());
     }
     let mut encoded = Vec::new();
@@ -71,8 +71,8 @@ pub(super) fn encode_hc(raw: &[u8], level: i32) -> Result<Vec<u8>> {
     Ok(encoded)
 }
 
-/// Encodes as much as gives a block of at most `room` bytes, with the fast method; tells how much
-/// that is.
+/// Encodes as much as fits a block of at most `room` bytes, with the fast method; also returns how
+/// much that is.
 pub(super) fn fill(raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
     check_input(raw)?;
     let mut encoded = vec![0; room];
@@ -81,8 +81,8 @@ pub(super) fn fill(raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
     Ok((taken, encoded))
 }
 
-/// Encodes as much as gives a block of at most `room` bytes, with the high-compression method;
-/// tells how much that is.
+/// Encodes as much as fits a block of at most `room` bytes, with the high-compression method; also
+/// returns how much that is.
 pub(super) fn fill_hc(raw: &[u8], room: usize, level: i32) -> Result<(usize, Vec<u8>)> {
     check_input(raw)?;
     let mut encoded = vec![0; room];

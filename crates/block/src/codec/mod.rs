@@ -4,11 +4,11 @@
 //! In: a whole stream in memory. Out: a whole block in memory, or, by a [`Decoder`], its next
 //! bytes.
 //!
-//! **Invariants:** a decoder gives exactly the promised number of bytes or an error; nothing is
-//! allocated above the caller's limit (xz and brotli also hold their window, bounded in their
-//! modules); an encoder's result depends on its input and options alone, not on the idle threads
-//! that it may use. Contexts of zstd are kept per thread, so a thread that has encoded with a high
-//! level holds that level's tables until it ends.
+//! **Invariants:** a decoder returns exactly the declared number of bytes or an error; nothing is
+//! allocated above the caller's limit (xz and brotli also have a window, bounded in their modules);
+//! an encoder's result depends on its input and options alone, not on the idle threads that it
+//! uses. Contexts of zstd are kept per thread, so a thread that has encoded with a high level keeps
+//! that level's tables until it ends.
 
 mod bcj;
 pub mod brotli;
@@ -36,7 +36,7 @@ pub use decoder::Decoder;
 pub use encoding::Encoding;
 pub use options::Options;
 
-/// Fails with `Limit` if a decoded size is above what the caller allows.
+/// Fails with `Limit` if a decoded length exceeds the caller's limit.
 pub fn check_limit(decoded: u64, limit: u64) -> Result<()> {
     if decoded <= limit {
         return Ok(());
@@ -46,7 +46,7 @@ pub fn check_limit(decoded: u64, limit: u64) -> Result<()> {
     )))
 }
 
-/// Makes an empty vector with room for so many bytes; `Limit` if there is not so much memory.
+/// Makes an empty vector with a capacity of `len` bytes. Fails with `Limit` if memory is short.
 fn with_room(len: u64) -> Result<Vec<u8>> {
     let mut room = Vec::new();
     match usize::try_from(len).map(|len| room.try_reserve_exact(len)) {
@@ -55,7 +55,7 @@ fn with_room(len: u64) -> Result<Vec<u8>> {
     }
 }
 
-/// Makes a vector of so many zeros; `Limit` if there is not so much memory.
+/// Makes a vector of `len` zeros. Fails with `Limit` if memory is short.
 pub(crate) fn zeroed(len: u64) -> Result<Vec<u8>> {
     let mut zeros = with_room(len)?;
     zeros.resize(
@@ -67,7 +67,7 @@ pub(crate) fn zeroed(len: u64) -> Result<Vec<u8>> {
     Ok(zeros)
 }
 
-/// Makes the error for a stream that gave another number of bytes than it promised.
+/// Makes the error for a stream whose decoded length differs from the declared one.
 #[cold]
 fn wrong_length(codec: &str, expected: u64, found: u64) -> Error {
     Error::corrupt(format!(

@@ -3,7 +3,7 @@
 //! In: text from the user. Out: typed values, each within its range.
 //!
 //! **Invariant:** nothing is ignored: unknown, repeated and out-of-range options are errors that
-//! tell what is allowed.
+//! list what is allowed.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use sinterfs_model::{Error, Result};
 
-/// The options of one codec while they are being taken.
+/// The options of one codec while they are parsed.
 #[derive(Debug)]
 pub struct Options<'a> {
     text: &'a str,
@@ -21,7 +21,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Splits the text into its parts.
+    /// Splits the text into the name and its options.
     pub fn new(text: &'a str) -> Result<Self> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
@@ -51,7 +51,7 @@ impl<'a> Options<'a> {
         self.name
     }
 
-    /// Takes a number, under any of its names.
+    /// Removes and returns a number, under any of its names.
     pub fn number<T>(&mut self, keys: &[&str], range: RangeInclusive<T>) -> Result<Option<T>>
     where
         T: FromStr + PartialOrd + Display,
@@ -68,7 +68,7 @@ impl<'a> Options<'a> {
             .ok_or_else(|| self.error(&format!("expected {shape}")))
     }
 
-    /// Takes one of several words.
+    /// Removes and returns one of several words.
     pub fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
         let words: Vec<&str> = choices.iter().map(|&(word, _)| word).collect();
         let shape = format!("{key}={}", words.join("|"));
@@ -83,7 +83,7 @@ impl<'a> Options<'a> {
             .ok_or_else(|| self.error(&format!("expected {shape}")))
     }
 
-    /// Takes some of several words, with commas between them.
+    /// Removes and returns some of several words, separated by commas.
     pub fn choices<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Result<Vec<T>> {
         let words: Vec<&str> = choices.iter().map(|&(word, _)| word).collect();
         let shape = format!("{key}={},..", words.join("|"));
@@ -103,7 +103,8 @@ impl<'a> Options<'a> {
         Ok(found.into_iter().map(|(_, choice)| choice).collect())
     }
 
-    /// Takes a number of bytes below 4 GiB, which may end in k or m, under any of its names.
+    /// Removes and returns a number of bytes below 4 GiB, which may end in k or m, under any of its
+    /// names.
     pub fn size(&mut self, keys: &[&str]) -> Result<Option<u32>> {
         let shape = format!("{}=BYTES[k|m]", keys.join("|"));
         self.allowed.push(shape.clone());
@@ -125,12 +126,12 @@ impl<'a> Options<'a> {
             .ok_or_else(|| self.error(&format!("expected {shape}")))
     }
 
-    /// Returns whether an option is given that was not taken yet.
+    /// Returns whether an option is given and has not been removed.
     pub fn has(&self, key: &str) -> bool {
         self.left.iter().any(|&(other, _)| other == key)
     }
 
-    /// Takes a word without a value.
+    /// Removes a word without a value; returns whether it was given.
     pub fn flag(&mut self, key: &str) -> Result<bool> {
         self.allowed.push(key.to_owned());
         match self.take(&[key])? {
@@ -140,7 +141,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Fails if something is left that the codec does not know.
+    /// Fails if an unknown option is left.
     pub fn finish(self) -> Result<()> {
         let Some(&(key, _)) = self.left.first() else {
             return Ok(());

@@ -1,11 +1,11 @@
-//! Rice codes of 16-bit samples in blocks, as upstream's ricepp library packs raw images.
+//! Rice codes of 16-bit samples in blocks, the format of upstream's ricepp library for raw images.
 //!
 //! In: a bit stream, least significant bit first. First comes a start value of 16 bits for each
 //! component; then, for every block of samples and each component in turn, a selector of 4 bits:
 //! 0 repeats the last value, 1 to 14 is a Rice parameter (plus one) for zigzagged differences, 15
-//! means plain samples of 16 bits. Out: the samples as the file had them.
+//! means plain samples of 16 bits. Out: the samples as they are in the file.
 //!
-//! **Invariant:** every step takes bits from the stream, and output never gets ahead of input by
+//! **Invariant:** every step consumes bits of the stream, and output is never ahead of input by
 //! more than the samples of one selector; reading past the end is an error.
 
 mod encode;
@@ -20,7 +20,7 @@ use packing::{PLAIN, SELECTOR_BITS};
 pub use encode::{encode, unused_lsb};
 pub use packing::{MAX_BLOCK, MAX_COMPONENTS, Packing};
 
-/// Decodes a stream of exactly `decoded_len` bytes; the caller holds that against its limit.
+/// Decodes a stream of exactly `decoded_len` bytes; which the caller has compared with its limit.
 pub fn decode(stream: &[u8], decoded_len: u64, packing: Packing) -> Result<Vec<u8>> {
     packing.check()?;
     if !decoded_len.is_multiple_of(2 * packing.components as u64) {

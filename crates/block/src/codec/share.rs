@@ -1,8 +1,8 @@
-//! Work in parts that idle threads share with the one that has it.
+//! Work in parts that idle threads share with its owner.
 //!
-//! In: a number of parts, and idle threads. Out: the results in order. **Invariants:** a result
-//! depends on its part alone; all threads have ended on return; a panic in one is a panic of the
-//! caller.
+//! In: a number of parts, and permits of idle threads. Out: the results in order. **Invariants:** a
+//! result depends on its part alone; all threads have ended on return; a panic in one is a panic of
+//! the caller.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,7 +72,7 @@ fn call<'scope, R: Send + 'scope>(
     let permit = || permits.try_take();
     let start = |permit| {
         let builder = std::thread::Builder::new().name("compress".to_owned());
-        // the system may be short of threads: fewer do the same work
+        // the system may refuse to start a thread: fewer do the same work
         builder.spawn_scoped(scope, move || help(permit)).ok()
     };
     std::iter::from_fn(permit)

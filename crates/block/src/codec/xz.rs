@@ -1,26 +1,27 @@
 //! The .xz format: any filter chain, any number of blocks (tukaani.org/xz/xz-file-format.txt).
 //!
-//! In: a stream (or several, or with padding). Out: the content, checked by the stream's own
-//! integrity check.
+//! In: a stream, or several with padding. Out: the content, verified by the stream's own integrity
+//! check.
 //!
-//! **Invariant:** the size in the index is held against the limit before anything is allocated.
-//! The decoder's dictionary is allocated as the stream asks, up to 1 GiB: what `xz` and mkdwarfs
-//! can be asked to write.
+//! **Invariant:** the length in the index is compared with the limit before anything is allocated.
+//! The decoder's dictionary is as large as the stream needs, up to 1 GiB, the most that `xz` and
+//! mkdwarfs write.
 
 use liblzma::stream::{Action, Check, Filters, LzmaOptions, PRESET_EXTREME, Status, Stream};
 use sinterfs_model::{Error, Result};
 
 use super::{Bcj, check_limit, wrong_length, zeroed};
 
-/// The most memory a decoder may take: a dictionary of 1 GiB and some tables, in bytes.
+/// The most memory of a decoder: a dictionary of 1 GiB and some tables, in bytes.
 const DECODER_MEMORY: u64 = (1 << 30) + (8 << 20);
 
 /// The length of a stream's header, and of its footer, in bytes.
 const EDGE: usize = 12;
 
-/// Returns the decoded size from the indexes, without decoding. `Corrupt` for what is no stream.
+/// Returns the decoded length from the indexes, without decoding. Fails with `Corrupt` for what is
+/// no stream.
 ///
-/// The indexes' checksums are not looked at; `decode` finds them out.
+/// The indexes' checksums are not verified; `decode` does that.
 pub fn decoded_len(stream: &[u8]) -> Result<u64> {
     let mut rest = stream;
     let mut total = 0u64;
@@ -39,7 +40,7 @@ pub fn decoded_len(stream: &[u8]) -> Result<u64> {
     }
 }
 
-/// Takes the last stream off: what is before it, and its decoded size.
+/// Splits the last stream off: returns the bytes before it, and its decoded length.
 fn last_stream(bytes: &[u8]) -> Result<(&[u8], u64)> {
     let (rest, footer) = bytes
         .len()
@@ -81,14 +82,14 @@ fn last_stream(bytes: &[u8]) -> Result<(&[u8], u64)> {
     Ok((before, decoded))
 }
 
-/// Takes a byte off the front.
+/// Splits a byte off the front.
 fn take(bytes: &mut &[u8]) -> Result<u8> {
     let (&first, rest) = bytes.split_first().ok_or_else(|| bad("index ends early"))?;
     *bytes = rest;
     Ok(first)
 }
 
-/// Takes a variable-length integer off the front: 7 bits a byte, least first, at most 9 bytes.
+/// Splits a variable-length integer off the front: 7 bits a byte, least first, at most 9 bytes.
 fn integer(bytes: &mut &[u8]) -> Result<u64> {
     let mut value = 0;
     for shift in (0..63).step_by(7) {
@@ -101,8 +102,8 @@ fn integer(bytes: &mut &[u8]) -> Result<u64> {
     Err(bad("number too long"))
 }
 
-/// Decodes streams of up to `limit` bytes of content. `Limit` if they claim more or need a
-/// dictionary above 1 GiB, `Corrupt` if they are damaged.
+/// Decodes streams of up to `limit` bytes of content. Fails with `Limit` if they declare more or
+/// need a dictionary above 1 GiB, with `Corrupt` if they are damaged.
 pub fn decode(stream: &[u8], limit: u64) -> Result<Vec<u8>> {
     let len = decoded_len(stream)?;
     check_limit(len, limit)?;
@@ -116,7 +117,7 @@ pub fn decode(stream: &[u8], limit: u64) -> Result<Vec<u8>> {
     Ok(decoded)
 }
 
-/// A stream that is decoded part by part, always to be given the same.
+/// The state of a stream that is decoded in parts; every call gets the same stream.
 pub(super) struct State {
     decoder: Stream,
     ended: bool,
@@ -132,23 +133,23 @@ impl State {
         })
     }
 
-    /// Decodes the next bytes: as many as there is room for, less only at the stream's end.
+    /// Decodes the next bytes: as many as the part holds, fewer only at the stream's end.
     pub(super) fn fill(&mut self, stream: &[u8], part: &mut [u8]) -> Result<usize> {
         let mut written = 0;
-        while let Some(room) = part.get_mut(written..).filter(|room| !room.is_empty())
+        while let Some(output) = part.get_mut(written..).filter(|output| !output.is_empty())
             && !self.ended
         {
-            written += self.step(stream, room)?;
+            written += self.step(stream, output)?;
         }
         Ok(written)
     }
 
-    fn step(&mut self, stream: &[u8], room: &mut [u8]) -> Result<usize> {
+    fn step(&mut self, stream: &[u8], output: &mut [u8]) -> Result<usize> {
         let (read, written) = (self.decoder.total_in(), self.decoder.total_out());
         let rest = usize::try_from(read).ok().and_then(|at| stream.get(at..));
         let status = self
             .decoder
-            .process(rest.unwrap_or_default(), room, Action::Finish)
+            .process(rest.unwrap_or_default(), output, Action::Finish)
             .map_err(failed)?;
         self.ended = status == Status::StreamEnd;
         let count = self.decoder.total_out() - written;
@@ -158,7 +159,7 @@ impl State {
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// Checks that the content ends here, and the stream's own integrity check.
+    /// Fails unless the content ends here and the stream's integrity check matches.
     pub(super) fn finish(&mut self, stream: &[u8]) -> Result<()> {
         while !self.ended {
             self.step(stream, &mut [])?;
@@ -175,9 +176,7 @@ fn failed(error: liblzma::stream::Error) -> Error {
             "xz: the dictionary is above the limit of {DECODER_MEMORY} bytes"
         )),
         Xz::Mem => Error::limit("xz: no memory for the dictionary"),
-        Xz::Options | Xz::UnsupportedCheck => {
-            Error::unsupported("xz: filter or check that is not known")
-        }
+        Xz::Options | Xz::UnsupportedCheck => Error::unsupported("xz: unknown filter or check"),
         _ => Error::corrupt("xz: damaged stream").because(error),
     }
 }
@@ -187,7 +186,7 @@ fn bad(what: &str) -> Error {
     Error::corrupt(format!("xz: {what}"))
 }
 
-/// Says how to encode.
+/// The options of an encoder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
     pub(super) level: u32,
@@ -196,8 +195,8 @@ pub(super) struct Options {
     pub(super) binary: Option<Bcj>,
 }
 
-/// Encodes into one stream of one block with CRC64 and a dictionary that is no bigger than the
-/// input needs; with a filter for machine code only if that is smaller.
+/// Encodes into one stream of one block with CRC64 and a dictionary no larger than the input needs;
+/// with a filter for machine code only if that is smaller.
 pub(super) fn encode(raw: &[u8], options: Options) -> Result<Vec<u8>> {
     let preset = options.level | if options.extreme { PRESET_EXTREME } else { 0 };
     let mut lzma = LzmaOptions::new_preset(preset).map_err(cannot_encode)?;
@@ -235,7 +234,7 @@ pub(super) fn chain(filters: &mut Filters, bcj: Bcj) -> &mut Filters {
     }
 }
 
-/// The smallest dictionary that LZMA2 knows, in bytes.
+/// The smallest dictionary of LZMA2, in bytes.
 const MIN_DICT: u32 = 4096;
 
 /// The dictionaries of the presets 0 to 9 as powers of two.

@@ -1,6 +1,6 @@
-//! Making digests of bytes that come in order.
+//! Computes digests of bytes that arrive in order.
 //!
-//! **Invariant:** the digests depend on the bytes alone, not on how they were cut.
+//! **Invariant:** the digests depend on the bytes alone, not on how they were split into calls.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
 use super::digests::Digests;
-use super::layout::{Header, MAGIC, NEW_LEAF_BITS, OF_LEAF, SHA_256, VERSION};
+use super::layout::{Header, LEAF_PREFIX, MAGIC, NEW_LEAF_BITS, SHA_256, VERSION};
 use crate::{Bytes, ReadAt};
 
-/// Takes bytes and makes their digests. Memory: 32 bytes a leaf.
+/// Computes digests. Memory: 32 bytes a leaf.
 pub struct DigestBuilder {
-    /// The hashes of full leaves, behind room for the header.
+    /// Space for the header, then the hashes of full leaves.
     stored: Vec<u8>,
-    /// What was hashed of the leaf that is not full yet.
+    /// The state of the leaf that is not full yet.
     open: Sha256,
     in_open: usize,
     covered: u64,
@@ -43,12 +43,12 @@ impl DigestBuilder {
 
     /// Ends a leaf.
     fn close(&mut self) {
-        let full = std::mem::replace(&mut self.open, Sha256::new_with_prefix(OF_LEAF));
+        let full = std::mem::replace(&mut self.open, Sha256::new_with_prefix(LEAF_PREFIX));
         self.stored.extend_from_slice(&full.finalize());
         self.in_open = 0;
     }
 
-    /// Returns how many bytes were taken.
+    /// Returns the number of bytes so far.
     pub fn covered(&self) -> u64 {
         self.covered
     }
@@ -76,7 +76,7 @@ impl Default for DigestBuilder {
     fn default() -> Self {
         Self {
             stored: vec![0; size_of::<Header>()],
-            open: Sha256::new_with_prefix(OF_LEAF),
+            open: Sha256::new_with_prefix(LEAF_PREFIX),
             in_open: 0,
             covered: 0,
         }

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
-use super::layout::{Hash, Header, LEAF_BITS, MAGIC, OF_ALL, OF_LEAF, SHA_256, VERSION};
+use super::layout::{Hash, Header, LEAF_BITS, LEAF_PREFIX, MAGIC, ROOT_PREFIX, SHA_256, VERSION};
 use super::root::Root;
 use crate::Bytes;
 
@@ -19,13 +19,13 @@ pub struct Digests {
 }
 
 impl Digests {
-    /// Takes stored digests. `Corrupt` or `Unsupported` for what are none.
+    /// Opens stored digests. Fails with `Corrupt` or `Unsupported`.
     pub fn open(stored: Bytes) -> Result<Self> {
-        let none = || Error::corrupt("these are no digests");
-        let (header, hashes) = Header::ref_from_prefix(&stored).map_err(|_| none())?;
+        let no_digests = || Error::corrupt("no digests: the header does not match");
+        let (header, hashes) = Header::ref_from_prefix(&stored).map_err(|_| no_digests())?;
         let header = *header;
         if header.magic != MAGIC {
-            return Err(none());
+            return Err(no_digests());
         }
         if header.version.get() != VERSION || header.hash.get() != SHA_256 {
             let (version, hash) = (header.version, header.hash);
@@ -33,7 +33,7 @@ impl Digests {
             return Err(Error::unsupported(what));
         }
         if !LEAF_BITS.contains(&header.leaf_bits.get()) || header.zero.get() != 0 {
-            return Err(Error::corrupt("digests that make no sense"));
+            return Err(Error::corrupt("digests with an impossible header"));
         }
         let leaves = header.covered.get().div_ceil(1 << header.leaf_bits.get());
         if leaves.checked_mul(size_of::<Hash>() as u64) != Some(hashes.len() as u64) {
@@ -51,23 +51,23 @@ impl Digests {
 
     /// Computes the root.
     pub fn root(&self) -> Root {
-        let mut hash = Sha256::new_with_prefix(OF_ALL);
+        let mut hash = Sha256::new_with_prefix(ROOT_PREFIX);
         hash.update(&self.stored);
         Root(hash.finalize().into())
     }
 
-    /// Returns how many bytes are covered.
+    /// Returns the number of covered bytes.
     pub fn covered(&self) -> u64 {
         self.header.covered.get()
     }
 
-    /// Returns the bytes of each leaf but the last, which may be shorter.
+    /// Returns the length of each leaf in bytes; the last one may be shorter.
     pub fn leaf_size(&self) -> u64 {
         1 << self.header.leaf_bits.get()
     }
 
-    /// Returns whether these are the bytes of a leaf.
-    pub(super) fn fits(&self, leaf: u64, bytes: &[u8]) -> bool {
+    /// Returns whether these bytes match the hash of a leaf.
+    pub(super) fn matches(&self, leaf: u64, bytes: &[u8]) -> bool {
         let start = usize::try_from(leaf).ok().and_then(|leaf| {
             let at = leaf.checked_mul(size_of::<Hash>())?;
             at.checked_add(size_of::<Header>())
@@ -78,7 +78,7 @@ impl Digests {
 }
 
 fn hash_of_leaf(bytes: &[u8]) -> Hash {
-    let mut hash = Sha256::new_with_prefix(OF_LEAF);
+    let mut hash = Sha256::new_with_prefix(LEAF_PREFIX);
     hash.update(bytes);
     hash.finalize().into()
 }

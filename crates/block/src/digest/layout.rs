@@ -6,23 +6,23 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first bytes of the stored form.
 pub(super) const MAGIC: [u8; 8] = *b"SINTERDG";
 
-/// The only version there is.
+/// The only version.
 pub(super) const VERSION: u32 = 1;
 
-/// The only hash there is: SHA-256.
+/// The only hash: SHA-256.
 pub(super) const SHA_256: u16 = 1;
 
-/// Sizes of a leaf that are accepted, as powers of two.
+/// Accepted sizes of a leaf, as powers of two.
 pub(super) const LEAF_BITS: std::ops::RangeInclusive<u16> = 12..=24;
 
 /// The size of a leaf in new digests, as a power of two: 64 KiB.
 pub(super) const NEW_LEAF_BITS: u16 = 16;
 
-/// What stands before the bytes of a leaf where they are hashed.
-pub(super) const OF_LEAF: [u8; 1] = [0];
+/// The prefix of the bytes of a leaf for hashing.
+pub(super) const LEAF_PREFIX: [u8; 1] = [0];
 
-/// What stands before stored digests where they are hashed.
-pub(super) const OF_ALL: [u8; 1] = [1];
+/// The prefix of the stored form for hashing.
+pub(super) const ROOT_PREFIX: [u8; 1] = [1];
 
 pub(super) type Hash = [u8; 32];
 

@@ -1,10 +1,11 @@
 //! Digests of all bytes of an image: hashes of its leaves, and a root over these.
 //!
-//! In: bytes in order, or digests as they are stored. Out: digests, their root, a source that hands
-//! out nothing else than the bytes it was made of ([`Verified`]). Spec: `docs/formats/digest.md`.
+//! In: bytes in order, or stored digests. Out: digests, their root, and a source that returns only
+//! bytes that match them ([`Verified`]).
+//! Spec: `docs/formats/digest.md`.
 //!
-//! **Invariant:** the root is taken over every byte of the stored form, so who knows the root needs
-//! to trust nothing of it.
+//! **Invariant:** the root covers every byte of the stored form: a reader that knows the root needs
+//! to trust none of it.
 
 mod builder;
 mod digests;

@@ -7,7 +7,7 @@ use sinterfs_model::{Error, Result};
 
 use super::layout::Hash;
 
-/// The root digest of an image: who knows it knows every byte that the digests cover.
+/// The root digest of an image; it determines every byte that the digests cover.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Root(pub(super) Hash);
 
@@ -38,17 +38,18 @@ impl fmt::Debug for Root {
 impl FromStr for Root {
     type Err = Error;
 
-    /// Reads 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = || Error::invalid(format!("`{text}` is no digest of 64 hexadecimal digits"));
+        let no_digest =
+            || Error::invalid(format!("`{text}` is no digest of 64 hexadecimal digits"));
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
         if pairs.len() != 32 || !rest.is_empty() {
-            return Err(wrong());
+            return Err(no_digest());
         }
         let mut root = [0; 32];
         for (byte, [high, low]) in root.iter_mut().zip(pairs) {
-            let digit = |digit: &u8| char::from(*digit).to_digit(16).ok_or_else(wrong);
-            *byte = u8::try_from(digit(high)? * 16 + digit(low)?).map_err(|_| wrong())?;
+            let digit = |digit: &u8| char::from(*digit).to_digit(16).ok_or_else(no_digest);
+            *byte = u8::try_from(digit(high)? * 16 + digit(low)?).map_err(|_| no_digest())?;
         }
         Ok(Self(root))
     }

@@ -1,10 +1,10 @@
-//! A source that hands out only the bytes that digests were made of.
+//! A source that returns only bytes that match digests.
 //!
-//! In: a source that nobody vouches for, digests that somebody does. Out: bytes, or `Corrupt`.
+//! In: an untrusted source, trusted digests. Out: bytes, or `Corrupt`.
 //!
-//! **Invariant:** what is handed out is what was hashed: leaves are read into memory of ours,
-//! hashed there, and given out from there. Nothing is remembered of a leaf but its bytes: a file
-//! that changes after a leaf was found right is read and hashed again, or not read at all.
+//! **Invariant:** the bytes that are returned are those that were hashed: leaves are read into
+//! private memory, hashed there, and returned from there. Nothing is kept of a leaf but its bytes:
+//! after a change of the file a leaf is read and hashed again, or not read at all.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,23 +18,23 @@ use super::digests::Digests;
 use crate::source::check_range;
 use crate::{Bytes, ReadAt};
 
-/// How many leaves are kept for small reads that follow each other.
+/// Number of leaves that are kept for sequences of small reads.
 const KEPT: usize = 64;
 
-/// Reads a source of which a range is covered by digests; nothing else of it can be read.
+/// Reads the range of a source that digests cover; the rest of it cannot be read.
 ///
 /// Memory: the digests, and 64 leaves.
 pub struct Verified {
     source: Arc<dyn ReadAt>,
-    /// Where the covered bytes begin in the source.
+    /// The offset of the covered bytes in the source.
     start: u64,
     digests: Digests,
     kept: Vec<Lock<Option<(u64, Bytes)>>>,
 }
 
 impl Verified {
-    /// Takes a source whose bytes from `start` on are to be those of the digests. `Corrupt` if it
-    /// ends before they do.
+    /// Makes a source of the bytes from `start` on. Fails with `Corrupt` if it is shorter than what
+    /// the digests cover.
     pub fn new(source: Arc<dyn ReadAt>, start: u64, digests: Digests) -> Result<Self> {
         check_range(source.len(), start, digests.covered())?;
         Ok(Self {
@@ -50,13 +50,13 @@ impl Verified {
         &self.digests
     }
 
-    /// Returns where in the source the covered bytes begin.
+    /// Returns the offset of the covered bytes in the source.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Reads all leaves with so many threads (above 0) and gives the errors of those that are not
-    /// what they were, in their order. `Io` if reading fails.
+    /// Reads all leaves with `threads` threads (above 0) and returns an error for each that does
+    /// not match, in their order. Fails with `Io` if reading fails.
     pub fn check(&self, threads: usize, observer: &dyn Observer) -> Result<Vec<Error>> {
         let covered = self.digests.covered();
         let all = Tally {
@@ -67,7 +67,7 @@ impl Verified {
         observer.expect(Stage::Verify, all);
         let step = self.digests.leaf_size().max(1 << 20);
         let next = AtomicU64::new(0);
-        let wrong = Mutex::new(Vec::new());
+        let mismatches = Mutex::new(Vec::new());
         sinterfs_workers::run(threads, "verify", || {
             while !observer.cancelled() {
                 let at = next.fetch_add(step, Ordering::Relaxed);
@@ -75,9 +75,9 @@ impl Verified {
                     break;
                 }
                 let end = covered.min(at.saturating_add(step));
-                let found = self.wrong_leaves(at..end);
-                if let Ok(mut wrong) = wrong.lock() {
-                    wrong.push((at, found));
+                let found = self.mismatches(at..end);
+                if let Ok(mut all) = mismatches.lock() {
+                    all.push((at, found));
                 }
                 let bytes = end - at;
                 let done = Tally {
@@ -91,24 +91,24 @@ impl Verified {
         if observer.cancelled() {
             return Err(Error::new(Kind::Cancelled, "the check was stopped"));
         }
-        let mut wrong = wrong.into_inner().unwrap_or_default();
-        wrong.sort_by_key(|(at, _)| *at);
-        let found: Result<Vec<_>> = wrong.into_iter().map(|(_, found)| found).collect();
+        let mut all = mismatches.into_inner().unwrap_or_default();
+        all.sort_by_key(|(at, _)| *at);
+        let found: Result<Vec<_>> = all.into_iter().map(|(_, found)| found).collect();
         Ok(found?.into_iter().flatten().collect())
     }
 
-    /// Lists what is wrong with whole leaves; the range begins at one.
-    fn wrong_leaves(&self, range: Range<u64>) -> Result<Vec<Error>> {
+    /// Returns an error for each leaf of a range that does not match; the range starts at a leaf.
+    fn mismatches(&self, range: Range<u64>) -> Result<Vec<Error>> {
         let size = self.digests.leaf_size();
-        let mut wrong = Vec::new();
+        let mut found = Vec::new();
         for leaf in range.start / size..range.end.div_ceil(size) {
             match self.leaf(leaf) {
                 Ok(_) => {}
-                Err(error) if error.kind() == Kind::Corrupt => wrong.push(error),
+                Err(error) if error.kind() == Kind::Corrupt => found.push(error),
                 Err(error) => return Err(error),
             }
         }
-        Ok(wrong)
+        Ok(found)
     }
 
     /// Returns the covered bytes of a leaf.
@@ -123,14 +123,14 @@ impl Verified {
         let Range { start, end } = self.range(leaf);
         let at = self.start.saturating_add(start);
         let bytes = self.source.read(at, end.saturating_sub(start))?;
-        if self.digests.fits(leaf, &bytes) {
+        if self.digests.matches(leaf, &bytes) {
             Ok(bytes)
         } else {
-            Err(self.wrong(leaf))
+            Err(self.mismatch(leaf))
         }
     }
 
-    /// Reads a leaf, or gives it out again.
+    /// Returns a leaf, read now or kept.
     fn kept_leaf(&self, leaf: u64) -> Result<Bytes> {
         let slot = usize::try_from(leaf % KEPT as u64).ok();
         let Some(slot) = slot.and_then(|slot| self.kept.get(slot)) else {
@@ -159,8 +159,8 @@ impl Verified {
                 self.source.read_at(self.start.saturating_add(at), now)?;
                 let leaves = now.chunks(usize::try_from(size).unwrap_or(usize::MAX));
                 for (number, bytes) in (leaf..).zip(leaves) {
-                    if !self.digests.fits(number, bytes) {
-                        return Err(self.wrong(number));
+                    if !self.digests.matches(number, bytes) {
+                        return Err(self.mismatch(number));
                     }
                 }
                 whole
@@ -170,7 +170,7 @@ impl Verified {
                 let bytes = bytes.get(skip..).unwrap_or_default();
                 let count = bytes.len().min(buf.len());
                 if count == 0 {
-                    return Err(Error::corrupt("a leaf that ends before it should"));
+                    return Err(Error::corrupt("a leaf that is shorter than expected"));
                 }
                 let (now, rest) = std::mem::take(&mut buf).split_at_mut(count);
                 buf = rest;
@@ -182,8 +182,7 @@ impl Verified {
         Ok(())
     }
 
-    /// Returns the bytes of whole leaves that begin here and are wanted; 0 if there are none, or if
-    /// one alone is better kept.
+    /// Returns the number of bytes of whole leaves that start at `at` within `wanted` bytes.
     fn whole_leaves(&self, at: u64, wanted: usize) -> usize {
         let size = self.digests.leaf_size();
         if !at.is_multiple_of(size) {
@@ -199,11 +198,11 @@ impl Verified {
     }
 
     #[cold]
-    fn wrong(&self, leaf: u64) -> Error {
+    fn mismatch(&self, leaf: u64) -> Error {
         let Range { start, end } = self.range(leaf);
         let at = self.start.saturating_add(start);
         Error::corrupt(format!(
-            "the {} bytes at {at:#x} are not those that the digest was made of",
+            "the {} bytes at {at:#x} do not match their digest",
             end.saturating_sub(start)
         ))
     }
@@ -217,12 +216,12 @@ impl ReadAt for Verified {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         check_range(self.len(), offset, buf.len() as u64)?;
         let Some(at) = offset.checked_sub(self.start) else {
-            let what = format!("the bytes at {offset:#x}, before the image, are in no digest");
+            let what = format!("no digest covers the bytes at {offset:#x}, before the image");
             return Err(Error::corrupt(what));
         };
         let filled = self.fill(at, buf);
         if filled.is_err() {
-            // bytes that were found wrong are nobody's
+            // the buffer may hold bytes that do not match
             buf.fill(0);
         }
         filled

@@ -1,10 +1,10 @@
-//! Bytes that many may share.
+//! Shared bytes.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Holds bytes that many may share; a clone copies a pointer.
+/// Shared bytes; a clone copies a pointer.
 #[derive(Clone)]
 pub struct Bytes {
     bytes: Arc<Vec<u8>>,

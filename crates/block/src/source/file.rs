@@ -1,8 +1,7 @@
 //! A regular file or a block device as a source.
 //!
-//! **Invariant:** nothing is mapped. Under a mapping, a file that somebody cuts short or a disk
-//! that fails would end the process with a signal, and metadata could change after it was
-//! validated.
+//! **Invariant:** nothing is mapped. With a mapping, a truncated file or a failing disk would end
+//! the process with a signal, and metadata could change after it was validated.
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom};
@@ -16,7 +15,8 @@ use super::{ReadAt, check_range, truncated};
 
 /// Reads a regular file or a block device with `pread`.
 ///
-/// The length is taken once, when it is opened; a file that shrinks later gives `Corrupt`.
+/// The length is determined once, on opening; reads of a file that shrinks later fail with
+/// `Corrupt`.
 #[derive(Debug)]
 pub struct FileSource {
     file: File,
@@ -36,7 +36,7 @@ impl FileSource {
         Self::from_file(file, path)
     }
 
-    /// Takes a file that is open for reading; `path` is for messages only.
+    /// Uses a file that is open for reading; `path` is for messages only.
     pub fn from_file(mut file: File, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let io = |what: &'static str| move |error| Error::io(what, error).path(path);
@@ -56,7 +56,7 @@ impl FileSource {
         })
     }
 
-    /// Returns the path it was opened with.
+    /// Returns the path that the file was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }

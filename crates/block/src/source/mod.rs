@@ -1,14 +1,14 @@
-//! Positioned reads: where the bytes of an image come from.
+//! Sources of the bytes of an image, read at offsets.
 //!
-//! In: an offset and a length in bytes. Out: exactly that many bytes, or `Corrupt` because the
-//! source ends before (an image that was cut short), or `Io`.
+//! In: an offset and a length in bytes. Out: exactly that many bytes, or `Corrupt` if the source is
+//! shorter (a truncated image), or `Io`.
 //!
-//! **Invariant:** no shared position; many threads may read one source at once.
+//! **Invariant:** no shared position; threads may read one source at the same time.
 
 mod bytes;
+mod checksummed;
 mod file;
 mod memory;
-mod summed;
 mod window;
 
 #[cfg(test)]
@@ -17,9 +17,9 @@ mod tests;
 use sinterfs_model::{Error, Result};
 
 pub use bytes::Bytes;
+pub use checksummed::ChecksummedWindow;
 pub use file::FileSource;
 pub use memory::MemorySource;
-pub use summed::Summed;
 pub use window::Window;
 
 /// Reads bytes at any offset of a source whose length does not change.
@@ -32,11 +32,12 @@ pub trait ReadAt: Send + Sync {
         self.len() == 0
     }
 
-    /// Fills the buffer with the bytes from `offset` on. `Corrupt` if the source ends before.
+    /// Fills the buffer with the bytes from `offset` on. Fails with `Corrupt` if the source is
+    /// shorter.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// Returns a copy of `len` bytes from `offset` on. `Corrupt` if the source ends before; that is
-    /// found out before anything is allocated.
+    /// Returns a copy of `len` bytes from `offset` on. Fails with `Corrupt` if the source is
+    /// shorter, before anything is allocated.
     fn read(&self, offset: u64, len: u64) -> Result<Bytes> {
         check_range(self.len(), offset, len)?;
         let mut buf = crate::codec::zeroed(len)?;

@@ -71,7 +71,8 @@ fn every_source_reads_the_same() {
         let inner = Window::new(file, from as u64, (len - 2 * from) as u64).unwrap();
         reads_like(&inner, &bytes[from..len - from]);
         let mut observed = Vec::new();
-        let summed = Summed::new(inner, |part| observed.extend_from_slice(part)).unwrap();
+        let summed =
+            ChecksummedWindow::new(inner, |part| observed.extend_from_slice(part)).unwrap();
         assert_eq!(observed, bytes[from..len - from]);
         assert_eq!(
             summed.memory(),
@@ -128,7 +129,7 @@ fn a_leaf_that_changed_is_not_given_out() {
     let bytes = pattern(5 * LEAF + 100);
     let path = scratch("summed", &bytes);
     let file: Arc<dyn ReadAt> = Arc::new(FileSource::open(&path).unwrap());
-    let summed = Summed::new(Window::from(file, 10).unwrap(), |_| {}).unwrap();
+    let summed = ChecksummedWindow::new(Window::from(file, 10).unwrap(), |_| {}).unwrap();
     let content = &bytes[10..];
     for bad in [0, 2 * LEAF + 1, 3 * LEAF - 1, content.len() - 1] {
         let mut changed = bytes.clone();
@@ -149,7 +150,7 @@ fn a_leaf_that_changed_is_not_given_out() {
                     Err(error) => {
                         assert!(touched, "{start}..{end} with {bad} changed");
                         assert_eq!(error.kind(), Kind::Corrupt);
-                        let at = format!("at {:#x} are not those", 10 + range.start);
+                        let at = format!("at {:#x} changed after", 10 + range.start);
                         assert!(error.to_string().contains(&at), "{error}");
                         assert!(buf.iter().all(|byte| *byte == 0));
                     }

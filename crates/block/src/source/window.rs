@@ -1,4 +1,4 @@
-//! A part of a source as a source: an image behind a header, or in a partition.
+//! A range of a source as a source: an image behind a header, or in a partition.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,19 +16,20 @@ pub struct Window {
 }
 
 impl Window {
-    /// Takes `len` bytes of a source from `start` on. `Corrupt` if the source ends before.
+    /// Makes a window of `len` bytes from `start` on. Fails with `Corrupt` if the source is
+    /// shorter.
     pub fn new(source: Arc<dyn ReadAt>, start: u64, len: u64) -> Result<Self> {
         check_range(source.len(), start, len)?;
         Ok(Self { source, start, len })
     }
 
-    /// Takes everything of a source from `start` on. `Corrupt` if the source ends before.
+    /// Makes a window from `start` to the end. Fails with `Corrupt` if the source is shorter.
     pub fn from(source: Arc<dyn ReadAt>, start: u64) -> Result<Self> {
         let len = source.len().saturating_sub(start);
         Self::new(source, start, len)
     }
 
-    /// Takes a part of the window. `Corrupt` if the window ends before.
+    /// Makes a window of a part of this one. Fails with `Corrupt` if this one is shorter.
     pub fn part(&self, start: u64, len: u64) -> Result<Self> {
         check_range(self.len, start, len)?;
         Ok(Self {
@@ -38,7 +39,7 @@ impl Window {
         })
     }
 
-    /// Returns where in the source the window starts, in bytes.
+    /// Returns the offset of the window in the source, in bytes.
     pub fn start(&self) -> u64 {
         self.start
     }
@@ -51,7 +52,7 @@ impl ReadAt for Window {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         check_range(self.len, offset, buf.len() as u64)?;
-        // in range: the window lies within the source, whose length is a u64
+        // cannot overflow: the window is within the source, whose length is a u64
         self.source.read_at(self.start + offset, buf)
     }
 }

@@ -49,7 +49,7 @@ fn what_programs_wrote_comes_back() {
         let Some(stream) = compress(program, &content) else {
             continue;
         };
-        assert_eq!(Compression::of(&stream), Some(compression));
+        assert_eq!(Compression::detect(&stream), Some(compression));
         assert!(
             decode(compression, &stream).unwrap() == content,
             "{program}"
@@ -68,6 +68,6 @@ fn what_programs_wrote_comes_back() {
         let empty = compress(program, b"").unwrap();
         assert_eq!(decode(compression, &empty).unwrap(), b"", "{program}");
     }
-    assert_eq!(Compression::of(b"hsqs\0\0"), None);
-    assert_eq!(Compression::of(b""), None);
+    assert_eq!(Compression::detect(b"hsqs\0\0"), None);
+    assert_eq!(Compression::detect(b""), None);
 }

@@ -1,4 +1,4 @@
-//! Frames of zstd behind each other, decoded as they come.
+//! Concatenated zstd frames, decoded one after the other.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -12,8 +12,8 @@ pub(super) const WINDOW_LOG_MAX: u32 = 30;
 pub(super) struct Frames<R> {
     stream: R,
     context: DCtx<'static>,
-    /// Whether a frame has begun and not ended.
-    within: bool,
+    /// Whether a frame has started and not ended.
+    in_frame: bool,
 }
 
 impl<R: BufRead> Frames<R> {
@@ -25,7 +25,7 @@ impl<R: BufRead> Frames<R> {
         Ok(Self {
             stream,
             context,
-            within: false,
+            in_frame: false,
         })
     }
 }
@@ -38,7 +38,7 @@ impl<R: BufRead> Read for Frames<R> {
         loop {
             let available = self.stream.fill_buf()?;
             let at_end = available.is_empty();
-            if at_end && !self.within {
+            if at_end && !self.in_frame {
                 return Ok(0);
             }
             let (mut input, mut output) =
@@ -49,11 +49,11 @@ impl<R: BufRead> Read for Frames<R> {
             })?;
             let (read, written) = (input.pos(), output.pos());
             self.stream.consume(read);
-            self.within = left != 0;
+            self.in_frame = left != 0;
             if written > 0 {
                 return Ok(written);
             }
-            if at_end && self.within {
+            if at_end && self.in_frame {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
         }

@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use sinterfs_block::cache::{Opened, Upcoming};
+use sinterfs_block::cache::{NextBlocks, Opened};
 use sinterfs_model::{Error, Extent, ExtentSource, Result};
 
 use super::chunk::Chunk;
@@ -184,7 +184,7 @@ impl Dwarfs {
 
     /// Enables decoding ahead on other processors while readers wait for decoders.
     pub fn decode_ahead(self: &Arc<Self>) {
-        let image: Weak<dyn Upcoming> = Arc::downgrade(self) as _;
+        let image: Weak<dyn NextBlocks> = Arc::downgrade(self) as _;
         self.cache.decode_ahead(Some(image));
     }
 
@@ -216,7 +216,7 @@ impl Dwarfs {
     }
 }
 
-impl Upcoming for Dwarfs {
+impl NextBlocks for Dwarfs {
     fn next(&self, key: u128) -> Option<u128> {
         let count = self.sections.blocks.len() as u128;
         let block = key.checked_sub(self.cache_key);

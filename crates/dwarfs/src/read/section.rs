@@ -10,7 +10,7 @@
 use sinterfs_block::cache::Opened;
 use sinterfs_block::checksum::Xxh3;
 use sinterfs_block::codec::check_limit;
-use sinterfs_block::{Bytes, ReadAt, Summed, Window};
+use sinterfs_block::{Bytes, ChecksummedWindow, ReadAt, Window};
 use sinterfs_model::{Error, Kind, Limits, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -369,16 +369,16 @@ impl SectionReader {
         let at = range.offset.saturating_add(header.size());
         let window = self.window.part(at, header.len)?;
         let Some(v2) = &header.v2 else {
-            return Ok(Opened::Summed(Summed::new(window, |_| {})?));
+            return Ok(Opened::Checksummed(ChecksummedWindow::new(window, |_| {})?));
         };
         let mut xxh3 = Xxh3::default();
         let hashed = v2.as_bytes().get(SectionHeaderV2::XXH3_START..);
         xxh3.update(hashed.unwrap_or_default());
-        let summed = Summed::new(window, |part| xxh3.update(part))?;
+        let summed = ChecksummedWindow::new(window, |part| xxh3.update(part))?;
         if xxh3.digest() != v2.xxh3_64.get() {
             return Err(wrong_xxh3(xxh3.digest(), v2.xxh3_64.get()));
         }
-        Ok(Opened::Summed(summed))
+        Ok(Opened::Checksummed(summed))
     }
 
     /// Returns a section's decoded bytes. `Limit` if there are more than `limit`.

@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use sinterfs_block::cache::Held;
+use sinterfs_block::cache::HeldBlock;
 use sinterfs_model::Result;
 
 /// How many pages a thread keeps: those of an inode with its map, of the packed inode's map, of
@@ -15,7 +15,7 @@ use sinterfs_model::Result;
 const PAGES: usize = 4;
 
 thread_local! {
-    static LAST: RefCell<[Option<(u128, Held)>; PAGES]> = const { RefCell::new([const { None }; PAGES]) };
+    static LAST: RefCell<[Option<(u128, HeldBlock)>; PAGES]> = const { RefCell::new([const { None }; PAGES]) };
 }
 
 /// Fills the buffer with bytes of a page; `find` is called if it is not at hand.
@@ -23,7 +23,7 @@ pub(super) fn read(
     key: u128,
     offset: u64,
     buf: &mut [u8],
-    find: impl FnOnce() -> Result<Held>,
+    find: impl FnOnce() -> Result<HeldBlock>,
 ) -> Result<()> {
     let at_hand = LAST.with_borrow_mut(|last| {
         let found = last

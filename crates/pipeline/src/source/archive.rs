@@ -38,7 +38,7 @@ pub const START: usize = 512;
 /// Returns whether a file that begins with these bytes (`START` of them) is an archive, or
 /// compressed.
 pub fn is_archive(start: &[u8]) -> bool {
-    Compression::of(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
+    Compression::detect(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
 }
 
 /// How an archive is read.

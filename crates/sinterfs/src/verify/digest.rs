@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs_block::digest::{Digests, Root, Verified, digest_range};
+use sinterfs_block::digest::{Root, Verified, digest_range};
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Observer, Result};
 

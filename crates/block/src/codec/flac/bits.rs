@@ -4,13 +4,13 @@ use sinterfs_model::Result;
 
 use super::checks::bad;
 
-/// Takes bits off the front of a byte string.
+/// Reads bits from the front of a byte string.
 #[derive(Debug)]
 pub(super) struct Bits<'a> {
     rest: &'a [u8],
     len: usize,
-    /// The bits at hand, highest next. Below the first `have` bits are zeros, or what follows in
-    /// the byte string.
+    /// The buffered bits, highest next. The bits below the first `have` are zeros, or those that
+    /// follow in the byte string.
     word: u64,
     have: u32,
 }
@@ -25,7 +25,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Gets as many whole bytes as there is room for.
+    /// Buffers as many whole bytes as fit.
     fn refill(&mut self) {
         if let Some(word) = self.rest.first_chunk() {
             self.word |= u64::from_be_bytes(*word) >> self.have;
@@ -43,7 +43,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Takes a number of up to 56 bits.
+    /// Reads a number of up to 56 bits.
     #[inline]
     pub(super) fn take(&mut self, count: u32) -> Result<u64> {
         debug_assert!(count <= 56);
@@ -62,7 +62,7 @@ impl<'a> Bits<'a> {
         Ok(value)
     }
 
-    /// Takes a number of up to 56 bits in two's complement.
+    /// Reads a number of up to 56 bits in two's complement.
     #[inline]
     pub(super) fn signed(&mut self, count: u32) -> Result<i64> {
         if count == 0 {
@@ -71,7 +71,7 @@ impl<'a> Bits<'a> {
         Ok((self.take(count)? << (64 - count)).cast_signed() >> (64 - count))
     }
 
-    /// Takes zeros and the one behind them; tells how many zeros.
+    /// Reads zeros and the one behind them; returns the number of zeros.
     #[inline]
     pub(super) fn zeros(&mut self) -> Result<u64> {
         let mut zeros = 0;
@@ -91,8 +91,8 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Takes a Rice code with a parameter of up to 30: the zeros before the one, and the number of
-    /// so many bits behind it.
+    /// Reads a Rice code with a parameter of up to 30: the number of zeros before the one, and the
+    /// `parameter` bits behind it.
     #[inline]
     pub(super) fn rice(&mut self, parameter: u32) -> Result<(u64, u64)> {
         if self.have < 40 {
@@ -110,14 +110,14 @@ impl<'a> Bits<'a> {
         Ok((self.zeros()?, self.take(parameter)?))
     }
 
-    /// Drops the bits up to the next whole byte.
+    /// Skips the bits up to the next whole byte.
     pub(super) fn align(&mut self) {
         let drop = self.have % 8;
         self.word <<= drop;
         self.have -= drop;
     }
 
-    /// Returns how many whole bytes have been begun.
+    /// Returns the number of bytes that were read, at least in part.
     pub(super) fn consumed(&self) -> usize {
         self.len - self.rest.len() - (self.have / 8) as usize
     }

@@ -2,7 +2,7 @@
 
 use sinterfs_model::Error;
 
-/// What the stream says of itself in its first metadata block.
+/// The stream information of the first metadata block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamInfo {
     /// The number of channels, 1 to 8.
@@ -11,7 +11,7 @@ pub struct StreamInfo {
     pub bits_per_sample: u32,
 }
 
-/// Returns whether a number fits in so many bits with a sign.
+/// Returns whether a number fits `bits` bits in two's complement.
 pub(super) fn fits(sample: i64, bits: u32) -> bool {
     matches!(sample >> (bits - 1), 0 | -1)
 }
@@ -36,7 +36,7 @@ pub(super) fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// What a byte adds to the CRC-16 with none, one, two and three bytes behind it.
+/// The contribution of a byte to the CRC-16 with zero to three bytes behind it.
 static CRC16: [[u16; 256]; 4] = {
     let mut tables = [[0; 256]; 4];
     let mut byte = 0;

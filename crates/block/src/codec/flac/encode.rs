@@ -1,13 +1,12 @@
 //! Encodes PCM audio as a FLAC stream (RFC 9639).
 //!
-//! In: samples, a sample of each channel in turn, 4 to 32 bits wide. Out: a whole stream. A run of
-//! samples becomes one frame, or is halved again and again where that takes fewer bits: speech and
-//! beginnings of notes gain by short frames, the rest by long ones. Rate and MD5 are not known
-//! here: the stream says 48 kHz and no MD5, as a block of an image needs neither.
+//! In: samples with channels interleaved, 4 to 32 bits wide. Out: a whole stream. A run of samples
+//! becomes one frame, or is halved repeatedly if that takes fewer bits: short frames suit speech
+//! and the attack of notes, long ones the rest. Rate and MD5 are unknown: the stream declares 48
+//! kHz and no MD5, since a block of an image needs neither.
 //!
-//! **Invariant:** depends on samples and effort alone: no function whose result differs between
-//! machines (`sin`, `ln`) has a part in it. Memory: the stream and some 50 bytes for each of the
-//! samples of one run.
+//! **Invariant:** depends on samples and effort alone: no function is used whose result differs
+//! between machines (`sin`, `ln`). Memory: the stream and some 50 bytes for each sample of one run.
 
 mod bits;
 mod effort;
@@ -32,7 +31,7 @@ pub const RUN: usize = 4096;
 /// Bytes before the first frame: marker, header and stream information.
 const HEAD: usize = 4 + 4 + 34;
 
-/// The rate that streams tell, in hertz.
+/// The declared rate, in hertz.
 const RATE: u64 = 48_000;
 
 /// The highest level of effort.
@@ -56,10 +55,10 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Starts a stream; `level` is 0 to 8, `exhaustive` tries everything whatever the level is.
+    /// Starts a stream; `level` is 0 to 8, `exhaustive` tries everything at any level.
     ///
     /// # Errors
-    /// `Invalid` for what no FLAC stream holds.
+    /// `Invalid` for parameters that FLAC does not allow.
     pub fn new(info: StreamInfo, level: u32, exhaustive: bool) -> Result<Self> {
         let StreamInfo {
             channels,
@@ -87,11 +86,11 @@ impl Encoder {
         })
     }
 
-    /// Appends a run: a sample of each channel in turn, at most [`RUN`] of each.
+    /// Appends a run of interleaved samples, at most [`RUN`] of each channel.
     ///
     /// # Errors
-    /// `Invalid` for a longer run, for a run that ends within a frame of samples and for a sample
-    /// that does not fit its width.
+    /// `Invalid` for a longer run, for an incomplete run and for a sample that does not fit its
+    /// width.
     pub fn push(&mut self, samples: &[i32]) -> Result<()> {
         let count = self.channels.len();
         let width = self.info.bits_per_sample;
@@ -117,7 +116,7 @@ impl Encoder {
             let (bytes, samples) = (frame.bytes.len(), frame.samples);
             self.frame_bytes.0 = self.frame_bytes.0.min(bytes);
             self.frame_bytes.1 = self.frame_bytes.1.max(bytes);
-            // the last frame does not count as the shortest
+            // the last frame is not used for the shortest length
             if let Some(last) = self.last.replace(samples) {
                 self.frame_samples.0 = self.frame_samples.0.min(last);
             }
@@ -144,7 +143,7 @@ impl Encoder {
         head.put(RATE, 20);
         head.put(u64::from(self.info.channels - 1), 3);
         head.put(u64::from(self.info.bits_per_sample - 1), 5);
-        // 0 says that the number is not known
+        // 0: unknown
         let samples = if self.position < 1 << 36 {
             self.position
         } else {

@@ -5,7 +5,7 @@ use sinterfs_model::Result;
 use super::bits::Bits;
 use super::checks::{StreamInfo, bad, crc8};
 
-/// What a frame's header says.
+/// The header of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     /// Samples of one channel, 1 to 65535.
@@ -14,7 +14,7 @@ pub(super) struct Header {
     pub(super) channels: usize,
     /// The width of a sample in bits, 4 to 32.
     pub(super) bits_per_sample: u32,
-    /// What two channels hold instead of left and right.
+    /// The pair that two channels hold instead of left and right.
     pub(super) stereo: Option<Stereo>,
 }
 
@@ -27,9 +27,10 @@ pub(super) enum Stereo {
 }
 
 impl Header {
-    /// Takes a header off the front. `Corrupt` if it contradicts the stream or its checksum.
+    /// Reads a header. Fails with `Corrupt` if it contradicts the stream information or its
+    /// checksum.
     pub(super) fn read(bits: &mut Bits<'_>, info: StreamInfo) -> Result<Self> {
-        // the header is at the start of the bits: what was consumed is its length
+        // the bits start with the header
         let mut seen = Vec::with_capacity(16);
         let mut byte = |bits: &mut Bits<'_>| -> Result<u8> {
             let byte = bits.take(8)? as u8;
@@ -52,7 +53,7 @@ impl Header {
         if block_size > 65_535 {
             return Err(bad("block size above 65535"));
         }
-        // the rate means nothing for the samples, but its bytes are in the way
+        // the rate does not matter, but its bytes have to be skipped
         match sizes & 0x0f {
             12 => drop(byte(bits)?),
             13 | 14 => drop((byte(bits)?, byte(bits)?)),

@@ -3,10 +3,9 @@
 //!
 //! In: a stream from `fLaC` on. Out: frame after frame of interleaved samples.
 //!
-//! **Invariant:** memory is that of one frame (65535 samples of 8 channels); every checksum of
-//! headers and frames is held against the bytes; a sample that does not fit its width is an
-//! error, so sums cannot overflow. The MD5 of the whole stream is not looked at: images have
-//! their own checksums.
+//! **Invariant:** memory is that of one frame (65535 samples of 8 channels); all checksums of
+//! headers and frames are verified; a sample that does not fit its width is an error, so sums
+//! cannot overflow. The MD5 of the whole stream is ignored: images have their own checksums.
 
 mod bits;
 mod checks;
@@ -35,7 +34,7 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Reads what is before the first frame. `Corrupt` for what is no stream.
+    /// Reads the metadata before the first frame. Fails with `Corrupt` for what is no stream.
     pub fn new(stream: &'a [u8]) -> Result<Self> {
         let mut rest = stream
             .strip_prefix(b"fLaC")
@@ -68,13 +67,13 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Returns what the stream says of itself.
+    /// Returns the stream information.
     pub fn info(&self) -> StreamInfo {
         self.info
     }
 
-    /// Decodes the next frame into `samples`, which holds just this frame afterwards: a sample of
-    /// each channel in turn. `Corrupt` for a damaged frame, and where no frame is left.
+    /// Decodes the next frame into `samples`, which holds this frame alone afterwards, with
+    /// channels interleaved. Fails with `Corrupt` for a damaged frame and at the end.
     pub fn next_frame(&mut self, samples: &mut Vec<i32>) -> Result<()> {
         let mut bits = Bits::new(self.rest);
         let header = Header::read(&mut bits, self.info)?;
@@ -118,7 +117,7 @@ fn stream_info(block: &[u8]) -> Result<StreamInfo> {
     })
 }
 
-/// Makes left and right of what the encoder stored instead.
+/// Restores left and right from a sum or a difference.
 fn undo_stereo(stereo: Stereo, first: &mut [i64], second: &mut [i64]) {
     for (a, b) in first.iter_mut().zip(second) {
         (*a, *b) = match stereo {
@@ -133,11 +132,11 @@ fn undo_stereo(stereo: Stereo, first: &mut [i64], second: &mut [i64]) {
     }
 }
 
-/// Puts the samples of all channels in turn.
+/// Interleaves the samples of all channels.
 fn interleave(channels: &[Vec<i64>], header: Header, samples: &mut Vec<i32>) -> Result<()> {
     samples.clear();
     samples.resize(header.block_size * header.channels, 0);
-    // a frame's own width fits in 32 bits, so what fits the one fits the other
+    // the frame's width is at most 32 bits, so a sample that fits it fits an i32
     let mut all_fit = true;
     let mut put = |place: &mut i32, sample: i64| {
         all_fit &= fits(sample, header.bits_per_sample);

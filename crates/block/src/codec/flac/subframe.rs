@@ -1,6 +1,6 @@
 //! Subframes: one channel of one frame (RFC 9639, section 9.2).
 //!
-//! **Invariant:** each sample is checked against its width as it is made, so that a prediction
+//! **Invariant:** each sample is compared with its width when it is decoded, so that a prediction
 //! (32 products of 15 and 33 bits) cannot overflow 64 bits.
 
 use sinterfs_model::Result;
@@ -84,7 +84,7 @@ fn linear(bits: &mut Bits<'_>, order: usize, width: u32, samples: &mut [i64]) ->
     predict(coefficients, shift as u32, width, samples)
 }
 
-/// Reads the samples that the predictor starts from.
+/// Reads the samples before the first prediction.
 fn warm_up(bits: &mut Bits<'_>, order: usize, width: u32, samples: &mut [i64]) -> Result<()> {
     let first = samples
         .get_mut(..order)
@@ -95,9 +95,9 @@ fn warm_up(bits: &mut Bits<'_>, order: usize, width: u32, samples: &mut [i64]) -
     Ok(())
 }
 
-/// Turns residuals into samples by adding what the samples before predict.
+/// Turns residuals into samples by adding the prediction from the samples before.
 fn predict(coefficients: &[i64], shift: u32, width: u32, samples: &mut [i64]) -> Result<()> {
-    // the common orders get loops that the compiler can lay out
+    // the common orders get loops that the compiler can unroll
     macro_rules! by_order {
         ($($order:literal)*) => {
             match coefficients.len() {
@@ -115,7 +115,7 @@ fn predict(coefficients: &[i64], shift: u32, width: u32, samples: &mut [i64]) ->
     }
 }
 
-/// Predicts from a known number of samples; tells whether all samples fit.
+/// Predicts from a constant number of samples; returns whether all samples fit.
 fn predict_fixed<const N: usize>(
     coefficients: &[i64],
     shift: u32,
@@ -125,7 +125,7 @@ fn predict_fixed<const N: usize>(
     let Some(factors) = coefficients.first_chunk::<N>() else {
         return false;
     };
-    // as the samples lie
+    // in the order of the samples
     let mut factors = *factors;
     factors.reverse();
     for index in N..samples.len() {
@@ -135,7 +135,7 @@ fn predict_fixed<const N: usize>(
         let Some(recent) = past.last_chunk::<N>() else {
             break;
         };
-        // cannot wrap (above), so the checks against that are left out of the inner loop
+        // cannot overflow (see above): no checks in the inner loop
         let sum = recent
             .iter()
             .zip(&factors)
@@ -150,7 +150,7 @@ fn predict_fixed<const N: usize>(
     true
 }
 
-/// Predicts from any number of samples; tells whether all samples fit.
+/// Predicts from any number of samples; returns whether all samples fit.
 fn predict_any(coefficients: &[i64], shift: u32, width: u32, samples: &mut [i64]) -> bool {
     for index in coefficients.len()..samples.len() {
         let Some((past, [sample, ..])) = samples.split_at_mut_checked(index) else {
@@ -203,7 +203,7 @@ fn rice_partition(bits: &mut Bits<'_>, parameter_bits: u32, partition: &mut [i64
         }
         return Ok(());
     }
-    // a residual has 32 bits
+    // a residual has at most 32 bits
     let most = u64::from(u32::MAX >> parameter);
     for residual in partition {
         let (high, low) = bits.rice(parameter)?;

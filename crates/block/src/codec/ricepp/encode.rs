@@ -1,10 +1,10 @@
-//! Rice codes of 16-bit samples: the other direction.
+//! Encodes 16-bit samples in Rice codes.
 //!
-//! In: samples as a file has them. Out: the bit stream that `decode` reads. Every block of samples
-//! gets the selector with which it takes the fewest bits.
+//! In: samples as they are in a file. Out: the bit stream that `decode` reads. Every block of
+//! samples gets the selector that takes the fewest bits.
 //!
-//! **Invariant:** depends on the samples and the packing alone; the stream is never longer than the
-//! samples by more than a selector for each block and the start values.
+//! **Invariant:** depends on the samples and the packing alone; the stream exceeds the samples by
+//! at most a selector for each block and the start values.
 
 use sinterfs_model::{Error, Result};
 
@@ -13,8 +13,8 @@ use super::packing::{MAX_COMPONENTS, PLAIN, Packing, SELECTOR_BITS};
 /// Encodes whole samples of all components.
 ///
 /// # Errors
-/// `Invalid` for a packing that the samples do not fit: parts of samples, low bits that are not
-/// zero, impossible numbers.
+/// `Invalid` for a packing that does not match the samples: incomplete samples, low bits that are
+/// not zero, parameters out of range.
 pub fn encode(raw: &[u8], packing: Packing) -> Result<Vec<u8>> {
     packing.check()?;
     let (pairs, rest) = raw.as_chunks::<2>();
@@ -67,7 +67,7 @@ pub fn unused_lsb(raw: &[u8], big_endian: bool) -> u32 {
     all.trailing_zeros().min(15)
 }
 
-/// Writes one block of one component: its samples, and the differences that they begin with.
+/// Writes one block of one component, given as samples and as zigzagged differences.
 fn put_block(samples: &[[u8; 2]], zigzags: &[u16], bits: &mut Writer) {
     let all = zigzags.iter().fold(0, |all, zigzag| all | zigzag);
     if all == 0 {
@@ -77,7 +77,7 @@ fn put_block(samples: &[[u8; 2]], zigzags: &[u16], bits: &mut Writer) {
         let high = |&zigzag: &u16| u32::from(zigzag >> low_bits);
         zigzags.iter().map(high).sum::<u32>() + zigzags.len() as u32 * (low_bits + 1)
     };
-    // no number has more bits than all of them together
+    // no number has more bits than the union of all
     let most = (u16::BITS - all.leading_zeros()).min(u32::from(PLAIN) - 2);
     let best = (0..=most).map(|low_bits| (cost(low_bits), low_bits)).min();
     match best {

@@ -12,15 +12,15 @@ thread_local! {
 }
 
 /// Decodes one stream.
-pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
-    fill(stream, room)?.ok_or_else(|| too_long("deflate", room))
+pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
+    fill(stream, output)?.ok_or_else(|| too_long("deflate", output))
 }
 
-/// Decodes one stream; `None` if it has more content than there is room for.
-pub(super) fn fill(stream: &[u8], room: &mut [u8]) -> Result<Option<usize>> {
+/// Decodes one stream; `None` if it has more content than the output holds.
+pub(super) fn fill(stream: &[u8], output: &mut [u8]) -> Result<Option<usize>> {
     let decoded = DECODER.with_borrow_mut(|slot| {
         slot.get_or_insert_with(Decompressor::new)
-            .deflate_decompress(stream, room)
+            .deflate_decompress(stream, output)
     });
     match decoded {
         Ok(len) => Ok(Some(len)),

@@ -1,10 +1,10 @@
 //! Encoders of units, one file each.
 //!
-//! In: a unit. Out: its stream, or `None` where that is not smaller than the unit: formats that cut
-//! content into units store it then.
+//! In: a unit. Out: its stream, or `None` if that is not smaller than the unit: formats that cut
+//! content into units store the unit then.
 //!
-//! **Invariant:** the result depends on the block and the options alone. What an encoder keeps
-//! between blocks (tables of zlib, LZO and zstd) belongs to the thread.
+//! **Invariant:** the result depends on the block and the options alone. Tables that encoders keep
+//! between blocks (zlib, LZO and zstd) belong to the thread.
 
 pub mod lzma;
 pub mod lzo;
@@ -19,7 +19,7 @@ use sinterfs_model::Result;
 
 use crate::codec::{lz4, zstd};
 
-/// Encodes into an LZ4 block with the fast method, whose levels end at 0.
+/// Encodes into an LZ4 block with the fast method; `level` is at most 0.
 pub fn lz4(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
     Ok(smaller(lz4::encode(raw, level)?, raw))
 }
@@ -29,16 +29,16 @@ pub fn lz4_hc(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
     Ok(smaller(lz4::encode_hc(raw, level)?, raw))
 }
 
-/// Encodes as much of `raw`, which is not empty, as fills an LZ4 block of at most `room` bytes,
-/// with the fast method; tells how much that is.
-pub fn lz4_fill(raw: &[u8], room: usize) -> Result<(usize, Vec<u8>)> {
-    lz4::fill(raw, room)
+/// Encodes as much of `raw`, which is not empty, as fits an LZ4 block of at most `room` bytes, with
+/// the fast method; also returns how much that is.
+pub fn lz4_fill(raw: &[u8], output: usize) -> Result<(usize, Vec<u8>)> {
+    lz4::fill(raw, output)
 }
 
-/// Encodes as much of `raw`, which is not empty, as fills an LZ4 block of at most `room` bytes,
-/// with the high-compression method; tells how much that is.
-pub fn lz4_hc_fill(raw: &[u8], room: usize, level: i32) -> Result<(usize, Vec<u8>)> {
-    lz4::fill_hc(raw, room, level)
+/// Encodes as much of `raw`, which is not empty, as fits an LZ4 block of at most `room` bytes, with
+/// the high-compression method; also returns how much that is.
+pub fn lz4_hc_fill(raw: &[u8], output: usize, level: i32) -> Result<(usize, Vec<u8>)> {
+    lz4::fill_hc(raw, output, level)
 }
 
 /// Encodes into a zstd frame with a content size and without a checksum.
@@ -46,7 +46,7 @@ pub fn zstd(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
     Ok(smaller(zstd::encode(raw, level, None, false)?, raw))
 }
 
-/// Encodes into such a frame whose window is no longer than a power of two.
+/// Encodes into such a frame with a window of at most `2^window` bytes.
 pub fn zstd_window(raw: &[u8], level: i32, window: u32) -> Result<Option<Vec<u8>>> {
     let window = (raw.len() > 1 << window).then_some(window);
     Ok(smaller(zstd::encode(raw, level, window, false)?, raw))

@@ -7,8 +7,8 @@ use super::limits::MAX_DICTIONARY;
 use super::lzma_stream::{LZMA_TABLES, lzma_error, run_lzma};
 
 /// Decodes one stream.
-pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
+pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
     let decoder = Stream::new_lzma_decoder(MAX_DICTIONARY + LZMA_TABLES);
     let decoder = decoder.map_err(|error| lzma_error("lzma", error))?;
-    run_lzma(decoder, "lzma", stream, room)
+    run_lzma(decoder, "lzma", stream, output)
 }

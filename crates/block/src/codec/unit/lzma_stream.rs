@@ -5,7 +5,7 @@ use sinterfs_model::{Error, Result};
 
 use super::limits::{MAX_DICTIONARY, too_long};
 
-/// What a decoder of liblzma takes besides its dictionary, at most, in bytes.
+/// The most memory of a decoder of liblzma without its dictionary, in bytes.
 pub(super) const LZMA_TABLES: u64 = 4 << 20;
 
 /// Runs a decoder of liblzma over a whole stream.
@@ -13,15 +13,15 @@ pub(super) fn run_lzma(
     mut decoder: Stream,
     codec: &'static str,
     stream: &[u8],
-    room: &mut [u8],
+    output: &mut [u8],
 ) -> Result<usize> {
     let mut full = false;
     loop {
         let (read, written) = (position(decoder.total_in()), position(decoder.total_out()));
         let rest = stream.get(read..).unwrap_or_default();
-        // a byte more, so that a stream that is too long can show it
+        // one byte more, to detect a stream that is too long
         let mut spare = [0];
-        let left = match room.get_mut(written..) {
+        let left = match output.get_mut(written..) {
             Some(left) if !left.is_empty() => left,
             _ => {
                 full = true;
@@ -32,7 +32,7 @@ pub(super) fn run_lzma(
         let status = status.map_err(|error| lzma_error(codec, error))?;
         let made = position(decoder.total_out());
         if full && made > written {
-            return Err(too_long(codec, room));
+            return Err(too_long(codec, output));
         }
         match status {
             Status::StreamEnd => return Ok(made),
@@ -57,7 +57,7 @@ pub(super) fn lzma_error(codec: &str, error: liblzma::stream::Error) -> Error {
         )),
         Lzma::Mem => Error::limit(format!("{codec}: no memory for the dictionary")),
         Lzma::Options | Lzma::UnsupportedCheck => {
-            Error::unsupported(format!("{codec}: filter or check that is not known"))
+            Error::unsupported(format!("{codec}: unknown filter or check"))
         }
         _ => Error::corrupt(format!("{codec}: damaged stream")).because(error),
     }

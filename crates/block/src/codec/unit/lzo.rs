@@ -6,9 +6,9 @@ use sinterfs_model::{Error, Result};
 use super::limits::too_long;
 
 /// Decodes one stream. It has no checksum.
-pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
-    lzokay::decompress::decompress(stream, room).map_err(|error| match error {
-        Lzo::OutputOverrun => too_long("lzo", room),
+pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
+    lzokay::decompress::decompress(stream, output).map_err(|error| match error {
+        Lzo::OutputOverrun => too_long("lzo", output),
         error => Error::corrupt("lzo: damaged stream").because(error),
     })
 }

@@ -1,35 +1,35 @@
-//! The first bytes of a stream's content, where the rest is of no interest.
+//! The first bytes of a stream's content, when the rest is not needed.
 //!
-//! **Invariant:** codecs that decode whole streams only get room for up to `MAX_CONTENT` bytes,
-//! which they use in vain.
+//! **Invariant:** codecs that can only decode whole streams use up to `MAX_CONTENT` bytes of
+//! temporary memory.
 
 use sinterfs_model::Result;
 
 use super::limits::{MAX_CONTENT, too_long};
 use crate::codec::{wrong_length, zeroed};
 
-/// Decodes the first bytes of a stream by decoding it whole, into more and more room until it fits.
+/// Decodes the first bytes of a stream by decoding all of it, into larger and larger buffers.
 pub(super) fn decode(
     codec: &str,
-    room: &mut [u8],
+    output: &mut [u8],
     whole: impl Fn(&mut [u8]) -> Result<Option<usize>>,
 ) -> Result<()> {
-    if whole(room)? == Some(room.len()) {
+    if whole(output)? == Some(output.len()) {
         return Ok(());
     }
-    let mut len = room.len();
+    let mut len = output.len();
     while len < MAX_CONTENT {
         len = len.saturating_mul(2).clamp(64 << 10, MAX_CONTENT);
         let mut decoded = zeroed(len as u64)?;
         if let Some(found) = whole(&mut decoded)? {
-            return match decoded.get(..found.min(room.len())) {
-                Some(first) if first.len() == room.len() => {
-                    room.copy_from_slice(first);
+            return match decoded.get(..found.min(output.len())) {
+                Some(first) if first.len() == output.len() => {
+                    output.copy_from_slice(first);
                     Ok(())
                 }
-                _ => Err(wrong_length(codec, room.len() as u64, found as u64)),
+                _ => Err(wrong_length(codec, output.len() as u64, found as u64)),
             };
         }
     }
-    Err(too_long(codec, room))
+    Err(too_long(codec, output))
 }

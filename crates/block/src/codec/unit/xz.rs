@@ -7,8 +7,8 @@ use super::limits::MAX_DICTIONARY;
 use super::lzma_stream::{LZMA_TABLES, lzma_error, run_lzma};
 
 /// Decodes one stream; its check is compared.
-pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
+pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
     let decoder = Stream::new_stream_decoder(MAX_DICTIONARY + LZMA_TABLES, 0);
     let decoder = decoder.map_err(|error| lzma_error("xz", error))?;
-    run_lzma(decoder, "xz", stream, room)
+    run_lzma(decoder, "xz", stream, output)
 }

@@ -12,13 +12,13 @@ thread_local! {
 }
 
 /// Decodes one stream; its checksum is compared.
-pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
+pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
     let decoded = DECODER.with_borrow_mut(|slot| {
         slot.get_or_insert_with(Decompressor::new)
-            .zlib_decompress(stream, room)
+            .zlib_decompress(stream, output)
     });
     decoded.map_err(|error| match error {
         DecompressionError::BadData => Error::corrupt("zlib: damaged stream"),
-        DecompressionError::InsufficientSpace => too_long("zlib", room),
+        DecompressionError::InsufficientSpace => too_long("zlib", output),
     })
 }

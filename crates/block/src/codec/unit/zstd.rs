@@ -10,24 +10,24 @@ thread_local! {
 }
 
 /// Decodes frames up to the end of the stream; no window is allocated.
-pub(super) fn decode(stream: &[u8], room: &mut [u8]) -> Result<usize> {
-    run(stream, room)?.map_err(damaged)
+pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
+    run(stream, output)?.map_err(damaged)
 }
 
-/// Decodes frames up to the end of the stream; `None` if they have more content than there is room
-/// for.
-pub(super) fn fill(stream: &[u8], room: &mut [u8]) -> Result<Option<usize>> {
-    match run(stream, room)? {
+/// Decodes frames up to the end of the stream; `None` if they have more content than the output
+/// holds.
+pub(super) fn fill(stream: &[u8], output: &mut [u8]) -> Result<Option<usize>> {
+    match run(stream, output)? {
         Ok(len) => Ok(Some(len)),
         Err(code) if zstd_safe::get_error_name(code) == NO_ROOM => Ok(None),
         Err(code) => Err(damaged(code)),
     }
 }
 
-/// What zstd calls its error for a frame with more content than there is room for.
+/// The name of zstd's error for a frame with more content than the output holds.
 const NO_ROOM: &str = "Destination buffer is too small";
 
-fn run(stream: &[u8], room: &mut [u8]) -> Result<std::result::Result<usize, ErrorCode>> {
+fn run(stream: &[u8], output: &mut [u8]) -> Result<std::result::Result<usize, ErrorCode>> {
     DECODER.with_borrow_mut(|slot| {
         let context = match slot {
             Some(context) => context,
@@ -35,7 +35,7 @@ fn run(stream: &[u8], room: &mut [u8]) -> Result<std::result::Result<usize, Erro
                 DCtx::try_create().ok_or_else(|| Error::limit("zstd: no memory for a context"))?,
             ),
         };
-        Ok(context.decompress(room, stream))
+        Ok(context.decompress(output, stream))
     })
 }
 

@@ -51,7 +51,7 @@ impl ArchiveBytes {
         let start = start(|rest, done| file.read_at(rest, done))?;
         Ok(Self {
             origin: Origin::File(file),
-            compression: Compression::of(&start),
+            compression: Compression::detect(&start),
             start,
         })
     }
@@ -61,7 +61,7 @@ impl ArchiveBytes {
         let start = start(|rest, _| stream.read(rest))?;
         Ok(Self {
             origin: Origin::Stream(stream),
-            compression: Compression::of(&start),
+            compression: Compression::detect(&start),
             start,
         })
     }

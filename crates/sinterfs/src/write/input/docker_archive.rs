@@ -144,7 +144,7 @@ impl DockerArchive {
             .take(512)
             .read_to_end(&mut start)
             .map_err(failed)?;
-        let compression = Compression::of(&start);
+        let compression = Compression::detect(&start);
         let stream = std::io::Cursor::new(start).chain(stream);
         let stream: Box<dyn Read + Send> = match compression {
             Some(compression) => compression.decode(BufReader::new(stream))?,

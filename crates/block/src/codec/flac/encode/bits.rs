@@ -1,17 +1,17 @@
-//! Bits into a byte string, most significant first.
+//! Writes bits to a byte string, most significant first.
 
 /// Collects bits.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     bytes: Vec<u8>,
-    /// The last bits, lowest last; fewer than 32 between calls.
+    /// The last bits, fewer than 32 between calls.
     word: u64,
     have: u32,
 }
 
 impl Writer {
-    /// Starts with room for so many bits.
-    pub(super) fn with_room(bits: u64) -> Self {
+    /// Makes a writer with a capacity in bits.
+    pub(super) fn with_capacity(bits: u64) -> Self {
         let bytes = usize::try_from(bits / 8 + 16).unwrap_or(0);
         Self {
             bytes: Vec::with_capacity(bytes),
@@ -56,7 +56,7 @@ impl Writer {
         self.put(1, 1);
     }
 
-    /// Appends Rice codes of numbers that are zigzagged already.
+    /// Appends Rice codes of zigzagged numbers.
     pub(super) fn rice(&mut self, zigzags: impl Iterator<Item = u32>, parameter: u32) {
         for zigzag in zigzags {
             let high = zigzag >> parameter;
@@ -70,13 +70,13 @@ impl Writer {
         }
     }
 
-    /// Counts the bits so far.
+    /// Returns the number of bits so far.
     #[cfg(test)]
     pub(super) fn len(&self) -> u64 {
         self.bytes.len() as u64 * 8 + u64::from(self.have)
     }
 
-    /// Fills the last byte with zeros and gives all.
+    /// Pads the last byte with zeros and returns all bytes.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.put(0, self.have.next_multiple_of(8) - self.have);
         while self.have > 0 {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_bits_are_read_back() {
         let mut writer = Writer::default();
         writer.put(5, 3);
         writer.put(u64::MAX, 36);

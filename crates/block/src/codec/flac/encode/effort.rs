@@ -1,19 +1,19 @@
 //! How much the encoder tries for smaller frames, by level.
 
-/// How hard the encoder looks for the shortest frames.
+/// The effort of the encoder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
-    /// The highest order of a predictor made for the samples; 0 leaves the fixed ones.
+    /// The highest order of a linear predictor; 0 for the fixed ones alone.
     pub(super) order: usize,
-    /// Into how many parts the samples are cut, besides as a whole, to make predictors for.
+    /// Predictors are made for the whole frame and for parts of it, down to this fraction.
     pub(super) parts: usize,
-    /// The most partitions of residuals, as a power of two.
+    /// The highest number of partitions of residuals, as a power of two.
     pub(super) partitions: u32,
-    /// Whether all ways to store two channels are tried, not estimated.
+    /// Whether all ways to store two channels are tried instead of estimated.
     pub(super) stereo: bool,
-    /// How often a run may be halved.
+    /// The number of times that a run may be halved.
     pub(super) halvings: u32,
-    /// How many orders next to the one that looks best are tried too.
+    /// The number of orders that are tried on each side of the estimated best.
     pub(super) around: usize,
 }
 
@@ -36,7 +36,7 @@ impl Effort {
         }
     }
 
-    /// What the levels mean; each is smaller and slower than the one before.
+    /// The effort of each level.
     pub(super) const LEVELS: [Self; 9] = [
         Self::new(0, 1, 3, false, 0, 0),
         Self::new(0, 1, 5, false, 0, 0),
@@ -49,6 +49,6 @@ impl Effort {
         Self::new(12, 3, 6, true, 2, 0),
     ];
 
-    /// Everything that is worth trying at all.
+    /// The highest useful effort.
     pub(super) const EXHAUSTIVE: Self = Self::new(32, 4, 8, true, 4, 1);
 }

@@ -1,6 +1,6 @@
 //! Frames (RFC 9639, section 9): a run of samples as one frame, or as several shorter ones.
 //!
-//! **Invariant:** every frame begins and ends at a whole byte and is told the number of its first
+//! **Invariant:** every frame starts and ends at a whole byte and contains the number of its first
 //! sample, so that frames of any length can follow each other.
 
 use sinterfs_model::{Error, Result};
@@ -11,7 +11,7 @@ use super::effort::Effort;
 use super::lpc::log2;
 use super::subframe::{Chooser, Subframe};
 
-/// The fewest samples of one channel that a run is cut to.
+/// The shortest frame that a run is split into, in samples of one channel.
 const SHORTEST: usize = 128;
 
 /// A whole frame.
@@ -30,7 +30,7 @@ pub(super) struct Frames {
     chooser: Chooser,
 }
 
-/// What two channels can be stored as, by the code of RFC 9639.
+/// The channel assignments of two channels, by the code of RFC 9639.
 const LEFT_RIGHT: u64 = 1;
 const LEFT_SIDE: u64 = 8;
 const SIDE_RIGHT: u64 = 9;
@@ -45,17 +45,17 @@ impl Frames {
         }
     }
 
-    /// Makes the frames of a run; its first sample has a number.
+    /// Makes the frames of a run; `number` is that of its first sample.
     pub(super) fn encode(&mut self, channels: &[Vec<i32>], number: u64) -> Result<Vec<Frame>> {
         let channels: Vec<&[i32]> = channels.iter().map(Vec::as_slice).collect();
         self.shortest(&channels, number, self.effort.halvings)
     }
 
-    /// Makes one frame, or those of both halves where they are shorter.
+    /// Makes one frame, or those of both halves if they are shorter.
     fn shortest(&mut self, run: &[&[i32]], number: u64, halvings: u32) -> Result<Vec<Frame>> {
         let whole = self.frame(run, number)?;
         let len = whole.samples;
-        // halves of a length that many partitions divide
+        // of a length that many numbers of partitions divide
         let half = (len / 2).next_multiple_of(SHORTEST);
         if halvings == 0 || half >= len || len < 2 {
             return Ok(vec![whole]);
@@ -83,8 +83,11 @@ impl Frames {
                 (run.len() as u64 - 1, parts.collect())
             }
         };
-        let bits = parts.iter().map(|part: &Part<'_>| part.subframe.bits).sum();
-        let mut out = Writer::with_room(bits);
+        let bits = parts
+            .iter()
+            .map(|part: &CodedChannel<'_>| part.subframe.bits)
+            .sum();
+        let mut out = Writer::with_capacity(bits);
         header(
             &mut out,
             assignment << 4 | width_code(width) << 1,
@@ -104,21 +107,21 @@ impl Frames {
         &mut self,
         samples: impl Into<std::borrow::Cow<'s, [i32]>>,
         width: u32,
-    ) -> Part<'s> {
+    ) -> CodedChannel<'s> {
         let samples = samples.into();
-        Part {
+        CodedChannel {
             subframe: self.chooser.best(&samples, width),
             samples,
         }
     }
 
-    /// Stores two channels as they are, or one or both of them as mean and difference.
+    /// Stores two channels as left and right, or with their mean or difference.
     fn stereo<'s>(
         &mut self,
         left: &'s [i32],
         right: &'s [i32],
         width: u32,
-    ) -> (u64, Vec<Part<'s>>) {
+    ) -> (u64, Vec<CodedChannel<'s>>) {
         let pairs = left.iter().zip(right);
         let mid: Vec<i32> = pairs
             .clone()
@@ -150,13 +153,13 @@ impl Frames {
     }
 }
 
-/// A channel, or what stands in for it, with its subframe.
-struct Part<'s> {
+/// A channel, or the mean or difference of two, with its subframe.
+struct CodedChannel<'s> {
     samples: std::borrow::Cow<'s, [i32]>,
     subframe: Subframe,
 }
 
-/// Returns which way takes the fewest bits, of several the first.
+/// Returns the assignment with the fewest bits, the first of several.
 fn choose(bits: [f64; 4]) -> u64 {
     let mut best = (f64::INFINITY, LEFT_RIGHT);
     for (bits, way) in bits
@@ -170,7 +173,7 @@ fn choose(bits: [f64; 4]) -> u64 {
     best.1
 }
 
-/// Guesses the bits a sample takes, by what the second fixed predictor leaves.
+/// Estimates the bits of a sample by the residuals of the second fixed predictor.
 fn estimate(samples: &[i32]) -> f64 {
     let left = samples.windows(3).map(|three| match *three {
         [a, b, c] => (i64::from(c) - 2 * i64::from(b) + i64::from(a)).unsigned_abs(),
@@ -180,7 +183,7 @@ fn estimate(samples: &[i32]) -> f64 {
     log2(sum as f64 / samples.len() as f64).max(0.0)
 }
 
-/// Returns the code of a width; 0 for those that only the stream tells.
+/// Returns the code of a width; 0 refers to the stream information.
 fn width_code(width: u32) -> u64 {
     match width {
         8 => 1,
@@ -193,12 +196,12 @@ fn width_code(width: u32) -> u64 {
     }
 }
 
-/// Writes a frame's header; `kinds` is its byte of channels and width.
+/// Writes a frame's header; `kinds` is its byte of channel assignment and width.
 fn header(out: &mut Writer, kinds: u64, samples: usize, number: u64) -> Result<()> {
     let mut head = Writer::default();
-    // the sync code, with frames of different lengths
+    // the sync code, and variable block sizes
     head.put(0xfff9, 16);
-    // the code of the number of samples; the rate is that of the stream
+    // the code for an explicit number of samples; the rate is that of the stream
     let short = samples <= 256;
     head.put(if short { 6 } else { 7 } << 4, 8);
     head.put(kinds, 8);
@@ -216,12 +219,12 @@ fn header(out: &mut Writer, kinds: u64, samples: usize, number: u64) -> Result<(
     Ok(())
 }
 
-/// Codes a number of up to 36 bits as UTF-8 codes characters.
+/// Encodes a number of up to 36 bits in the way of UTF-8.
 fn coded_number(number: u64) -> Option<Vec<u8>> {
     if number < 0x80 {
         return Some(vec![number as u8]);
     }
-    // with so many bytes behind the first, that one has room for 6 - following bits
+    // the first byte has 6 - following bits of the number
     let following = (1..=6).find(|&following| number >> (5 * following + 6) == 0)?;
     let ones = !(0x7f_u8 >> following);
     let mut bytes = vec![ones | (number >> (6 * following)) as u8];

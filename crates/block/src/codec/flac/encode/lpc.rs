@@ -1,19 +1,19 @@
-//! Linear prediction: predictors made for samples, and what they leave.
+//! Linear prediction: predictors for samples, and their residuals.
 //!
-//! In: samples. Out: predictors of every order with whole coefficients, and residuals.
+//! In: samples. Out: predictors of every order with integer coefficients, and residuals.
 //!
-//! **Invariant:** a residual that does not fit 32 bits is told, never wrapped.
+//! **Invariant:** a residual that does not fit 32 bits is reported, never wrapped.
 
 /// The most coefficients of a predictor.
 pub(super) const MAX_ORDER: usize = 32;
 
-/// Whole coefficients, the last sample's first.
+/// Integer coefficients, that of the last sample first.
 #[derive(Debug, Clone)]
 pub(super) struct Predictor {
     coefficients: [i16; MAX_ORDER],
-    /// How many coefficients there are.
+    /// The number of coefficients.
     pub(super) order: usize,
-    /// The sum is shifted down by so many bits.
+    /// The sum is shifted right by this number of bits.
     pub(super) shift: u32,
     /// Bits of a coefficient.
     pub(super) precision: u32,
@@ -42,7 +42,8 @@ impl Predictor {
         &self.coefficients[..self.order]
     }
 
-    /// Makes whole coefficients of `precision` bits, 16 at most; none for what is no predictor.
+    /// Rounds to integer coefficients of `precision` bits, 16 at most; `None` if they are out of
+    /// range.
     fn quantized(exact: &[f64], precision: u32) -> Option<Self> {
         let largest = exact.iter().fold(0.0, |most: f64, c| most.max(c.abs()));
         if !(largest > 0.0 && largest < 1e6) {
@@ -58,7 +59,7 @@ impl Predictor {
         let mut coefficients = [0; MAX_ORDER];
         let mut left = 0.0;
         for (to, from) in coefficients.iter_mut().zip(exact) {
-            // what rounding leaves goes into the next one
+            // the rounding error is added to the next one
             let wanted = from * scale + left;
             let whole = wanted.round().clamp(-limit as f64, limit as f64);
             left = wanted - whole;
@@ -73,7 +74,7 @@ impl Predictor {
         })
     }
 
-    /// Computes what the predictor leaves of samples of `width` bits; `false` if that does not fit.
+    /// Computes the residuals of samples of `width` bits; returns `false` if one does not fit.
     pub(super) fn residual(&self, samples: &[i32], width: u32, residual: &mut Vec<i32>) -> bool {
         macro_rules! by_order {
             ($($order:literal)*) => {
@@ -89,7 +90,7 @@ impl Predictor {
 
     fn residual_of<const N: usize>(&self, samples: &[i32], width: u32, to: &mut Vec<i32>) -> bool {
         let mut factors: [i32; N] = std::array::from_fn(|index| self.coefficients[index].into());
-        // as the samples lie
+        // in the order of the samples
         factors.reverse();
         let sum: u64 = factors
             .iter()
@@ -97,7 +98,7 @@ impl Predictor {
             .sum();
         let places = samples.array_windows_or_all::<N>();
         if width < 32 && sum << (width - 1) <= 1 << 30 {
-            // neither a sum nor a residual can leave 32 bits
+            // neither a sum nor a residual can exceed 32 bits
             to.extend(places.map(|(past, sample)| {
                 let sum = past
                     .iter()
@@ -135,7 +136,7 @@ impl Predictor {
     }
 }
 
-/// Each sample with the `N` before it.
+/// Returns each sample with the `N` before it.
 trait Places {
     fn array_windows_or_all<const N: usize>(&self) -> impl Iterator<Item = (&[i32; N], i32)>;
 }
@@ -162,7 +163,7 @@ pub(super) fn autocorrelation(weighted: &[f64], most: usize) -> Autocorrelation 
 
 fn correlate<const LAGS: usize>(weighted: &[f64]) -> Autocorrelation {
     let mut sums = [0.0; LAGS];
-    // the samples up to the one at hand, which is the last
+    // the samples up to the current one, which is the last
     let mut recent = [0.0; LAGS];
     let first = LAGS.min(weighted.len());
     for &value in &weighted[..first] {
@@ -196,7 +197,7 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    /// Makes predictors up to an order; fewer where the samples are predicted already.
+    /// Makes predictors up to an order; fewer if a lower one predicts the samples exactly.
     pub(super) fn new(correlation: &Autocorrelation, most: usize) -> Self {
         let mut error = correlation[0];
         let mut coefficients: Vec<f64> = Vec::with_capacity(most);
@@ -225,11 +226,11 @@ impl Ladder {
         self.rungs.len()
     }
 
-    /// Guesses the order that takes the fewest bits for `count` samples, when each order takes
-    /// `overhead` bits more; 0 if there is none.
+    /// Estimates the order that takes the fewest bits for `count` samples, if each coefficient
+    /// takes `overhead` bits; 0 if there is none.
     pub(super) fn best_order(&self, count: usize, overhead: u32) -> usize {
         let bits = |order: usize, error: f64| {
-            // residuals are taken to be of a Laplace distribution, whose mean is that of the error
+            // assumes a Laplace distribution of the residuals
             let each = (0.5 * log2(error / count as f64)).max(0.0);
             each * count.saturating_sub(order) as f64 + (order as f64) * f64::from(overhead)
         };
@@ -243,7 +244,7 @@ impl Ladder {
         best.0
     }
 
-    /// Returns the predictor of an order from 1 on with whole coefficients.
+    /// Returns the predictor of an order from 1 on with integer coefficients.
     pub(super) fn predictor(&self, order: usize, precision: u32) -> Option<Predictor> {
         let (exact, _) = self.rungs.get(order.checked_sub(1)?)?;
         Predictor::quantized(exact, precision)

@@ -1,10 +1,10 @@
 //! The shortest Rice codes of residuals: how many partitions, and the parameter of each.
 //!
-//! **Invariant:** the bits told are the bits that are written.
+//! **Invariant:** the computed number of bits is the number that is written.
 
 use super::bits::Writer;
 
-/// The parameters that the wide form has; the narrow one has the first 15.
+/// The number of parameters of the wide form; the narrow one has the first 15.
 const PARAMETERS: usize = 31;
 const NARROW: usize = 15;
 
@@ -16,16 +16,15 @@ pub(super) struct Coding {
     /// Whether parameters take 5 bits, not 4.
     wide: bool,
     parameters: Vec<u8>,
-    /// Bits of all residuals with what says how they are coded.
+    /// Bits of all residuals and of their parameters.
     pub(super) bits: u64,
 }
 
-/// Memory that is used again.
+/// Reused memory.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     zigzags: Vec<u32>,
-    /// Row after row, one a partition: the bits that all its codes have above the parameter, by
-    /// parameter.
+    /// A row for each partition: the sum of its codes' unary parts, by parameter.
     highs: Vec<u64>,
     counts: Vec<u64>,
 }
@@ -51,7 +50,7 @@ pub(super) fn best(residual: &[i32], skipped: usize, most: u32, scratch: &mut Sc
     zigzags.clear();
     zigzags.extend(residual.iter().map(|&residual| zigzag(residual)));
     let top = zigzags.iter().fold(0, |all, &zigzag| all | zigzag);
-    // a larger parameter than the longest number has bits gains nothing
+    // a parameter above the width of the largest number gains nothing
     let parameters = ((u32::BITS - top.leading_zeros()) as usize + 1).min(PARAMETERS);
     highs.clear();
     counts.clear();
@@ -81,7 +80,7 @@ pub(super) fn best(residual: &[i32], skipped: usize, most: u32, scratch: &mut Sc
     }
 }
 
-/// Counts what is above each parameter. The numbers have no other bits than `top`.
+/// Sums the unary parts for each parameter. The numbers have no bits outside `top`.
 fn push_high_bits(part: &[u32], parameters: usize, top: u32, highs: &mut Vec<u64>) {
     // sums of 32 bits are faster
     let small = u64::from(top) * part.len() as u64 <= u64::from(u32::MAX);
@@ -96,7 +95,7 @@ fn push_high_bits(part: &[u32], parameters: usize, top: u32, highs: &mut Vec<u64
     }));
 }
 
-/// Joins each two partitions.
+/// Joins pairs of partitions.
 fn halve(parameters: usize, highs: &mut Vec<u64>, counts: &mut Vec<u64>) {
     let half = counts.len() / 2;
     for row in 0..half {
@@ -110,7 +109,7 @@ fn halve(parameters: usize, highs: &mut Vec<u64>, counts: &mut Vec<u64>) {
     counts.truncate(half);
 }
 
-/// Takes a coding with these partitions if it is shorter.
+/// Uses a coding with these partitions if it is shorter.
 fn consider<'h>(
     order: u32,
     wide: bool,
@@ -135,8 +134,8 @@ fn consider<'h>(
     }
 }
 
-/// Finds the parameter with the fewest bits for `count` codes, and these bits. What a larger
-/// parameter saves falls with every step, so the first rise is the end.
+/// Returns the parameter with the fewest bits for `count` codes, and these bits. The gain of a
+/// larger parameter decreases with every step, so the first increase ends the search.
 fn least(highs: &[u64], count: u64) -> (u64, u8) {
     let cost = |parameter: usize| highs[parameter] + count * (parameter as u64 + 1);
     let mean = highs[0] / count.max(1);

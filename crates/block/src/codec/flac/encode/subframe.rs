@@ -1,7 +1,7 @@
 //! The shortest subframe for the samples of one channel of one frame (RFC 9639, section 9.2).
 //!
-//! **Invariant:** the bits told are the bits that are written; there is always one, as samples can
-//! be written as they are.
+//! **Invariant:** the computed number of bits is the number that is written; a subframe always
+//! exists, since samples can be stored verbatim.
 
 use super::bits::Writer;
 use super::effort::Effort;
@@ -12,12 +12,12 @@ use super::window::Windows;
 /// A channel as it will be written.
 #[derive(Debug)]
 pub(super) struct Subframe {
-    /// Low bits that are zero in all samples and left out.
+    /// Low bits that are zero in all samples and omitted.
     wasted: u32,
     /// Bits of a sample without those.
     width: u32,
     body: Body,
-    /// Bits of it all.
+    /// Bits of the whole subframe.
     pub(super) bits: u64,
 }
 
@@ -33,7 +33,7 @@ enum Body {
     },
 }
 
-/// Looks for subframes; keeps its memory from one to the next.
+/// Searches for subframes; reuses its memory.
 #[derive(Debug)]
 pub(super) struct Chooser {
     effort: Effort,
@@ -56,7 +56,7 @@ impl Chooser {
         }
     }
 
-    /// Finds the shortest subframe for samples of `width` bits, of which there is at least one.
+    /// Returns the shortest subframe for samples of `width` bits, which are not empty.
     pub(super) fn best(&mut self, samples: &[i32], width: u32) -> Subframe {
         let all = samples.iter().fold(0, |all, &sample| all | sample);
         if samples.iter().all(|&sample| samples[0] == sample) {
@@ -125,7 +125,7 @@ impl Chooser {
         self.windows = windows;
     }
 
-    /// Takes a predictor if it makes a shorter subframe.
+    /// Uses a predictor if it makes a shorter subframe.
     fn consider(
         &mut self,
         samples: &[i32],
@@ -162,7 +162,7 @@ impl Chooser {
     }
 }
 
-/// Chooses the fixed predictor with the least residuals.
+/// Returns the fixed predictor with the smallest residuals.
 fn fixed_order(samples: &[i32]) -> usize {
     let mut sums = [0u64; 5];
     let mut last = [0i64; 5];
@@ -183,7 +183,7 @@ fn fixed_order(samples: &[i32]) -> usize {
     order.unwrap_or(0)
 }
 
-/// Chooses the bits of a coefficient: what longer residuals gain is lost on coefficients.
+/// Returns the bits of a coefficient: more bits shorten residuals and lengthen coefficients.
 fn precision(samples: usize, width: u32) -> u32 {
     let long = samples.max(1).ilog2();
     if width > 17 {
@@ -194,7 +194,7 @@ fn precision(samples: usize, width: u32) -> u32 {
 }
 
 impl Subframe {
-    /// Writes the samples that it was made for.
+    /// Writes the subframe of the samples that it was made for.
     pub(super) fn write(&self, samples: &[i32], out: &mut Writer) {
         let kind = match &self.body {
             Body::Constant => 0,

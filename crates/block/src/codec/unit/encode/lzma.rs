@@ -1,18 +1,18 @@
 //! LZMA with the header of `.lzma` files: properties, dictionary, length (lzma-file-format.txt).
 //!
-//! **Invariant:** the header tells the length; the stream has an end marker all the same, which
-//! readers that know the length may leave unread.
+//! **Invariant:** the header contains the length; the stream has an end marker nevertheless, which
+//! readers that use the length ignore.
 
 use liblzma::stream::{LzmaOptions, Stream};
 use sinterfs_model::{Error, Result};
 
 use crate::codec::xz::{cannot_encode, finish};
 
-/// Where the length stands in the header.
+/// The offset of the length in the header.
 const LENGTH: std::ops::Range<usize> = 5..13;
 
-/// Encodes with a preset from 0 to 9 and a dictionary of so many bytes, or of the block's length if
-/// that is less.
+/// Encodes with a preset from 0 to 9 and a dictionary of `dictionary` bytes, or of the block's
+/// length if that is less.
 pub fn encode(raw: &[u8], preset: u32, dictionary: u32) -> Result<Option<Vec<u8>>> {
     let options = super::xz::lzma_options(raw, preset, dictionary)?;
     let encoder = new_encoder(&options)?;

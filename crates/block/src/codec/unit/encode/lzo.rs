@@ -1,5 +1,5 @@
-//! LZO1X without any header, by lzokay: one search of matches, in density between the reference's
-//! fast variants and its slow one.
+//! LZO1X without a header, by lzokay, which has one level, between the fast variants of the
+//! reference and its slow one.
 
 use std::cell::RefCell;
 

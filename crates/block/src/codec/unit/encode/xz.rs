@@ -1,5 +1,5 @@
-//! .xz streams of one block with CRC32, as drivers without CRC64 read them; branch converters where
-//! they make the block smaller.
+//! .xz streams of one block with CRC32, which drivers without CRC64 read; with a branch converter
+//! if that makes the block smaller.
 
 use liblzma::stream::{Check, Filters, LzmaOptions, PRESET_EXTREME, Stream};
 use sinterfs_model::Result;
@@ -17,9 +17,9 @@ pub struct Options<'a> {
     pub level: u32,
     /// Whether to try harder than the preset.
     pub extreme: bool,
-    /// The largest dictionary in bytes: a power of two, or the sum of one and the next.
+    /// The largest dictionary in bytes: a power of two, or the sum of two consecutive ones.
     pub dictionary: u32,
-    /// The converters that are tried besides none; the smallest result counts.
+    /// The converters to try, besides none; the smallest result is used.
     pub converters: &'a [Bcj],
 }
 
@@ -47,8 +47,8 @@ fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {
     finish(encoder, raw)
 }
 
-/// Returns a preset's options with a dictionary of so many bytes, or of the block's length rounded
-/// up to a power of two if that is less.
+/// Returns a preset's options with a dictionary of `dictionary` bytes, or of the block's length
+/// rounded up to a power of two if that is less.
 pub(super) fn lzma_options(raw: &[u8], preset: u32, dictionary: u32) -> Result<LzmaOptions> {
     let mut options = LzmaOptions::new_preset(preset).map_err(cannot_encode)?;
     let needed = u32::try_from(raw.len()).unwrap_or(u32::MAX);

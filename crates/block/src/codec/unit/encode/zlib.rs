@@ -6,14 +6,14 @@ use std::ops::RangeInclusive;
 use libdeflater::{CompressionError, CompressionLvl, Compressor};
 use sinterfs_model::Error;
 
-/// The levels: up to 9 as zlib's in spirit, above by a parser that looks for the smallest result.
+/// The levels: up to 9 similar to zlib's, above by a parser that searches for the smallest result.
 pub const LEVELS: RangeInclusive<i32> = 1..=12;
 
 thread_local! {
     static ENCODER: RefCell<Option<(i32, Compressor)>> = const { RefCell::new(None) };
 }
 
-/// Encodes into a zlib stream; `Invalid` for a level out of `LEVELS`.
+/// Encodes into a zlib stream. Fails with `Invalid` for a level out of `LEVELS`.
 pub fn encode(raw: &[u8], level: i32) -> sinterfs_model::Result<Option<Vec<u8>>> {
     ENCODER.with_borrow_mut(|slot| {
         let encoder = match slot {
@@ -25,7 +25,7 @@ pub fn encode(raw: &[u8], level: i32) -> sinterfs_model::Result<Option<Vec<u8>>>
                 &mut slot.insert((level, Compressor::new(known))).1
             }
         };
-        // what has no room is not smaller
+        // a stream that does not fit is not smaller
         let mut encoded = vec![0; raw.len().saturating_sub(1)];
         match encoder.zlib_compress(raw, &mut encoded) {
             Ok(len) => {

@@ -1,10 +1,10 @@
-//! A range of a source whose bytes may not change after they were read first.
+//! A range of a source whose bytes must not change after they were read first.
 //!
 //! In: a window. Out: its bytes as they were at the first reading, or `Corrupt`.
 //!
-//! **Invariant:** what is given out is what was hashed: a leaf is read into memory of this process,
-//! compared with its checksum there, and given out from there. Memory: 8 bytes a leaf, and one leaf
-//! for each thread that reads.
+//! **Invariant:** the bytes that are returned are those that were hashed: a leaf is read into
+//! private memory, compared with its checksum there, and returned from there. Memory: 8 bytes a
+//! leaf, and one leaf for each reading thread.
 
 use std::cell::Cell;
 use std::fmt;
@@ -23,10 +23,10 @@ const LEAF: usize = 16 << 10;
 const STEP: usize = 16 * LEAF;
 
 /// Reads a window whose leaves have checksums in memory.
-pub struct Summed {
+pub struct ChecksummedWindow {
     window: Window,
     sums: Box<[u64]>,
-    /// Above 0, and no other window's of this process.
+    /// Above 0 and unique in this process.
     id: u64,
 }
 
@@ -40,13 +40,13 @@ struct Compared {
 }
 
 thread_local! {
-    /// Kept for small reads that follow each other.
+    /// Kept for sequences of small reads.
     static COMPARED: Cell<Compared> = Cell::default();
 }
 
-impl Summed {
-    /// Reads the whole window once to make the checksums, and hands each part of it to `observe`,
-    /// in their order: what is observed is what later reads are compared with.
+impl ChecksummedWindow {
+    /// Reads the whole window once to compute the checksums, and passes each part to `observe`, in
+    /// order: later reads are compared with what was observed.
     pub fn new(window: Window, mut observe: impl FnMut(&[u8])) -> Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(1);
         let len = window.len();
@@ -79,7 +79,8 @@ impl Summed {
         start..start.saturating_add(LEAF as u64).min(self.window.len())
     }
 
-    /// Fills the buffer from `at` on: whole leaves in place, others by way of the thread's own.
+    /// Fills the buffer from `at` on: whole leaves directly, others from the leaf that the thread
+    /// keeps.
     fn fill(&self, mut at: u64, mut buf: &mut [u8]) -> Result<()> {
         while !buf.is_empty() {
             let leaf = at / LEAF as u64;
@@ -100,7 +101,7 @@ impl Summed {
         Ok(())
     }
 
-    /// Returns how many bytes of whole leaves begin at `at` within a buffer of `wanted` bytes.
+    /// Returns the number of bytes of whole leaves that start at `at` within `wanted` bytes.
     fn whole_leaves(&self, at: u64, wanted: usize) -> usize {
         if !at.is_multiple_of(LEAF as u64) {
             return 0;
@@ -112,9 +113,9 @@ impl Summed {
         wanted - wanted % LEAF
     }
 
-    /// Copies what the buffer wants of one leaf, which is above nothing; returns how much that is.
+    /// Copies the part of one leaf that the buffer needs; returns its length, which is above 0.
     fn copy_from_leaf(&self, leaf: u64, at: u64, buf: &mut [u8]) -> Result<usize> {
-        // taken, as the source may be a file of an image that is read in the same way
+        // taken, since the source may itself be read through such a window
         let mut compared = COMPARED.take();
         let range = self.range(leaf);
         if (compared.id, compared.leaf) != (self.id, leaf) {
@@ -132,7 +133,7 @@ impl Summed {
         now.copy_from_slice(bytes);
         COMPARED.set(compared);
         if count == 0 {
-            return Err(Error::corrupt("a leaf that ends before it should"));
+            return Err(Error::corrupt("a leaf that is shorter than expected"));
         }
         Ok(count)
     }
@@ -153,12 +154,12 @@ impl Summed {
         let at = self.window.start().saturating_add(start);
         let len = end.saturating_sub(start);
         Error::corrupt(format!(
-            "the {len} stored bytes at {at:#x} are not those that were read first"
+            "the {len} stored bytes at {at:#x} changed after they were first read"
         ))
     }
 }
 
-impl ReadAt for Summed {
+impl ReadAt for ChecksummedWindow {
     fn len(&self) -> u64 {
         self.window.len()
     }
@@ -167,16 +168,16 @@ impl ReadAt for Summed {
         check_range(self.window.len(), offset, buf.len() as u64)?;
         let filled = self.fill(offset, buf);
         if filled.is_err() {
-            // wrong bytes may be in it
+            // the buffer may hold changed bytes
             buf.fill(0);
         }
         filled
     }
 }
 
-impl fmt::Debug for Summed {
+impl fmt::Debug for ChecksummedWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Summed")
+        f.debug_struct("ChecksummedWindow")
             .field("window", &self.window)
             .field("leaves", &self.sums.len())
             .finish_non_exhaustive()
