@@ -252,7 +252,7 @@ fn images_of_other_formats_have_their_digests_beside_them() {
         refused(&wrong, 3, "the digests in the file have the root");
         flip(&image, 70_000);
         let checked = try_run(["check", path].iter().chain(&with_file));
-        refused(&checked, 1, "the 65536 bytes at 0x10000 are not those");
+        refused(&checked, 1, "the 65536 bytes at 0x10000 do not match");
         let read = try_run(["check", "--deep", path, "--digest", &root]);
         refused(&read, 3, "expected");
         fs::write(&digests, b"SINTERDG").unwrap();
@@ -425,7 +425,7 @@ fn a_header_may_be_changed_but_is_never_believed() {
     let new = work.path().join("new.dwarfs");
     let new = new.to_str().unwrap();
     let kept = try_run(["recompress", path, "-o", new, "--digest", &root]);
-    refused(&kept, 3, "before the image, are in no digest");
+    refused(&kept, 3, "no digest covers the bytes at 0x0, before the image");
     run([
         "recompress",
         path,
