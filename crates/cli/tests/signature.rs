@@ -183,9 +183,9 @@ fn whatever_is_wrong_is_refused() {
     refused(
         &check(&signed, &public, &[]),
         1,
-        "are not those that the digest was made of",
+        "do not match their digest",
     );
-    refused(&sign(&signed, &secret, &["--force"]), 3, "are not those");
+    refused(&sign(&signed, &secret, &["--force"]), 3, "do not match");
     // files that are none
     let mut signature = signed.clone().into_os_string();
     signature.push(".root.minisig");
