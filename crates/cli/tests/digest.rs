@@ -425,7 +425,11 @@ fn a_header_may_be_changed_but_is_never_believed() {
     let new = work.path().join("new.dwarfs");
     let new = new.to_str().unwrap();
     let kept = try_run(["recompress", path, "-o", new, "--digest", &root]);
-    refused(&kept, 3, "no digest covers the bytes at 0x0, before the image");
+    refused(
+        &kept,
+        3,
+        "no digest covers the bytes at 0x0, before the image",
+    );
     run([
         "recompress",
         path,

@@ -18,11 +18,11 @@ use crate::{ReadAt, Window};
 /// A file of blocks.
 pub(super) struct Spill {
     file: Arc<File>,
-    written: Mutex<Written>,
+    written: Mutex<WrittenRange>,
 }
 
 #[derive(Default)]
-struct Written {
+struct WrittenRange {
     /// The offset of the next block.
     end: u64,
     /// The range of each block.

@@ -1,6 +1,6 @@
 //! ARM: BL of 32 bits, BL of Thumb (a pair of 16 bits), BL and ADRP of ARM64.
 
-use super::each_word;
+use super::words::each_word;
 
 /// Converts BL: 24 bits of words, from two words on.
 pub(super) fn convert_arm(block: &mut [u8]) {

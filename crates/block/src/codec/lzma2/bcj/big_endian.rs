@@ -1,6 +1,6 @@
 //! PowerPC and SPARC: calls in big-endian words.
 
-use super::each_word;
+use super::words::each_word;
 
 /// Converts `bl` with a relative target: 24 bits of words.
 pub(super) fn convert_powerpc(block: &mut [u8]) {

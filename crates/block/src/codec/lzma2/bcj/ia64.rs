@@ -1,6 +1,6 @@
 //! Itanium: calls in bundles of three instructions of 41 bits after a template of 5.
 
-use super::each_word;
+use super::words::each_word;
 
 /// For each template the slots that may hold a branch, as bits.
 const BRANCHES: [u8; 32] = [

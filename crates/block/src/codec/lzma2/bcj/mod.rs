@@ -11,6 +11,7 @@ mod arm;
 mod big_endian;
 mod ia64;
 mod riscv;
+mod words;
 mod x86;
 
 use crate::codec::Bcj;
@@ -40,12 +41,5 @@ pub(super) fn id(bcj: Bcj) -> u8 {
         Bcj::Sparc => 9,
         Bcj::Arm64 => 10,
         Bcj::RiscV => 11,
-    }
-}
-
-/// Calls a function with each word of `N` bytes and its position.
-fn each_word<const N: usize>(block: &mut [u8], mut convert: impl FnMut(&mut [u8; N], u32)) {
-    for (index, word) in block.as_chunks_mut::<N>().0.iter_mut().enumerate() {
-        convert(word, (index * N) as u32);
     }
 }
