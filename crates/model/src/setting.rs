@@ -84,6 +84,8 @@ pub enum Setting {
     Pseudo,
     /// Files of definitions of files.
     PseudoFiles,
+    /// What reads may cost.
+    ReadCost,
     /// Whether all content is cut and compressed anew.
     Rebuild,
     /// Whether an existing output is replaced.
@@ -162,6 +164,7 @@ impl Setting {
         Self::Platform,
         Self::Pseudo,
         Self::PseudoFiles,
+        Self::ReadCost,
         Self::Rebuild,
         Self::Replace,
         Self::Scratch,
@@ -222,6 +225,7 @@ impl Setting {
             Self::Platform => "platform",
             Self::Pseudo => "pseudo",
             Self::PseudoFiles => "pseudo_files",
+            Self::ReadCost => "read_cost",
             Self::Rebuild => "rebuild",
             Self::Replace => "replace",
             Self::Scratch => "scratch",

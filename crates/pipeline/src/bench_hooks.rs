@@ -6,6 +6,7 @@ use sinterfs_model::{Category, Result};
 
 use crate::anchors::{Finder, Spacing};
 use crate::match_store::Retention;
+use crate::read_cost::ReadCost;
 use crate::scratch::Scratch;
 use crate::segment::solid::{Solid, SolidOptions};
 use crate::sketch::Sketcher;
@@ -35,6 +36,7 @@ pub fn segment(contents: &[&[u8]]) -> Result<u64> {
         block_size: 4 << 20,
         codec_window: 4 << 20,
         total,
+        read_cost: ReadCost::Free,
         retention: Retention {
             max_blocks: 64,
             max_bytes: u64::MAX,

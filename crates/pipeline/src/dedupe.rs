@@ -53,6 +53,8 @@ pub(crate) struct Content {
     pub category: Option<Category>,
     /// The list of the base with probably the same content.
     pub known: Option<u32>,
+    /// Whether it should begin a block.
+    pub begins_block: bool,
     first_duplicate: u32,
     duplicate_count: u32,
 }
@@ -364,6 +366,7 @@ fn group(
             known: first
                 .base
                 .and_then(|known| key(index).and_then(|(size, hash)| known.list(size, hash))),
+            begins_block: false,
             first_duplicate: (duplicates.len() - rest.len()) as u32,
             duplicate_count: count as u32,
         });
@@ -391,6 +394,7 @@ pub(crate) fn dedupe_for_tests(tree: &Tree, sketches: Vec<Sketch>) -> Contents {
             file,
             category: None,
             known: None,
+            begins_block: false,
             first_duplicate: 0,
             duplicate_count: 0,
         });

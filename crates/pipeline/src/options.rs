@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::classify::Categorizers;
 use crate::hot_list::HotList;
 use crate::order::Order;
+use crate::read_cost::ReadCost;
 use crate::sort_file::Priorities;
 use crate::transform::Transform;
 
@@ -19,6 +20,8 @@ pub struct Options {
     pub priorities: Priorities,
     /// Files that come before even those; in small blocks, where blocks hold many files.
     pub hot: HotList,
+    /// What reads may cost, where blocks hold many files.
+    pub read_cost: ReadCost,
     /// Whether equal files are stored once.
     pub duplicates: bool,
     /// How many full blocks back matches are searched; 0 means the open blocks only, `None` all
@@ -42,6 +45,7 @@ impl Default for Options {
             order: Order::default(),
             priorities: Priorities::default(),
             hot: HotList::default(),
+            read_cost: ReadCost::default(),
             duplicates: true,
             lookback: None,
             memory: None,

@@ -18,7 +18,7 @@ use crate::classify::Categorizers;
 use crate::dedupe::{Contents, FirstRead};
 use crate::match_store::Retention;
 use crate::options::Options;
-use crate::order::{Order, StorageOrder, order};
+use crate::order::{Clustering, Order, StorageOrder, order};
 use crate::read::{ContentReader, ReadProblems};
 use crate::readahead::ReadPlan;
 use crate::scratch::Scratch;
@@ -76,6 +76,14 @@ impl<'a> StagePlan<'a> {
         })
     }
 
+    /// Returns the size of solid blocks, if the format has them.
+    fn block_size(&self) -> Option<u32> {
+        match self.geometry {
+            Geometry::Solid { block_size } => Some(block_size),
+            _ => None,
+        }
+    }
+
     /// Returns where scratch files are created.
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
@@ -123,13 +131,18 @@ impl<'a> StagePlan<'a> {
         observer: &dyn Observer,
     ) -> Result<StorageOrder> {
         let priorities = self.options.priorities.by_node(tree, observer);
-        let mut contents_in_order = order(tree, contents, self.order, priorities.as_deref())?;
+        let clustering = Clustering::new(self.options.read_cost, self.block_size());
+        let ranks = priorities.as_deref();
+        let mut ordered = order(tree, contents, self.order, clustering, ranks)?;
+        for content in ordered.block_starts {
+            contents.items[content as usize].begins_block = true;
+        }
         let hot = &self.options.hot;
-        hot.move_to_front(tree, contents, &mut contents_in_order, observer);
+        hot.move_to_front(tree, contents, &mut ordered.contents, observer);
         // tens of megabytes that no later stage needs
         contents.sketches = Sketches::Absent;
         Ok(StorageOrder {
-            contents: contents_in_order,
+            contents: ordered.contents,
             is_grouped: self.order == Order::Similarity && priorities.is_none(),
         })
     }
@@ -210,6 +223,7 @@ impl<'a> StagePlan<'a> {
             block_size,
             codec_window: encoder.window(),
             total: compared,
+            read_cost: self.options.read_cost,
             retention: self.retention(budget.kept, u64::MAX),
             base: self.base.as_ref().map(|base| Arc::clone(&base.blocks)),
         };

@@ -7,6 +7,7 @@
 
 pub(crate) mod base_follow;
 pub(crate) mod per_file;
+mod reach;
 pub(crate) mod repeats;
 pub(crate) mod solid;
 pub(crate) mod tail_dedup;
@@ -83,6 +84,14 @@ impl<E: FnMut(Segment) -> Result<()>> Segmenter<E> {
     pub fn note_base(&mut self, observer: &dyn Observer) -> Result<()> {
         match self {
             Self::Solid(solid) => solid.note_base(observer),
+            Self::PerFile(_) => Ok(()),
+        }
+    }
+
+    /// Announces a content of `len` bytes, and whether it should begin a block.
+    pub fn start(&mut self, len: u64, category: Category, begins_block: bool) -> Result<()> {
+        match self {
+            Self::Solid(solid) => solid.start(len, category, begins_block),
             Self::PerFile(_) => Ok(()),
         }
     }

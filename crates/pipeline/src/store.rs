@@ -20,7 +20,7 @@ use crate::compress::encode;
 use crate::read::{ContentItem, ContentSink, ReadRequest, SinkClosed};
 use crate::readahead::{ReadPlan, Readahead};
 use crate::segment::{SegmentOptions, Segmented, Segmenter};
-use crate::threads;
+use crate::{paths, threads};
 
 /// Threads that read ahead: enough to fill the queue of a disk.
 const READERS: usize = 4;
@@ -210,7 +210,10 @@ fn segment(
         if let Some(done) = plan.category_done_before(position) {
             segmenter.close(done)?;
         }
-        if let Some(list) = plan.contents.items[content as usize].known {
+        let item = &plan.contents.items[content as usize];
+        let len = paths::size(plan.reader.tree, item.original);
+        segmenter.start(len, item.category.unwrap_or_default(), item.begins_block)?;
+        if let Some(list) = item.known {
             segmenter.expect(list);
         }
         let mut rejected = Vec::new();

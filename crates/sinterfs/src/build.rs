@@ -25,4 +25,4 @@ pub use crate::write::request::{
 pub use sinterfs_model::{Loss, Summary, TailPlacement};
 pub use sinterfs_pipeline::source::XattrFilter;
 pub use sinterfs_pipeline::source::merge::{Conflict, Conflicts};
-pub use sinterfs_pipeline::{Categorizers, Order};
+pub use sinterfs_pipeline::{Categorizers, Order, ReadCost};

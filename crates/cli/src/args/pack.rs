@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use sinterfs::build::{
-    BuildRequest, Categorizers, ComposefsOptions, Destination, Order, PerFileOptions,
+    BuildRequest, Categorizers, ComposefsOptions, Destination, Order, PerFileOptions, ReadCost,
     TailPlacement, VolumeOptions,
 };
 use sinterfs::{Error, Result};
@@ -234,6 +234,11 @@ pub struct LayoutArgs {
     #[arg(short = 'B', long, value_name = "BLOCKS")]
     lookback: Option<u32>,
 
+    /// What reads of the image may cost: `free` packs smallest, as for an archive; `mount` places
+    /// files so that reading some of them decodes little else.
+    #[arg(long, value_name = "COST")]
+    read_cost: Option<ReadCost>,
+
     /// The limit of memory (default: 512m, and as much for each thread).
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
@@ -396,6 +401,7 @@ impl LayoutArgs {
     /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) {
         request.lookback = self.lookback;
+        request.read_cost = self.read_cost;
         request.memory = self.memory;
         request.scratch = self.scratch;
         request.order = self.order.map(Order::from);

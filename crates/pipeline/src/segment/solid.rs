@@ -19,7 +19,9 @@ use sinterfs_model::{BlockId, Category, Error, MapExtent, Observer, Result, Segm
 use crate::anchors::{Anchor, Anchors, BlockPosition, Spacing};
 use crate::base::BaseBlocks;
 use crate::match_store::{MatchStore, Retention};
+use crate::read_cost::ReadCost;
 use crate::segment::base_follow::{BaseFollower, BaseUsage};
+use crate::segment::reach::Reach;
 use crate::segment::{ExtentList, Segmented};
 
 /// The shortest match outside of the codec's window: one more extent costs about 8 bytes of
@@ -40,6 +42,10 @@ const OPEN: usize = 32;
 /// The most bytes of all open blocks, in full blocks.
 pub(crate) const OPEN_BLOCKS: usize = 2;
 
+/// A block with less than this fraction of its bytes is not closed for a content that should begin
+/// one.
+const NEARLY_EMPTY: usize = 16;
+
 /// Unmatched bytes are stored when there are this many, so that later bytes can match them ...
 const STORE_AT: usize = 32 << 10;
 
@@ -55,6 +61,8 @@ pub(crate) struct SolidOptions {
     pub codec_window: u64,
     /// The most bytes of all content, including the base.
     pub total: u64,
+    /// What reads may cost.
+    pub read_cost: ReadCost,
     /// Limits on the full blocks that stay comparable.
     pub retention: Retention,
     /// The blocks of the base image.
@@ -66,6 +74,7 @@ pub(crate) struct Solid<E> {
     block_size: usize,
     codec_window: u64,
     total: u64,
+    read_cost: ReadCost,
     emit: E,
     anchors: Anchors,
     blocks: MatchStore,
@@ -87,6 +96,8 @@ struct OpenContent {
     follow: Option<BlockPosition>,
     /// The list of the base that this content has followed so far.
     base_list: Option<BaseFollower>,
+    /// What a reader of it decodes, if reads have a price.
+    reach: Option<Reach>,
 }
 
 impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
@@ -106,6 +117,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             block_size: options.block_size as usize,
             codec_window: options.codec_window,
             total: options.total,
+            read_cost: options.read_cost,
             emit,
             anchors: Anchors::new(options.total, options.block_size.max(largest)),
             blocks,
@@ -124,6 +136,24 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         };
         let spacing = Spacing::for_content(self.total);
         base.note_anchors(spacing, &mut self.anchors, observer)
+    }
+
+    /// Announces a content of `len` bytes, and whether it should begin a block. The open block of
+    /// its category is closed for it unless that is nearly empty.
+    pub fn start(&mut self, len: u64, category: Category, begins_block: bool) -> Result<()> {
+        if self.read_cost == ReadCost::Mount {
+            self.content.reach = Some(Reach::new(len));
+        }
+        let open = self.open.iter().find(|open| open.0 == category);
+        match open.copied() {
+            Some((_, block))
+                if begins_block
+                    && self.blocks.open_len(block) >= self.block_size / NEARLY_EMPTY =>
+            {
+                self.seal(category, block)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Announces that the current content is probably a list of the base.
@@ -291,11 +321,25 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
             block: position.block,
             offset: (position.offset as usize + start - end) as u32,
         };
+        if !self.is_worth_reading(scan.category, position, len) {
+            scan.skip_to = end + ahead;
+            return Ok(None);
+        }
         Ok(Some(Match {
             start,
             len,
             position,
         }))
+    }
+
+    /// Returns whether a match saves more than it costs readers. The open block of the category costs
+    /// nothing: the content itself goes there.
+    fn is_worth_reading(&mut self, category: Category, at: BlockPosition, len: usize) -> bool {
+        let Some(reach) = &mut self.content.reach else {
+            return true;
+        };
+        let end = u64::from(at.offset) + len as u64;
+        self.open.contains(&(category, at.block)) || reach.accepts(at.block, end, len as u64)
     }
 
     /// Returns the least length of a match with a position.
@@ -402,6 +446,9 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     /// Adds an extent to the current content, or extends the last one if it is adjacent.
     fn add_extent(&mut self, position: BlockPosition, len: usize) {
         self.content.size += len as u64;
+        if let Some(reach) = &mut self.content.reach {
+            reach.uses(position.block, u64::from(position.offset) + len as u64);
+        }
         let first = self.content.first_extent;
         if let Some(MapExtent::Data {
             block,
@@ -473,6 +520,7 @@ mod tests {
             block_size: SIZE as u32,
             codec_window: u64::MAX,
             total,
+            read_cost: ReadCost::Free,
             retention: Retention {
                 max_blocks: 2,
                 max_bytes: u64::MAX,
@@ -522,6 +570,7 @@ mod tests {
             block_size: 16 << 10,
             codec_window: u64::MAX,
             total,
+            read_cost: ReadCost::Free,
             retention: Retention {
                 max_blocks: 2,
                 max_bytes: u64::MAX,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use sinterfs_model::TailPlacement;
+use sinterfs_pipeline::ReadCost;
 
 use crate::write::request::{BuildRequest, ComposefsOptions};
 
@@ -32,6 +33,8 @@ pub struct DwarfsOptions {
     pub metadata_compression: Option<String>,
     /// How many blocks back repeats are looked for; `None` means all.
     pub lookback: Option<u32>,
+    /// What reads may cost; `None` means nothing.
+    pub read_cost: Option<ReadCost>,
     /// The unit of times, as in `1ns`; `None` means seconds, or what loses nothing of images.
     pub time_resolution: Option<String>,
     /// Whether times of access and of inode change are kept.
@@ -53,6 +56,7 @@ impl Default for DwarfsOptions {
             by_category: Vec::new(),
             metadata_compression: None,
             lookback: None,
+            read_cost: None,
             time_resolution: None,
             keep_all_times: false,
             pack_metadata: None,
@@ -137,6 +141,7 @@ impl DwarfsOptions {
         request.by_category = self.by_category;
         request.metadata_compression = self.metadata_compression;
         request.lookback = self.lookback;
+        request.read_cost = self.read_cost;
         request.time_resolution = self.time_resolution;
         request.keep_all_times = self.keep_all_times;
         request.pack_metadata = self.pack_metadata;

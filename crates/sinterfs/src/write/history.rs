@@ -54,6 +54,7 @@ pub(crate) fn of_build(
             .lookback
             .map(|blocks| format!("--lookback={blocks}")),
     );
+    words.extend(request.read_cost.map(|cost| format!("--read-cost={cost}")));
     words
 }
 

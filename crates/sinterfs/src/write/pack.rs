@@ -85,6 +85,7 @@ impl Work<'_> {
             hot: hot(request.hot.as_deref())?,
             duplicates: request.duplicates,
             lookback: request.lookback,
+            read_cost: request.read_cost.unwrap_or_default(),
             memory: request.memory,
             scratch: request.scratch_dir(),
             categorizers: request

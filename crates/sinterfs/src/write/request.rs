@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sinterfs_model::TailPlacement;
 use sinterfs_pipeline::source::XattrFilter;
-use sinterfs_pipeline::{Categorizers, Order};
+use sinterfs_pipeline::{Categorizers, Order, ReadCost};
 
 use crate::write::attributes::AttributeChanges;
 use crate::write::filters::Filter;
@@ -68,6 +68,8 @@ pub struct BuildRequest {
     pub block_size: Option<u64>,
     /// How many blocks back repeats are looked for; `None` means all.
     pub lookback: Option<u32>,
+    /// What reads may cost; `None` means nothing.
+    pub read_cost: Option<ReadCost>,
     /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for
     /// each thread, or what one thread needs if that is more.
     pub memory: Option<u64>,
@@ -150,6 +152,7 @@ impl BuildRequest {
             metadata_compression: None,
             block_size: None,
             lookback: None,
+            read_cost: None,
             memory: None,
             scratch: None,
             order: None,

@@ -85,6 +85,7 @@ pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
         (media, Setting::MediaCategories),
         (request.base.is_some(), Setting::Base),
         (request.lookback.is_some(), Setting::Lookback),
+        (request.read_cost.is_some(), Setting::ReadCost),
         (request.time_resolution.is_some(), Setting::TimeResolution),
         (request.keep_all_times, Setting::AllTimes),
         (request.pack_metadata.is_some(), Setting::PackMetadata),

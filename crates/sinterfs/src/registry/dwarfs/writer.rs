@@ -34,6 +34,7 @@ impl PipelineFormat for DwarfsBuilder {
                 | Setting::MediaCategories
                 | Setting::Base
                 | Setting::Lookback
+                | Setting::ReadCost
                 | Setting::TimeResolution
                 | Setting::AllTimes
                 | Setting::PackMetadata

@@ -1,0 +1,96 @@
+//! What a reader of the current content decodes, and the price of references that add to it.
+//!
+//! Enters the ranges that a content uses; leaves a decision for each match in another block. A
+//! reader decodes a block from its beginning as far as it is needed, so a match costs what it makes
+//! the reader decode beyond what the content needs of that block already. What is refused counts
+//! for later matches in the same block: many short ones are worth as much as a long one.
+//! **Invariant:** depends on the content and the matches alone. Memory: 24 bytes for each block that
+//! the content uses or matches.
+
+use std::collections::HashMap;
+
+/// Bytes that may be decoded for each byte that is not stored again.
+const DECODED_PER_SAVED: u64 = 64;
+
+/// Shorter contents pay in proportion: most of what they refer to is decoded for others anyway.
+const FULL_PRICE_FROM: u64 = 2 << 20;
+
+/// A block that the current content uses, or has matches in.
+#[derive(Debug, Clone, Copy, Default)]
+struct Block {
+    /// The end of what is decoded of it.
+    decoded: u64,
+    /// Matched bytes that were refused.
+    refused: u64,
+}
+
+/// The blocks of the current content.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    /// The length of the content.
+    len: u64,
+    blocks: HashMap<u32, Block>,
+}
+
+impl Reach {
+    /// Starts with a content of `len` bytes.
+    pub(super) fn new(len: u64) -> Self {
+        Self {
+            len,
+            blocks: HashMap::new(),
+        }
+    }
+
+    /// Records that the content uses a block up to an offset.
+    pub(super) fn uses(&mut self, block: u32, end: u64) {
+        let block = self.blocks.entry(block).or_default();
+        block.decoded = block.decoded.max(end);
+    }
+
+    /// Returns whether a match of `len` bytes that ends at an offset of a block is worth its price.
+    pub(super) fn accepts(&mut self, block: u32, end: u64, len: u64) -> bool {
+        let block = self.blocks.entry(block).or_default();
+        let decoded = end.saturating_sub(block.decoded);
+        let share = self.len.min(FULL_PRICE_FROM);
+        let price = decoded / DECODED_PER_SAVED * share / FULL_PRICE_FROM;
+        // a content that is all in another block needs no block of its own
+        if len == self.len || block.refused + len >= price {
+            return true;
+        }
+        block.refused += len;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_match_must_save_what_its_decoding_costs() {
+        let mut reach = Reach::new(20 * MIB);
+        assert!(!reach.accepts(1, 16 * MIB, 1000));
+        assert!(reach.accepts(1, 16 * MIB, 256 << 10));
+        // the beginning of a block is cheap, and what is decoded already costs nothing
+        assert!(reach.accepts(2, 64_000, 1000));
+        reach.uses(3, 16 * MIB);
+        assert!(reach.accepts(3, 15 * MIB, 512));
+    }
+
+    #[test]
+    fn many_short_matches_are_worth_a_long_one() {
+        let mut reach = Reach::new(20 * MIB);
+        let refused = (0..1000).take_while(|_| !reach.accepts(1, 16 * MIB, 1 << 10));
+        assert_eq!(refused.count(), 255);
+    }
+
+    #[test]
+    fn short_contents_pay_less_and_whole_ones_nothing() {
+        let mut reach = Reach::new(20 << 10);
+        assert!(!reach.accepts(1, 16 * MIB, 2000));
+        assert!(reach.accepts(1, 16 * MIB, 3000));
+        assert!(Reach::new(1 << 30).accepts(1, 1 << 30, 1 << 30));
+    }
+}
