@@ -16,6 +16,9 @@ use sinterfs_block::FileSource;
 use sinterfs_dwarfs::read::{Dwarfs, OpenOptions};
 use sinterfs_model::{Cursor, ExtentSource, FileType, Image, Ino};
 
+/// Large files that are read, each with an empty cache.
+const LARGEST_FILES: usize = 20;
+
 /// Files that are read at random.
 const RANDOM_FILES: usize = 500;
 
@@ -156,19 +159,21 @@ fn measure(image: &Dwarfs) -> Result<(), Box<dyn Error>> {
     };
     let mut cache = Cache::new(u64::MAX);
     cache.read(&largest.ranges);
-    if std::env::var_os("BLOCKS").is_some() {
-        let mut sums = std::collections::BTreeMap::new();
-        for &(block, offset, len) in &largest.ranges {
-            let sum: &mut (u64, u64, u64) = sums.entry(block).or_default();
-            *sum = (sum.0 + len, sum.1 + 1, sum.2.max(offset + len));
-        }
-        for (block, (bytes, count, end)) in sums {
-            println!("    block {block}: {bytes} bytes in {count} extents up to {end}");
-        }
-    }
     let extents = largest.ranges.len();
     let name = format!("largest file ({extents} extents)");
     row(&name, largest.len, cache.decoded, cache.blocks.len());
+
+    let mut by_size: Vec<&File> = files.iter().collect();
+    by_size.sort_by_key(|file| std::cmp::Reverse(file.len));
+    let (mut read, mut decoded, mut blocks) = (0, 0, 0);
+    for file in by_size.iter().take(LARGEST_FILES) {
+        let mut cache = Cache::new(u64::MAX);
+        cache.read(&file.ranges);
+        read += file.len;
+        decoded += cache.decoded;
+        blocks += cache.blocks.len();
+    }
+    row("20 largest files, each cold", read, decoded, blocks);
 
     let (mut state, mut decoded, mut blocks) = (1, 0, 0);
     for _ in 0..SMALL_READS {
@@ -178,7 +183,12 @@ fn measure(image: &Dwarfs) -> Result<(), Box<dyn Error>> {
         decoded += cache.decoded;
         blocks += cache.blocks.len();
     }
-    row("4 KiB of it, each cold", SMALL_READS * 4096, decoded, blocks);
+    row(
+        "4 KiB of it, each cold",
+        SMALL_READS * 4096,
+        decoded,
+        blocks,
+    );
 
     let (mut cache, mut read) = (Cache::new(u64::MAX), 0);
     for _ in 0..RANDOM_FILES {

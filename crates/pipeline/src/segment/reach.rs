@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 /// Bytes that may be decoded for each byte that is not stored again.
-const DECODED_PER_SAVED: u64 = 64;
+const DECODED_PER_SAVED: u64 = 128;
 
 /// Shorter contents pay in proportion: most of what they refer to is decoded for others anyway.
 const FULL_PRICE_FROM: u64 = 2 << 20;
@@ -72,7 +72,7 @@ mod tests {
     fn a_match_must_save_what_its_decoding_costs() {
         let mut reach = Reach::new(20 * MIB);
         assert!(!reach.accepts(1, 16 * MIB, 1000));
-        assert!(reach.accepts(1, 16 * MIB, 256 << 10));
+        assert!(reach.accepts(1, 16 * MIB, 128 << 10));
         // the beginning of a block is cheap, and what is decoded already costs nothing
         assert!(reach.accepts(2, 64_000, 1000));
         reach.uses(3, 16 * MIB);
@@ -83,14 +83,14 @@ mod tests {
     fn many_short_matches_are_worth_a_long_one() {
         let mut reach = Reach::new(20 * MIB);
         let refused = (0..1000).take_while(|_| !reach.accepts(1, 16 * MIB, 1 << 10));
-        assert_eq!(refused.count(), 255);
+        assert_eq!(refused.count(), 127);
     }
 
     #[test]
     fn short_contents_pay_less_and_whole_ones_nothing() {
         let mut reach = Reach::new(20 << 10);
-        assert!(!reach.accepts(1, 16 * MIB, 2000));
-        assert!(reach.accepts(1, 16 * MIB, 3000));
+        assert!(!reach.accepts(1, 16 * MIB, 1000));
+        assert!(reach.accepts(1, 16 * MIB, 2000));
         assert!(Reach::new(1 << 30).accepts(1, 1 << 30, 1 << 30));
     }
 }
