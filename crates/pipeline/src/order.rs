@@ -11,6 +11,7 @@
 
 mod chain;
 mod large;
+mod ordered;
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,6 +23,7 @@ use crate::paths;
 use crate::read_cost::ReadCost;
 use crate::sketches::IN_MEMORY;
 use chain::Chain;
+use ordered::Ordered;
 
 /// The order in which contents are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,15 +111,6 @@ const MIN_AGREEMENT: usize = 2;
 /// have a price: half of a sketch. 4 makes a Go tree 0.6 % smaller, and reading it in path order
 /// with a small cache four times as expensive.
 const CLOSE_AGREEMENT: usize = 8;
-
-/// Contents in the order of storage, and those that should begin a block.
-#[derive(Debug)]
-pub(crate) struct Ordered {
-    /// The indices of the contents.
-    pub contents: Vec<u32>,
-    /// The indices of the contents that should begin a block.
-    pub block_starts: Vec<u32>,
-}
 
 /// Returns the indices of the contents in storage order.
 ///

@@ -9,52 +9,17 @@ pub(crate) mod base_follow;
 pub(crate) mod per_file;
 mod reach;
 pub(crate) mod repeats;
+mod segmented;
 pub(crate) mod solid;
 pub(crate) mod tail_dedup;
 
-use sinterfs_model::{Category, Error, MapExtent, Observer, Result, Segment};
+use sinterfs_model::{Category, Observer, Result, Segment};
 
 use crate::anchors::Anchor;
-use base_follow::BaseUsage;
 use per_file::PerFile;
 use solid::Solid;
 
-/// The extents of one content.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ExtentList {
-    /// The end of its extents in `Segmented::extents`; they begin where those of the previous list
-    /// end.
-    pub end: u64,
-    /// Its length in bytes, holes included.
-    pub size: u64,
-}
-
-/// The result of cutting all content.
-#[derive(Debug, Default)]
-pub(crate) struct Segmented {
-    /// The extents of all lists; blocks are numbers of segments.
-    pub extents: Vec<MapExtent>,
-    /// One list for each content, in order.
-    pub lists: Vec<ExtentList>,
-    /// The number of segments.
-    pub segments: u32,
-    /// Bytes that matched stored content and were not stored again.
-    pub matched: u64,
-    /// What the extents use of the base.
-    pub used: BaseUsage,
-}
-
-impl Segmented {
-    /// Returns the number of the next segment.
-    fn number(&mut self) -> Result<u32> {
-        let number = self.segments;
-        self.segments = number
-            .checked_add(1)
-            .filter(|&count| count < u32::MAX)
-            .ok_or_else(|| Error::limit("more than 4294967294 blocks; choose larger ones"))?;
-        Ok(number)
-    }
-}
+pub(crate) use segmented::Segmented;
 
 /// How content is cut into segments.
 #[derive(Debug, Clone)]

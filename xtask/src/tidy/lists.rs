@@ -110,41 +110,6 @@ pub const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("ops", &["usage/blocks.rs", "usage.rs"]),
-    ("pipeline", &["source/edits/pseudo.rs", "source/edits.rs"]),
-    (
-        "pipeline",
-        &[
-            "source/merge/union.rs",
-            "source/merge/whiteouts.rs",
-            "source/merge.rs",
-        ],
-    ),
-    (
-        "pipeline",
-        &[
-            "classify/audio/aiff.rs",
-            "classify/audio/au.rs",
-            "classify/audio/caf.rs",
-            "classify/audio/wav.rs",
-            "classify/audio.rs",
-        ],
-    ),
-    (
-        "pipeline",
-        &["segment/per_file.rs", "segment/solid.rs", "segment.rs"],
-    ),
-    (
-        "pipeline",
-        &["source/archive/unpack.rs", "source/archive.rs"],
-    ),
-    (
-        "pipeline",
-        &["source/directory/scan.rs", "source/directory.rs"],
-    ),
-    (
-        "pipeline",
-        &["source/manifest/root.rs", "source/manifest.rs"],
-    ),
 ];
 
 /// Type names that more than two crates define, with the reason.

@@ -6,8 +6,8 @@
 //! refer to earlier ones only, the largest refer to the fewest blocks.
 //! **Invariant:** clusters stay whole; depends on the chain and the sizes alone.
 
-use super::Ordered;
 use super::chain::Chain;
+use super::ordered::Ordered;
 
 /// Contents of at least this fraction of a block are large.
 const LARGE: u64 = 8;

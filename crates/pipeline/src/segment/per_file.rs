@@ -20,8 +20,8 @@ use sinterfs_model::{
 
 use crate::anchors::Anchor;
 use crate::segment::repeats::{RepeatFinder, RepeatSearch};
+use crate::segment::segmented::{ExtentList, Segmented};
 use crate::segment::tail_dedup::{self, TailIndex, TailMatch};
-use crate::segment::{ExtentList, Segmented};
 
 /// The most units in memory: the open fragment of each category, and the unit being filled.
 pub(crate) const OPEN_UNITS: usize = Machine::ALL.len() + 3 + 1;

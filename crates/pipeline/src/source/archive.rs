@@ -29,11 +29,10 @@ use content::{ArchiveFile, ContentLocation, HeaderStream};
 use member_tree::MemberTree;
 use unpack::ArchiveBytes;
 
+pub use unpack::START;
+
 /// Members between two reports of progress.
 const BATCH: u64 = 1024;
-
-/// Bytes at the beginning of a file that identify an archive.
-pub const START: usize = 512;
 
 /// Returns whether a file that begins with these bytes (`START` of them) is an archive, or
 /// compressed.

@@ -218,7 +218,7 @@ impl<'a> TreeCopy<'a> {
         let mut copy = Self {
             tree,
             exclude: &edits.exclude,
-            making: PseudoNodes::new(edits, tree.node(NodeId::ROOT).meta),
+            making: PseudoNodes::new(&edits.pseudo, &edits.xattrs, tree.node(NodeId::ROOT).meta),
             builder: TreeBuilder::new(tree.node(NodeId::ROOT).meta),
             origins: vec![NodeId::ROOT],
             linked: HashMap::new(),

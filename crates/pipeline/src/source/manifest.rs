@@ -9,10 +9,8 @@
 mod root;
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -355,9 +353,4 @@ impl Source for Manifest {
         let scanned = self.scanned.get();
         scanned.is_none_or(|scanned| scanned.implied.binary_search(&directory).is_err())
     }
-}
-
-/// Returns bytes as a path.
-fn path_of(bytes: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(bytes))
 }

@@ -5,62 +5,23 @@
 //! **Invariant:** the tree depends on the sources and their order alone; hard links within a source
 //! stay hard links; what an upper layer hides is not in the tree and is counted.
 
+mod conflicts;
+mod input;
 mod union;
 mod whiteouts;
 
 use std::sync::OnceLock;
 
 use sinterfs_model::{
-    Content, Error, FileContent, Meta, NodeId, Observer, Result, Setting, Source, Time, Times, Tree,
+    Error, FileContent, Meta, NodeId, Observer, Result, Setting, Source, Time, Times, Tree,
 };
 
-use super::Exclude;
-use union::Union;
+use conflicts::display_path;
+use union::{Origin, Union};
 
+pub use conflicts::{Conflict, Conflicts};
+pub use input::{MergeInput, MergeOptions};
 pub use whiteouts::WhiteoutMarks;
-
-/// The most conflicts that are kept for messages.
-const KEPT: usize = 100;
-
-/// A source and the path of its tree.
-pub struct MergeInput {
-    /// The source.
-    pub source: Box<dyn Source>,
-    /// The path of its root, without slashes at its ends; empty for the common root.
-    pub at: Vec<u8>,
-    /// Its name in messages.
-    pub name: String,
-    /// The whiteouts that hide names of earlier sources.
-    pub marks: WhiteoutMarks,
-}
-
-impl std::fmt::Debug for MergeInput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MergeInput")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A name that several sources have, of which only the last is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    /// The path in the common tree.
-    pub path: Vec<u8>,
-    /// The source whose file is hidden.
-    pub hidden: String,
-    /// The source whose file is kept.
-    pub kept: String,
-}
-
-/// The conflicts of a merge.
-#[derive(Debug, Clone, Default)]
-pub struct Conflicts {
-    /// The number of hidden names, not counting those below a hidden directory.
-    pub count: u64,
-    /// The first hundred, in depth-first order.
-    pub first: Vec<Conflict>,
-}
 
 /// Several sources as one.
 #[derive(Debug)]
@@ -70,30 +31,12 @@ pub struct Merge {
     scanned: OnceLock<Scanned>,
 }
 
-/// How trees are merged.
-#[derive(Debug, Clone, Default)]
-pub struct MergeOptions {
-    /// Whether a conflict is an error.
-    pub strict: bool,
-    /// Whether the sources are layers, which may hide names of lower ones.
-    pub layers: bool,
-    /// What is excluded from the common tree.
-    pub exclude: Exclude,
-}
-
 #[derive(Debug)]
 struct Scanned {
     trees: Vec<Tree>,
     /// The origin of each node; directories may have none.
     origins: Vec<Option<Origin>>,
     conflicts: Conflicts,
-}
-
-/// A node of a source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Origin {
-    part: u32,
-    node: NodeId,
 }
 
 impl Merge {
@@ -179,11 +122,6 @@ impl Source for Merge {
     }
 }
 
-fn display_path(path: &[u8]) -> std::path::PathBuf {
-    use std::os::unix::ffi::OsStringExt;
-    std::ffi::OsString::from_vec(path.to_vec()).into()
-}
-
 /// Returns the metadata of directories that no source has: mode 0755, owned by root, with the
 /// latest time of the sources' roots, so that it depends on the sources alone.
 fn implied(trees: &[Tree]) -> Meta {
@@ -199,6 +137,3 @@ fn implied(trees: &[Tree]) -> Meta {
         times: Times::all(latest.unwrap_or_default()),
     }
 }
-
-/// A directory without links yet.
-const DIRECTORY: Content = Content::Directory { first: 0, count: 0 };

@@ -2,7 +2,8 @@
 
 use sinterfs_model::{ByteOrder, Waveform};
 
-use super::{Audio, CHUNKS, Form, Probe, samples};
+use super::samples::{Audio, CHUNKS, Form, samples};
+use crate::classify::probe::Probe;
 
 /// Finds the samples behind `FORM`.
 pub(super) fn find(probe: &mut Probe<'_>) -> Option<Audio> {

@@ -2,7 +2,8 @@
 
 use sinterfs_model::ByteOrder;
 
-use super::{Audio, Form, Probe, samples};
+use super::samples::{Audio, Form, samples};
+use crate::classify::probe::Probe;
 
 /// Finds the samples behind `.snd`: where they begin, their bytes, encoding, rate, channels.
 pub(super) fn find(probe: &mut Probe<'_>) -> Option<Audio> {

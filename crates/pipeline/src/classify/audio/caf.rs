@@ -3,7 +3,8 @@
 
 use sinterfs_model::{ByteOrder, Waveform};
 
-use super::{Audio, CHUNKS, Form, Probe, samples};
+use super::samples::{Audio, CHUNKS, Form, samples};
+use crate::classify::probe::Probe;
 
 /// Samples are floating-point numbers.
 const FLOAT: u32 = 1;

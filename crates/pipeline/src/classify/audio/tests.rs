@@ -1,8 +1,10 @@
 //! Headers of every kind, sound and not.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
+use sinterfs_model::{ByteOrder, Padding, Waveform};
 
 use super::super::probe::tests::Counted;
 use super::*;

@@ -14,8 +14,11 @@ use sinterfs_model::{Error, Observer, Result};
 use crate::Scratch;
 use crate::threads;
 
-/// ArchiveBytes that are decoded at once.
+/// Bytes that are decoded at once.
 const STEP: usize = 256 << 10;
+
+/// Bytes at the beginning of a file that identify an archive.
+pub const START: usize = 512;
 
 /// The unit of holes.
 const PAGE: usize = 4096;
@@ -86,7 +89,7 @@ impl ArchiveBytes {
 
 /// Reads the first bytes.
 fn start(mut read: impl FnMut(&mut [u8], u64) -> std::io::Result<usize>) -> Result<Vec<u8>> {
-    let mut start = vec![0; super::START];
+    let mut start = vec![0; START];
     let mut done = 0;
     while let Some(rest) = start.get_mut(done..).filter(|rest| !rest.is_empty()) {
         match read(rest, done as u64) {

@@ -20,8 +20,9 @@ use sinterfs_model::{
     Xattrs,
 };
 
+use super::opened::Directory;
 use super::status::{self, Identity, Status};
-use super::{Directory, attributes, beneath};
+use super::{attributes, beneath};
 use crate::threads::{self, lock};
 
 /// Bytes of directory entries a `getdents` call may return.

@@ -12,7 +12,7 @@ use sinterfs_model::{
 };
 
 use super::definition::{Action, Attributes, Definition, NewNode};
-use super::{Edits, XattrFilter};
+use super::xattrs::XattrFilter;
 use crate::source::directory::single_file::{self, SingleFile, SingleFileKind};
 
 type Names = Vec<Vec<u8>>;
@@ -44,8 +44,7 @@ pub(super) struct PseudoNodes<'a> {
 
 impl<'a> PseudoNodes<'a> {
     /// Creates the set with the root, whose time is the default.
-    pub(super) fn new(edits: &'a Edits, root: Meta) -> Self {
-        let definitions = &*edits.pseudo;
+    pub(super) fn new(definitions: &'a [Definition], filter: &'a XattrFilter, root: Meta) -> Self {
         let mut wanted = HashSet::new();
         for definition in definitions {
             wanted.insert(definition.path.join(&b'/'));
@@ -61,7 +60,7 @@ impl<'a> PseudoNodes<'a> {
         };
         Self {
             definitions,
-            filter: &edits.xattrs,
+            filter,
             wanted,
             found: HashMap::from([(Vec::new(), root_found)]),
             xattrs: HashMap::new(),

@@ -3,14 +3,15 @@
 //! Enters a path of a list; leaves an open file. **Invariant:** unless it is allowed, no path leads
 //! out of the directory through `..` or symlinks: the kernel refuses it while resolving the path.
 
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 use sinterfs_model::{Error, Result, Setting};
 
-use super::path_of;
 use crate::source::directory::beneath;
 use crate::source::directory::status::{self, Status};
 
@@ -111,4 +112,9 @@ impl Root {
 pub(super) fn target(symlink: &OwnedFd) -> Option<Vec<u8>> {
     let text = rustix::fs::readlinkat(symlink, "", Vec::new()).ok()?;
     Some(text.into_bytes())
+}
+
+/// Returns bytes as a path.
+pub(super) fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
 }

@@ -8,8 +8,19 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::{Content, FileType, Meta, NodeId, Result, Tree, TreeBuilder, Xattrs};
 
+use super::conflicts::{Conflict, Conflicts};
+use super::input::{MergeInput, MergeOptions};
 use super::whiteouts::{Mark, WhiteoutMarks};
-use super::{Conflict, Conflicts, DIRECTORY, KEPT, MergeInput, MergeOptions, Origin};
+
+/// A directory without links yet.
+const DIRECTORY: Content = Content::Directory { first: 0, count: 0 };
+
+/// A node of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) part: u32,
+    pub(super) node: NodeId,
+}
 
 /// What one source has at a path of the common tree.
 #[derive(Debug, Clone, Copy)]
@@ -259,14 +270,11 @@ impl<'a> Union<'a> {
     fn note_hidden(&mut self, path: &[u8], hidden: &[Layer<'_>], kept: &[Layer<'_>]) {
         let name = |layer: &Layer<'_>| self.parts[layer.part as usize].name.clone();
         for layer in hidden {
-            self.conflicts.count += 1;
-            if self.conflicts.first.len() < KEPT {
-                self.conflicts.first.push(Conflict {
-                    path: path.to_vec(),
-                    hidden: name(layer),
-                    kept: kept.last().map(name).unwrap_or_default(),
-                });
-            }
+            self.conflicts.note(|| Conflict {
+                path: path.to_vec(),
+                hidden: name(layer),
+                kept: kept.last().map(name).unwrap_or_default(),
+            });
         }
     }
 }

@@ -80,7 +80,9 @@ impl WhiteoutMarks {
         ] {
             if self.overlay && attribute(tree, node, name).is_some() {
                 let what = format!("{what}: mount the layers and pack the mount");
-                return Err(Error::unsupported(what).path(super::display_path(&tree.path(node))));
+                return Err(
+                    Error::unsupported(what).path(super::conflicts::display_path(&tree.path(node)))
+                );
             }
         }
         Ok(())

@@ -1,0 +1,67 @@
+//! An open directory with the options of its scan.
+//!
+//! Enters a path; leaves the descriptor that everything below is opened relative to.
+//! **Invariant:** the path is used once, to open the root, and afterwards only in messages.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use sinterfs_model::{Error, Rdev, Result};
+
+use crate::source::Exclude;
+
+/// What a scan of a directory includes.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What is excluded; excluded directories are not read.
+    pub exclude: Exclude,
+    /// Whether excluded directories are kept as empty ones: in a layer they hide those of lower
+    /// layers, until the rules are applied to the merged tree.
+    pub keep_excluded_dirs: bool,
+    /// Whether other file systems are left out; their mount points are kept as empty directories.
+    pub one_file_system: bool,
+    /// Whether extended attributes are ignored.
+    pub no_xattrs: bool,
+    /// Files to leave out, by device and inode number: those that the build replaces.
+    pub skip: Vec<(Rdev, u64)>,
+    /// The number of scanning threads; 0 means one for each CPU.
+    pub threads: usize,
+}
+
+/// A directory of the running system, opened.
+#[derive(Debug)]
+pub struct Directory {
+    pub(super) root: OwnedFd,
+    pub(super) path: PathBuf,
+    pub(super) options: Options,
+}
+
+impl Directory {
+    /// Opens a directory. A symlink to a directory is followed here, and nowhere below.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let path = path.as_ref();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| {
+            if errno == rustix::io::Errno::NOTDIR {
+                Error::invalid("the input is not a directory").path(path)
+            } else {
+                Error::io("cannot open the input directory", errno).path(path)
+            }
+        })?;
+        Ok(Self {
+            root,
+            path: path.to_owned(),
+            options,
+        })
+    }
+
+    /// Returns the full path of a path of the tree, for messages.
+    pub(super) fn full_path(&self, path: &[u8]) -> PathBuf {
+        if path.is_empty() {
+            return self.path.clone();
+        }
+        self.path.join(std::ffi::OsStr::from_bytes(path))
+    }
+}
