@@ -9,6 +9,7 @@
 
 mod blocks;
 mod ranges;
+mod sums;
 mod tree;
 
 use std::collections::{BTreeMap, HashSet};
@@ -18,8 +19,10 @@ use sinterfs_model::{ExtentSource, FileType, Image, Ino, Kind, Result};
 
 use crate::walk::{Step, Visit, walk};
 use blocks::Blocks;
-pub use blocks::{Cell, StoredBlock, Sum};
+pub use blocks::{Cell, StoredBlock};
 use ranges::Ranges;
+pub use sums::Sum;
+use sums::largest_first;
 use tree::Growing;
 pub use tree::{Node, Part};
 
@@ -283,10 +286,4 @@ fn kind_of(name: &[u8]) -> &[u8] {
     } else {
         b""
     }
-}
-
-/// Puts those first that take most.
-fn largest_first(mut sums: Vec<Sum>) -> Vec<Sum> {
-    sums.sort_by(|a, b| (b.stored, b.content, &a.name).cmp(&(a.stored, a.content, &b.name)));
-    sums
 }

@@ -8,10 +8,10 @@
 
 use sinterfs_model::{FileType, Result, Time};
 
-use super::Versions;
 use super::attributes::{Counts, Pairs, Role, Shared, attributes};
 use super::files::{Body, Files, Inode};
 use super::places::{Content, Place, Places};
+use super::versions::Versions;
 use crate::layout::{
     INODE_SLOT, InodeCompact, InodeExtended, SUPERBLOCK_OFFSET, Superblock, chunk,
 };

@@ -14,6 +14,7 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use super::files::{Body, Files, Inode};
 use super::plan::{Image, chunk_bits, chunks};
+use super::versions::Versions;
 use crate::layout::{
     COMPOSEFS_MAGIC, ComposefsHeader, InodeCompact, InodeExtended, MAGIC, SUPERBLOCK_OFFSET,
     Superblock, XATTR_WORD, compat, format,
@@ -26,35 +27,6 @@ enum Layout {
     Plain = 0,
     Inline = 2,
     Chunks = 4,
-}
-
-/// The versions of the format that an image may have: the lowest one that keeps all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Versions {
-    /// The lowest: 0 or 1.
-    pub min: u32,
-    /// The highest: 0 or 1, which marks directories with whiteouts.
-    pub max: u32,
-}
-
-impl Default for Versions {
-    fn default() -> Self {
-        Self { min: 0, max: 1 }
-    }
-}
-
-impl Versions {
-    /// `Invalid` for versions that there are not.
-    fn check(self) -> Result<Self> {
-        if self.min <= self.max && self.max <= 1 {
-            Ok(self)
-        } else {
-            Err(Error::invalid(format!(
-                "versions {} to {} of the format: there are 0 and 1",
-                self.min, self.max
-            )))
-        }
-    }
 }
 
 /// What was written.

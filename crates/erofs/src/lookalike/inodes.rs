@@ -8,7 +8,7 @@ use sinterfs_model::{FileType, Inode, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::Shown;
+use super::attributes::Shown;
 use super::content::Body;
 use crate::layout::{InodeExtended, chunk, format};
 use crate::write::inode_offsets::InodeSize;

@@ -7,12 +7,13 @@ use std::collections::{HashMap, HashSet};
 
 use sinterfs_model::{Error, FileType, Image, Ino, Inode, Loss, Result};
 
+use super::attributes::Shown;
 use super::content::{self, Body};
 use super::inodes::Made;
 use super::listing::Listing;
 use super::pool::Pool;
+use super::regions::{CONTENT, DIRECTORIES, INODES, XATTRS};
 use super::space::Space;
-use super::{CONTENT, DIRECTORIES, INODES, Shown, XATTRS};
 use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
 use crate::write::inode_offsets::InodeOffsets;

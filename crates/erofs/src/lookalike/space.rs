@@ -5,7 +5,7 @@
 
 use sinterfs_model::{Error, Image, Ino, Result};
 
-use super::CONTENT;
+use super::regions::CONTENT;
 use crate::write::BLOCK;
 
 /// The first address of a block that has no room in 32 bits; the one with all bits set is a hole.

@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use sinterfs_archive::{Link, Outgoing};
 use sinterfs_model::{Error, FileType, Inode, Result, Times, Xattrs};
 
+use super::job::ArchiveJob;
+use super::options::ArchiveFormat;
 use super::sequence::{Name, spot};
-use super::{Archive, ArchiveFormat};
 use crate::runs::{Run, runs};
 
 /// A name with all that a writer wants to know.
@@ -45,7 +46,7 @@ impl Known {
     }
 }
 
-impl Archive<'_> {
+impl ArchiveJob<'_> {
     /// Reads what is known of a name; `missing` are leaves whose first names are not in the
     /// archive.
     pub(super) fn know(&self, name: Name, missing: &HashSet<u32>) -> Result<Known> {

@@ -10,10 +10,11 @@ use std::sync::Mutex;
 use sinterfs_model::{Content, Error, NodeId, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::change::{Change, What};
 use super::content::{Buffers, Comparison};
 use super::fields::Rules;
+use super::side::Side;
 use super::walk::{Lone, Walk};
-use super::{Change, Side, What};
 use crate::workers;
 
 /// Bytes that are hashed at a time.

@@ -11,8 +11,10 @@ use std::sync::Mutex;
 
 use sinterfs_model::{Error, Inode, Result, Stage, Tally};
 
+use super::job::Extraction;
+use super::lock::lock;
+use super::metadata;
 use super::target::{NewFile, Ticket};
-use super::{Extraction, lock, metadata};
 use crate::jobs::{Job, Jobs};
 use crate::plan::Item;
 use crate::runs::{Run, runs_up_to};

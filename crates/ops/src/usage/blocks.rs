@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::largest_first;
+use super::sums::{Sum, largest_first};
 
 /// Cells of the map of blocks at most.
 const CELLS: u64 = 1024;
@@ -21,28 +21,6 @@ pub struct StoredBlock<'a> {
     pub codec: &'a str,
     /// The kind of its content, where that is known.
     pub category: &'a str,
-}
-
-/// Several blocks or files as one.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sum {
-    /// What they have in common.
-    pub name: Vec<u8>,
-    /// How many there are.
-    pub count: u64,
-    /// Their bytes in the image.
-    pub stored: u64,
-    /// Bytes of files that refer to them, or of these files.
-    pub content: u64,
-}
-
-impl Sum {
-    /// Adds to the sum.
-    pub(super) fn add(&mut self, count: u64, stored: u64, content: u64) {
-        self.count = self.count.saturating_add(count);
-        self.stored = self.stored.saturating_add(stored);
-        self.content = self.content.saturating_add(content);
-    }
 }
 
 /// Neighbouring blocks of one codec and category.
