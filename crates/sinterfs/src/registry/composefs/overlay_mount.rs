@@ -17,8 +17,8 @@ use sinterfs_model::{Error, FileType, Image, Ino, Result};
 use sinterfs_mount::{MountOptions, OverlayLayers};
 use sinterfs_ops::{Step, Visit, walk};
 
-use super::object_directory::ObjectDirectory;
 use crate::open_options::OpenOptions;
+use crate::registry::erofs::object_directory::ObjectDirectory;
 
 /// Says who compares objects with the digests that the image names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
