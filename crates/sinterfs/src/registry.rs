@@ -5,12 +5,15 @@
 
 #[cfg(feature = "composefs")]
 pub(crate) mod composefs;
+mod cramfs;
 mod dwarfs;
 mod erofs;
 #[cfg(feature = "write")]
 pub(crate) mod format_options;
 #[cfg(feature = "write")]
 mod per_file;
+#[cfg(feature = "write")]
+mod read_only;
 mod squashfs;
 
 #[cfg(feature = "write")]
@@ -33,6 +36,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &erofs::ErofsFormat,
     #[cfg(feature = "composefs")]
     &composefs::ComposefsFormat,
+    &cramfs::CramfsFormat,
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
