@@ -28,7 +28,7 @@ pub const START: usize = 6;
 
 /// The format of a compressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
+pub enum StreamFormat {
     /// gzip.
     Gzip,
     /// zstd.
@@ -39,7 +39,7 @@ pub enum Compression {
     Bzip2,
 }
 
-impl Compression {
+impl StreamFormat {
     /// Identifies the format by the first bytes of a file; `None` for anything else.
     pub fn detect(start: &[u8]) -> Option<Self> {
         Some(match start {

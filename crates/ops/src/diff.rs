@@ -23,7 +23,7 @@ use sinterfs_model::{Error, NodeId, Observer, Result, Stage, Tally};
 
 use crate::workers;
 use content::Comparison;
-use walk::Walk;
+use walk::PairedWalk;
 
 pub use change::{Change, Difference, Field, What};
 pub use options::DiffOptions;
@@ -47,7 +47,7 @@ pub fn diff(
     options: &DiffOptions,
     observer: &dyn Observer,
 ) -> Result<DiffReport> {
-    let mut walk = Walk::of(old.tree, new.tree);
+    let mut walk = PairedWalk::of(old.tree, new.tree);
     let comparison = Comparison::new(old, new, observer);
     let differs = match options.ignored.contains(&Field::Content) {
         true => HashSet::new(),
@@ -97,7 +97,7 @@ pub fn diff(
 
 /// Compares the content of all files of one size; returns the pairs that differ.
 fn contents(
-    walk: &Walk,
+    walk: &PairedWalk,
     comparison: &Comparison<'_>,
     threads: usize,
 ) -> Result<HashSet<(NodeId, NodeId)>> {

@@ -18,7 +18,7 @@ pub use filtered_image::FilteredImage;
 
 pub use sinterfs_ops::{
     ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, DiffOptions,
-    DiffReport, Difference, ExtractOptions, ExtractReport, Field, Follow, ListOptions, Node,
-    Overwrite, Part, Row, Step, Sum, Usage, VerifyReport, What, cat, extract, list, resolve, row,
-    verify,
+    DiffReport, Difference, ExtractOptions, ExtractReport, Field, Follow, ListOptions, Overwrite,
+    Row, Sum, Usage, UsageKind, UsageNode, VerifyReport, WalkStep, What, cat, extract, list,
+    resolve, row, verify,
 };

@@ -1,6 +1,6 @@
 //! Reads the lines of a list.
 //!
-//! Enters text; leaves one `Entry` for each path, in the order in which paths come first. Spec:
+//! Enters text; leaves one `MtreeEntry` for each path, in the order of their first lines. Spec:
 //! mtree(5) of NetBSD and of libarchive; names as vis(3) writes them. **Invariant:** a path is a
 //! list of plain names below the root: `..` in it, a name of more than 255 bytes and a line that
 //! climbs out of the root are errors, with their line. What keywords tell is what the text tells:
@@ -15,7 +15,7 @@ use std::io::BufRead;
 use sinterfs_model::{Error, FileType, Result};
 
 use crate::member::Notes;
-pub use entry::{Algorithm, Entry, List};
+pub use entry::{Algorithm, List, MtreeEntry};
 use words::{digest, escaped, mode, number, rdev, time};
 
 /// The most bytes of a line, with those that it goes on in.
@@ -196,10 +196,10 @@ impl Reading {
                 }
                 let index = self.list.entries.len();
                 self.known.insert(path.clone(), index);
-                self.list.entries.push(Entry {
+                self.list.entries.push(MtreeEntry {
                     path: path.clone(),
                     line: number,
-                    ..Entry::default()
+                    ..MtreeEntry::default()
                 });
                 index
             }
@@ -232,7 +232,12 @@ fn split(word: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Takes one keyword.
-fn keyword_of(entry: &mut Entry, keyword: &[u8], value: &[u8], notes: &mut Notes) -> Result<()> {
+fn keyword_of(
+    entry: &mut MtreeEntry,
+    keyword: &[u8],
+    value: &[u8],
+    notes: &mut Notes,
+) -> Result<()> {
     let located = |error: Error| {
         let keyword = String::from_utf8_lossy(keyword).into_owned();
         Error::new(error.kind(), format!("{keyword}: {}", error.what()))
@@ -305,7 +310,7 @@ mod tests {
         assert!(refused(set).contains("line 1: /set of more than 256"));
     }
 
-    fn entries(text: &str) -> Vec<Entry> {
+    fn entries(text: &str) -> Vec<MtreeEntry> {
         list(text.as_bytes()).unwrap().entries
     }
 

@@ -13,7 +13,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::files::{Body, Files, Inode};
-use super::plan::{Image, chunk_bits, chunks};
+use super::plan::{ImagePlan, chunk_bits, chunks};
 use super::versions::Versions;
 use crate::layout::{
     COMPOSEFS_MAGIC, ComposefsHeader, InodeCompact, InodeExtended, MAGIC, SUPERBLOCK_OFFSET,
@@ -23,7 +23,7 @@ use crate::write::{BLOCK, BLOCK_BITS, directories, xattrs};
 
 /// The layouts of content, as bits of an inode's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum DataLayout {
     Plain = 0,
     Inline = 2,
     Chunks = 4,
@@ -45,7 +45,7 @@ pub struct Written {
 /// Writes an image. Memory: 40 bytes an inode, and the attributes that several inodes have.
 pub fn write(files: Files, versions: Versions, out: &mut dyn Write) -> Result<Written> {
     let versions = versions.check()?;
-    let image = Image::new(files, versions)?;
+    let image = ImagePlan::new(files, versions)?;
     let mut out = Out {
         out,
         verity: Verity::default(),
@@ -86,7 +86,7 @@ impl Out<'_> {
     }
 }
 
-impl Image {
+impl ImagePlan {
     fn write(&self, out: &mut Out<'_>) -> Result<()> {
         let xattr_block = self.inodes_end / BLOCK;
         let first_xattr = (self.inodes_end % BLOCK / XATTR_WORD) as u32;
@@ -192,13 +192,13 @@ impl Image {
         let links = self.links(inode);
         let xattrs = self.shared.inline(&self.attributes(inode), first_xattr);
         let layout = match known.body {
-            Body::Object { .. } => Layout::Chunks,
-            _ if place.tail > 0 => Layout::Inline,
-            _ => Layout::Plain,
+            Body::Object { .. } => DataLayout::Chunks,
+            _ if place.tail > 0 => DataLayout::Inline,
+            _ => DataLayout::Plain,
         };
         let start = match known.kind {
             FileType::CharDevice | FileType::BlockDevice => known.rdev,
-            _ if layout == Layout::Chunks => chunk_bits(size),
+            _ if layout == DataLayout::Chunks => chunk_bits(size),
             _ if place.blocks > 0 => u32::try_from(data_block + place.block)
                 .map_err(|_| Error::limit("an image of 16 TiB or more"))?,
             _ => 0,

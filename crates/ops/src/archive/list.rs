@@ -13,7 +13,7 @@ use sinterfs_model::{Error, FileType, Ino, Result};
 
 use super::job::ArchiveJob;
 use super::sequence::{Name, spot};
-use super::stream::Stream;
+use super::stream::ArchiveOutput;
 use super::write::count;
 use crate::jobs::{Job, Jobs};
 use crate::runs::{Run, runs};
@@ -27,7 +27,7 @@ type Digests = Vec<Option<[u8; 32]>>;
 /// Writes all lines and returns the length of the list.
 pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64> {
     let digests = digests(archive)?;
-    let mut stream = Stream::new(out);
+    let mut stream = ArchiveOutput::new(out);
     stream.put(mtree::write::SIGNATURE.as_bytes())?;
     let (mut line, mut losses) = (String::new(), Vec::new());
     for &name in &archive.sequence.names {

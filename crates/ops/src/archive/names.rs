@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
-use sinterfs_archive::{Link, Outgoing};
+use sinterfs_archive::{LinkTarget, Outgoing};
 use sinterfs_model::{Error, FileType, Inode, Result, Times, Xattrs};
 
 use super::job::ArchiveJob;
@@ -36,9 +36,9 @@ impl Known {
             path: &self.path,
             inode: &self.inode,
             link: match (self.is_further, self.inode.kind) {
-                (true, _) => Link::Hard(&self.target),
-                (false, FileType::Symlink) => Link::Symbolic(&self.target),
-                _ => Link::None,
+                (true, _) => LinkTarget::Hard(&self.target),
+                (false, FileType::Symlink) => LinkTarget::Symbolic(&self.target),
+                _ => LinkTarget::None,
             },
             xattrs: &self.xattrs,
             data: self.is_mapped.then_some(&self.data),

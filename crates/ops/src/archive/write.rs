@@ -15,7 +15,7 @@ use super::job::ArchiveJob;
 use super::names::Known;
 use super::options::ArchiveFormat;
 use super::sequence::{Name, spot};
-use super::stream::Stream;
+use super::stream::ArchiveOutput;
 use crate::workers;
 
 /// Writes all names and returns the length of the archive.
@@ -25,7 +25,7 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
     schedule.run(archive.image, threads, window, |position| {
         let mut writer = Writer {
             archive,
-            stream: Stream::new(out),
+            stream: ArchiveOutput::new(out),
             position,
             missing: HashSet::new(),
         };
@@ -41,7 +41,7 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
 
 struct Writer<'a, 'p> {
     archive: &'a ArchiveJob<'a>,
-    stream: Stream<'a>,
+    stream: ArchiveOutput<'a>,
     position: &'a mut Position<'p>,
     /// Leaves that are not in the archive under their first names.
     missing: HashSet<u32>,

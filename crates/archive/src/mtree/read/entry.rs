@@ -8,7 +8,7 @@ use crate::member::Notes;
 
 /// The entry of one path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct MtreeEntry {
     /// Names from the root on, with slashes between them; empty for the root.
     pub path: Vec<u8>,
     /// The line that names it first, counted from 1.
@@ -41,7 +41,7 @@ pub struct Entry {
     pub digests: Vec<(Algorithm, Vec<u8>)>,
 }
 
-impl Entry {
+impl MtreeEntry {
     /// Returns whether nothing of a file of the system is needed.
     pub fn is_complete(&self) -> bool {
         let looks = self.mode.is_some() && self.uid.is_some() && self.gid.is_some();
@@ -70,7 +70,7 @@ pub enum Algorithm {
 #[derive(Debug, Clone, Default)]
 pub struct List {
     /// Each path once.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MtreeEntry>,
     /// What is given and not understood.
     pub notes: Notes,
 }

@@ -12,7 +12,7 @@ use sinterfs_ops::StoredBlock;
 
 use super::info;
 #[cfg(feature = "write")]
-use super::reuse::Blocks;
+use super::reuse::ReusableBlocks;
 use crate::handle::Handle;
 use crate::info::InfoRows;
 #[cfg(feature = "write")]
@@ -23,7 +23,7 @@ pub(super) struct Opened {
     image: Arc<dyn Image>,
     concrete: Arc<Dwarfs>,
     #[cfg(feature = "write")]
-    blocks: Blocks,
+    blocks: ReusableBlocks,
 }
 
 impl Opened {
@@ -32,7 +32,7 @@ impl Opened {
         Self {
             image: Arc::clone(&concrete) as _,
             #[cfg(feature = "write")]
-            blocks: Blocks(Arc::clone(&concrete)),
+            blocks: ReusableBlocks(Arc::clone(&concrete)),
             concrete,
         }
     }
