@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use sinterfs_workers::WorkerPermits;
 
 use super::*;
+use crate::codec::shapes::{hard_inputs, noise, prose};
 use crate::codec::{Bcj, xz};
 
 const PLAIN: Options = Options {
@@ -31,48 +32,6 @@ fn round_trip(block: &[u8], options: Options) -> usize {
 
 fn at_level(level: u32) -> Options {
     Options { level, ..PLAIN }
-}
-
-/// Bytes without a pattern.
-fn noise(len: usize, mut seed: u64) -> Vec<u8> {
-    let mut next = || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        (seed >> 32) as u8
-    };
-    (0..len).map(|_| next()).collect()
-}
-
-/// Words in an order without a pattern.
-fn prose(len: usize, seed: u64) -> Vec<u8> {
-    const WORDS: [&str; 16] = [
-        "the ",
-        "block ",
-        "of ",
-        "a ",
-        "match ",
-        "and ",
-        "its ",
-        "length, ",
-        "nearest ",
-        "byte ",
-        "is ",
-        "then ",
-        "coded ",
-        "by ",
-        "range.\n",
-        "distance ",
-    ];
-    let mut text = Vec::with_capacity(len + 16);
-    for byte in noise(len, seed) {
-        if text.len() >= len {
-            break;
-        }
-        text.extend(WORDS[usize::from(byte & 15)].bytes());
-    }
-    text.truncate(len);
-    text
 }
 
 #[test]
@@ -231,62 +190,9 @@ fn blocks_longer_than_the_table() {
     }
 }
 
-/// A string of which every part was there before, but never with the same end.
-fn fibonacci(len: usize) -> Vec<u8> {
-    let (mut a, mut b) = (b"a".to_vec(), b"ab".to_vec());
-    while b.len() < len {
-        let next = [&b[..], &a].concat();
-        a = std::mem::replace(&mut b, next);
-    }
-    b.truncate(len);
-    b
-}
-
-/// All strings of 3 letters of 64, once each.
-fn de_bruijn() -> Vec<u8> {
-    let (letters, order) = (64u32, 3);
-    let mut word = vec![0u32; order + 1];
-    let mut sequence = Vec::new();
-    // Lyndon words in order, by Duval's algorithm
-    let mut len = 1;
-    while len > 0 {
-        if order.is_multiple_of(len) {
-            sequence.extend(word[1..=len].iter().map(|&letter| letter as u8 + 32));
-        }
-        for index in len + 1..=order {
-            word[index] = word[index - len];
-        }
-        len = order;
-        while len > 0 && word[len] == letters - 1 {
-            len -= 1;
-        }
-        if len > 0 {
-            word[len] += 1;
-        }
-    }
-    assert_eq!(sequence.len(), 1 << 18);
-    sequence
-}
-
 #[test]
 fn hard_inputs_take_no_more_than_others() {
-    let len = 3 << 20;
-    let cycle = |pattern: &[u8]| -> Vec<u8> { pattern.iter().copied().cycle().take(len).collect() };
-    let mut sparse = vec![0; len];
-    for at in (0..len).step_by(61) {
-        sparse[at] = (at / 61) as u8;
-    }
-    let inputs = [
-        vec![0; len],
-        cycle(b"abc"),
-        cycle(b"ab"),
-        cycle(&prose(50, 1)),
-        cycle(&[&[0; 90][..], &[1; 90]].concat()),
-        fibonacci(len),
-        de_bruijn().repeat(4),
-        sparse,
-    ];
-    for block in inputs {
+    for block in hard_inputs(3 << 20) {
         for level in [1, 6, 9] {
             round_trip(&block, at_level(level));
         }
