@@ -215,7 +215,7 @@ fn encoded(text: &str, raw: &[u8]) -> impl Fn() -> Result<Opened> + use<> {
     move || {
         let stream = stream.clone();
         let decoder = match encoding {
-            Encoding::Zstd { .. } => Decoder::zstd(stream, len),
+            Encoding::Zstd { .. } | Encoding::ZstdOptimal { .. } => Decoder::zstd(stream, len),
             Encoding::Lzma { .. } => Decoder::xz(stream, len),
             _ => Decoder::brotli(stream, len),
         };
@@ -317,7 +317,7 @@ fn what_lies_before_a_damage_is_read() {
         let open = || {
             let (stream, len) = (stream.clone(), raw.len() as u64);
             let decoder = match encoding {
-                Encoding::Zstd { .. } => Decoder::zstd(stream, len),
+                Encoding::Zstd { .. } | Encoding::ZstdOptimal { .. } => Decoder::zstd(stream, len),
                 Encoding::Lzma { .. } => Decoder::xz(stream, len),
                 _ => Decoder::brotli(stream, len),
             };

@@ -6,7 +6,6 @@
 
 use super::Encoding;
 use super::match_finder;
-use super::xz_options::DICT_OF_LEVEL;
 use sinterfs_workers::MemoryNeeds;
 
 /// The tables of zstd's levels from 1 to 22, as powers of two of 4-byte entries: chain (or tree)
@@ -41,8 +40,8 @@ const ZSTD_WINDOWS: [u32; 22] = [
     19, 20, 21, 21, 21, 21, 21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 25, 26, 27,
 ];
 
-/// The distance up to which our LZMA2 encoder finds repeats, as a power of two.
-const LZMA2_REACH: u32 = 26;
+/// The distance up to which our encoders find repeats, as a power of two.
+const OWN_REACH: u32 = 26;
 
 /// The memory of every encoder without its tables, in bytes.
 const BASE: u64 = 8 << 20;
@@ -74,6 +73,8 @@ impl Encoding {
                 let dict = dict.unwrap_or(Self::lzma_dict(level)).min(log);
                 power(dict) * 23 / 2
             }
+            // the matches of a stretch, which a thread keeps
+            Self::ZstdOptimal { .. } => 16 << 20,
             Self::Lzma2 { .. } | Self::Lz4 { .. } | Self::Lz4Hc { .. } => 0,
             Self::Brotli { lgwin, .. } => power(lgwin.min(log)) * 16 + u64::from(len) * 3,
             // only a run of samples
@@ -82,18 +83,19 @@ impl Encoding {
         }
     }
 
-    /// Returns what encoding a block of `len` bytes needs while it holds a memory permit
+    /// Returns what encoding a block of `len` bytes needs while it holds a memory permit.
     pub fn memory_needs(&self, len: u32) -> Option<MemoryNeeds> {
-        let Self::Lzma2 { binary, .. } = *self else {
-            return None;
+        let covered = u64::from(len).min(1 << OWN_REACH);
+        let more = match *self {
+            // a converted copy; what the trial makes of it is gone before the stream is there
+            Self::Lzma2 { binary, .. } => binary.map_or(0, |_| u64::from(len) + covered / 16),
+            Self::ZstdOptimal { .. } => 0,
+            _ => return None,
         };
         // a word a position and what the groups are dealt in, of what the table covers at a time,
         // and the tools of a thread for each slice
-        let covered = u64::from(len).min(1 << LZMA2_REACH);
-        // a converted copy; what the trial makes of it is gone before the stream is there
-        let trial = u64::from(len) + covered / 16;
         Some(MemoryNeeds {
-            bytes: 7 * covered + binary.map_or(0, |_| trial),
+            bytes: 7 * covered + more,
             threads: match_finder::threads(len as usize),
         })
     }
@@ -107,15 +109,16 @@ impl Encoding {
             Self::Zstd { level, window, .. } => {
                 power(window.unwrap_or(ZSTD_WINDOWS[level.clamp(1, 22) as usize - 1]))
             }
+            Self::ZstdOptimal { window, .. } => power(window.unwrap_or(OWN_REACH)),
             Self::Lzma { level, dict, .. } => power(dict.unwrap_or(Self::lzma_dict(level))),
-            Self::Lzma2 { dict, .. } => power(dict.unwrap_or(LZMA2_REACH)),
+            Self::Lzma2 { dict, .. } => power(dict.unwrap_or(OWN_REACH)),
             Self::Lz4 { .. } | Self::Lz4Hc { .. } => power(16),
             Self::Brotli { lgwin, .. } => power(lgwin),
         }
     }
 
     fn lzma_dict(level: u32) -> u32 {
-        DICT_OF_LEVEL[level.min(9) as usize]
+        super::xz::DICT_OF_LEVEL[level.min(9) as usize]
     }
 }
 

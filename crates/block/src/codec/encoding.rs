@@ -15,7 +15,7 @@ use sinterfs_workers::WorkerPermits;
 
 use super::bcj::{Bcj, Binary};
 use super::options::Options;
-use super::{brotli, flac, lz4, lzma2, ricepp, xz, xz_options, zstd};
+use super::{brotli, flac, lz4, lzma2, ricepp, xz, zstd};
 
 /// Names a codec and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -32,6 +32,14 @@ pub enum Encoding {
         window: Option<u32>,
         /// Whether to look for matches far apart with a table of their own.
         long: bool,
+    },
+    /// A Zstandard frame by the encoder of this crate: as small as by the highest level, for less
+    /// work. Matches reach 64 MiB back at most.
+    ZstdOptimal {
+        /// The effort.
+        effort: u32,
+        /// How far back matches may reach as a power of two, instead of 64 MiB.
+        window: Option<u32>,
     },
     /// An .xz stream with LZMA2, by liblzma.
     Lzma {
@@ -94,6 +102,8 @@ pub enum Encoding {
 
 const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 const ZSTD_WINDOW: RangeInclusive<u32> = 10..=31;
+const ZSTD_OPTIMAL: RangeInclusive<u32> = zstd::EFFORTS;
+const ZSTD_OPTIMAL_WINDOW: RangeInclusive<u32> = zstd::OPTIMAL_WINDOWS;
 const LZMA_LEVEL: RangeInclusive<u32> = 0..=9;
 const LZMA_DICT: RangeInclusive<u32> = 12..=30;
 const LZMA2_LEVEL: RangeInclusive<u32> = 1..=9;
@@ -166,6 +176,9 @@ impl Encoding {
                 window,
                 long,
             } => zstd::encode(raw, level, window, long),
+            Self::ZstdOptimal { effort, window } => {
+                zstd::encode_optimal(raw, effort, window, permits)
+            }
             Self::Lzma {
                 level,
                 extreme,
@@ -173,7 +186,7 @@ impl Encoding {
                 binary,
             } => xz::encode(
                 raw,
-                xz_options::Options {
+                xz::Options {
                     level,
                     extreme,
                     dict,
@@ -223,6 +236,10 @@ impl Encoding {
                 window,
                 long: _,
             } => ZSTD_LEVEL.contains(&level) && window.is_none_or(|log| ZSTD_WINDOW.contains(&log)),
+            Self::ZstdOptimal { effort, window } => {
+                ZSTD_OPTIMAL.contains(&effort)
+                    && window.is_none_or(|log| ZSTD_OPTIMAL_WINDOW.contains(&log))
+            }
             Self::Lzma { level, dict, .. } => {
                 LZMA_LEVEL.contains(&level) && dict.is_none_or(|log| LZMA_DICT.contains(&log))
             }
@@ -283,7 +300,7 @@ const fn bits_of(machine: Machine) -> (u32, u32, u32) {
 impl FromStr for Encoding {
     type Err = Error;
 
-    /// Reads `none`, `zstd:level=19:window=27:long`, `lzma:level=9:extreme:dict=26:binary=x86`,
+    /// Reads `none`, `zstd:level=19:window=27:long`, `zstd:optimal=2:window=24`, `lzma:level=9:extreme:dict=26:binary=x86`,
     /// `lzma2:level=6:dict=26:lc=3:lp=0:pb=2:binary=auto`, `lz4`, `lz4hc:level=9`,
     /// `brotli:quality=11:lgwin=24`, `flac:level=8:exhaustive`, `ricepp:block_size=128`; every
     /// option may be left out. mkdwarfs' names `null`, `wlog` and `dict_size` are taken too.
@@ -291,6 +308,12 @@ impl FromStr for Encoding {
         let mut options = Options::new(text)?;
         let encoding = match options.name() {
             "none" | "null" => Self::None,
+            "zstd" if options.has("optimal") => Self::ZstdOptimal {
+                effort: options
+                    .flag_or_number("optimal", ZSTD_OPTIMAL)?
+                    .unwrap_or(zstd::DEFAULT_EFFORT),
+                window: options.number(&["window", "wlog"], ZSTD_OPTIMAL_WINDOW)?,
+            },
             "zstd" => Self::Zstd {
                 level: options.number(&["level"], ZSTD_LEVEL)?.unwrap_or(22),
                 window: options.number(&["window", "wlog"], ZSTD_WINDOW)?,
@@ -354,6 +377,13 @@ impl fmt::Display for Encoding {
                     write!(f, ":window={window}")?;
                 }
                 f.write_str(if long { ":long" } else { "" })
+            }
+            Self::ZstdOptimal { effort, window } => {
+                write!(f, "zstd:optimal={effort}")?;
+                match window {
+                    Some(window) => write!(f, ":window={window}"),
+                    None => Ok(()),
+                }
             }
             Self::Lzma {
                 level,

@@ -131,6 +131,22 @@ impl<'a> Options<'a> {
         self.left.iter().any(|&(other, _)| other == key)
     }
 
+    /// Removes a word whose value may be left out; returns its value.
+    pub fn flag_or_number<T>(&mut self, key: &str, range: RangeInclusive<T>) -> Result<Option<T>>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        match self.left.iter().position(|&word| word == (key, None)) {
+            Some(index) => {
+                self.left.remove(index);
+                let shape = format!("{key}[={}..{}]", range.start(), range.end());
+                self.allowed.push(shape);
+                Ok(None)
+            }
+            None => self.number(&[key], range),
+        }
+    }
+
     /// Removes a word without a value; returns whether it was given.
     pub fn flag(&mut self, key: &str) -> Result<bool> {
         self.allowed.push(key.to_owned());

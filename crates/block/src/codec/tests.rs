@@ -6,12 +6,15 @@ use sinterfs_model::Kind;
 
 use super::*;
 
-const ALL: [&str; 28] = [
+const ALL: [&str; 31] = [
     "none",
     "zstd:level=-5",
     "zstd:level=1",
     "zstd:level=19:window=27:long",
     "zstd:level=3:window=10",
+    "zstd:optimal=1",
+    "zstd:optimal=2:window=10",
+    "zstd:optimal=3:window=26",
     "lzma:level=0",
     "lzma:level=6:dict=12",
     "lzma:level=1:extreme:dict=30:binary=x86",
@@ -44,7 +47,7 @@ fn encoding(text: &str) -> Encoding {
 fn decode(encoding: Encoding, stream: &[u8], len: u64) -> Result<Vec<u8>> {
     match encoding {
         Encoding::None => Ok(stream.to_vec()),
-        Encoding::Zstd { .. } => zstd::decode(stream, len),
+        Encoding::Zstd { .. } | Encoding::ZstdOptimal { .. } => zstd::decode(stream, len),
         Encoding::Lzma { .. } | Encoding::Lzma2 { .. } => xz::decode(stream, len),
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => lz4::decode(stream, len),
         Encoding::Brotli { .. } => brotli::decode(stream, len),
@@ -154,6 +157,8 @@ fn the_text_form_round_trips() {
         ("null", "none"),
         ("zstd", "zstd:level=22"),
         ("zstd:long:wlog=20:level=3", "zstd:level=3:window=20:long"),
+        ("zstd:optimal", "zstd:optimal=2"),
+        ("zstd:wlog=20:optimal=1", "zstd:optimal=1:window=20"),
         ("lzma", "lzma:level=9"),
         ("lzma:dict_size=20", "lzma:level=9:dict=20"),
         ("lzma2", "lzma2:level=6"),
@@ -184,6 +189,14 @@ fn bad_text_tells_what_is_allowed() {
             "allowed: level=-131072..22, window|wlog=10..31, long",
         ),
         ("zstd:", "unknown option ``"),
+        ("zstd:optimal=4", "expected optimal=1..3"),
+        ("zstd:optimal=", "expected optimal=1..3"),
+        (
+            "zstd:optimal:level=3",
+            "unknown option `level` of zstd (allowed: optimal[=1..3], window|wlog=10..26)",
+        ),
+        ("zstd:optimal:long", "unknown option `long`"),
+        ("zstd:optimal:window=27", "window|wlog=10..26"),
         ("lzma:dict=31", "12..30"),
         (
             "lzma:binary=mips",
@@ -217,6 +230,14 @@ fn values_out_of_range_do_not_reach_the_codec() {
             level: 1,
             window: Some(32),
             long: false,
+        },
+        Encoding::ZstdOptimal {
+            effort: 4,
+            window: None,
+        },
+        Encoding::ZstdOptimal {
+            effort: 1,
+            window: Some(27),
         },
         Encoding::Lzma {
             level: 10,
@@ -262,7 +283,10 @@ fn the_promised_length_is_kept_exactly() {
         );
         let sized = matches!(
             encoding,
-            Encoding::Zstd { .. } | Encoding::Lzma { .. } | Encoding::Lzma2 { .. }
+            Encoding::Zstd { .. }
+                | Encoding::ZstdOptimal { .. }
+                | Encoding::Lzma { .. }
+                | Encoding::Lzma2 { .. }
         );
         assert_eq!(decode(encoding, &stream, 100_001).is_ok(), sized, "{text}");
         for cut in [0, 1, stream.len() / 2, stream.len() - 1] {

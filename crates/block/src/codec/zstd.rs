@@ -5,10 +5,15 @@
 //! **Invariant:** the size in the frame header is held against the limit before anything is
 //! allocated, and against what comes out afterwards.
 
+mod encoder;
+
 use std::cell::RefCell;
 
 use sinterfs_model::{Error, Result};
+use sinterfs_workers::WorkerPermits;
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
+
+pub(super) use encoder::{DEFAULT_EFFORT, EFFORTS, WINDOWS as OPTIMAL_WINDOWS};
 
 use super::{check_limit, with_room, wrong_length};
 
@@ -152,4 +157,15 @@ pub(super) fn encode(raw: &[u8], level: i32, window: Option<u32>, long: bool) ->
 #[cold]
 fn no_memory() -> Error {
     Error::limit("zstd: no memory for a context")
+}
+
+/// Encodes into one frame with a content size and without a checksum, by the encoder of this crate;
+/// idle threads share the work. `Invalid` if the block has 4 GiB or more.
+pub(super) fn encode_optimal(
+    raw: &[u8],
+    effort: u32,
+    window: Option<u32>,
+    permits: &WorkerPermits,
+) -> Result<Vec<u8>> {
+    encoder::encode(raw, effort, window, permits)
 }

@@ -153,6 +153,7 @@ pub fn encode(
     let (id, payload) = match encoding {
         Encoding::None => return Ok((id::NONE, raw.to_vec())),
         Encoding::Zstd { .. } => (id::ZSTD, encoding.encode(raw)?),
+        Encoding::ZstdOptimal { .. } => (id::ZSTD, encoding.encode_as(category, raw, permits)?),
         Encoding::Lzma { .. } => (id::LZMA, encoding.encode(raw)?),
         Encoding::Lzma2 { .. } => (id::LZMA, encoding.encode_as(category, raw, permits)?),
         Encoding::Lz4 { .. } | Encoding::Lz4Hc { .. } => {

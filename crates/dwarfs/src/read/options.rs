@@ -14,7 +14,7 @@ use crate::layout::metadata::{fs_options, root};
 
 /// The storage options of an image's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StorageOptions {
+pub struct Options {
     /// Only modification times are kept.
     pub mtime_only: bool,
     /// The unit of time in seconds.
@@ -37,7 +37,7 @@ pub struct StorageOptions {
     pub path_separator: Option<u8>,
 }
 
-impl StorageOptions {
+impl Options {
     pub(super) fn read(root: &Node<'_>) -> Result<Self> {
         let separator = match root.field(root::PREFERRED_PATH_SEPARATOR)?.optional()? {
             Some(separator) => u8::try_from(separator.u32()?)
@@ -131,7 +131,7 @@ impl StorageOptions {
     }
 }
 
-impl Default for StorageOptions {
+impl Default for Options {
     fn default() -> Self {
         Self {
             mtime_only: false,

@@ -19,7 +19,7 @@ const SPARE: u32 = 2;
 /// The interval at which the consumer polls for cancellation.
 const POLL: Duration = Duration::from_millis(100);
 
-struct PipelineState<T> {
+struct State<T> {
     /// The next number to begin.
     next: u32,
     /// The results below this number were consumed.
@@ -29,13 +29,13 @@ struct PipelineState<T> {
 }
 
 struct Shared<T> {
-    state: Mutex<PipelineState<T>>,
+    state: Mutex<State<T>>,
     room: Condvar,
     ready: Condvar,
 }
 
 impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, PipelineState<T>> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,7 +105,7 @@ pub(super) fn in_order<T: Send>(
     let threads = u32::try_from(threads).unwrap_or(u32::MAX).min(count);
     let ahead = threads.saturating_add(SPARE);
     let shared = Shared {
-        state: Mutex::new(PipelineState {
+        state: Mutex::new(State {
             next: 0,
             taken: 0,
             done: BTreeMap::new(),

@@ -74,7 +74,7 @@ pub(super) struct Plan {
 pub(super) fn plan(root: &Value<'_>) -> Result<Plan> {
     let mut root_bytes = 0;
     loop {
-        let mut walk = PlanWalk {
+        let mut walk = Walk {
             cursor: root_bytes,
             places: Vec::new(),
         };
@@ -100,13 +100,13 @@ pub(super) fn plan(root: &Value<'_>) -> Result<Plan> {
 }
 
 /// One walk over the values, with a given size of the root.
-struct PlanWalk {
+struct Walk {
     /// The offset of the next out-of-line bytes.
     cursor: u64,
     places: Vec<u64>,
 }
 
-impl PlanWalk {
+impl Walk {
     fn value(&mut self, value: &Value<'_>) -> Result<Node> {
         let mut node = Node::default();
         match value {
