@@ -62,7 +62,7 @@ impl Case for KernelReads {
             let Some(file) = recipe.make(bench, set, &format!("image{number}"))? else {
                 continue;
             };
-            let image = TestImage { recipe, file };
+            let image = Image { recipe, file };
             image.check(bench, set, &mut lines)?;
             let label = Label {
                 part: NAME,
@@ -112,12 +112,12 @@ impl Case for KernelReads {
 }
 
 /// An image that was made.
-struct TestImage {
+struct Image {
     recipe: &'static Recipe<'static>,
     file: PathBuf,
 }
 
-impl TestImage {
+impl Image {
     /// Mounts the image with nothing of it in memory: drivers cache decoded data per mount.
     fn mount(&self, bench: &Bench<'_>) -> Result<Mount, String> {
         let at = bench.work.join("mnt");

@@ -28,12 +28,12 @@ const SYNC: usize = 10;
 #[derive(Debug)]
 pub struct Stopwatch {
     start: Instant,
-    rows: [TimingRow; ROWS.len()],
+    rows: [Row; ROWS.len()],
 }
 
 /// Nanoseconds since the start, and what was done.
 #[derive(Debug)]
-struct TimingRow {
+struct Row {
     first: AtomicU64,
     last: AtomicU64,
 }
@@ -61,7 +61,7 @@ impl Stopwatch {
     pub fn start() -> Self {
         Self {
             start: Instant::now(),
-            rows: std::array::from_fn(|_| TimingRow {
+            rows: std::array::from_fn(|_| Row {
                 first: AtomicU64::new(u64::MAX),
                 last: AtomicU64::new(0),
             }),

@@ -9,7 +9,6 @@
 
 mod blocks;
 mod ranges;
-mod sums;
 mod tree;
 
 use std::collections::{BTreeMap, HashSet};
@@ -17,14 +16,12 @@ use std::ops::ControlFlow;
 
 use sinterfs_model::{ExtentSource, FileType, Image, Ino, Kind, Result};
 
-use crate::walk::{Visit, WalkStep, walk};
-use blocks::BlockTable;
-pub use blocks::{Cell, StoredBlock};
+use crate::walk::{Step, Visit, walk};
+use blocks::Blocks;
+pub use blocks::{Cell, StoredBlock, Sum};
 use ranges::Ranges;
-pub use sums::Sum;
-use sums::largest_first;
 use tree::Growing;
-pub use tree::{UsageKind, UsageNode};
+pub use tree::{Node, Part};
 
 /// Shows the stored blocks of an image: for `None` all, for a file those that it refers to; a
 /// format does one of the two, or, where it can't tell, neither.
@@ -74,14 +71,14 @@ pub struct Usage {
     /// The blocks in the order of the image, neighbours together where they are many.
     pub map: Vec<Cell>,
     /// What takes most, as a tree.
-    pub root: UsageNode,
+    pub root: Node,
     /// The files that take most, with their paths.
-    pub largest: Vec<UsageNode>,
+    pub largest: Vec<Node>,
 }
 
 /// Measures what takes the room in an image. Content is not read.
 pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
-    let mut blocks = BlockTable::default();
+    let mut blocks = Blocks::default();
     show(None, &mut |block| blocks.add(block))?;
     let at_once = blocks.count() > 0;
     let mut counted = Counted::default();
@@ -90,12 +87,12 @@ pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
     })?;
     let overlap = if at_once { 0 } else { blocks.part() };
     let all = image.info().totals.stored.max(blocks.stored());
-    let mut shared = Shares::new(all);
+    let mut shared = Shared::new(all);
     each(image, &mut |met| shared.second(image, &mut blocks, &met))?;
     let unused_bytes = blocks.unused();
     let (root, largest) = shared.tree.finish(&[
-        (UsageKind::Unused, unused_bytes),
-        (UsageKind::Metadata, all.saturating_sub(blocks.stored())),
+        (Part::Unused, unused_bytes),
+        (Part::Metadata, all.saturating_sub(blocks.stored())),
     ]);
     Ok(Usage {
         files: counted.files,
@@ -141,7 +138,7 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
     walk(image, image.info().root, &mut |met| {
         let (entry, depth) = match met {
             Visit::Broken(_, error) => return Err(error),
-            Visit::Leave(entry) => return visit(Met::Left(entry.depth)).map(|()| WalkStep::On),
+            Visit::Leave(entry) => return visit(Met::Left(entry.depth)).map(|()| Step::On),
             Visit::Enter(entry) => (entry, entry.depth),
         };
         visit(match entry.kind {
@@ -161,7 +158,7 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
             }
             _ => Met::Other,
         })?;
-        Ok(WalkStep::On)
+        Ok(Step::On)
     })
 }
 
@@ -182,7 +179,7 @@ impl Counted {
     fn first(
         &mut self,
         image: &dyn Image,
-        blocks: &mut BlockTable,
+        blocks: &mut Blocks,
         show: &ShowBlocks<'_>,
         met: &Met<'_>,
     ) -> Result<()> {
@@ -212,12 +209,12 @@ impl Counted {
 }
 
 /// What the second walk finds.
-struct Shares {
+struct Shared {
     tree: Growing,
     kinds: BTreeMap<Vec<u8>, Sum>,
 }
 
-impl Shares {
+impl Shared {
     fn new(all: u64) -> Self {
         Self {
             tree: Growing::new(all, LARGEST),
@@ -225,7 +222,7 @@ impl Shares {
         }
     }
 
-    fn second(&mut self, image: &dyn Image, blocks: &mut BlockTable, met: &Met<'_>) -> Result<()> {
+    fn second(&mut self, image: &dyn Image, blocks: &mut Blocks, met: &Met<'_>) -> Result<()> {
         match *met {
             Met::Directory(name, depth) => self.tree.enter(name, depth),
             Met::Left(depth) => self.tree.leave(depth),
@@ -286,4 +283,10 @@ fn kind_of(name: &[u8]) -> &[u8] {
     } else {
         b""
     }
+}
+
+/// Puts those first that take most.
+fn largest_first(mut sums: Vec<Sum>) -> Vec<Sum> {
+    sums.sort_by(|a, b| (b.stored, b.content, &a.name).cmp(&(a.stored, a.content, &b.name)));
+    sums
 }

@@ -31,7 +31,7 @@ pub enum Piece {
 type Entries = Vec<(Vec<u8>, usize)>;
 
 #[derive(Debug)]
-enum NodeContent {
+enum Body {
     Directory {
         parent: usize,
         entries: Vec<(Vec<u8>, usize)>,
@@ -42,19 +42,19 @@ enum NodeContent {
 }
 
 #[derive(Debug)]
-struct MemNode {
+struct Node {
     kind: FileType,
     meta: Meta,
     rdev: Rdev,
     names: u32,
-    body: NodeContent,
+    body: Body,
     xattrs: Xattrs,
 }
 
 /// Builds a `MemImage` node by node.
 #[derive(Debug)]
 pub struct Builder {
-    nodes: Vec<MemNode>,
+    nodes: Vec<Node>,
     blocks: Vec<Vec<u8>>,
     block_size: usize,
     xattrs: bool,
@@ -72,7 +72,7 @@ impl Builder {
         builder.push(
             FileType::Directory,
             root,
-            NodeContent::Directory {
+            Body::Directory {
                 parent: 0,
                 entries: Vec::new(),
             },
@@ -83,9 +83,9 @@ impl Builder {
     /// The root directory.
     pub const ROOT: Id = Id(0);
 
-    fn push(&mut self, kind: FileType, meta: Meta, body: NodeContent) -> usize {
+    fn push(&mut self, kind: FileType, meta: Meta, body: Body) -> usize {
         let (rdev, xattrs) = (Rdev::default(), Xattrs::new());
-        self.nodes.push(MemNode {
+        self.nodes.push(Node {
             kind,
             meta,
             rdev,
@@ -98,7 +98,7 @@ impl Builder {
 
     /// Returns a node one more name; the name is not checked.
     pub fn link(&mut self, dir: Id, name: &[u8], node: Id) {
-        let NodeContent::Directory { entries, .. } = &mut self.nodes[dir.0].body else {
+        let Body::Directory { entries, .. } = &mut self.nodes[dir.0].body else {
             panic!("not a directory")
         };
         entries.push((name.to_vec(), node.0));
@@ -107,7 +107,7 @@ impl Builder {
 
     /// Adds a directory.
     pub fn dir(&mut self, dir: Id, name: &[u8], meta: Meta) -> Id {
-        let body = NodeContent::Directory {
+        let body = Body::Directory {
             parent: dir.0,
             entries: Vec::new(),
         };
@@ -132,7 +132,7 @@ impl Builder {
                 }
                 Piece::Data(data) => self.store(data, &mut at, &mut extents),
                 Piece::Again(file, range) => {
-                    let NodeContent::File(known) = &self.nodes[file.0].body else {
+                    let Body::File(known) = &self.nodes[file.0].body else {
                         panic!("not a regular file")
                     };
                     for extent in &known[range.clone()] {
@@ -145,7 +145,7 @@ impl Builder {
                 }
             }
         }
-        let id = Id(self.push(FileType::File, meta, NodeContent::File(extents)));
+        let id = Id(self.push(FileType::File, meta, Body::File(extents)));
         self.link(dir, name, id);
         id
     }
@@ -179,18 +179,14 @@ impl Builder {
 
     /// Adds a symlink.
     pub fn symlink(&mut self, dir: Id, name: &[u8], meta: Meta, target: &[u8]) -> Id {
-        let id = Id(self.push(
-            FileType::Symlink,
-            meta,
-            NodeContent::Symlink(target.to_vec()),
-        ));
+        let id = Id(self.push(FileType::Symlink, meta, Body::Symlink(target.to_vec())));
         self.link(dir, name, id);
         id
     }
 
     /// Adds a device, fifo or socket.
     pub fn special(&mut self, dir: Id, name: &[u8], meta: Meta, kind: FileType, rdev: Rdev) -> Id {
-        let id = Id(self.push(kind, meta, NodeContent::Special));
+        let id = Id(self.push(kind, meta, Body::Special));
         self.nodes[id.0].rdev = rdev;
         self.link(dir, name, id);
         id
@@ -209,11 +205,11 @@ impl Builder {
         let mut bytes = 0;
         for node in &mut self.nodes {
             match &mut node.body {
-                NodeContent::Directory { entries, .. } => entries.sort(),
-                NodeContent::File(extents) => {
+                Body::Directory { entries, .. } => entries.sort(),
+                Body::File(extents) => {
                     bytes += extents.iter().map(|extent| extent.len).sum::<u64>();
                 }
-                NodeContent::Symlink(_) | NodeContent::Special => {}
+                Body::Symlink(_) | Body::Special => {}
             }
         }
         let info = ImageInfo {
@@ -249,7 +245,7 @@ impl Builder {
 
 /// What a cache without bounds would do.
 #[derive(Debug, Clone, Default)]
-pub struct CacheModel {
+pub struct Kept {
     /// Blocks that reads have gone to and that were not released since.
     pub now: HashSet<u64>,
     /// The most of these at once.
@@ -263,11 +259,11 @@ pub struct CacheModel {
 pub struct MemImage {
     info: ImageInfo,
     mask: u64,
-    nodes: Vec<MemNode>,
+    nodes: Vec<Node>,
     blocks: Vec<Vec<u8>>,
     damaged: Mutex<HashSet<u64>>,
     touched: Mutex<Vec<u64>>,
-    kept: Mutex<CacheModel>,
+    kept: Mutex<Kept>,
     foreign_parents: HashMap<usize, Ino>,
 }
 
@@ -300,11 +296,11 @@ impl MemImage {
     }
 
     /// Returns what a cache would have done since it was last asked.
-    pub fn take_kept(&self) -> CacheModel {
+    pub fn take_kept(&self) -> Kept {
         std::mem::take(&mut *self.kept.lock().unwrap())
     }
 
-    fn node(&self, ino: Ino) -> Result<(usize, &MemNode)> {
+    fn node(&self, ino: Ino) -> Result<(usize, &Node)> {
         let index = usize::try_from(ino.0 ^ self.mask).unwrap_or(usize::MAX);
         let node = self.nodes.get(index);
         Ok((
@@ -315,7 +311,7 @@ impl MemImage {
 
     fn entries(&self, ino: Ino) -> Result<(usize, &Entries)> {
         match &self.node(ino)?.1.body {
-            NodeContent::Directory { parent, entries } => Ok((*parent, entries)),
+            Body::Directory { parent, entries } => Ok((*parent, entries)),
             _ => Err(Error::invalid("not a directory")),
         }
     }
@@ -350,14 +346,14 @@ impl Image for MemImage {
         let (_, node) = self.node(ino)?;
         let (mut nlink, mut size, mut allocated) = (node.names, 0, 0);
         match &node.body {
-            NodeContent::Directory { entries, .. } => {
-                let dirs = entries.iter().filter(|(_, child)| {
-                    matches!(self.nodes[*child].body, NodeContent::Directory { .. })
-                });
+            Body::Directory { entries, .. } => {
+                let dirs = entries
+                    .iter()
+                    .filter(|(_, child)| matches!(self.nodes[*child].body, Body::Directory { .. }));
                 nlink = 2 + dirs.count() as u32;
                 size = entries.len() as u64;
             }
-            NodeContent::File(extents) => {
+            Body::File(extents) => {
                 size = extents.iter().map(|extent| extent.len).sum();
                 allocated = extents
                     .iter()
@@ -365,8 +361,8 @@ impl Image for MemImage {
                     .map(|extent| extent.len)
                     .sum();
             }
-            NodeContent::Symlink(target) => size = target.len() as u64,
-            NodeContent::Special => {}
+            Body::Symlink(target) => size = target.len() as u64,
+            Body::Special => {}
         }
         let (kind, meta, rdev) = (node.kind, node.meta, node.rdev);
         Ok(Inode {
@@ -423,7 +419,7 @@ impl Image for MemImage {
 
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
         match &self.node(ino)?.1.body {
-            NodeContent::Symlink(target) => Ok(target.clone()),
+            Body::Symlink(target) => Ok(target.clone()),
             _ => Err(Error::invalid("not a symlink")),
         }
     }
@@ -434,7 +430,7 @@ impl Image for MemImage {
         from: u64,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        let NodeContent::File(extents) = &self.node(ino)?.1.body else {
+        let Body::File(extents) = &self.node(ino)?.1.body else {
             return Err(Error::invalid("not a regular file"));
         };
         for extent in extents

@@ -20,7 +20,7 @@ pub struct ImageArgs {
 
     /// The offset of the image in its file, in bytes; `auto` finds it behind any header.
     #[arg(long, help_heading = OPENING, value_name = "BYTES", default_value = "auto", value_parser = offset)]
-    pub offset: OffsetArg,
+    pub offset: Offset,
 
     /// The size of the cache of decoded blocks, at least three blocks of a DwarFS image (default:
     /// 512M; for a mount a sixteenth of the memory of the machine if that is more).
@@ -85,13 +85,13 @@ impl ProofArgs {
 
 /// An offset, or `None` to find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OffsetArg(pub Option<u64>);
+pub struct Offset(pub Option<u64>);
 
-fn offset(text: &str) -> std::result::Result<OffsetArg, String> {
+fn offset(text: &str) -> std::result::Result<Offset, String> {
     if text == "auto" {
-        Ok(OffsetArg(None))
+        Ok(Offset(None))
     } else {
-        size::parse(text).map(|n| OffsetArg(Some(n)))
+        size::parse(text).map(|n| Offset(Some(n)))
     }
 }
 

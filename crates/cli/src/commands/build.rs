@@ -62,7 +62,7 @@ on the format.
 
 DwarFS: levels 0 none; 1 lz4; 2 to 5 zstd; 6 to 9 lzma2. From level 6 on, reads are slower, too; \
 level 4 builds in a tenth of the time of level 7. Codecs: none, \
-zstd:level=1..22[:window=LOG][:long], \
+zstd:level=1..22[:window=LOG][:long], zstd:optimal[=1..3][:window=LOG], \
 lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...], \
 lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N][:binary=auto|x86|arm|arm64|...], lz4[:level=N], \
 lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for \

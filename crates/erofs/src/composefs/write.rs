@@ -13,8 +13,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::files::{Body, Files, Inode};
-use super::plan::{ImagePlan, chunk_bits, chunks};
-use super::versions::Versions;
+use super::plan::{Image, chunk_bits, chunks};
 use crate::layout::{
     COMPOSEFS_MAGIC, ComposefsHeader, InodeCompact, InodeExtended, MAGIC, SUPERBLOCK_OFFSET,
     Superblock, XATTR_WORD, compat, format,
@@ -23,10 +22,39 @@ use crate::write::{BLOCK, BLOCK_BITS, directories, xattrs};
 
 /// The layouts of content, as bits of an inode's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DataLayout {
+enum Layout {
     Plain = 0,
     Inline = 2,
     Chunks = 4,
+}
+
+/// The versions of the format that an image may have: the lowest one that keeps all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Versions {
+    /// The lowest: 0 or 1.
+    pub min: u32,
+    /// The highest: 0 or 1, which marks directories with whiteouts.
+    pub max: u32,
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Self { min: 0, max: 1 }
+    }
+}
+
+impl Versions {
+    /// `Invalid` for versions that there are not.
+    fn check(self) -> Result<Self> {
+        if self.min <= self.max && self.max <= 1 {
+            Ok(self)
+        } else {
+            Err(Error::invalid(format!(
+                "versions {} to {} of the format: there are 0 and 1",
+                self.min, self.max
+            )))
+        }
+    }
 }
 
 /// What was written.
@@ -45,7 +73,7 @@ pub struct Written {
 /// Writes an image. Memory: 40 bytes an inode, and the attributes that several inodes have.
 pub fn write(files: Files, versions: Versions, out: &mut dyn Write) -> Result<Written> {
     let versions = versions.check()?;
-    let image = ImagePlan::new(files, versions)?;
+    let image = Image::new(files, versions)?;
     let mut out = Out {
         out,
         verity: Verity::default(),
@@ -86,7 +114,7 @@ impl Out<'_> {
     }
 }
 
-impl ImagePlan {
+impl Image {
     fn write(&self, out: &mut Out<'_>) -> Result<()> {
         let xattr_block = self.inodes_end / BLOCK;
         let first_xattr = (self.inodes_end % BLOCK / XATTR_WORD) as u32;
@@ -192,13 +220,13 @@ impl ImagePlan {
         let links = self.links(inode);
         let xattrs = self.shared.inline(&self.attributes(inode), first_xattr);
         let layout = match known.body {
-            Body::Object { .. } => DataLayout::Chunks,
-            _ if place.tail > 0 => DataLayout::Inline,
-            _ => DataLayout::Plain,
+            Body::Object { .. } => Layout::Chunks,
+            _ if place.tail > 0 => Layout::Inline,
+            _ => Layout::Plain,
         };
         let start = match known.kind {
             FileType::CharDevice | FileType::BlockDevice => known.rdev,
-            _ if layout == DataLayout::Chunks => chunk_bits(size),
+            _ if layout == Layout::Chunks => chunk_bits(size),
             _ if place.blocks > 0 => u32::try_from(data_block + place.block)
                 .map_err(|_| Error::limit("an image of 16 TiB or more"))?,
             _ => 0,

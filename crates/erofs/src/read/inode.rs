@@ -1,6 +1,6 @@
 //! Reads inodes of both forms.
 //!
-//! In: the number of an inode. Out: `ErofsInode`, in plain numbers.
+//! In: the number of an inode. Out: `Node`, in plain numbers.
 //!
 //! **Invariant:** the type, layout and time of a node are valid; its attributes and its map are
 //! checked when they are read.
@@ -9,7 +9,7 @@ use sinterfs_model::{Error, FileType, Result, Time};
 
 use super::erofs::Erofs;
 use super::meta_offset::MetaOffset;
-use super::node::{DataLayout, ErofsInode};
+use super::node::{DataLayout, Node};
 use crate::layout::{InodeCompact, InodeExtended, XATTR_WORD, XattrHeader, format, incompat};
 
 /// The fields that both forms of an inode have.
@@ -23,7 +23,7 @@ struct Common {
 impl Erofs {
     /// Reads an inode. Fails with `NotFound` for a number beyond the metadata, with `Corrupt` for
     /// what is not an inode.
-    pub(crate) fn node(&self, nid: u64) -> Result<ErofsInode> {
+    pub(crate) fn node(&self, nid: u64) -> Result<Node> {
         let meta = self.meta_offset_of(nid)?;
         if meta.at >= self.area_len(meta.area) {
             return Err(Error::not_found(format!("inode {nid:#x}")));
@@ -32,7 +32,7 @@ impl Erofs {
             .map_err(|error| meta.locate(error, "inode"))
     }
 
-    fn read_node(&self, nid: u64, meta: MetaOffset) -> Result<ErofsInode> {
+    fn read_node(&self, nid: u64, meta: MetaOffset) -> Result<Node> {
         let raw: InodeCompact = self.fetch(meta)?;
         if raw.format.get() & format::EXTENDED != 0 {
             return self.extended(nid, meta);
@@ -61,7 +61,7 @@ impl Erofs {
         Ok(node)
     }
 
-    fn extended(&self, nid: u64, meta: MetaOffset) -> Result<ErofsInode> {
+    fn extended(&self, nid: u64, meta: MetaOffset) -> Result<Node> {
         let raw: InodeExtended = self.fetch(meta)?;
         let common = Common {
             format: raw.format.get(),
@@ -90,7 +90,7 @@ impl Erofs {
         self.superblock.has(incompat::BIT48).then_some(bits)
     }
 
-    fn common(&self, nid: u64, meta: MetaOffset, common: &Common) -> Result<ErofsInode> {
+    fn common(&self, nid: u64, meta: MetaOffset, common: &Common) -> Result<Node> {
         if common.format & !format::ALL != 0 {
             return Err(Error::unsupported(format!(
                 "unknown bits of the format: {:#x}",
@@ -107,7 +107,7 @@ impl Erofs {
             0 => 0,
             count => size_of::<XattrHeader>() as u64 + u64::from(count - 1) * XATTR_WORD,
         };
-        Ok(ErofsInode {
+        Ok(Node {
             nid,
             meta,
             extended: common.format & format::EXTENDED != 0,
@@ -127,11 +127,7 @@ impl Erofs {
     }
 
     /// Reads a special inode: a file whose number is in the superblock.
-    pub(super) fn special(
-        &self,
-        nid: Option<u64>,
-        name: &'static str,
-    ) -> Result<Option<ErofsInode>> {
+    pub(super) fn special(&self, nid: Option<u64>, name: &'static str) -> Result<Option<Node>> {
         let Some(nid) = nid else {
             return Ok(None);
         };

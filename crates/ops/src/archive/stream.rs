@@ -11,7 +11,7 @@ const SIZE: usize = 1 << 20;
 const LEAST: usize = 256 << 10;
 
 /// A buffer before a writer.
-pub(super) struct ArchiveOutput<'a> {
+pub(super) struct Stream<'a> {
     out: &'a mut dyn Write,
     buf: Vec<u8>,
     used: usize,
@@ -19,7 +19,7 @@ pub(super) struct ArchiveOutput<'a> {
     written: u64,
 }
 
-impl<'a> ArchiveOutput<'a> {
+impl<'a> Stream<'a> {
     pub(super) fn new(out: &'a mut dyn Write) -> Self {
         Self {
             out,

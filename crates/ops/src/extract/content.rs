@@ -11,10 +11,8 @@ use std::sync::Mutex;
 
 use sinterfs_model::{Error, Inode, Result, Stage, Tally};
 
-use super::job::Extraction;
-use super::lock::lock;
-use super::metadata;
 use super::target::{NewFile, Ticket};
+use super::{Extraction, lock, metadata};
 use crate::jobs::{Job, Jobs};
 use crate::plan::Item;
 use crate::runs::{Run, runs_up_to};
@@ -37,11 +35,11 @@ pub(crate) struct Files<'a> {
 #[derive(Debug)]
 struct Parted {
     left: usize,
-    state: PartState,
+    state: State,
 }
 
 #[derive(Debug)]
-enum PartState {
+enum State {
     Unmade,
     Open(Ticket),
     /// Failed, or to stay as it was: no more is to be done.
@@ -58,7 +56,7 @@ impl<'a> Files<'a> {
             let file = entry.or_insert_with(|| {
                 Mutex::new(Parted {
                     left: 0,
-                    state: PartState::Unmade,
+                    state: State::Unmade,
                 })
             });
             file.get_mut()
@@ -142,17 +140,17 @@ impl<'a> Files<'a> {
         let dir = work.target.dir(work.plan, item.spot.dir)?;
         let last = parted.left == 0;
         let done = match done {
-            Ok(Some(new)) if last && matches!(parted.state, PartState::Open(_)) => {
+            Ok(Some(new)) if last && matches!(parted.state, State::Open(_)) => {
                 finish(work, &dir, item, &new, &inode, None)
             }
             other => other.map(drop),
         };
         if done.is_err() {
-            match std::mem::replace(&mut parted.state, PartState::Closed) {
-                PartState::Open(ticket) => work.target.discard(&dir, name, &ticket)?,
-                PartState::Unmade => {}
+            match std::mem::replace(&mut parted.state, State::Closed) {
+                State::Open(ticket) => work.target.discard(&dir, name, &ticket)?,
+                State::Unmade => {}
                 // the first failure was reported; the rest of the file fails with it
-                PartState::Closed => return Ok(()),
+                State::Closed => return Ok(()),
             }
         }
         if last {
@@ -164,7 +162,7 @@ impl<'a> Files<'a> {
     fn discard_partial(&self) {
         for (&leaf, parted) in &self.parted {
             let parted = lock(parted);
-            let PartState::Open(ticket) = &parted.state else {
+            let State::Open(ticket) = &parted.state else {
                 continue;
             };
             if parted.left == 0 {
@@ -193,16 +191,16 @@ fn begin_part(
     );
     let mut parted = lock(parted);
     match &parted.state {
-        PartState::Closed => Ok(None),
-        PartState::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
-        PartState::Unmade => {
+        State::Closed => Ok(None),
+        State::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
+        State::Unmade => {
             let mode = work.target.part_mode();
             let Some(new) = work.target.make_file(&dir, name, mode)? else {
-                parted.state = PartState::Closed;
+                parted.state = State::Closed;
                 work.counts.add(|counts| counts.kept += 1);
                 return Ok(None);
             };
-            parted.state = PartState::Open(new.ticket()?);
+            parted.state = State::Open(new.ticket()?);
             Ok(Some(new))
         }
     }

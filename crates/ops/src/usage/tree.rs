@@ -20,7 +20,7 @@ const SMALL: u64 = 20_000;
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsageKind {
+pub enum Part {
     /// A directory with all in it.
     Directory,
     /// A file.
@@ -35,11 +35,11 @@ pub enum UsageKind {
 
 /// A part of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UsageNode {
+pub struct Node {
     /// Its name in its directory; of files that are not in a tree the path.
     pub name: Vec<u8>,
     /// What it is.
-    pub what: UsageKind,
+    pub what: Part,
     /// How many files it is.
     pub files: u64,
     /// Their bytes.
@@ -47,11 +47,11 @@ pub struct UsageNode {
     /// Their bytes in the image.
     pub stored: u64,
     /// What it consists of, largest first; nothing if that is not kept.
-    pub children: Vec<UsageNode>,
+    pub children: Vec<Node>,
 }
 
-impl UsageNode {
-    fn new(name: &[u8], what: UsageKind) -> Self {
+impl Node {
+    fn new(name: &[u8], what: Part) -> Self {
         Self {
             name: name.to_vec(),
             what,
@@ -70,9 +70,9 @@ impl UsageNode {
 
     /// Keeps some children, and what the others have in one that is the rest.
     fn keep(&mut self, mut chosen: impl FnMut(&Self) -> bool) {
-        let mut rest = Self::new(b"", UsageKind::Rest);
+        let mut rest = Self::new(b"", Part::Rest);
         self.children.retain(|child| {
-            let kept = child.what != UsageKind::Rest && chosen(child);
+            let kept = child.what != Part::Rest && chosen(child);
             if !kept {
                 rest.count(child);
             }
@@ -85,11 +85,7 @@ impl UsageNode {
 
     /// Keeps no children if they are one rest, which is the directory itself.
     fn settle(&mut self) {
-        if self
-            .children
-            .iter()
-            .all(|child| child.what == UsageKind::Rest)
-        {
+        if self.children.iter().all(|child| child.what == Part::Rest) {
             self.children = Vec::new();
         }
     }
@@ -128,7 +124,7 @@ impl UsageNode {
     }
 }
 
-fn sort(nodes: &mut [UsageNode]) {
+fn sort(nodes: &mut [Node]) {
     nodes.sort_by(|a, b| (b.stored, b.size, &a.name).cmp(&(a.stored, a.size, &b.name)));
 }
 
@@ -136,9 +132,9 @@ fn sort(nodes: &mut [UsageNode]) {
 #[derive(Debug)]
 pub(super) struct Growing {
     /// The directories from the root to where the walk is.
-    open: Vec<UsageNode>,
+    open: Vec<Node>,
     small: u64,
-    largest: Vec<UsageNode>,
+    largest: Vec<Node>,
     many: usize,
 }
 
@@ -146,7 +142,7 @@ impl Growing {
     /// Starts the tree of an image, given its size in bytes.
     pub(super) fn new(all: u64, many: usize) -> Self {
         Self {
-            open: vec![UsageNode::new(b"/", UsageKind::Directory)],
+            open: vec![Node::new(b"/", Part::Directory)],
             small: all / SMALL,
             largest: Vec::new(),
             many,
@@ -156,7 +152,7 @@ impl Growing {
     /// Enters a directory.
     pub(super) fn enter(&mut self, name: &[u8], depth: usize) {
         if depth < DEPTH {
-            self.open.push(UsageNode::new(name, UsageKind::Directory));
+            self.open.push(Node::new(name, Part::Directory));
         }
     }
 
@@ -181,7 +177,7 @@ impl Growing {
 
     /// Adds a file to the directory that is open.
     pub(super) fn file(&mut self, path: &[u8], name: &[u8], depth: usize, size: u64, stored: u64) {
-        let mut node = UsageNode::new(name, UsageKind::File);
+        let mut node = Node::new(name, Part::File);
         (node.files, node.size, node.stored) = (1, size, stored);
         let mut named = node.clone();
         named.name = path.to_vec();
@@ -191,7 +187,7 @@ impl Growing {
         }
         if depth > DEPTH {
             // whose directory is no node
-            node.what = UsageKind::Rest;
+            node.what = Part::Rest;
         }
         self.add(node);
     }
@@ -201,7 +197,7 @@ impl Growing {
         self.largest.truncate(self.many);
     }
 
-    fn add(&mut self, node: UsageNode) {
+    fn add(&mut self, node: Node) {
         let Some(dir) = self.open.last_mut() else {
             return;
         };
@@ -213,7 +209,7 @@ impl Growing {
     }
 
     /// Ends the tree, with more parts of the image in it, and returns the largest files.
-    pub(super) fn finish(mut self, more: &[(UsageKind, u64)]) -> (UsageNode, Vec<UsageNode>) {
+    pub(super) fn finish(mut self, more: &[(Part, u64)]) -> (Node, Vec<Node>) {
         self.first();
         let mut root = self.open.swap_remove(0);
         root.shorten();
@@ -225,7 +221,7 @@ impl Growing {
             root.trim(least, &mut NODES.saturating_sub(above));
         }
         for (what, stored) in more.iter().filter(|(_, stored)| *stored > 0) {
-            let mut node = UsageNode::new(b"", *what);
+            let mut node = Node::new(b"", *what);
             node.stored = *stored;
             root.stored = root.stored.saturating_add(*stored);
             root.children.push(node);

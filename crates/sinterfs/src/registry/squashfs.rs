@@ -1,7 +1,6 @@
 //! The row of SquashFS: our options to its own.
 
 mod info;
-#[cfg(feature = "write")]
 mod writer;
 
 use std::io::Write;
@@ -18,7 +17,6 @@ use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
 
 /// SquashFS 1.0 to 4.0.
@@ -73,7 +71,6 @@ impl Format for SquashfsFormat {
         })
     }
 
-    #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter {
         &writer::SquashfsBuilder
     }

@@ -20,9 +20,9 @@ use zerocopy::little_endian::U32;
 
 use super::checkpoints::{Checkpoint, Checkpoints};
 use super::fields::split;
-use super::metadata::MetadataReader;
+use super::metadata::Reader;
 use super::open::Squashfs;
-use super::record::FileBlocks;
+use super::record::Content;
 use crate::layout::{BLOCK_SIZE_MAX, BlockWord, FragmentEntry};
 
 /// Blocks between two checkpoints.
@@ -54,7 +54,7 @@ impl BlockLocation {
 /// Iterates over the blocks of a file.
 pub(super) struct BlockCursor<'a> {
     image: &'a Squashfs,
-    reader: MetadataReader<'a>,
+    reader: Reader<'a>,
     position: u64,
 }
 
@@ -99,12 +99,7 @@ impl BlockCursor<'_> {
 
 impl Squashfs {
     /// Iterates over a file's blocks from block `from` on.
-    pub(super) fn blocks(
-        &self,
-        ino: Ino,
-        content: &FileBlocks,
-        from: u64,
-    ) -> Result<BlockCursor<'_>> {
+    pub(super) fn blocks(&self, ino: Ino, content: &Content, from: u64) -> Result<BlockCursor<'_>> {
         let first = Checkpoint {
             words: content.words,
             position: content.start,
@@ -129,7 +124,7 @@ impl Squashfs {
     }
 
     /// Returns the last checkpoint at or before a block.
-    fn checkpoint(&self, ino: Ino, content: &FileBlocks, block: u64) -> Result<Checkpoint> {
+    fn checkpoint(&self, ino: Ino, content: &Content, block: u64) -> Result<Checkpoint> {
         let known = self.checkpoints.get(&ino.0);
         let all = match known {
             Some(all) => all,
@@ -146,7 +141,7 @@ impl Squashfs {
 
     /// Adds up all sizes of a file once. A list longer than the table fails before it takes much
     /// memory.
-    fn make_checkpoints(&self, content: &FileBlocks) -> Result<Checkpoints> {
+    fn make_checkpoints(&self, content: &Content) -> Result<Checkpoints> {
         let mut all = Vec::new();
         let mut blocks = self.blocks_from(Checkpoint {
             words: content.words,
@@ -193,7 +188,7 @@ impl Squashfs {
     }
 
     /// Checks that all blocks of a file and its tail are within the image.
-    pub(crate) fn check_content(&self, ino: Ino, content: &FileBlocks) -> Result<()> {
+    pub(crate) fn check_content(&self, ino: Ino, content: &Content) -> Result<()> {
         let block_size = u64::from(self.superblock.block_size);
         if let Some((_, within)) = content.fragment {
             let tail = content.size % block_size;
@@ -210,7 +205,7 @@ impl Squashfs {
     pub(crate) fn extents_of(
         &self,
         ino: Ino,
-        content: &FileBlocks,
+        content: &Content,
         from: u64,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -282,7 +277,7 @@ impl Squashfs {
     pub(crate) fn read_content(
         &self,
         ino: Ino,
-        content: &FileBlocks,
+        content: &Content,
         position: u64,
         buf: &mut [u8],
     ) -> Result<usize> {

@@ -1,6 +1,6 @@
 //! Decodes inodes of every version to one structure.
 //!
-//! In: a reader at an inode. Out: `InodeRecord`: the inode's fields, and the positions of its lists.
+//! In: a reader at an inode. Out: `Record`: the inode's fields, and the positions of its lists.
 //!
 //! **Invariant:** nothing is resolved: owners are indexes, lists are not read. Sizes are within the
 //! bounds of the format and the kernel.
@@ -10,19 +10,18 @@ use sinterfs_model::{Error, Rdev, Result};
 use zerocopy::little_endian::U32;
 
 use super::legacy;
-use super::metadata::MetadataReader;
+use super::metadata::Reader;
 use super::record::{
-    DirectoryLocation, FileBlocks, InodeBody, InodeRecord, Owner, check_target, file_type,
-    fragment, listing_len,
+    Body, Content, Listing, Owner, Record, check_target, file_type, fragment, listing_len,
 };
 use crate::layout::NO_XATTR;
 use crate::layout::inode::{
-    Device, Directory, ExtendedDevice, ExtendedDirectory, ExtendedFile, ExtendedIpc, FileInode,
+    Device, Directory, ExtendedDevice, ExtendedDirectory, ExtendedFile, ExtendedIpc, File,
     InodeHeader, InodeType, Ipc, Symlink,
 };
 
 /// Reads the inode at the reader's position.
-pub(crate) fn read(reader: &mut MetadataReader<'_>, major: u16) -> Result<InodeRecord> {
+pub(crate) fn read(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
     let record = match major {
         4 => current(reader),
         _ => legacy::inode(reader, major),
@@ -32,14 +31,14 @@ pub(crate) fn read(reader: &mut MetadataReader<'_>, major: u16) -> Result<InodeR
         .map_err(|error| reader.locate(error))
 }
 
-fn current(reader: &mut MetadataReader<'_>) -> Result<InodeRecord> {
+fn current(reader: &mut Reader<'_>) -> Result<Record> {
     let header: InodeHeader = reader.read()?;
     let kind = header.kind.0.get();
     let file_type = file_type(kind)?;
     let (nlink, xattr, body) = match kind {
         InodeType::DIRECTORY => {
             let own: Directory = reader.read()?;
-            let listing = DirectoryLocation {
+            let listing = Listing {
                 block: u64::from(own.block.get()),
                 offset: own.offset.get(),
                 len: listing_len(u32::from(own.size.get())),
@@ -47,11 +46,11 @@ fn current(reader: &mut MetadataReader<'_>) -> Result<InodeRecord> {
                 parent: own.parent.get(),
                 index: (0, reader.position()),
             };
-            (own.nlink.get(), NO_XATTR, InodeBody::Directory(listing))
+            (own.nlink.get(), NO_XATTR, Body::Directory(listing))
         }
         InodeType::EXTENDED_DIRECTORY => {
             let own: ExtendedDirectory = reader.read()?;
-            let listing = DirectoryLocation {
+            let listing = Listing {
                 block: u64::from(own.block.get()),
                 offset: own.offset.get(),
                 len: listing_len(own.size.get()),
@@ -59,33 +58,29 @@ fn current(reader: &mut MetadataReader<'_>) -> Result<InodeRecord> {
                 parent: own.parent.get(),
                 index: (own.index_count.get(), reader.position()),
             };
-            (
-                own.nlink.get(),
-                own.xattr.get(),
-                InodeBody::Directory(listing),
-            )
+            (own.nlink.get(), own.xattr.get(), Body::Directory(listing))
         }
         InodeType::FILE => {
-            let own: FileInode = reader.read()?;
-            let content = FileBlocks {
+            let own: File = reader.read()?;
+            let content = Content {
                 start: u64::from(own.start.get()),
                 size: u64::from(own.size.get()),
                 sparse: 0,
                 fragment: fragment(own.fragment.get(), own.fragment_offset.get()),
                 words: reader.position(),
             };
-            (1, NO_XATTR, InodeBody::File(content))
+            (1, NO_XATTR, Body::File(content))
         }
         InodeType::EXTENDED_FILE => {
             let own: ExtendedFile = reader.read()?;
-            let content = FileBlocks {
+            let content = Content {
                 start: own.start.get(),
                 size: own.size.get(),
                 sparse: own.sparse.get(),
                 fragment: fragment(own.fragment.get(), own.fragment_offset.get()),
                 words: reader.position(),
             };
-            (own.nlink.get(), own.xattr.get(), InodeBody::File(content))
+            (own.nlink.get(), own.xattr.get(), Body::File(content))
         }
         InodeType::SYMLINK | InodeType::EXTENDED_SYMLINK => symlink(reader, kind)?,
         InodeType::BLOCK_DEVICE | InodeType::CHAR_DEVICE => {
@@ -94,7 +89,7 @@ fn current(reader: &mut MetadataReader<'_>) -> Result<InodeRecord> {
                 major: own.rdev.major(),
                 minor: own.rdev.minor(),
             };
-            (own.nlink.get(), NO_XATTR, InodeBody::Device(rdev))
+            (own.nlink.get(), NO_XATTR, Body::Device(rdev))
         }
         InodeType::EXTENDED_BLOCK_DEVICE | InodeType::EXTENDED_CHAR_DEVICE => {
             let own: ExtendedDevice = reader.read()?;
@@ -102,18 +97,18 @@ fn current(reader: &mut MetadataReader<'_>) -> Result<InodeRecord> {
                 major: own.rdev.major(),
                 minor: own.rdev.minor(),
             };
-            (own.nlink.get(), own.xattr.get(), InodeBody::Device(rdev))
+            (own.nlink.get(), own.xattr.get(), Body::Device(rdev))
         }
         InodeType::FIFO | InodeType::SOCKET => {
             let own: Ipc = reader.read()?;
-            (own.nlink.get(), NO_XATTR, InodeBody::Ipc)
+            (own.nlink.get(), NO_XATTR, Body::Ipc)
         }
         _ => {
             let own: ExtendedIpc = reader.read()?;
-            (own.nlink.get(), own.xattr.get(), InodeBody::Ipc)
+            (own.nlink.get(), own.xattr.get(), Body::Ipc)
         }
     };
-    Ok(InodeRecord {
+    Ok(Record {
         kind: file_type,
         mode: header.mode.get() & 0o7777,
         owner: Owner::Ids {
@@ -129,7 +124,7 @@ fn current(reader: &mut MetadataReader<'_>) -> Result<InodeRecord> {
 }
 
 /// Reads the rest of a symlink; the id of its attribute list follows the target.
-fn symlink(reader: &mut MetadataReader<'_>, kind: u16) -> Result<(u32, u32, InodeBody)> {
+fn symlink(reader: &mut Reader<'_>, kind: u16) -> Result<(u32, u32, Body)> {
     let own: Symlink = reader.read()?;
     let (len, at) = (own.size.get(), reader.position());
     check_target(len)?;
@@ -138,12 +133,12 @@ fn symlink(reader: &mut MetadataReader<'_>, kind: u16) -> Result<(u32, u32, Inod
         InodeType::EXTENDED_SYMLINK => reader.read::<U32>()?.get(),
         _ => NO_XATTR,
     };
-    Ok((own.nlink.get(), xattr, InodeBody::Symlink { len, at }))
+    Ok((own.nlink.get(), xattr, Body::Symlink { len, at }))
 }
 
-fn validate(record: &InodeRecord) -> Result<()> {
+fn validate(record: &Record) -> Result<()> {
     match &record.body {
-        InodeBody::File(content) if content.size > i64::MAX as u64 => Err(Error::corrupt(format!(
+        Body::File(content) if content.size > i64::MAX as u64 => Err(Error::corrupt(format!(
             "a file of {} bytes exceeds the limit of any system",
             content.size
         ))),

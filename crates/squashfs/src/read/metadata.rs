@@ -14,7 +14,7 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::fields::{ByteOrder, bytes_of, split};
+use super::fields::{Order, bytes_of, split};
 use crate::layout::{METADATA_SIZE, MetaRef, MetadataHeader};
 
 /// A range of the image with metadata blocks, and its name for messages.
@@ -45,7 +45,7 @@ const BLOCK_COST: u64 = METADATA_SIZE as u64 + 256;
 /// The metadata blocks of one image.
 pub(crate) struct Metadata {
     pub(crate) source: Window,
-    pub(crate) order: ByteOrder,
+    pub(crate) order: Order,
     codec: UnitCodec,
     /// Whether a byte follows a block's header, as in some images before 4.0.
     marker: bool,
@@ -56,7 +56,7 @@ impl Metadata {
     /// Makes a source with a cache of `bytes` bytes.
     pub(crate) fn new(
         source: Window,
-        order: ByteOrder,
+        order: Order,
         codec: UnitCodec,
         marker: bool,
         bytes: u64,
@@ -126,7 +126,7 @@ impl Metadata {
     }
 
     /// Starts to read at a reference into a table.
-    pub(crate) fn read_at(&self, table: Table, reference: MetaRef) -> Result<MetadataReader<'_>> {
+    pub(crate) fn read_at(&self, table: Table, reference: MetaRef) -> Result<Reader<'_>> {
         let position = table.start.saturating_add(reference.block());
         self.read_from(
             table,
@@ -138,11 +138,7 @@ impl Metadata {
     }
 
     /// Starts to read at a position of a table.
-    pub(crate) fn read_from(
-        &self,
-        table: Table,
-        place: MetaPosition,
-    ) -> Result<MetadataReader<'_>> {
+    pub(crate) fn read_from(&self, table: Table, place: MetaPosition) -> Result<Reader<'_>> {
         let block = self.block(&table, place.position)?;
         let offset = usize::from(place.offset);
         if offset > block.data.len() {
@@ -152,7 +148,7 @@ impl Metadata {
             ))
             .at(table.name, self.file_offset(place.position)));
         }
-        Ok(MetadataReader {
+        Ok(Reader {
             metadata: self,
             table,
             block,
@@ -172,7 +168,7 @@ pub(crate) struct MetaPosition {
 }
 
 /// Reads the decoded stream of a table from a position on.
-pub(crate) struct MetadataReader<'a> {
+pub(crate) struct Reader<'a> {
     metadata: &'a Metadata,
     table: Table,
     block: Arc<MetaBlock>,
@@ -180,7 +176,7 @@ pub(crate) struct MetadataReader<'a> {
     offset: usize,
 }
 
-impl MetadataReader<'_> {
+impl Reader<'_> {
     /// Returns the position of the next byte.
     pub(crate) fn position(&self) -> MetaPosition {
         MetaPosition {

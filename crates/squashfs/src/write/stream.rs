@@ -83,7 +83,7 @@ impl Encoder<'_> {
 
 /// A growing stream.
 #[derive(Debug)]
-pub(super) struct MetadataStream<'a> {
+pub(super) struct Stream<'a> {
     encoder: Encoder<'a>,
     /// Bytes that are not encoded yet; begins at a block boundary.
     open: Vec<u8>,
@@ -95,7 +95,7 @@ pub(super) struct MetadataStream<'a> {
     stored: u64,
 }
 
-impl<'a> MetadataStream<'a> {
+impl<'a> Stream<'a> {
     /// Starts a stream.
     pub(super) fn new(encoder: Encoder<'a>) -> Self {
         Self {
@@ -182,8 +182,8 @@ impl<'a> MetadataStream<'a> {
 mod tests {
     use super::*;
 
-    fn stream(compression: &Compression, threads: usize) -> MetadataStream<'_> {
-        MetadataStream::new(Encoder {
+    fn stream(compression: &Compression, threads: usize) -> Stream<'_> {
+        Stream::new(Encoder {
             compression,
             block_size: 1 << 17,
             raw: false,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use sinterfs_model::{Error, FileType, Rdev, Result, Time};
 
-use super::entry::Algorithm;
+use super::Algorithm;
 
 /// Reads a type.
 pub(super) fn kind(word: &[u8]) -> Result<FileType> {

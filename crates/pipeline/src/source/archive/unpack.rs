@@ -8,7 +8,7 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use sinterfs_block::stream::StreamFormat;
+use sinterfs_block::stream::Compression;
 use sinterfs_model::{Error, Observer, Result};
 
 use crate::Scratch;
@@ -28,7 +28,7 @@ pub(super) struct ArchiveBytes {
     origin: Origin,
     /// The first bytes, which a stream cannot read again.
     start: Vec<u8>,
-    compression: Option<StreamFormat>,
+    compression: Option<Compression>,
 }
 
 /// The origin of the bytes.
@@ -54,7 +54,7 @@ impl ArchiveBytes {
         let start = start(|rest, done| file.read_at(rest, done))?;
         Ok(Self {
             origin: Origin::File(file),
-            compression: StreamFormat::detect(&start),
+            compression: Compression::detect(&start),
             start,
         })
     }
@@ -64,7 +64,7 @@ impl ArchiveBytes {
         let start = start(|rest, _| stream.read(rest))?;
         Ok(Self {
             origin: Origin::Stream(stream),
-            compression: StreamFormat::detect(&start),
+            compression: Compression::detect(&start),
             start,
         })
     }

@@ -11,19 +11,16 @@ use sinterfs_model::{Error, Image, Ino, Loss, Result};
 use sinterfs_ops::StoredBlock;
 
 use super::info;
-#[cfg(feature = "write")]
-use super::reuse::ReusableBlocks;
+use super::reuse::Blocks;
 use crate::handle::Handle;
 use crate::info::InfoRows;
-#[cfg(feature = "write")]
 use crate::write::reuse::Reuse;
 
 /// An opened DwarFS image.
 pub(super) struct Opened {
     image: Arc<dyn Image>,
     concrete: Arc<Dwarfs>,
-    #[cfg(feature = "write")]
-    blocks: ReusableBlocks,
+    blocks: Blocks,
 }
 
 impl Opened {
@@ -31,8 +28,7 @@ impl Opened {
     pub(super) fn new(concrete: Arc<Dwarfs>) -> Self {
         Self {
             image: Arc::clone(&concrete) as _,
-            #[cfg(feature = "write")]
-            blocks: ReusableBlocks(Arc::clone(&concrete)),
+            blocks: Blocks(Arc::clone(&concrete)),
             concrete,
         }
     }
@@ -111,7 +107,6 @@ impl Handle for Opened {
         Ok(())
     }
 
-    #[cfg(feature = "write")]
     fn reuse(&self) -> Option<&dyn Reuse> {
         Some(&self.blocks)
     }
