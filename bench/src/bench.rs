@@ -11,7 +11,7 @@ use crate::harness::interrupt;
 use crate::harness::machine;
 use crate::harness::sets::Set;
 use crate::harness::shell::Shell;
-use crate::options::Options;
+use crate::options::BenchOptions;
 use crate::results::{Figures, Record, Store, Subject};
 use crate::runner::Outcome;
 use crate::tools::command::{fill, quoted};
@@ -25,7 +25,7 @@ const PREPARATION_LIMIT: u64 = 7200;
 /// One call of `bench`.
 #[derive(Debug)]
 pub struct Bench<'a> {
-    pub options: &'a Options,
+    pub options: &'a BenchOptions,
     pub installed: Installed,
     pub store: &'a Store,
     /// Where images and extracted trees go.
@@ -63,7 +63,7 @@ pub struct Label<'a> {
 
 impl<'a> Bench<'a> {
     /// Finds the tools and makes the place to work in.
-    pub fn new(options: &'a Options, sinter: &Path, store: &'a Store) -> Result<Self, String> {
+    pub fn new(options: &'a BenchOptions, sinter: &Path, store: &'a Store) -> Result<Self, String> {
         let target = workspace::target().join("bench");
         let work = options.work.clone().unwrap_or(target);
         let made = work.join("made");

@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use crate::harness::sets::Set;
-use crate::options::Options;
+use crate::options::BenchOptions;
 use crate::report::cells::SetCells;
 use crate::report::plot::Plot;
 use crate::runner::{Measurement, in_turn};
@@ -34,7 +34,7 @@ pub trait Case: Sync {
     }
 
     /// Returns how often each measurement is taken.
-    fn rounds(&self, options: &Options) -> usize {
+    fn rounds(&self, options: &BenchOptions) -> usize {
         options.runs
     }
 

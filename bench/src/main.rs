@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use bench::Bench;
 use case::Case;
 use harness::{interrupt, sets, shell};
-use options::Options;
+use options::BenchOptions;
 use report::document::{self, Notes};
 use results::{Store, cells, load_file};
 use workspace::Outcome;
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 }
 
 /// Measures a suite, then shows all results so far.
-fn bench(options: &Options) -> Outcome {
+fn bench(options: &BenchOptions) -> Outcome {
     let results = workspace::target().join("bench");
     std::fs::create_dir_all(&results).map_err(|e| format!("{}: {e}", results.display()))?;
     let store = Store::new(results.join("results.jsonl"));
@@ -93,7 +93,7 @@ fn bench(options: &Options) -> Outcome {
     measured
 }
 
-fn measure(options: &Options, store: &Store) -> Outcome {
+fn measure(options: &BenchOptions, store: &Store) -> Outcome {
     let suite = cases::suite(&options.suite);
     let wanted = |case: &&&dyn Case| {
         options.only.is_empty() || options.only.iter().any(|name| name == case.name())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// What is measured, with which options.
 #[derive(Debug)]
-pub struct Options {
+pub struct BenchOptions {
     /// The first word, if it names one; otherwise `compare`.
     pub suite: String,
     /// Directories, or names of sets below `data`.
@@ -43,7 +43,7 @@ pub struct Options {
     pub reads: usize,
 }
 
-impl Default for Options {
+impl Default for BenchOptions {
     fn default() -> Self {
         Self {
             suite: "compare".into(),
@@ -104,8 +104,8 @@ Results of all calls add up in target/bench/results.jsonl.
 ";
 
 /// Parses the words.
-pub fn parse(words: &[String]) -> Result<Options, String> {
-    let mut options = Options::default();
+pub fn parse(words: &[String]) -> Result<BenchOptions, String> {
+    let mut options = BenchOptions::default();
     let mut words = words.iter().peekable();
     if let Some(suite) = words.next_if(|word| SUITES.contains(&word.as_str())) {
         options.suite.clone_from(suite);
@@ -170,7 +170,7 @@ fn numbers<'a, N: std::str::FromStr>(
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Result<Options, String> {
+    fn words(text: &str) -> Result<BenchOptions, String> {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         parse(&words)
     }

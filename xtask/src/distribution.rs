@@ -33,7 +33,7 @@ and writes SHA256SUMS.
 ";
 
 /// The options of the command line.
-struct Options {
+struct DistributionOptions {
     output: PathBuf,
     profile: String,
     binary: Option<PathBuf>,
@@ -82,8 +82,8 @@ pub fn dist(args: &[String]) -> Outcome {
     write_checksums(&release.output, &made)
 }
 
-fn options(args: &[String]) -> Result<Options, String> {
-    let mut options = Options {
+fn options(args: &[String]) -> Result<DistributionOptions, String> {
+    let mut options = DistributionOptions {
         output: run::target().join("dist"),
         profile: "dist".to_owned(),
         binary: None,

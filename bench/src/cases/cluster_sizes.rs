@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Label, length};
 use crate::case::Case;
 use crate::harness::sets::Set;
-use crate::options::Options;
+use crate::options::BenchOptions;
 use crate::recipe::Recipe;
 use crate::report::cells::SetCells;
 use crate::report::table::{megabytes, ratio, table};
@@ -72,7 +72,7 @@ impl Case for ClusterSizes {
     }
 
     /// Sizes are the same each time.
-    fn rounds(&self, _options: &Options) -> usize {
+    fn rounds(&self, _options: &BenchOptions) -> usize {
         1
     }
 

@@ -62,7 +62,7 @@ impl Case for KernelReads {
             let Some(file) = recipe.make(bench, set, &format!("image{number}"))? else {
                 continue;
             };
-            let image = Image { recipe, file };
+            let image = TestImage { recipe, file };
             image.check(bench, set, &mut lines)?;
             let label = Label {
                 part: NAME,
@@ -112,12 +112,12 @@ impl Case for KernelReads {
 }
 
 /// An image that was made.
-struct Image {
+struct TestImage {
     recipe: &'static Recipe<'static>,
     file: PathBuf,
 }
 
-impl Image {
+impl TestImage {
     /// Mounts the image with nothing of it in memory: drivers cache decoded data per mount.
     fn mount(&self, bench: &Bench<'_>) -> Result<Mount, String> {
         let at = bench.work.join("mnt");

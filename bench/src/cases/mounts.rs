@@ -19,7 +19,7 @@ use crate::report::table::{figure, table};
 use crate::runner::{Measurement, Outcome};
 use crate::tools::command::programs;
 use drivers::{DRIVERS, Driver, FUSE, IMAGES, KERNEL, NATIVE, PEERS};
-use workloads::{Input, WORKLOADS, Workload};
+use workloads::{WORKLOADS, Workload, WorkloadFiles};
 
 /// The case `mounts`.
 pub struct Mounts;
@@ -51,7 +51,7 @@ impl Case for Mounts {
         bench: &'a Bench<'a>,
         set: &'a Set,
     ) -> Result<Vec<Measurement<'a>>, String> {
-        let input = Rc::new(Input::of(set)?);
+        let input = Rc::new(WorkloadFiles::of(set)?);
         let found = mountable(bench, set)?;
         let mut all = Vec::new();
         for workload in WORKLOADS {
@@ -130,7 +130,7 @@ fn measure(
     driver: &Driver,
     image: &Path,
     workload: Workload,
-    input: &Input,
+    input: &WorkloadFiles,
 ) -> Result<Outcome, String> {
     let mount = driver.mount(bench, image)?;
     let limit = bench.options.limit as f64;

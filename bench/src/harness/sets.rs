@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::options::Options;
+use crate::options::BenchOptions;
 
 /// A directory to measure with.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Set {
 
 /// Finds the sets that are asked for, or else those of `usual` that exist, and prints which are
 /// missing.
-pub fn find(options: &Options, usual: &[&str]) -> Result<Vec<Set>, String> {
+pub fn find(options: &BenchOptions, usual: &[&str]) -> Result<Vec<Set>, String> {
     let place = |name: &str| -> Option<PathBuf> {
         let below = options.data.as_ref().map(|data| data.join(name));
         [Some(PathBuf::from(name)), below]

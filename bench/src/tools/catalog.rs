@@ -3,7 +3,7 @@
 use super::ours::{OURS, SINTER};
 use super::rivals::RIVALS;
 use super::tool::{Tool, Variant};
-use crate::options::Options;
+use crate::options::BenchOptions;
 
 /// Returns all tools in the order of tables.
 pub fn all() -> impl Iterator<Item = &'static Tool> {
@@ -40,7 +40,12 @@ impl Tool {
 
     /// Returns the variants that the options ask for on a set. By default that is every other
     /// level; with `all_of_ours` all levels of `sinter`.
-    pub fn chosen(&self, options: &Options, set: &str, all_of_ours: bool) -> Vec<&'static Variant> {
+    pub fn chosen(
+        &self,
+        options: &BenchOptions,
+        set: &str,
+        all_of_ours: bool,
+    ) -> Vec<&'static Variant> {
         let is_chosen = |variant: &&Variant| {
             let is_for_set = variant.sets.is_empty() || variant.sets.contains(&set);
             let is_level = match (&options.levels, variant.level) {
@@ -82,11 +87,11 @@ mod tests {
 
     #[test]
     fn variants_by_level_and_set() {
-        let labels = |name: &str, options: &Options, set: &str, all: bool| -> Vec<&str> {
+        let labels = |name: &str, options: &BenchOptions, set: &str, all: bool| -> Vec<&str> {
             let variants = named(name).unwrap().chosen(options, set, all);
             variants.iter().map(|variant| variant.label).collect()
         };
-        let mut options = Options::default();
+        let mut options = BenchOptions::default();
         assert_eq!(labels("sinter", &options, "a", true).len(), 10);
         let odd = ["1", "3", "5", "7", "9"];
         assert_eq!(labels("sinter", &options, "a", false), odd);

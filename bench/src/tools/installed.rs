@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use super::catalog;
 use super::command::{programs, version};
 use super::tool::Tool;
-use crate::options::Options;
+use crate::options::BenchOptions;
 
 /// The tools that can be measured.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Installed {
 
 impl Installed {
     /// Looks for the programs of all tools that are asked for, and prints what is missing.
-    pub fn find(options: &Options, sinter: &Path) -> Result<Self, String> {
+    pub fn find(options: &BenchOptions, sinter: &Path) -> Result<Self, String> {
         for name in &options.tools {
             catalog::named(name).ok_or_else(|| {
                 let known: Vec<_> = catalog::all().map(|tool| tool.name).collect();

@@ -12,6 +12,6 @@ mod outgoing;
 mod stream;
 pub mod tar;
 
-pub use member::{Kind, Member, Notes, Run};
-pub use outgoing::{Follows, Link, Outgoing};
+pub use member::{DataRun, Kind, Member, Notes};
+pub use outgoing::{Follows, LinkTarget, Outgoing};
 pub use stream::Stream;

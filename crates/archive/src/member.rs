@@ -22,7 +22,7 @@ pub struct Member {
     /// The length of the content, holes included. A hard link may come with a copy of the content.
     pub size: u64,
     /// Where there is data, if there are holes; stored one run after the other.
-    pub map: Option<Vec<Run>>,
+    pub map: Option<Vec<DataRun>>,
     /// Where the stored content begins in the stream.
     pub content: u64,
     /// Where the header is in the stream, for messages.
@@ -52,14 +52,14 @@ pub enum Kind {
 
 /// A range of a file that is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct DataRun {
     /// Where it begins in the file.
     pub offset: u64,
     /// Its bytes.
     pub len: u64,
 }
 
-impl Run {
+impl DataRun {
     /// Returns where it ends; `None` beyond what 64 bits count.
     pub(crate) fn end(&self) -> Option<u64> {
         self.offset.checked_add(self.len)

@@ -14,7 +14,7 @@ pub struct Outgoing<'a> {
     /// Type, permissions, owner, times, size, device number; the number of names in the archive.
     pub inode: &'a Inode,
     /// What the name leads to, where that is another name.
-    pub link: Link<'a>,
+    pub link: LinkTarget<'a>,
     /// Extended attributes, sorted by name.
     pub xattrs: &'a [(Vec<u8>, Vec<u8>)],
     /// The ranges of a file that are no holes, if it has holes and they are to be kept.
@@ -23,7 +23,7 @@ pub struct Outgoing<'a> {
 
 /// What a name leads to besides an inode of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Link<'a> {
+pub enum LinkTarget<'a> {
     /// Nothing else.
     None,
     /// A path of the archive that the inode has already.

@@ -31,12 +31,12 @@ impl<T: AsRef<[u8]>> Stream for Cursor<T> {
 
 /// A stream with the number of bytes that were taken from it.
 #[derive(Debug)]
-pub(crate) struct Input<S> {
+pub(crate) struct CountedStream<S> {
     stream: S,
     position: u64,
 }
 
-impl<S: Stream> Input<S> {
+impl<S: Stream> CountedStream<S> {
     pub(crate) fn new(stream: S) -> Self {
         Self {
             stream,

@@ -60,7 +60,7 @@ pub trait NextBlocks: Send + Sync {
 
 /// The part of the cache that background threads share.
 struct Blocks {
-    cache: Cache<u128, Entry, ByMemory>,
+    cache: Cache<u128, CacheEntry, ByMemory>,
     /// Limits the threads that decode in the background at the same time.
     permits: DecodePermits,
     /// Background threads that decode or wait for a permit.
@@ -106,7 +106,7 @@ pub struct CacheStats {
 /// An opened block with its memory at the last update, or a failure, which is in the cache only
 /// until its waiters have been woken.
 #[derive(Clone)]
-enum Entry {
+enum CacheEntry {
     Block { block: Arc<Block>, memory: u64 },
     Failed(Arc<Error>),
 }
@@ -114,12 +114,12 @@ enum Entry {
 #[derive(Clone)]
 struct ByMemory;
 
-impl Weighter<u128, Entry> for ByMemory {
-    fn weight(&self, _key: &u128, outcome: &Entry) -> u64 {
+impl Weighter<u128, CacheEntry> for ByMemory {
+    fn weight(&self, _key: &u128, outcome: &CacheEntry) -> u64 {
         match outcome {
             // an entry of weight 0 would never be evicted
-            Entry::Block { memory, .. } => (*memory).max(1),
-            Entry::Failed(_) => 0,
+            CacheEntry::Block { memory, .. } => (*memory).max(1),
+            CacheEntry::Failed(_) => 0,
         }
     }
 }
@@ -266,8 +266,8 @@ impl BlockCache {
         let cache = &self.blocks.cache;
         let guard = match cache.get_value_or_guard(&key, None) {
             GuardResult::Guard(guard) => guard,
-            GuardResult::Value(Entry::Block { block, .. }) => return Ok((block, false)),
-            GuardResult::Value(Entry::Failed(error)) => return Err(copy(&error)),
+            GuardResult::Value(CacheEntry::Block { block, .. }) => return Ok((block, false)),
+            GuardResult::Value(CacheEntry::Failed(error)) => return Err(copy(&error)),
             GuardResult::Timeout => unreachable!("no timeout was given"),
         };
         // if `open` panics, the guard is dropped and a waiter opens the block
@@ -281,15 +281,15 @@ impl BlockCache {
                 // not inserted after a concurrent `clear` or `remove`, but served
                 let _ = block.with_memory(|memory| {
                     let block = Arc::clone(&block);
-                    guard.insert(Entry::Block { block, memory })
+                    guard.insert(CacheEntry::Block { block, memory })
                 });
                 Ok((block, true))
             }
             Err(error) => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
                 let shared = copy(&error);
-                let _ = guard.insert(Entry::Failed(Arc::new(shared)));
-                cache.remove_if(&key, |outcome| matches!(outcome, Entry::Failed(_)));
+                let _ = guard.insert(CacheEntry::Failed(Arc::new(shared)));
+                cache.remove_if(&key, |outcome| matches!(outcome, CacheEntry::Failed(_)));
                 Err(error)
             }
         }
@@ -333,7 +333,7 @@ impl Blocks {
             // not replaced if it was evicted meanwhile: its last reader drops it then
             let _ = self
                 .cache
-                .replace(key, Entry::Block { block, memory }, true);
+                .replace(key, CacheEntry::Block { block, memory }, true);
         });
     }
 
@@ -374,15 +374,15 @@ impl Blocks {
         block.claim_finish(|_| true);
         let _ = block.with_memory(|memory| {
             let block = Arc::clone(&block);
-            guard.insert(Entry::Block { block, memory })
+            guard.insert(CacheEntry::Block { block, memory })
         });
         finish(self, key, &block);
     }
 
     fn forget(&self, key: u128, block: &Arc<Block>) {
         self.cache.remove_if(&key, |outcome| match outcome {
-            Entry::Block { block: kept, .. } => Arc::ptr_eq(kept, block),
-            Entry::Failed(_) => false,
+            CacheEntry::Block { block: kept, .. } => Arc::ptr_eq(kept, block),
+            CacheEntry::Failed(_) => false,
         });
     }
 }

@@ -82,14 +82,28 @@ pub fn sha512_256(bytes: &[u8]) -> [u8; 32] {
 /// Continues a CRC32C (Castagnoli, RFC 3720) over more bytes. The first state is `u32::MAX`;
 /// formats differ in whether they invert the last one.
 pub fn crc32c(state: u32, bytes: &[u8]) -> u32 {
+    continue_crc(&CRC32C, state, bytes)
+}
+
+/// Continues a CRC-32 (RFC 1952, that of zlib) over more bytes. The first state is `u32::MAX`; the
+/// checksum is the inverse of the last one.
+pub fn crc32(state: u32, bytes: &[u8]) -> u32 {
+    continue_crc(&CRC32, state, bytes)
+}
+
+fn continue_crc(table: &[u32; 256], state: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(state, |state, &byte| {
         let [low, ..] = state.to_le_bytes();
-        (state >> 8) ^ CRC32C.get(usize::from(low ^ byte)).copied().unwrap_or(0)
+        (state >> 8) ^ table.get(usize::from(low ^ byte)).copied().unwrap_or(0)
     })
 }
 
-/// The contribution of each low byte of a state to the next one.
-const CRC32C: [u32; 256] = {
+const CRC32C: [u32; 256] = crc_table(0x82f6_3b78);
+
+const CRC32: [u32; 256] = crc_table(0xedb8_8320);
+
+/// Computes the contribution of each low byte of a state to the next one.
+const fn crc_table(polynomial: u32) -> [u32; 256] {
     let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -97,18 +111,23 @@ const CRC32C: [u32; 256] = {
         let mut bit = 0;
         while bit < 8 {
             let carry = state & 1;
-            state = (state >> 1) ^ (0x82f6_3b78 * carry);
+            state = (state >> 1) ^ (polynomial * carry);
             bit += 1;
         }
         table[byte] = state;
         byte += 1;
     }
     table
-};
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn crc32_of_the_standard_input() {
+        assert_eq!(!crc32(u32::MAX, b"123456789"), 0xcbf4_3926);
+    }
 
     #[test]
     fn xxh3_of_known_bytes() {

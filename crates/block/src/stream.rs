@@ -6,20 +6,29 @@
 //! stream is an error, never short content; windows and dictionaries of more than 1 GiB are
 //! refused.
 
+#[cfg(feature = "streams")]
+mod bzip2;
+#[cfg(feature = "streams")]
+mod gzip;
+#[cfg(any(feature = "lzma", feature = "zstd"))]
+mod window;
+#[cfg(feature = "lzma")]
+mod xz;
+#[cfg(feature = "zstd")]
 mod zstd;
 
 use std::io::{BufRead, Read};
 
-use sinterfs_model::{Error, Result};
+use sinterfs_model::Result;
 
-use zstd::WINDOW_LOG_MAX;
+use crate::codec::missing::built_in;
 
 /// The number of first bytes that identify a format.
 pub const START: usize = 6;
 
 /// The format of a compressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
+pub enum StreamFormat {
     /// gzip.
     Gzip,
     /// zstd.
@@ -30,7 +39,7 @@ pub enum Compression {
     Bzip2,
 }
 
-impl Compression {
+impl StreamFormat {
     /// Identifies the format by the first bytes of a file; `None` for anything else.
     pub fn detect(start: &[u8]) -> Option<Self> {
         Some(match start {
@@ -46,21 +55,14 @@ impl Compression {
     /// Decodes a stream.
     ///
     /// # Errors
-    /// `Limit` if there is no memory for a decoder. A damaged stream fails when it is read.
+    /// `Limit` if there is no memory for a decoder, `Unsupported` if the build has none. A damaged stream fails when it is read.
     pub fn decode<R: BufRead + Send + 'static>(self, stream: R) -> Result<Box<dyn Read + Send>> {
-        Ok(match self {
-            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(stream)),
-            Self::Zstd => Box::new(zstd::Frames::new(stream)?),
-            Self::Xz => {
-                let memory = (1 << WINDOW_LOG_MAX) + (1 << 20);
-                let flags = liblzma::stream::CONCATENATED;
-                let decoder = liblzma::stream::Stream::new_stream_decoder(memory, flags);
-                let decoder =
-                    decoder.map_err(|error| Error::limit("xz: no decoder").because(error))?;
-                Box::new(liblzma::bufread::XzDecoder::new_stream(stream, decoder))
-            }
-            Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(stream)),
-        })
+        match self {
+            Self::Gzip => built_in!("streams", "gzip", gzip::decode(stream)),
+            Self::Zstd => built_in!("zstd", "zstd", zstd::decode(stream)),
+            Self::Xz => built_in!("lzma", "xz", xz::decode(stream)),
+            Self::Bzip2 => built_in!("streams", "bzip2", bzip2::decode(stream)),
+        }
     }
 }
 

@@ -28,12 +28,12 @@ const SYNC: usize = 10;
 #[derive(Debug)]
 pub struct Stopwatch {
     start: Instant,
-    rows: [Row; ROWS.len()],
+    rows: [TimingRow; ROWS.len()],
 }
 
 /// Nanoseconds since the start, and what was done.
 #[derive(Debug)]
-struct Row {
+struct TimingRow {
     first: AtomicU64,
     last: AtomicU64,
 }
@@ -61,7 +61,7 @@ impl Stopwatch {
     pub fn start() -> Self {
         Self {
             start: Instant::now(),
-            rows: std::array::from_fn(|_| Row {
+            rows: std::array::from_fn(|_| TimingRow {
                 first: AtomicU64::new(u64::MAX),
                 last: AtomicU64::new(0),
             }),

@@ -14,7 +14,7 @@ use crate::layout::metadata::root;
 use crate::read::Dwarfs;
 use crate::read::chunk::Chunk;
 use crate::read::inode_table::TimeColumns;
-use crate::read::strings::{Scratch, StringTable};
+use crate::read::strings::{FsstScratch, StringTable};
 
 /// Selects what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl Dump<'_> {
     }
 
     fn strings(&mut self, name: &str, table: &StringTable) -> Result<()> {
-        let mut scratch = Scratch::default();
+        let mut scratch = FsstScratch::default();
         for index in 0..table.len() {
             match table.get(&self.image.metadata.data, index, &mut scratch) {
                 Some(bytes) => {

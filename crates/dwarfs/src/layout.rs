@@ -53,7 +53,7 @@ const _: () = assert!(size_of::<FileHeader>() == 8);
 pub struct SectionHeaderV1 {
     /// What the section holds.
     pub kind: SectionType,
-    /// How it is encoded: the low byte of a `Compression`.
+    /// How it is encoded: the low byte of a `SectionCompression`.
     pub compression: u8,
     /// Not used.
     pub unused: u8,
@@ -80,7 +80,7 @@ pub struct SectionHeaderV2 {
     /// What the section holds.
     pub kind: SectionType,
     /// How it is encoded.
-    pub compression: Compression,
+    pub compression: SectionCompression,
     /// The stored length in bytes, without this header.
     pub length: U64,
 }
@@ -163,9 +163,9 @@ impl std::fmt::Debug for SectionType {
     Clone, Copy, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(transparent)]
-pub struct Compression(pub U16);
+pub struct SectionCompression(pub U16);
 
-impl Compression {
+impl SectionCompression {
     /// Not encoded.
     pub const NONE: Self = Self(U16::new(0));
     /// An .xz stream.
@@ -199,7 +199,7 @@ impl Compression {
     }
 }
 
-impl std::fmt::Display for Compression {
+impl std::fmt::Display for SectionCompression {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.name() {
             Some(name) => f.pad(name),
@@ -208,7 +208,7 @@ impl std::fmt::Display for Compression {
     }
 }
 
-impl std::fmt::Debug for Compression {
+impl std::fmt::Debug for SectionCompression {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self}")
     }
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(header.xxh3_64.get(), 0x0102_0304_0506_0708);
         assert_eq!(header.number.get(), 3);
         assert_eq!(header.kind, SectionType::METADATA_V2);
-        assert_eq!(header.compression, Compression::ZSTD);
+        assert_eq!(header.compression, SectionCompression::ZSTD);
         assert_eq!(header.length.get(), 12345);
         assert_eq!(header.as_bytes(), bytes);
     }
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn unknown_ids_keep_their_number() {
         assert_eq!(SectionType(U16::new(77)).to_string(), "type 77");
-        assert_eq!(Compression(U16::new(9)).to_string(), "compression 9");
-        assert_eq!(Compression::LZ4HC.to_string(), "LZ4HC");
+        assert_eq!(SectionCompression(U16::new(9)).to_string(), "compression 9");
+        assert_eq!(SectionCompression::LZ4HC.to_string(), "LZ4HC");
     }
 }

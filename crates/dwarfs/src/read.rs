@@ -27,4 +27,4 @@ pub use history::{HistoryEntry, MetadataVersion, Version};
 pub use info::{Category, SectionInfo, Sizes};
 pub use locate::locate;
 pub use open::{Dwarfs, Offset, OpenOptions};
-pub use options::Options;
+pub use options::StorageOptions;

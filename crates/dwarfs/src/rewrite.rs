@@ -24,7 +24,7 @@ use sinterfs_model::{
 use sinterfs_workers::WorkerPermits;
 
 use crate::check::needed_block_lens;
-use crate::layout::{Compression, MINOR_WRITTEN, SectionType};
+use crate::layout::{MINOR_WRITTEN, SectionCompression, SectionType};
 use crate::read::Dwarfs;
 use crate::read::section::SectionRange;
 use crate::write::{DwarfsWriter, HistoryInfo, WriteOptions};
@@ -270,7 +270,11 @@ fn pass_through_unknown(image: &Dwarfs, writer: &mut DwarfsWriter, xattrs: bool)
 }
 
 /// Reads the stored bytes of a section after verifying both of its hashes.
-fn stored(image: &Dwarfs, kind: SectionType, range: SectionRange) -> Result<(Compression, Bytes)> {
+fn stored(
+    image: &Dwarfs,
+    kind: SectionType,
+    range: SectionRange,
+) -> Result<(SectionCompression, Bytes)> {
     check_hash(image, kind, range)?;
     let read = || {
         let header = image.reader.header_of(range, kind)?;

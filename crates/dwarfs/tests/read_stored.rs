@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sinterfs_block::{MemorySource, ReadAt};
-use sinterfs_dwarfs::layout::{Compression, SectionType};
+use sinterfs_dwarfs::layout::{SectionCompression, SectionType};
 use sinterfs_dwarfs::read::{Dwarfs, OpenOptions, SectionInfo};
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Result};
 
@@ -71,7 +71,7 @@ fn opened() -> Option<Opened> {
     assert!(
         blocks
             .iter()
-            .all(|block| block.compression == Compression::NONE)
+            .all(|block| block.compression == SectionCompression::NONE)
     );
     let mut files = Vec::new();
     files_below(&image, image.info().root, &mut files);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use sinterfs_block::MemorySource;
 use sinterfs_dwarfs::check::check;
-use sinterfs_dwarfs::layout::{Compression, SectionType};
+use sinterfs_dwarfs::layout::{SectionCompression, SectionType};
 use sinterfs_dwarfs::read::{Dwarfs, Offset, OpenOptions};
 use sinterfs_dwarfs::rewrite::{
     BlockRules, MetadataRule, RewriteOptions, RewriteReport, Selection, rewrite,
@@ -173,7 +173,7 @@ fn the_number_of_threads_does_not_show() {
     assert!(one == with(2) && one == with(7) && one == with(0));
 }
 
-fn compressions(image: &Dwarfs) -> Vec<(String, Compression)> {
+fn compressions(image: &Dwarfs) -> Vec<(String, SectionCompression)> {
     let blocks = 0..u32::try_from(image.block_count()).unwrap();
     blocks
         .map(|block| {
@@ -196,14 +196,14 @@ fn categories_have_rules_of_their_own() {
         support::open(bytes).unwrap()
     };
     let before = compressions(&image);
-    let is = |wanted: Compression| before.iter().filter(|(_, c)| *c == wanted).count();
-    assert!(is(Compression::FLAC) > 0 && is(Compression::RICEPP) > 0);
+    let is = |wanted: SectionCompression| before.iter().filter(|(_, c)| *c == wanted).count();
+    assert!(is(SectionCompression::FLAC) > 0 && is(SectionCompression::RICEPP) > 0);
 
     // audio, images and what does not compress stay as they are
     for ((name, old), (_, new)) in before.iter().zip(compressions(&rewritten(&options("lz4")))) {
         match name.as_str() {
             "incompressible" | "pcmaudio/waveform" | "fits/image" => assert_eq!(*old, new),
-            _ => assert_eq!(new, Compression::LZ4, "{name}"),
+            _ => assert_eq!(new, SectionCompression::LZ4, "{name}"),
         }
     }
     // unless they are named
@@ -214,7 +214,7 @@ fn categories_have_rules_of_their_own() {
         inverted: false,
     });
     for ((name, old), (_, new)) in before.iter().zip(compressions(&rewritten(&named))) {
-        let zstd = [Compression::ZSTD, Compression::NONE];
+        let zstd = [SectionCompression::ZSTD, SectionCompression::NONE];
         match name.as_str() {
             "pcmaudio/waveform" => assert!(zstd.contains(&new), "{new}"),
             _ => assert_eq!(*old, new, "{name}"),

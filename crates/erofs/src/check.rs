@@ -50,7 +50,7 @@ struct Linked {
 pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
     let mut report = Report::default();
     let root = image.superblock().root;
-    let mut walk = Walk {
+    let mut walk = CheckWalk {
         image,
         seen: HashSet::from([root]),
         linked: HashMap::new(),
@@ -89,14 +89,14 @@ pub fn check(image: &Erofs, observer: &dyn Observer) -> Result<Report> {
     Ok(report)
 }
 
-struct Walk<'a> {
+struct CheckWalk<'a> {
     image: &'a Erofs,
     seen: HashSet<u64>,
     linked: HashMap<u64, Linked>,
     waiting: Vec<Waiting>,
 }
 
-impl Walk<'_> {
+impl CheckWalk<'_> {
     /// Checks the inodes that the superblock names and no directory does.
     fn special(&self, report: &mut Report) -> Result<()> {
         for (name, nid, _) in self.image.special_inodes() {

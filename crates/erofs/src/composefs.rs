@@ -15,14 +15,16 @@ mod parse;
 mod places;
 mod plan;
 mod print;
+mod versions;
 mod view;
 mod write;
 
 pub use files::{Body, Files, INLINE_MAX, Kept, KeptXattrs, ObjectPath};
 pub use parse::parse;
 pub(crate) use print::print;
+pub use versions::Versions;
 pub use view::{Composefs, Objects};
-pub use write::{Versions, Written, write};
+pub use write::{Written, write};
 
 pub(crate) use view::redirect;
 

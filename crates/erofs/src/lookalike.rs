@@ -7,21 +7,14 @@
 //! **Invariant:** a read gives all bytes that were asked for or an error: readers take what is
 //! missing for zeros. What the image shows and EROFS cannot is counted, never dropped in silence.
 //!
-//! The parts have fixed places, so that every inode can be written before all lengths are known:
-//!
-//! ```text
-//! 0            4096     4 GiB               8 GiB                   16 GiB
-//! +------------+--------+-------------------+-----------------------+----------------+
-//! | superblock | inodes | shared attributes | blocks of directories | content        |
-//! +------------+--------+-------------------+-----------------------+----------------+
-//! ```
-//!
 //! Format: `docs/formats/erofs.md`, "Lookalikes".
 
+mod attributes;
 mod content;
 mod inodes;
 mod listing;
 mod pool;
+mod regions;
 mod scan;
 mod space;
 
@@ -34,33 +27,12 @@ use sinterfs_model::{Error, FsInfo, Image, Loss, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
+pub use self::attributes::Shown;
+use self::regions::{CONTENT, DIRECTORIES, INODES, XATTRS};
 use self::scan::Scan;
 use self::space::{Space, copy_from};
 use crate::layout::{INODE_SLOT, MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
 use crate::write::{BLOCK, BLOCK_BITS};
-
-/// Where inodes begin. Not at 0: programs take the inode number 0 for a deleted name.
-const INODES: u64 = BLOCK;
-
-/// Where shared attributes begin.
-const XATTRS: u64 = 4 << 30;
-
-/// Where blocks of directories begin.
-const DIRECTORIES: u64 = 8 << 30;
-
-/// Where content begins.
-const CONTENT: u64 = 16 << 30;
-
-/// What is shown of all files in place of their own attributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shown {
-    /// The owner of all files.
-    pub uid: Option<u32>,
-    /// The group of all files.
-    pub gid: Option<u32>,
-    /// Permission bits that no file has.
-    pub umask: u16,
-}
 
 /// An image as EROFS. Many threads may read it at once.
 pub struct Lookalike {

@@ -9,75 +9,25 @@
 //! **Invariant:** the result depends on the trees and the options alone, not on the number of
 //! threads.
 
+mod change;
 mod content;
 mod fields;
+mod options;
 mod renames;
+mod side;
 mod walk;
 
 use std::collections::HashSet;
 
-use sinterfs_model::{Error, FileType, NodeId, Observer, Result, Source, Stage, Tally, Tree};
+use sinterfs_model::{Error, NodeId, Observer, Result, Stage, Tally};
 
 use crate::workers;
 use content::Comparison;
-use walk::Walk;
+use walk::PairedWalk;
 
-pub use fields::{Difference, Field};
-
-/// One of two trees.
-#[derive(Clone, Copy)]
-pub struct Side<'a> {
-    /// Where the content of files is.
-    pub source: &'a dyn Source,
-    /// Its tree.
-    pub tree: &'a Tree,
-}
-
-impl std::fmt::Debug for Side<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Side")
-            .field("nodes", &self.tree.nodes().len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// What counts as a difference.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DiffOptions {
-    /// What is not compared.
-    pub ignored: Vec<Field>,
-    /// The unit of times in nanoseconds; what is below it does not count. 0 is 1.
-    pub time_unit: u64,
-    /// Whether a renamed file is one that is gone and one that is new.
-    pub no_renames: bool,
-    /// Threads that compare; 0 means as many as the machine runs at once.
-    pub threads: usize,
-}
-
-/// What happened to a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
-    /// It is in the second tree only.
-    Added,
-    /// It is in the first tree only.
-    Removed,
-    /// It is in both, and some fields differ.
-    Changed(Vec<Difference>),
-    /// A file with the same bytes, and no other new name, is at this path in the second tree; some
-    /// fields may differ, too.
-    Renamed(Vec<u8>, Vec<Difference>),
-}
-
-/// A path and what happened to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// The path without a leading slash; empty for the root.
-    pub path: Vec<u8>,
-    /// The type, in the first tree if it is there.
-    pub kind: FileType,
-    /// What happened.
-    pub what: What,
-}
+pub use change::{Change, Difference, Field, What};
+pub use options::DiffOptions;
+pub use side::Side;
 
 /// All that differs.
 #[derive(Debug, Default)]
@@ -97,7 +47,7 @@ pub fn diff(
     options: &DiffOptions,
     observer: &dyn Observer,
 ) -> Result<DiffReport> {
-    let mut walk = Walk::of(old.tree, new.tree);
+    let mut walk = PairedWalk::of(old.tree, new.tree);
     let comparison = Comparison::new(old, new, observer);
     let differs = match options.ignored.contains(&Field::Content) {
         true => HashSet::new(),
@@ -147,7 +97,7 @@ pub fn diff(
 
 /// Compares the content of all files of one size; returns the pairs that differ.
 fn contents(
-    walk: &Walk,
+    walk: &PairedWalk,
     comparison: &Comparison<'_>,
     threads: usize,
 ) -> Result<HashSet<(NodeId, NodeId)>> {

@@ -26,7 +26,7 @@ pub use diff::{Change, DiffOptions, DiffReport, Difference, Field, Side, What, d
 pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
 pub use list::{ListOptions, Row, list, row};
 pub use resolve::{Follow, resolve};
-pub use usage::{Cell, Node, Part, ShowBlocks, StoredBlock, Sum, Usage, usage};
+pub use usage::{Cell, ShowBlocks, StoredBlock, Sum, Usage, UsageKind, UsageNode, usage};
 pub use verify::{VerifyReport, verify};
-pub use walk::{Entry, Step, Visit, walk};
+pub use walk::{Visit, WalkEntry, WalkStep, walk};
 pub use watch::{Activity, Watched};

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use sinterfs_model::{Error, FileType, Image, Ino, Rdev, Result, Times};
 
-use crate::walk::{Step, Visit, walk};
+use crate::walk::{Visit, WalkStep, walk};
 
 /// One name in an image with all that is known of its inode.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub fn list(
     start: Ino,
     path: &[u8],
     options: ListOptions,
-    show: &mut dyn FnMut(&Row) -> Result<Step>,
+    show: &mut dyn FnMut(&Row) -> Result<WalkStep>,
 ) -> Result<()> {
     let itself = row(image, start, path)?;
     if options.itself || itself.kind != FileType::Directory {
@@ -89,7 +89,7 @@ pub fn list(
     let mut first_paths: HashMap<Ino, Vec<u8>> = HashMap::new();
     walk(image, start, &mut |visit| {
         let Visit::Enter(entry) = visit else {
-            return Ok(Step::On);
+            return Ok(WalkStep::On);
         };
         let row = row(image, entry.ino, &join(path, entry.path));
         let mut row = row.map_err(Error::into_corrupt_entry)?;
@@ -100,7 +100,7 @@ pub fn list(
             }
         }
         Ok(match show(&row)? {
-            Step::On if !options.recursive => Step::Over,
+            WalkStep::On if !options.recursive => WalkStep::Over,
             step => step,
         })
     })

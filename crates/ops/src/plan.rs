@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use sinterfs_model::{Error, FileType, Image, Ino, Inode, Result};
 
-use crate::walk::{Entry, Step, Visit, walk};
+use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 
 /// A name in a directory of the plan.
 #[derive(Debug, Clone, Copy)]
@@ -179,7 +179,7 @@ impl Plan {
 pub(crate) fn everything(
     image: &dyn Image,
     start: Ino,
-    visit: &mut dyn FnMut(&Entry<'_>, Option<Error>) -> Result<()>,
+    visit: &mut dyn FnMut(&WalkEntry<'_>, Option<Error>) -> Result<()>,
 ) -> Result<Plan> {
     let mut plan = Plan::new(start);
     let mut dirs = vec![0];
@@ -188,11 +188,11 @@ pub(crate) fn everything(
             Visit::Enter(entry) => entry,
             Visit::Broken(entry, error) => {
                 visit(&entry, Some(error))?;
-                return Ok(Step::On);
+                return Ok(WalkStep::On);
             }
             Visit::Leave(_) => {
                 dirs.pop();
-                return Ok(Step::On);
+                return Ok(WalkStep::On);
             }
         };
         let parent = dirs.last().copied().unwrap_or(0);
@@ -202,7 +202,11 @@ pub(crate) fn everything(
                 .map(|index| dirs.push(index)),
             kind => plan.add_leaf(image, parent, entry.name, entry.ino, kind),
         };
-        let step = if added.is_ok() { Step::On } else { Step::Over };
+        let step = if added.is_ok() {
+            WalkStep::On
+        } else {
+            WalkStep::Over
+        };
         visit(&entry, added.err())?;
         Ok(step)
     })?;

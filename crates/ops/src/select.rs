@@ -12,7 +12,7 @@ use globset::{Candidate, GlobBuilder, GlobMatcher};
 use sinterfs_model::{Error, FileType, Image, Result};
 
 use crate::plan::Plan;
-use crate::walk::{Entry, Step, Visit, walk};
+use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 
 /// The most hostile names that are reported one by one.
 const MAX_TOLD: usize = 1000;
@@ -134,16 +134,16 @@ pub(crate) fn plan(
             Visit::Enter(entry) => entry,
             Visit::Broken(_, error) => {
                 refused.push(error);
-                return Ok(Step::On);
+                return Ok(WalkStep::On);
             }
             Visit::Leave(_) => {
                 levels.pop();
-                return Ok(Step::On);
+                return Ok(WalkStep::On);
             }
         };
         if let Some(error) = refuse(&entry) {
             refused.push(error);
-            return Ok(Step::Over);
+            return Ok(WalkStep::Over);
         }
         let above = levels.last().is_some_and(|level| level.inside);
         // Asked even inside what is selected, to learn which patterns are of use.
@@ -152,7 +152,7 @@ pub(crate) fn plan(
         let stripped = entry.depth < strip;
         if entry.kind == FileType::Directory {
             if !inside && !selection.may_name_below(entry.path) {
-                return Ok(Step::Over);
+                return Ok(WalkStep::Over);
             }
             let (name, ino) = (entry.name.to_vec(), entry.ino);
             levels.push(Level {
@@ -171,7 +171,7 @@ pub(crate) fn plan(
                 refused.push(error.path(OsStr::from_bytes(entry.path)));
             }
         }
-        Ok(Step::On)
+        Ok(WalkStep::On)
     })?;
     plan.seal();
     Ok((plan, refused.errors()))
@@ -218,7 +218,7 @@ impl Refused {
     }
 }
 
-fn refuse(entry: &Entry<'_>) -> Option<Error> {
+fn refuse(entry: &WalkEntry<'_>) -> Option<Error> {
     let name = entry.name;
     let bad = name.is_empty()
         || name == b"."

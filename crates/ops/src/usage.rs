@@ -9,6 +9,7 @@
 
 mod blocks;
 mod ranges;
+mod sums;
 mod tree;
 
 use std::collections::{BTreeMap, HashSet};
@@ -16,12 +17,14 @@ use std::ops::ControlFlow;
 
 use sinterfs_model::{ExtentSource, FileType, Image, Ino, Kind, Result};
 
-use crate::walk::{Step, Visit, walk};
-use blocks::Blocks;
-pub use blocks::{Cell, StoredBlock, Sum};
+use crate::walk::{Visit, WalkStep, walk};
+use blocks::BlockTable;
+pub use blocks::{Cell, StoredBlock};
 use ranges::Ranges;
+pub use sums::Sum;
+use sums::largest_first;
 use tree::Growing;
-pub use tree::{Node, Part};
+pub use tree::{UsageKind, UsageNode};
 
 /// Shows the stored blocks of an image: for `None` all, for a file those that it refers to; a
 /// format does one of the two, or, where it can't tell, neither.
@@ -71,14 +74,14 @@ pub struct Usage {
     /// The blocks in the order of the image, neighbours together where they are many.
     pub map: Vec<Cell>,
     /// What takes most, as a tree.
-    pub root: Node,
+    pub root: UsageNode,
     /// The files that take most, with their paths.
-    pub largest: Vec<Node>,
+    pub largest: Vec<UsageNode>,
 }
 
 /// Measures what takes the room in an image. Content is not read.
 pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
-    let mut blocks = Blocks::default();
+    let mut blocks = BlockTable::default();
     show(None, &mut |block| blocks.add(block))?;
     let at_once = blocks.count() > 0;
     let mut counted = Counted::default();
@@ -87,12 +90,12 @@ pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
     })?;
     let overlap = if at_once { 0 } else { blocks.part() };
     let all = image.info().totals.stored.max(blocks.stored());
-    let mut shared = Shared::new(all);
+    let mut shared = Shares::new(all);
     each(image, &mut |met| shared.second(image, &mut blocks, &met))?;
     let unused_bytes = blocks.unused();
     let (root, largest) = shared.tree.finish(&[
-        (Part::Unused, unused_bytes),
-        (Part::Metadata, all.saturating_sub(blocks.stored())),
+        (UsageKind::Unused, unused_bytes),
+        (UsageKind::Metadata, all.saturating_sub(blocks.stored())),
     ]);
     Ok(Usage {
         files: counted.files,
@@ -138,7 +141,7 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
     walk(image, image.info().root, &mut |met| {
         let (entry, depth) = match met {
             Visit::Broken(_, error) => return Err(error),
-            Visit::Leave(entry) => return visit(Met::Left(entry.depth)).map(|()| Step::On),
+            Visit::Leave(entry) => return visit(Met::Left(entry.depth)).map(|()| WalkStep::On),
             Visit::Enter(entry) => (entry, entry.depth),
         };
         visit(match entry.kind {
@@ -158,7 +161,7 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
             }
             _ => Met::Other,
         })?;
-        Ok(Step::On)
+        Ok(WalkStep::On)
     })
 }
 
@@ -179,7 +182,7 @@ impl Counted {
     fn first(
         &mut self,
         image: &dyn Image,
-        blocks: &mut Blocks,
+        blocks: &mut BlockTable,
         show: &ShowBlocks<'_>,
         met: &Met<'_>,
     ) -> Result<()> {
@@ -209,12 +212,12 @@ impl Counted {
 }
 
 /// What the second walk finds.
-struct Shared {
+struct Shares {
     tree: Growing,
     kinds: BTreeMap<Vec<u8>, Sum>,
 }
 
-impl Shared {
+impl Shares {
     fn new(all: u64) -> Self {
         Self {
             tree: Growing::new(all, LARGEST),
@@ -222,7 +225,7 @@ impl Shared {
         }
     }
 
-    fn second(&mut self, image: &dyn Image, blocks: &mut Blocks, met: &Met<'_>) -> Result<()> {
+    fn second(&mut self, image: &dyn Image, blocks: &mut BlockTable, met: &Met<'_>) -> Result<()> {
         match *met {
             Met::Directory(name, depth) => self.tree.enter(name, depth),
             Met::Left(depth) => self.tree.leave(depth),
@@ -283,10 +286,4 @@ fn kind_of(name: &[u8]) -> &[u8] {
     } else {
         b""
     }
-}
-
-/// Puts those first that take most.
-fn largest_first(mut sums: Vec<Sum>) -> Vec<Sum> {
-    sums.sort_by(|a, b| (b.stored, b.content, &a.name).cmp(&(a.stored, a.content, &b.name)));
-    sums
 }

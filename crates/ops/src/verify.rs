@@ -16,7 +16,7 @@ use sinterfs_model::{Error, FileType, Image, Ino, Kind, Observer, Result, Stage,
 use crate::jobs::{Job, Jobs};
 use crate::plan::{Item, Plan, everything};
 use crate::runs::{Run, runs};
-use crate::walk::Entry;
+use crate::walk::WalkEntry;
 use crate::workers;
 
 const CHUNK: usize = 1 << 20;
@@ -120,7 +120,7 @@ impl Check<'_> {
         &self,
         dir: Ino,
         before: &[u8],
-        entry: &Entry<'_>,
+        entry: &WalkEntry<'_>,
         links: &mut HashMap<Ino, (u32, u32)>,
     ) -> Result<()> {
         let name = entry.name;

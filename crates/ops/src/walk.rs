@@ -13,7 +13,7 @@ use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 
 /// An entry of a directory on the way through an image.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<'a> {
+pub struct WalkEntry<'a> {
     /// The path from where the walk started, without a slash at either end.
     pub path: &'a [u8],
     /// The last component of the path.
@@ -30,16 +30,16 @@ pub struct Entry<'a> {
 #[derive(Debug)]
 pub enum Visit<'a> {
     /// The entry comes up; a directory before what it holds.
-    Enter(Entry<'a>),
+    Enter(WalkEntry<'a>),
     /// The rest of a directory can't be listed; to go on is to leave it.
-    Broken(Entry<'a>, Error),
+    Broken(WalkEntry<'a>, Error),
     /// All that a directory holds has been visited.
-    Leave(Entry<'a>),
+    Leave(WalkEntry<'a>),
 }
 
 /// Returns the walk where to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum WalkStep {
     /// To the next entry, which may be inside this one.
     On,
     /// To the next entry that is not inside this one.
@@ -70,7 +70,7 @@ enum Progress {
 pub fn walk(
     image: &dyn Image,
     start: Ino,
-    visit: &mut dyn FnMut(Visit<'_>) -> Result<Step>,
+    visit: &mut dyn FnMut(Visit<'_>) -> Result<WalkStep>,
 ) -> Result<()> {
     let mut path = Vec::new();
     let mut stack = vec![Level {
@@ -111,7 +111,7 @@ pub fn walk(
             return broken.map_or(Ok(()), Err);
         }
         let broken = broken.map(Error::into_corrupt_entry);
-        let entry = Entry {
+        let entry = WalkEntry {
             path: &path,
             name: path.get(name..).unwrap_or_default(),
             ino: dir,
@@ -120,11 +120,11 @@ pub fn walk(
         };
         if let Some(error) = broken {
             let error = error.path(OsStr::from_bytes(&path));
-            if visit(Visit::Broken(entry, error))? == Step::Stop {
+            if visit(Visit::Broken(entry, error))? == WalkStep::Stop {
                 return Ok(());
             }
         }
-        if visit(Visit::Leave(entry))? == Step::Stop {
+        if visit(Visit::Leave(entry))? == WalkStep::Stop {
             return Ok(());
         }
     }
@@ -137,7 +137,7 @@ fn proceed(
     level: &mut Level,
     depth: usize,
     path: &mut Vec<u8>,
-    visit: &mut dyn FnMut(Visit<'_>) -> Result<Step>,
+    visit: &mut dyn FnMut(Visit<'_>) -> Result<WalkStep>,
 ) -> Result<Progress> {
     let mut result = Ok(Progress::Done);
     let listed = image.read_dir(level.dir, level.next, &mut |dirent| {
@@ -154,14 +154,14 @@ fn proceed(
         }
         level.next = dirent.next;
         let (ino, kind) = (dirent.ino, dirent.kind);
-        match visit(Visit::Enter(Entry {
+        match visit(Visit::Enter(WalkEntry {
             path,
             name: dirent.name,
             ino,
             kind,
             depth,
         })) {
-            Ok(Step::On) if kind == FileType::Directory => {
+            Ok(WalkStep::On) if kind == FileType::Directory => {
                 let (next, path) = (Cursor::START, path.len());
                 result = Ok(Progress::Down(Level {
                     dir: ino,
@@ -170,8 +170,8 @@ fn proceed(
                     name: start,
                 }));
             }
-            Ok(Step::On | Step::Over) => return ControlFlow::Continue(()),
-            Ok(Step::Stop) => result = Ok(Progress::Stop),
+            Ok(WalkStep::On | WalkStep::Over) => return ControlFlow::Continue(()),
+            Ok(WalkStep::Stop) => result = Ok(Progress::Stop),
             Err(error) => result = Err(error),
         }
         ControlFlow::Break(())

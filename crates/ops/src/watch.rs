@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use sinterfs_model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Result, Xattrs};
 
-use crate::walk::{Step, Visit, walk};
+use crate::walk::{Visit, WalkStep, walk};
 
 /// Steps of times between a power of two and the next.
 const STEPS: u64 = 4;
@@ -55,12 +55,12 @@ pub struct Watched {
     nanos: AtomicU64,
     /// Reads by how long they took.
     times: [AtomicU64; 64 * STEPS as usize],
-    order: Option<Mutex<Order>>,
+    order: Option<Mutex<ReadOrder>>,
 }
 
 /// The files that were read.
 #[derive(Default)]
-struct Order {
+struct ReadOrder {
     seen: HashSet<Ino>,
     files: Vec<Ino>,
 }
@@ -135,7 +135,7 @@ impl Watched {
                 paths[place] = entry.path.to_vec();
             }
             let left = !places.is_empty();
-            Ok(if left { Step::On } else { Step::Stop })
+            Ok(if left { WalkStep::On } else { WalkStep::Stop })
         })?;
         paths.retain(|path| !path.is_empty());
         Ok(paths)
@@ -281,7 +281,7 @@ mod tests {
             {
                 files.push((entry.path.to_vec(), entry.ino));
             }
-            Ok(Step::On)
+            Ok(WalkStep::On)
         })
         .unwrap();
         files.reverse();

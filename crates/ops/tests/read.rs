@@ -8,7 +8,9 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 
 use sinterfs_model::{Error, FileType, Image, Ino, Kind, Quiet, Rdev};
-use sinterfs_ops::{Follow, ListOptions, Row, Step, Visit, cat, list, resolve, row, verify, walk};
+use sinterfs_ops::{
+    Follow, ListOptions, Row, Visit, WalkStep, cat, list, resolve, row, verify, walk,
+};
 use sinterfs_testkit::{Builder, MemImage, Piece, meta, noise, sample};
 use support::{Notes, content, paths_in_image};
 
@@ -31,7 +33,7 @@ fn small() -> MemImage {
     b.finish(3)
 }
 
-fn visits(image: &dyn Image, mut decide: impl FnMut(&str) -> Step) -> Vec<String> {
+fn visits(image: &dyn Image, mut decide: impl FnMut(&str) -> WalkStep) -> Vec<String> {
     let mut seen = Vec::new();
     walk(image, image.info().root, &mut |visit| {
         let line = match visit {
@@ -59,17 +61,20 @@ fn a_walk_is_in_order_and_can_be_steered() {
         "0+a-link",
         r"0+\xff",
     ];
-    assert_eq!(visits(&image, |_| Step::On), all);
-    let over = visits(
-        &image,
-        |line| if line == "0+a" { Step::Over } else { Step::On },
-    );
+    assert_eq!(visits(&image, |_| WalkStep::On), all);
+    let over = visits(&image, |line| {
+        if line == "0+a" {
+            WalkStep::Over
+        } else {
+            WalkStep::On
+        }
+    });
     assert_eq!(over, ["0+a", r"0+a\x01", "0+a-link", r"0+\xff"]);
     let stop = visits(&image, |line| {
         if line == "1-a/empty" {
-            Step::Stop
+            WalkStep::Stop
         } else {
-            Step::On
+            WalkStep::On
         }
     });
     assert_eq!(stop, all[..3]);
@@ -100,7 +105,7 @@ fn a_tree_of_any_depth_can_be_walked() {
             }
             _ => left += 1,
         }
-        Ok(Step::On)
+        Ok(WalkStep::On)
     })
     .unwrap();
     assert_eq!((entered, left, deepest), (2 * DEPTH, DEPTH, 2 * DEPTH + 1));
@@ -116,7 +121,7 @@ fn directories_that_hold_themselves_are_refused() {
     let outer = b.dir(ROOT, b"outer", meta(0o755, 0, 0));
     let inner = b.dir(outer, b"inner", meta(0o755, 0, 0));
     b.link(inner, b"again", outer);
-    let error = walk(&b.finish(0), Ino(0), &mut |_| Ok(Step::On)).unwrap_err();
+    let error = walk(&b.finish(0), Ino(0), &mut |_| Ok(WalkStep::On)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "outer/inner/again: corrupt image: a directory is in more than one place"
@@ -130,7 +135,7 @@ fn directories_that_hold_themselves_are_refused() {
         b.link(dir, b"two", next);
         dir = next;
     }
-    let error = walk(&b.finish(0), Ino(0), &mut |_| Ok(Step::On)).unwrap_err();
+    let error = walk(&b.finish(0), Ino(0), &mut |_| Ok(WalkStep::On)).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt);
 }
 
@@ -191,7 +196,7 @@ fn rows(image: &dyn Image, path: &[u8], options: ListOptions) -> Vec<Row> {
     let start = resolve(image, path, Follow::Nothing).unwrap();
     list(image, start, path, options, &mut |row| {
         rows.push(row.clone());
-        Ok(Step::On)
+        Ok(WalkStep::On)
     })
     .unwrap();
     rows

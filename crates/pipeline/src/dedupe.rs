@@ -33,10 +33,10 @@ const LARGE: u64 = 64 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// The distinct contents, by the path of their first file.
-    pub items: Vec<Content>,
-    /// The sketches, by `Content::file`.
+    pub items: Vec<DistinctContent>,
+    /// The sketches, by `DistinctContent::file`.
     pub sketches: Sketches,
-    /// The files that share a content with an earlier file; see `Content::duplicates`.
+    /// The files that share a content with an earlier file; see `DistinctContent::duplicates`.
     pub duplicates: Vec<NodeId>,
     /// The files without bytes.
     pub empty: Vec<NodeId>,
@@ -44,7 +44,7 @@ pub(crate) struct Contents {
 
 /// One distinct content.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Content {
+pub(crate) struct DistinctContent {
     /// The first file that has it.
     pub original: NodeId,
     /// The number of that file among non-empty files.
@@ -61,7 +61,7 @@ pub(crate) struct Content {
 
 impl Contents {
     /// Returns the files that probably share a content with its original.
-    pub fn duplicates(&self, content: &Content) -> &[NodeId] {
+    pub fn duplicates(&self, content: &DistinctContent) -> &[NodeId] {
         let first = content.first_duplicate as usize;
         &self.duplicates[first..first + content.duplicate_count as usize]
     }
@@ -359,7 +359,7 @@ fn group(
             .iter()
             .take_while(|&&other| original[other as usize] == index);
         let count = same.count();
-        items.push(Content {
+        items.push(DistinctContent {
             original: files[index as usize],
             file: index,
             category: prints[index as usize].map(|print| print.category),
@@ -389,7 +389,7 @@ fn group(
 pub(crate) fn dedupe_for_tests(tree: &Tree, sketches: Vec<Sketch>) -> Contents {
     let items = (0..)
         .zip(paths::files(tree))
-        .map(|(file, original)| Content {
+        .map(|(file, original)| DistinctContent {
             original,
             file,
             category: None,

@@ -8,9 +8,14 @@ use sinterfs_model::{Observer, Result};
 use crate::handle::{Bid, Handle, OwnDigests};
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
 
 /// One format.
+#[cfg_attr(
+    not(feature = "write"),
+    allow(dead_code, reason = "some of it is for writers")
+)]
 pub trait Format: Sync {
     /// Returns the name by which the format is asked for.
     fn name(&self) -> &'static str;
@@ -33,5 +38,6 @@ pub trait Format: Sync {
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
     /// Returns what makes new images.
+    #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter;
 }

@@ -10,6 +10,7 @@ use sinterfs_model::{Error, Image, Ino, Loss, Result};
 use sinterfs_ops::StoredBlock;
 
 use crate::info::InfoRows;
+#[cfg(feature = "write")]
 use crate::write::reuse::Reuse;
 
 /// How sure a format is that an image is its own.
@@ -47,6 +48,10 @@ pub struct OwnDigests {
 }
 
 /// What a format can do with an opened image besides reading it.
+#[cfg_attr(
+    not(feature = "write"),
+    allow(dead_code, reason = "some of it is for writers")
+)]
 pub trait Handle: Send + Sync {
     /// Returns the image.
     fn image(&self) -> &Arc<dyn Image>;
@@ -77,6 +82,7 @@ pub trait Handle: Send + Sync {
     /// for a file those that it refers to, if the format knows them by files only.
     fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()>;
     /// Returns the image as one whose blocks a new image may take over, if the format can do that.
+    #[cfg(feature = "write")]
     fn reuse(&self) -> Option<&dyn Reuse> {
         None
     }

@@ -234,6 +234,7 @@ impl Image {
     }
 
     /// Returns what the format can do with the image.
+    #[cfg(any(feature = "write", feature = "mount"))]
     pub(crate) fn handle(&self) -> &dyn Handle {
         &*self.0.handle
     }

@@ -8,10 +8,13 @@ mod open;
 mod open_options;
 mod registry;
 mod trust;
+#[cfg(feature = "write")]
 mod write;
 
+#[cfg(feature = "write")]
 pub mod build;
 pub mod image;
+#[cfg(feature = "mount")]
 pub mod mount;
 pub mod ops;
 pub mod verify;
@@ -21,4 +24,5 @@ pub use open::{open, open_source, open_with};
 pub use open_options::OpenOptions;
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};
+#[cfg(feature = "write")]
 pub use write::builder::Builder;

@@ -15,6 +15,7 @@ pub use cache_trimmer::CacheTrimmer;
 pub use memory::default_cache_bytes;
 pub use serve::{MountMethod, Mounted, mount};
 
+#[cfg(feature = "composefs")]
 pub use crate::registry::composefs::overlay_mount::{ObjectVerification, mount_overlay};
 
 pub use sinterfs_mount::{Ended, MountOptions, Session, daemon, umount};

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "write")]
 use sinterfs_block::cache::BlockCache;
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::Result;
@@ -49,6 +50,7 @@ pub(crate) fn open_trusted(trusted: &TrustedSource) -> Result<Image> {
 }
 
 /// Opens an image file whose decoded blocks go into a cache that is shared.
+#[cfg(feature = "write")]
 pub(crate) fn open_cached(
     path: &Path,
     options: &OpenOptions,

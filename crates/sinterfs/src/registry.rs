@@ -3,37 +3,48 @@
 //! **Invariant:** outside this file and its rows nobody names a format. A new format is a crate and
 //! a row here.
 
+#[cfg(feature = "composefs")]
 pub(crate) mod composefs;
+mod cramfs;
 mod dwarfs;
 mod erofs;
+#[cfg(feature = "write")]
 pub(crate) mod format_options;
+#[cfg(feature = "write")]
 mod per_file;
+#[cfg(feature = "write")]
+mod read_only;
 mod squashfs;
 
+#[cfg(feature = "write")]
 use std::path::Path;
 use std::sync::Arc;
 
 use sinterfs_block::ReadAt;
-use sinterfs_model::{Error, Result, Setting};
+#[cfg(feature = "write")]
+use sinterfs_model::Setting;
+use sinterfs_model::{Error, Result};
 
 use crate::format::Format;
 use crate::handle::Bid;
 use crate::open_options::OpenOptions;
-
-pub(crate) use composefs::dump::image as dump_image;
 
 /// All formats; the first is the default.
 pub const FORMATS: &[&dyn Format] = &[
     &dwarfs::DwarfsFormat,
     &squashfs::SquashfsFormat,
     &erofs::ErofsFormat,
+    #[cfg(feature = "composefs")]
     &composefs::ComposefsFormat,
+    &cramfs::CramfsFormat,
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
+#[cfg(feature = "write")]
 const FOREIGN: &[&str] = &["cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
 
 /// Finds a format by its name.
+#[cfg(feature = "write")]
 pub fn by_name(name: &str) -> Result<&'static dyn Format> {
     let found = FORMATS.iter().copied().find(|f| f.name() == name);
     found.ok_or_else(|| {
@@ -45,6 +56,7 @@ pub fn by_name(name: &str) -> Result<&'static dyn Format> {
 }
 
 /// Finds the format of a new image: by name, else by the extension, else the default.
+#[cfg(feature = "write")]
 pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
     if let Some(name) = name {
         return by_name(name);
@@ -89,6 +101,21 @@ pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'st
     }
     best.1
         .ok_or_else(|| Error::unsupported(format!("not an image of a known format ({})", names())))
+}
+
+/// Makes the image of a composefs-dump(5).
+#[cfg(feature = "write")]
+pub fn dump_image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn sinterfs_model::Image>> {
+    #[cfg(feature = "composefs")]
+    {
+        composefs::dump::image(dump, store)
+    }
+    #[cfg(not(feature = "composefs"))]
+    {
+        let _ = store;
+        let what = "dumps: not in this build of the program (Cargo feature `composefs`)";
+        Err(Error::unsupported(what).path(dump))
+    }
 }
 
 fn names() -> String {

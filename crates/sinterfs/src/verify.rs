@@ -2,15 +2,23 @@
 
 mod check;
 mod digest;
+#[cfg(feature = "write")]
+mod embed;
 pub(crate) mod report;
+#[cfg(feature = "write")]
+mod sign;
 mod signature;
 pub(crate) mod trusted_source;
 
 pub use crate::trust::{Anchor, Trust};
 pub use check::check;
-pub use digest::{digest, embed_signature, write_digests};
+pub use digest::digest;
+#[cfg(feature = "write")]
+pub use embed::{embed_signature, write_digests};
 pub use report::{CheckOptions, CheckReport};
-pub use signature::{sign, signature_path, signed_statement};
+#[cfg(feature = "write")]
+pub use sign::sign;
+pub use signature::{signature_path, signed_statement};
 
 pub use sinterfs_block::digest::Root;
 pub use sinterfs_block::verity;

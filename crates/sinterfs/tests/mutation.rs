@@ -96,6 +96,8 @@ fn vectors() -> Vec<Vec<u8>> {
         "images/dwarfs/pack-all.img",
         "images/dwarfs/pack-none.img",
         "images/dwarfs/categorize.img",
+        "images/cramfs/holes.img",
+        "images/cramfs/big-endian.img",
         "upstream/dwarfs/compat/compat-v0.2.0.dwarfs",
         "upstream/dwarfs/compat/compat-v0.4.1.dwarfs",
     ];

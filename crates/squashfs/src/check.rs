@@ -14,7 +14,7 @@ use sinterfs_block::cache::Opened;
 use sinterfs_model::{Cursor, Error, Findings, Ino, Kind, Observer, Result, Stage, Tally};
 
 use crate::layout::NO_XATTR;
-use crate::read::record::{Body, Record};
+use crate::read::record::{InodeBody, InodeRecord};
 use crate::read::{OpenOptions, Squashfs};
 
 /// What a check found.
@@ -130,7 +130,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn inode(&mut self, ino: Ino, record: &Record) -> Result<()> {
+    fn inode(&mut self, ino: Ino, record: &InodeRecord) -> Result<()> {
         let located = |error: Error| error.within(format!("inode {:#x}", ino.0));
         self.number(ino, record).map_err(located)?;
         self.image.check_owner(record).map_err(located)?;
@@ -142,14 +142,14 @@ impl Check<'_> {
             ))));
         }
         match &record.body {
-            Body::Directory(_) => self.directory(ino).map_err(located),
-            Body::File(content) => self.image.check_content(ino, content).map_err(located),
+            InodeBody::Directory(_) => self.directory(ino).map_err(located),
+            InodeBody::File(content) => self.image.check_content(ino, content).map_err(located),
             _ => Ok(()),
         }
     }
 
     /// Checks the number of an inode, if it has one, and its entry in the export table.
-    fn number(&mut self, ino: Ino, record: &Record) -> Result<()> {
+    fn number(&mut self, ino: Ino, record: &InodeRecord) -> Result<()> {
         if self.image.superblock.major < 3 {
             return Ok(());
         }
@@ -184,7 +184,7 @@ impl Check<'_> {
     /// Checks that every entry refers to an inode of its type and number, and that the index finds
     /// it.
     fn directory(&self, dir: Ino) -> Result<()> {
-        let Body::Directory(listing) = self.image.record(dir)?.body else {
+        let InodeBody::Directory(listing) = self.image.record(dir)?.body else {
             return Ok(());
         };
         let mut entries = self.image.entries(dir, &listing, Cursor::START)?;

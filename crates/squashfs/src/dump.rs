@@ -11,7 +11,7 @@ use sinterfs_model::{Cursor, Error, ExtentSource, Image, Ino, Result};
 
 use crate::layout::NO_XATTR;
 use crate::read::Squashfs;
-use crate::read::record::{Body, Content, Listing, Record};
+use crate::read::record::{DirectoryLocation, FileBlocks, InodeBody, InodeRecord};
 
 /// Writes an image as text.
 pub fn dump(image: &Squashfs, out: &mut dyn Write) -> Result<()> {
@@ -35,8 +35,8 @@ impl Dump<'_> {
         let image = self.image;
         let superblock = image.superblock();
         let order = match superblock.order {
-            crate::read::Order::Little => "little",
-            crate::read::Order::Big => "big",
+            crate::read::ByteOrder::Little => "little",
+            crate::read::ByteOrder::Big => "big",
         };
         self.line(format_args!(
             "squashfs {}.{} at {:#x}, {} bytes, {order}-endian",
@@ -102,7 +102,7 @@ impl Dump<'_> {
         Ok(())
     }
 
-    fn inode(&mut self, ino: Ino, record: &Record) -> Result<()> {
+    fn inode(&mut self, ino: Ino, record: &InodeRecord) -> Result<()> {
         let image = self.image;
         let inode = image.inode(ino)?;
         let xattr = match record.xattr {
@@ -122,18 +122,20 @@ impl Dump<'_> {
             inode.size,
         ))?;
         match &record.body {
-            Body::Directory(listing) => self.directory(ino, listing),
-            Body::File(content) => self.file(ino, content),
-            Body::Symlink { .. } => {
+            InodeBody::Directory(listing) => self.directory(ino, listing),
+            InodeBody::File(content) => self.file(ino, content),
+            InodeBody::Symlink { .. } => {
                 let target = image.read_link(ino)?;
                 self.line(format_args!("  -> {}", target.escape_ascii()))
             }
-            Body::Device(rdev) => self.line(format_args!("  device {}:{}", rdev.major, rdev.minor)),
-            Body::Ipc => Ok(()),
+            InodeBody::Device(rdev) => {
+                self.line(format_args!("  device {}:{}", rdev.major, rdev.minor))
+            }
+            InodeBody::Ipc => Ok(()),
         }
     }
 
-    fn directory(&mut self, ino: Ino, listing: &Listing) -> Result<()> {
+    fn directory(&mut self, ino: Ino, listing: &DirectoryLocation) -> Result<()> {
         let image = self.image;
         self.line(format_args!(
             "  listing at {:#x}+{} len {} parent {} index {}",
@@ -147,7 +149,7 @@ impl Dump<'_> {
         Ok(())
     }
 
-    fn file(&mut self, ino: Ino, content: &Content) -> Result<()> {
+    fn file(&mut self, ino: Ino, content: &FileBlocks) -> Result<()> {
         let mut extents = Vec::new();
         // a hostile image may claim more than fits into memory
         const SHOWN: usize = 1 << 20;

@@ -31,7 +31,7 @@ pub enum Piece {
 type Entries = Vec<(Vec<u8>, usize)>;
 
 #[derive(Debug)]
-enum Body {
+enum NodeContent {
     Directory {
         parent: usize,
         entries: Vec<(Vec<u8>, usize)>,
@@ -42,19 +42,19 @@ enum Body {
 }
 
 #[derive(Debug)]
-struct Node {
+struct MemNode {
     kind: FileType,
     meta: Meta,
     rdev: Rdev,
     names: u32,
-    body: Body,
+    body: NodeContent,
     xattrs: Xattrs,
 }
 
 /// Builds a `MemImage` node by node.
 #[derive(Debug)]
 pub struct Builder {
-    nodes: Vec<Node>,
+    nodes: Vec<MemNode>,
     blocks: Vec<Vec<u8>>,
     block_size: usize,
     xattrs: bool,
@@ -72,7 +72,7 @@ impl Builder {
         builder.push(
             FileType::Directory,
             root,
-            Body::Directory {
+            NodeContent::Directory {
                 parent: 0,
                 entries: Vec::new(),
             },
@@ -83,9 +83,9 @@ impl Builder {
     /// The root directory.
     pub const ROOT: Id = Id(0);
 
-    fn push(&mut self, kind: FileType, meta: Meta, body: Body) -> usize {
+    fn push(&mut self, kind: FileType, meta: Meta, body: NodeContent) -> usize {
         let (rdev, xattrs) = (Rdev::default(), Xattrs::new());
-        self.nodes.push(Node {
+        self.nodes.push(MemNode {
             kind,
             meta,
             rdev,
@@ -98,7 +98,7 @@ impl Builder {
 
     /// Returns a node one more name; the name is not checked.
     pub fn link(&mut self, dir: Id, name: &[u8], node: Id) {
-        let Body::Directory { entries, .. } = &mut self.nodes[dir.0].body else {
+        let NodeContent::Directory { entries, .. } = &mut self.nodes[dir.0].body else {
             panic!("not a directory")
         };
         entries.push((name.to_vec(), node.0));
@@ -107,7 +107,7 @@ impl Builder {
 
     /// Adds a directory.
     pub fn dir(&mut self, dir: Id, name: &[u8], meta: Meta) -> Id {
-        let body = Body::Directory {
+        let body = NodeContent::Directory {
             parent: dir.0,
             entries: Vec::new(),
         };
@@ -132,7 +132,7 @@ impl Builder {
                 }
                 Piece::Data(data) => self.store(data, &mut at, &mut extents),
                 Piece::Again(file, range) => {
-                    let Body::File(known) = &self.nodes[file.0].body else {
+                    let NodeContent::File(known) = &self.nodes[file.0].body else {
                         panic!("not a regular file")
                     };
                     for extent in &known[range.clone()] {
@@ -145,7 +145,7 @@ impl Builder {
                 }
             }
         }
-        let id = Id(self.push(FileType::File, meta, Body::File(extents)));
+        let id = Id(self.push(FileType::File, meta, NodeContent::File(extents)));
         self.link(dir, name, id);
         id
     }
@@ -179,14 +179,18 @@ impl Builder {
 
     /// Adds a symlink.
     pub fn symlink(&mut self, dir: Id, name: &[u8], meta: Meta, target: &[u8]) -> Id {
-        let id = Id(self.push(FileType::Symlink, meta, Body::Symlink(target.to_vec())));
+        let id = Id(self.push(
+            FileType::Symlink,
+            meta,
+            NodeContent::Symlink(target.to_vec()),
+        ));
         self.link(dir, name, id);
         id
     }
 
     /// Adds a device, fifo or socket.
     pub fn special(&mut self, dir: Id, name: &[u8], meta: Meta, kind: FileType, rdev: Rdev) -> Id {
-        let id = Id(self.push(kind, meta, Body::Special));
+        let id = Id(self.push(kind, meta, NodeContent::Special));
         self.nodes[id.0].rdev = rdev;
         self.link(dir, name, id);
         id
@@ -205,11 +209,11 @@ impl Builder {
         let mut bytes = 0;
         for node in &mut self.nodes {
             match &mut node.body {
-                Body::Directory { entries, .. } => entries.sort(),
-                Body::File(extents) => {
+                NodeContent::Directory { entries, .. } => entries.sort(),
+                NodeContent::File(extents) => {
                     bytes += extents.iter().map(|extent| extent.len).sum::<u64>();
                 }
-                Body::Symlink(_) | Body::Special => {}
+                NodeContent::Symlink(_) | NodeContent::Special => {}
             }
         }
         let info = ImageInfo {
@@ -245,7 +249,7 @@ impl Builder {
 
 /// What a cache without bounds would do.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
+pub struct CacheModel {
     /// Blocks that reads have gone to and that were not released since.
     pub now: HashSet<u64>,
     /// The most of these at once.
@@ -259,11 +263,11 @@ pub struct Kept {
 pub struct MemImage {
     info: ImageInfo,
     mask: u64,
-    nodes: Vec<Node>,
+    nodes: Vec<MemNode>,
     blocks: Vec<Vec<u8>>,
     damaged: Mutex<HashSet<u64>>,
     touched: Mutex<Vec<u64>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<CacheModel>,
     foreign_parents: HashMap<usize, Ino>,
 }
 
@@ -296,11 +300,11 @@ impl MemImage {
     }
 
     /// Returns what a cache would have done since it was last asked.
-    pub fn take_kept(&self) -> Kept {
+    pub fn take_kept(&self) -> CacheModel {
         std::mem::take(&mut *self.kept.lock().unwrap())
     }
 
-    fn node(&self, ino: Ino) -> Result<(usize, &Node)> {
+    fn node(&self, ino: Ino) -> Result<(usize, &MemNode)> {
         let index = usize::try_from(ino.0 ^ self.mask).unwrap_or(usize::MAX);
         let node = self.nodes.get(index);
         Ok((
@@ -311,7 +315,7 @@ impl MemImage {
 
     fn entries(&self, ino: Ino) -> Result<(usize, &Entries)> {
         match &self.node(ino)?.1.body {
-            Body::Directory { parent, entries } => Ok((*parent, entries)),
+            NodeContent::Directory { parent, entries } => Ok((*parent, entries)),
             _ => Err(Error::invalid("not a directory")),
         }
     }
@@ -346,14 +350,14 @@ impl Image for MemImage {
         let (_, node) = self.node(ino)?;
         let (mut nlink, mut size, mut allocated) = (node.names, 0, 0);
         match &node.body {
-            Body::Directory { entries, .. } => {
-                let dirs = entries
-                    .iter()
-                    .filter(|(_, child)| matches!(self.nodes[*child].body, Body::Directory { .. }));
+            NodeContent::Directory { entries, .. } => {
+                let dirs = entries.iter().filter(|(_, child)| {
+                    matches!(self.nodes[*child].body, NodeContent::Directory { .. })
+                });
                 nlink = 2 + dirs.count() as u32;
                 size = entries.len() as u64;
             }
-            Body::File(extents) => {
+            NodeContent::File(extents) => {
                 size = extents.iter().map(|extent| extent.len).sum();
                 allocated = extents
                     .iter()
@@ -361,8 +365,8 @@ impl Image for MemImage {
                     .map(|extent| extent.len)
                     .sum();
             }
-            Body::Symlink(target) => size = target.len() as u64,
-            Body::Special => {}
+            NodeContent::Symlink(target) => size = target.len() as u64,
+            NodeContent::Special => {}
         }
         let (kind, meta, rdev) = (node.kind, node.meta, node.rdev);
         Ok(Inode {
@@ -419,7 +423,7 @@ impl Image for MemImage {
 
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
         match &self.node(ino)?.1.body {
-            Body::Symlink(target) => Ok(target.clone()),
+            NodeContent::Symlink(target) => Ok(target.clone()),
             _ => Err(Error::invalid("not a symlink")),
         }
     }
@@ -430,7 +434,7 @@ impl Image for MemImage {
         from: u64,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
-        let Body::File(extents) = &self.node(ino)?.1.body else {
+        let NodeContent::File(extents) = &self.node(ino)?.1.body else {
             return Err(Error::invalid("not a regular file"));
         };
         for extent in extents

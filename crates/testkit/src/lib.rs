@@ -13,7 +13,7 @@ mod random;
 mod sample;
 mod shared;
 
-pub use image::{Builder, Id, Kept, MemImage, Piece};
+pub use image::{Builder, CacheModel, Id, MemImage, Piece};
 pub use random::Random;
 pub use sample::{meta, noise, sample};
 pub use shared::{read_file, shared};

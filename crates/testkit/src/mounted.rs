@@ -33,7 +33,7 @@ pub struct Way {
 }
 
 /// What a test works with; the mount ends before its directory.
-struct Mounted {
+struct TestMount {
     _mount: Box<dyn Any>,
     image: Arc<MemImage>,
     dir: Dir,
@@ -49,7 +49,7 @@ impl Drop for Dir {
 }
 
 impl Way {
-    fn mounted(&self, image: MemImage) -> Mounted {
+    fn mounted(&self, image: MemImage) -> TestMount {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let image = Arc::new(image);
@@ -57,7 +57,7 @@ impl Way {
         let name = format!("sinter-way-{}-{number}", std::process::id());
         let dir = Dir(std::env::temp_dir().join(name));
         fs::create_dir(&dir.0).unwrap();
-        Mounted {
+        TestMount {
             _mount: (self.mount)(Arc::clone(&image), &dir.0),
             image,
             dir,
@@ -65,7 +65,7 @@ impl Way {
     }
 }
 
-impl Mounted {
+impl TestMount {
     fn root(&self) -> &Path {
         &self.dir.0
     }

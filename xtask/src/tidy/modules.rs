@@ -39,7 +39,7 @@ struct Import {
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy)]
-enum Target {
+enum PathTarget {
     Module(usize),
     /// An item that this module defines.
     Item(usize),
@@ -50,7 +50,7 @@ type Seen = BTreeSet<(usize, String)>;
 
 /// Finds the uses between files of a crate, from its root file (`lib.rs` or `main.rs`) on.
 pub fn uses(files: &[&SourceFile], root: &Path) -> Uses {
-    let mut tree = Tree {
+    let mut tree = ModuleTree {
         files,
         modules: Vec::new(),
     };
@@ -58,12 +58,12 @@ pub fn uses(files: &[&SourceFile], root: &Path) -> Uses {
     tree.uses()
 }
 
-struct Tree<'a> {
+struct ModuleTree<'a> {
     files: &'a [&'a SourceFile],
     modules: Vec<Module>,
 }
 
-impl Tree<'_> {
+impl ModuleTree<'_> {
     /// Adds the module of a file and all below it; returns its index if the file exists.
     fn add_file(&mut self, path: &Path, parent: usize) -> Option<usize> {
         let file = self.files.iter().find(|file| file.path == path)?;
@@ -138,7 +138,8 @@ impl Tree<'_> {
             let imported = module.imports.values().filter(|import| !import.is_reexport);
             let paths = imported.map(|import| &import.path).chain(&module.paths);
             for path in paths {
-                let Some(Target::Item(target)) = self.resolve(index, path, &mut Seen::new()) else {
+                let Some(PathTarget::Item(target)) = self.resolve(index, path, &mut Seen::new())
+                else {
                     continue;
                 };
                 let to = &self.modules[target].file;
@@ -152,7 +153,7 @@ impl Tree<'_> {
         uses
     }
 
-    fn resolve(&self, from: usize, path: &[String], seen: &mut Seen) -> Option<Target> {
+    fn resolve(&self, from: usize, path: &[String], seen: &mut Seen) -> Option<PathTarget> {
         let (first, rest) = path.split_first()?;
         let start = match first.as_str() {
             "crate" => 0,
@@ -161,7 +162,7 @@ impl Tree<'_> {
             _ => return self.resolve_below(from, path, seen),
         };
         if rest.is_empty() {
-            return Some(Target::Module(start));
+            return Some(PathTarget::Module(start));
         }
         if rest.first().is_some_and(|next| next == "super") {
             return self.resolve(start, rest, seen);
@@ -170,16 +171,16 @@ impl Tree<'_> {
     }
 
     /// Resolves names that a module has in scope, or below it.
-    fn resolve_below(&self, from: usize, path: &[String], seen: &mut Seen) -> Option<Target> {
+    fn resolve_below(&self, from: usize, path: &[String], seen: &mut Seen) -> Option<PathTarget> {
         let (first, rest) = path.split_first()?;
         if !seen.insert((from, first.clone())) {
             return None;
         }
         let module = &self.modules[from];
         let found = if let Some(&child) = module.children.get(first) {
-            Some(Target::Module(child))
+            Some(PathTarget::Module(child))
         } else if module.items.contains(first) {
-            Some(Target::Item(from))
+            Some(PathTarget::Item(from))
         } else if let Some(import) = module.imports.get(first) {
             self.resolve(from, &import.path, seen)
         } else {
@@ -190,7 +191,7 @@ impl Tree<'_> {
             module.globs.iter().find_map(&mut by_glob)
         };
         match found {
-            Some(Target::Module(child)) if !rest.is_empty() => {
+            Some(PathTarget::Module(child)) if !rest.is_empty() => {
                 self.resolve_below(child, rest, seen)
             }
             found => found,

@@ -26,7 +26,7 @@ const UNIT: usize = 128 << 10;
 const LARGE: u64 = 200 << 20;
 
 /// What workloads need of a set.
-pub struct Input {
+pub struct WorkloadFiles {
     pub files: Vec<File>,
     largest: File,
     /// The programs `perl` in it that run here.
@@ -63,7 +63,7 @@ pub const WORKLOADS: [Workload; 12] = [
     Workload::Programs,
 ];
 
-impl Input {
+impl WorkloadFiles {
     pub fn of(set: &Set) -> Result<Self, String> {
         let files = set.files.clone();
         let largest = files.iter().max_by_key(|file| file.size);
@@ -104,12 +104,17 @@ impl Workload {
         }
     }
 
-    pub fn is_possible(self, tree: &Input) -> bool {
+    pub fn is_possible(self, tree: &WorkloadFiles) -> bool {
         !matches!(self, Self::Programs) || !tree.programs.is_empty()
     }
 
     /// Runs and returns the seconds, nothing if it was stopped at the limit.
-    pub fn run(self, bench: &Bench<'_>, at: &Path, tree: &Input) -> Result<Option<f64>, String> {
+    pub fn run(
+        self,
+        bench: &Bench<'_>,
+        at: &Path,
+        tree: &WorkloadFiles,
+    ) -> Result<Option<f64>, String> {
         let place = quoted(at);
         let command = |line: String| {
             let cost = bench.shell().run_within(&line)?;
@@ -132,7 +137,7 @@ impl Workload {
     }
 }
 
-fn programs(at: &Path, tree: &Input) -> String {
+fn programs(at: &Path, tree: &WorkloadFiles) -> String {
     let run = |program: &PathBuf| {
         let program = quoted(&at.join(program));
         format!("{program} -e 'use strict; use POSIX; use File::Find; 1' 2>/dev/null || true\n")
@@ -144,7 +149,7 @@ fn programs(at: &Path, tree: &Input) -> String {
 fn read(
     workload: Workload,
     at: &Path,
-    tree: &Input,
+    tree: &WorkloadFiles,
     limit: Duration,
 ) -> Result<Option<f64>, String> {
     let start = Instant::now();

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use sinterfs_model::{Error, FileType, Meta, Rdev, Result, Time, Times, Xattrs};
 
 use crate::member::{Kind, Member, Notes};
-use crate::stream::{Input, MORE, Stream, cut};
+use crate::stream::{CountedStream, MORE, Stream, cut};
 
 /// What the first bytes are.
 const NEWC: &[u8; 6] = b"070701";
@@ -35,7 +35,7 @@ pub fn is_cpio(start: &[u8]) -> bool {
 /// Reads members.
 #[derive(Debug)]
 pub struct Reader<S> {
-    input: Input<S>,
+    input: CountedStream<S>,
     /// What is left of the last member, its padding included.
     rest: u64,
     /// The sum of its bytes, if the archive has it.
@@ -64,7 +64,7 @@ const PIECE: usize = 64 << 10;
 type Inode = (u64, u64);
 
 /// The numbers of a header, in either form.
-struct Header {
+struct NewcHeader {
     device: u64,
     inode: u64,
     mode: u32,
@@ -85,7 +85,7 @@ impl<S: Stream> Reader<S> {
     /// Starts at the beginning of a stream.
     pub fn new(stream: S) -> Self {
         Self {
-            input: Input::new(stream),
+            input: CountedStream::new(stream),
             rest: 0,
             sum: None,
             linked: HashMap::new(),
@@ -164,7 +164,7 @@ impl<S: Stream> Reader<S> {
         self.input.bytes(bounded, "name or target of a member")
     }
 
-    fn member(&mut self, header: &Header, path: Vec<u8>, at: u64) -> Result<Member> {
+    fn member(&mut self, header: &NewcHeader, path: Vec<u8>, at: u64) -> Result<Member> {
         let kind = FileType::from_mode(header.mode).ok_or_else(|| bad(at, "no known type"))?;
         let mut size = header.size;
         let mut kind = match kind {
@@ -224,7 +224,7 @@ impl<S: Stream> Reader<S> {
         })
     }
 
-    fn header(&mut self, at: u64) -> Result<Header> {
+    fn header(&mut self, at: u64) -> Result<NewcHeader> {
         let mut magic = [0; 6];
         if self.input.fill(&mut magic)? < magic.len() {
             return Err(cut("trailer of the archive", at));
@@ -236,7 +236,7 @@ impl<S: Stream> Reader<S> {
             return Err(bad(at, "a magic that is none"));
         }
         let bytes = self.input.bytes(104, "cpio header")?;
-        let mut fields = Fields {
+        let mut fields = HexFields {
             bytes: &bytes,
             radix: 16,
             at,
@@ -254,7 +254,7 @@ impl<S: Stream> Reader<S> {
         };
         let name = fields.next(8)?.into();
         let sum = fields.next(8)?;
-        Ok(Header {
+        Ok(NewcHeader {
             device,
             inode,
             mode,
@@ -271,9 +271,9 @@ impl<S: Stream> Reader<S> {
     }
 
     /// Reads the older header, whose numbers are octal.
-    fn octal(&mut self, at: u64) -> Result<Header> {
+    fn octal(&mut self, at: u64) -> Result<NewcHeader> {
         let bytes = self.input.bytes(70, "cpio header")?;
-        let mut fields = Fields {
+        let mut fields = HexFields {
             bytes: &bytes,
             radix: 8,
             at,
@@ -287,7 +287,7 @@ impl<S: Stream> Reader<S> {
         let modified = fields.long(11)?;
         let name = fields.next(6)?.into();
         let size = fields.long(11)?;
-        Ok(Header {
+        Ok(NewcHeader {
             device,
             inode,
             mode,
@@ -308,13 +308,13 @@ impl<S: Stream> Reader<S> {
 }
 
 /// Reads numbers with this number of digits each.
-struct Fields<'a> {
+struct HexFields<'a> {
     bytes: &'a [u8],
     radix: u32,
     at: u64,
 }
 
-impl Fields<'_> {
+impl HexFields<'_> {
     fn long(&mut self, digits: usize) -> Result<u64> {
         let (field, rest) = self.bytes.split_at_checked(digits).unwrap_or_default();
         self.bytes = rest;

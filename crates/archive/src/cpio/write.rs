@@ -6,7 +6,7 @@
 
 use sinterfs_model::{FileType, Time};
 
-use crate::{Follows, Link, Outgoing};
+use crate::{Follows, LinkTarget, Outgoing};
 
 /// Headers with their names, and contents, are padded to this.
 const UNIT: usize = 4;
@@ -29,7 +29,7 @@ pub fn header(
 ) -> Option<Follows> {
     let inode = entry.inode;
     let target = match entry.link {
-        Link::Symbolic(target) => target,
+        LinkTarget::Symbolic(target) => target,
         _ => b"",
     };
     let whole = match inode.kind {
@@ -146,7 +146,11 @@ mod tests {
         }
     }
 
-    fn write(path: &[u8], inode: &Inode, link: Link<'_>) -> (Vec<u8>, Option<Follows>, usize) {
+    fn write(
+        path: &[u8],
+        inode: &Inode,
+        link: LinkTarget<'_>,
+    ) -> (Vec<u8>, Option<Follows>, usize) {
         let (mut out, mut losses) = (Vec::new(), 0);
         let entry = Outgoing {
             path,
@@ -162,7 +166,7 @@ mod tests {
     #[test]
     fn a_header_of_digits() {
         let file = inode(FileType::File, 5, Time { secs: 16, nanos: 0 });
-        let (bytes, follows, losses) = write(b"ab", &file, Link::None);
+        let (bytes, follows, losses) = write(b"ab", &file, LinkTarget::None);
         let expected = "07070100000005000081a4ffffffff00000002000000010000001000000005\
                         0000000000000000000000000000000000000003000000000ab";
         assert_eq!(&bytes[..110], &expected.as_bytes()[..110]);
@@ -174,9 +178,13 @@ mod tests {
     #[test]
     fn what_is_not_kept_is_told() {
         let time = Time { secs: -1, nanos: 1 };
-        let (_, follows, losses) = write(b"a", &inode(FileType::File, 1 << 32, time), Link::None);
+        let (_, follows, losses) = write(
+            b"a",
+            &inode(FileType::File, 1 << 32, time),
+            LinkTarget::None,
+        );
         assert_eq!((follows, losses), (None, 1));
-        let (bytes, _, losses) = write(b"a", &inode(FileType::File, 1, time), Link::None);
+        let (bytes, _, losses) = write(b"a", &inode(FileType::File, 1, time), LinkTarget::None);
         assert_eq!(losses, 2);
         assert_eq!(&bytes[46..54], b"00000000");
     }
@@ -184,7 +192,7 @@ mod tests {
     #[test]
     fn targets_of_symlinks_are_content() {
         let link = inode(FileType::Symlink, 6, Time::default());
-        let (bytes, follows, _) = write(b"l", &link, Link::Symbolic(b"target"));
+        let (bytes, follows, _) = write(b"l", &link, LinkTarget::Symbolic(b"target"));
         assert!(bytes.ends_with(b"target\0\0"));
         assert_eq!(follows.unwrap().content, 0);
     }
@@ -192,7 +200,7 @@ mod tests {
     #[test]
     fn nothing_but_the_end_is_named_so() {
         let file = inode(FileType::File, 0, Time::default());
-        let (bytes, _, _) = write(TRAILER, &file, Link::None);
+        let (bytes, _, _) = write(TRAILER, &file, LinkTarget::None);
         assert!(bytes[110..].starts_with(b"./TRAILER!!!\0"));
         let mut out = Vec::new();
         end(&mut out, 400);

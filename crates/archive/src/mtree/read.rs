@@ -1,19 +1,21 @@
 //! Reads the lines of a list.
 //!
-//! Enters text; leaves one `Entry` for each path, in the order in which paths come first. Spec:
+//! Enters text; leaves one `MtreeEntry` for each path, in the order of their first lines. Spec:
 //! mtree(5) of NetBSD and of libarchive; names as vis(3) writes them. **Invariant:** a path is a
 //! list of plain names below the root: `..` in it, a name of more than 255 bytes and a line that
 //! climbs out of the root are errors, with their line. What keywords tell is what the text tells:
 //! nothing is made up here.
 
+mod entry;
 mod words;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
-use sinterfs_model::{Error, FileType, Rdev, Result, Time};
+use sinterfs_model::{Error, FileType, Result};
 
 use crate::member::Notes;
+pub use entry::{Algorithm, List, MtreeEntry};
 use words::{digest, escaped, mode, number, rdev, time};
 
 /// The most bytes of a line, with those that it goes on in.
@@ -30,75 +32,6 @@ const MOST_SET: usize = 256;
 
 /// What begins the first line that is no comment, or the comment that libarchive and we write.
 const SIGNATURE: &[u8] = b"#mtree";
-
-/// The entry of one path.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Entry {
-    /// Names from the root on, with slashes between them; empty for the root.
-    pub path: Vec<u8>,
-    /// The line that names it first, counted from 1.
-    pub line: u64,
-    /// The type.
-    pub kind: Option<FileType>,
-    /// Permissions: twelve bits.
-    pub mode: Option<u16>,
-    /// The owner's number.
-    pub uid: Option<u32>,
-    /// The group's number.
-    pub gid: Option<u32>,
-    /// The time of modification.
-    pub time: Option<Time>,
-    /// Bytes of a file.
-    pub size: Option<u64>,
-    /// A symlink's target.
-    pub target: Option<Vec<u8>>,
-    /// A device's number.
-    pub rdev: Option<Rdev>,
-    /// How many names there are.
-    pub nlink: Option<u64>,
-    /// The number of the inode, and of its device if that is given.
-    pub inode: Option<(u64, Vec<u8>)>,
-    /// The path of a file with the content.
-    pub content: Option<Vec<u8>>,
-    /// Whether it may be missing.
-    pub optional: bool,
-    /// Digests of the content.
-    pub digests: Vec<(Algorithm, Vec<u8>)>,
-}
-
-impl Entry {
-    /// Returns whether nothing of a file of the system is needed.
-    pub fn is_complete(&self) -> bool {
-        let looks = self.mode.is_some() && self.uid.is_some() && self.gid.is_some();
-        let holds = match self.kind {
-            None | Some(FileType::File) => false,
-            Some(FileType::Symlink) => self.target.is_some(),
-            Some(FileType::CharDevice | FileType::BlockDevice) => self.rdev.is_some(),
-            Some(FileType::Directory | FileType::Fifo | FileType::Socket) => true,
-        };
-        looks && holds && self.time.is_some() && !self.optional
-    }
-}
-
-/// What a digest is made with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Algorithm {
-    /// SHA-256.
-    Sha256,
-    /// SHA-384.
-    Sha384,
-    /// SHA-512.
-    Sha512,
-}
-
-/// A whole list.
-#[derive(Debug, Clone, Default)]
-pub struct List {
-    /// Each path once.
-    pub entries: Vec<Entry>,
-    /// What is given and not understood.
-    pub notes: Notes,
-}
 
 /// Returns whether text that begins like this is a list: by its first comment, or by the first line
 /// that is none.
@@ -263,10 +196,10 @@ impl Reading {
                 }
                 let index = self.list.entries.len();
                 self.known.insert(path.clone(), index);
-                self.list.entries.push(Entry {
+                self.list.entries.push(MtreeEntry {
                     path: path.clone(),
                     line: number,
-                    ..Entry::default()
+                    ..MtreeEntry::default()
                 });
                 index
             }
@@ -299,7 +232,12 @@ fn split(word: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Takes one keyword.
-fn keyword_of(entry: &mut Entry, keyword: &[u8], value: &[u8], notes: &mut Notes) -> Result<()> {
+fn keyword_of(
+    entry: &mut MtreeEntry,
+    keyword: &[u8],
+    value: &[u8],
+    notes: &mut Notes,
+) -> Result<()> {
     let located = |error: Error| {
         let keyword = String::from_utf8_lossy(keyword).into_owned();
         Error::new(error.kind(), format!("{keyword}: {}", error.what()))
@@ -358,6 +296,8 @@ fn keyword_of(entry: &mut Entry, keyword: &[u8], value: &[u8], notes: &mut Notes
 
 #[cfg(test)]
 mod tests {
+    use sinterfs_model::{Rdev, Time};
+
     use super::*;
 
     #[test]
@@ -370,7 +310,7 @@ mod tests {
         assert!(refused(set).contains("line 1: /set of more than 256"));
     }
 
-    fn entries(text: &str) -> Vec<Entry> {
+    fn entries(text: &str) -> Vec<MtreeEntry> {
         list(text.as_bytes()).unwrap().entries
     }
 

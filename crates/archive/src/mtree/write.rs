@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use sinterfs_model::FileType;
 
-use crate::{Link, Outgoing};
+use crate::{LinkTarget, Outgoing};
 
 /// What a list begins with.
 pub const SIGNATURE: &str = "#mtree\n";
@@ -52,7 +52,7 @@ pub fn line(
             let (major, minor) = (inode.rdev.major, inode.rdev.minor);
             let _ = write!(out, " device=native,{major},{minor}");
         }
-        (FileType::Symlink, Link::Symbolic(target)) => {
+        (FileType::Symlink, LinkTarget::Symbolic(target)) => {
             out.push_str(" link=");
             escape(out, target);
         }
@@ -130,13 +130,13 @@ mod tests {
             };
             line(&mut out, &entry, digest, &mut |what| panic!("{what}"));
         };
-        add(b"a b\n\xff#", &inode, Link::None, Some(&[0xab; 32]));
+        add(b"a b\n\xff#", &inode, LinkTarget::None, Some(&[0xab; 32]));
         inode.kind = FileType::Symlink;
-        add(b"l", &inode, Link::Symbolic(b"x=\\"), None);
+        add(b"l", &inode, LinkTarget::Symbolic(b"x=\\"), None);
         inode.kind = FileType::BlockDevice;
-        add(b"d/sda", &inode, Link::None, None);
+        add(b"d/sda", &inode, LinkTarget::None, None);
         inode.kind = FileType::Directory;
-        add(b"", &inode, Link::None, None);
+        add(b"", &inode, LinkTarget::None, None);
         let expected = format!(
             "./a\\040b\\012\\377\\043 type=file mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 size=5 sha256={}\n\
              ./l type=link mode=0644 uid=1 gid=2 nlink=2 time=-3.000000040 link=x\\075\\134\n\

@@ -12,7 +12,7 @@ pub const BLOCK: usize = 512;
 /// The header of a member.
 #[derive(Debug, Clone, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub struct Header {
+pub struct UstarHeader {
     /// The path, or its end; NUL-padded, not terminated when full.
     pub name: [u8; 100],
     /// Permissions, octal.
@@ -47,7 +47,7 @@ pub struct Header {
     pub padding: [u8; 12],
 }
 
-const _: () = assert!(size_of::<Header>() == BLOCK);
+const _: () = assert!(size_of::<UstarHeader>() == BLOCK);
 
 /// `magic` of ustar and of PAX.
 pub const USTAR: [u8; 8] = *b"ustar\x0000";
@@ -95,7 +95,7 @@ pub mod typeflag {
 }
 
 /// Sums a header's bytes the way its checksum does.
-pub fn checksum(header: &Header) -> u32 {
+pub fn checksum(header: &UstarHeader) -> u32 {
     let all: u32 = header.as_bytes().iter().map(|&b| u32::from(b)).sum();
     let own: u32 = header.checksum.iter().map(|&b| u32::from(b)).sum();
     all - own + 8 * u32::from(b' ')

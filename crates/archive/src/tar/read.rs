@@ -16,9 +16,9 @@ mod value;
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::layout::{self, BLOCK, Header, number, typeflag};
+use super::layout::{self, BLOCK, UstarHeader, number, typeflag};
 use crate::member::{Member, Notes};
-use crate::stream::{Input, MORE, Stream, cut};
+use crate::stream::{CountedStream, MORE, Stream, cut};
 use pax::Records;
 
 /// The most bytes of a name or of a target that GNU's long ones may have.
@@ -30,18 +30,18 @@ const MOST_GLOBAL_RECORDS: usize = 64 << 10;
 
 /// Returns whether bytes begin with a header of tar.
 pub fn is_tar(start: &[u8]) -> bool {
-    let header = start.get(..BLOCK).map(Header::read_from_bytes);
+    let header = start.get(..BLOCK).map(UstarHeader::read_from_bytes);
     matches!(header, Some(Ok(header)) if !is_zero(&header) && sum_is_right(&header))
 }
 
 /// Reads members.
 #[derive(Debug)]
 pub struct Reader<S> {
-    input: Input<S>,
+    input: CountedStream<S>,
     /// What is left of the last member, its padding included.
     rest: u64,
     /// A header that was looked at before its turn.
-    ahead: Option<Header>,
+    ahead: Option<UstarHeader>,
     /// Records for all members from here on.
     globals: Records,
     notes: Notes,
@@ -66,7 +66,7 @@ impl<S: Stream> Reader<S> {
     /// Starts at the beginning of a stream.
     pub fn new(stream: S) -> Self {
         Self {
-            input: Input::new(stream),
+            input: CountedStream::new(stream),
             rest: 0,
             ahead: None,
             globals: Records::default(),
@@ -132,7 +132,7 @@ impl<S: Stream> Reader<S> {
     }
 
     /// Reads a header and returns it with its offset; `None` at the end of the archive.
-    fn header(&mut self) -> Result<Option<(Header, u64)>> {
+    fn header(&mut self) -> Result<Option<(UstarHeader, u64)>> {
         let (header, at) = match self.ahead.take() {
             Some(header) => (header, self.input.position() - BLOCK as u64),
             None => {
@@ -159,12 +159,12 @@ impl<S: Stream> Reader<S> {
     }
 
     /// Reads a block that may be a header; `None` at the end of the stream.
-    fn block(&mut self, at: u64) -> Result<Option<Header>> {
+    fn block(&mut self, at: u64) -> Result<Option<UstarHeader>> {
         let mut block = [0; BLOCK];
         match self.input.fill(&mut block)? {
             0 => Ok(None),
             BLOCK => {
-                let header = Header::read_from_bytes(&block);
+                let header = UstarHeader::read_from_bytes(&block);
                 header.map(Some).map_err(|_| cut("tar header", at))
             }
             _ => Err(cut("tar header", at)),
@@ -172,7 +172,7 @@ impl<S: Stream> Reader<S> {
     }
 
     /// Reads the content of a header that is no member's.
-    fn content(&mut self, header: &Header, at: u64, most: usize) -> Result<Vec<u8>> {
+    fn content(&mut self, header: &UstarHeader, at: u64, most: usize) -> Result<Vec<u8>> {
         let size = size(header, at)?;
         let len = usize::try_from(size).ok().filter(|&len| len <= most);
         let len = len.ok_or_else(|| {
@@ -184,21 +184,21 @@ impl<S: Stream> Reader<S> {
     }
 
     /// Reads a name of GNU's.
-    fn name(&mut self, header: &Header, at: u64) -> Result<Vec<u8>> {
+    fn name(&mut self, header: &UstarHeader, at: u64) -> Result<Vec<u8>> {
         let mut name = self.content(header, at, LONGEST_NAME)?;
         name.truncate(fields::text(&name).len());
         Ok(name)
     }
 
     /// Goes past the content of a header.
-    fn pass(&mut self, header: &Header, at: u64) -> Result<()> {
+    fn pass(&mut self, header: &UstarHeader, at: u64) -> Result<()> {
         let size = size(header, at)?;
         self.input.skip(size, "content of a member")?;
         self.input.skip(padding(size), "padding of a member")
     }
 
     /// Makes a member of its header and those before it.
-    fn member(&mut self, header: &Header, before: Before, at: u64) -> Result<Member> {
+    fn member(&mut self, header: &UstarHeader, before: Before, at: u64) -> Result<Member> {
         let has_records = before.records.is_some() || self.globals.is_any();
         let records = before.records.unwrap_or_else(|| self.globals.clone());
         let mut stored = match records.size {
@@ -260,7 +260,7 @@ fn place(at: u64) -> impl Fn(Error) -> Error {
 }
 
 /// Returns the bytes of content behind a header.
-fn size(header: &Header, at: u64) -> Result<u64> {
+fn size(header: &UstarHeader, at: u64) -> Result<u64> {
     let size = number(&header.size).and_then(|size| u64::try_from(size).ok());
     size.ok_or_else(|| Error::corrupt("a size that is no number").at("tar header", at))
 }
@@ -270,12 +270,12 @@ fn padding(size: u64) -> u64 {
     size.wrapping_neg() % BLOCK as u64
 }
 
-fn is_zero(header: &Header) -> bool {
+fn is_zero(header: &UstarHeader) -> bool {
     header.as_bytes().iter().all(|&byte| byte == 0)
 }
 
 /// Compares the checksum; old tars on some machines summed signed bytes.
-fn sum_is_right(header: &Header) -> bool {
+fn sum_is_right(header: &UstarHeader) -> bool {
     let Some(told) = number(&header.checksum) else {
         return false;
     };

@@ -12,8 +12,8 @@ mod sparse;
 use sinterfs_model::{FileType, Inode, Time};
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::layout::{BLOCK, Header, USTAR, checksum, set_octal, typeflag};
-use crate::{Follows, Link, Outgoing};
+use super::layout::{BLOCK, USTAR, UstarHeader, checksum, set_octal, typeflag};
+use crate::{Follows, LinkTarget, Outgoing};
 use records::Records;
 
 /// The unit of the length of archives in bytes, as on tapes.
@@ -43,7 +43,7 @@ pub fn header(
     };
     let map_len = map.as_ref().map_or(0, Vec::len) as u64;
     let mut records = Records::default();
-    let mut header = Header::new_zeroed();
+    let mut header = UstarHeader::new_zeroed();
     let path = written_path(entry, map.is_some());
     name(&mut header, &mut records, &path, map.is_some());
     link(&mut header, &mut records, entry.link);
@@ -51,7 +51,7 @@ pub fn header(
     if map.is_some() {
         sparse::describe(&mut records, entry.path, entry.inode.size);
     }
-    if !matches!(entry.link, Link::Hard(_)) {
+    if !matches!(entry.link, LinkTarget::Hard(_)) {
         attributes(&mut records, entry, lost);
     }
     header.typeflag = flag;
@@ -67,7 +67,7 @@ pub fn end(len: u64) -> u64 {
 }
 
 fn flag(entry: &Outgoing<'_>) -> Option<u8> {
-    if matches!(entry.link, Link::Hard(_)) && entry.inode.kind != FileType::Socket {
+    if matches!(entry.link, LinkTarget::Hard(_)) && entry.inode.kind != FileType::Socket {
         return Some(typeflag::LINK);
     }
     Some(match entry.inode.kind {
@@ -97,7 +97,7 @@ fn written_path(entry: &Outgoing<'_>, sparse: bool) -> Vec<u8> {
 /// The specification wants a record for what is not ASCII. But the header is taken as it is by all
 /// readers, where libarchive composes letters and accents of records that are UTF-8 (another
 /// name!), and wants a locale for them.
-fn name(header: &mut Header, records: &mut Records, path: &[u8], placeholder: bool) {
+fn name(header: &mut UstarHeader, records: &mut Records, path: &[u8], placeholder: bool) {
     let fits = match split(path) {
         Some((prefix, name)) => {
             fill(&mut header.prefix, prefix);
@@ -114,10 +114,10 @@ fn name(header: &mut Header, records: &mut Records, path: &[u8], placeholder: bo
     }
 }
 
-fn link(header: &mut Header, records: &mut Records, link: Link<'_>) {
+fn link(header: &mut UstarHeader, records: &mut Records, link: LinkTarget<'_>) {
     let target = match link {
-        Link::None => return,
-        Link::Hard(target) | Link::Symbolic(target) => target,
+        LinkTarget::None => return,
+        LinkTarget::Hard(target) | LinkTarget::Symbolic(target) => target,
     };
     fill(&mut header.linkname, target);
     if target.len() > header.linkname.len() {
@@ -146,7 +146,7 @@ fn fill(field: &mut [u8], bytes: &[u8]) {
     }
 }
 
-fn numbers(header: &mut Header, records: &mut Records, inode: &Inode, stored: u64) {
+fn numbers(header: &mut UstarHeader, records: &mut Records, inode: &Inode, stored: u64) {
     let meta = &inode.meta;
     set_octal(&mut header.mode, u64::from(meta.mode));
     number(&mut header.size, records, b"size", stored);
@@ -223,7 +223,7 @@ fn append_records(out: &mut Vec<u8>, records: &Records, path: &[u8]) {
     if bytes.is_empty() {
         return;
     }
-    let mut header = Header::new_zeroed();
+    let mut header = UstarHeader::new_zeroed();
     fill(&mut header.name, &records::placeholder(path));
     set_octal(&mut header.mode, 0o644);
     set_octal(&mut header.uid, 0);
@@ -238,7 +238,7 @@ fn append_records(out: &mut Vec<u8>, records: &Records, path: &[u8]) {
     pad(out, bytes.len());
 }
 
-fn append(out: &mut Vec<u8>, header: &mut Header) {
+fn append(out: &mut Vec<u8>, header: &mut UstarHeader) {
     header.magic = USTAR;
     let sum = checksum(header);
     // six digits, a NUL, and a space: no sum of 512 bytes is longer

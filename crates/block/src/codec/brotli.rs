@@ -20,7 +20,7 @@ pub fn decode(stream: &[u8], decoded_len: u64) -> Result<Vec<u8>> {
     let full = decoded
         .capacity()
         .min(usize::try_from(decoded_len).unwrap_or(usize::MAX));
-    let mut state = State::new();
+    let mut state = State::new()?;
     let mut written = 0;
     while written < full {
         let grown = decoded.len().saturating_mul(2).max(FIRST_STEP).min(full);
@@ -43,14 +43,14 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new() -> Self {
+    pub(super) fn new() -> Result<Self> {
         // accepts large windows
         let alloc = StandardAlloc::default;
-        Self {
+        Ok(Self {
             decoder: Box::new(BrotliState::new(alloc(), alloc(), alloc())),
             read: 0,
             ended: false,
-        }
+        })
     }
 
     /// Decodes the next bytes: as many as the part holds, fewer only at the stream's end.

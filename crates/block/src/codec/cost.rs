@@ -6,6 +6,7 @@
 
 use super::Encoding;
 use super::match_finder;
+use super::xz_options::DICT_OF_LEVEL;
 use sinterfs_workers::MemoryNeeds;
 
 /// The tables of zstd's levels from 1 to 22, as powers of two of 4-byte entries: chain (or tree)
@@ -118,7 +119,7 @@ impl Encoding {
     }
 
     fn lzma_dict(level: u32) -> u32 {
-        super::xz::DICT_OF_LEVEL[level.min(9) as usize]
+        DICT_OF_LEVEL[level.min(9) as usize]
     }
 }
 

@@ -48,7 +48,7 @@ impl Decoder {
 
     /// Starts to decode what `brotli::decode` decodes, with the same errors.
     pub fn brotli(stream: Bytes, decoded_len: u64) -> Result<Self> {
-        Self::new(Codec::Brotli(brotli::State::new()), stream, decoded_len)
+        Self::new(Codec::Brotli(brotli::State::new()?), stream, decoded_len)
     }
 
     fn new(codec: Codec, stream: Bytes, len: u64) -> Result<Self> {

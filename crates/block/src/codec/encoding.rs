@@ -15,7 +15,7 @@ use sinterfs_workers::WorkerPermits;
 
 use super::bcj::{Bcj, Binary};
 use super::options::Options;
-use super::{brotli, flac, lz4, lzma2, ricepp, xz, zstd};
+use super::{brotli, flac, lz4, lzma2, ricepp, xz, xz_options, zstd};
 
 /// Names a codec and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -186,7 +186,7 @@ impl Encoding {
                 binary,
             } => xz::encode(
                 raw,
-                xz::Options {
+                xz_options::Options {
                     level,
                     extreme,
                     dict,

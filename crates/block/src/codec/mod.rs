@@ -11,19 +11,25 @@
 //! that level's tables until it ends.
 
 mod bcj;
+#[cfg_attr(not(feature = "brotli"), path = "missing/brotli.rs")]
 pub mod brotli;
 mod cost;
 mod decoder;
 mod encoding;
 pub mod flac;
+#[cfg_attr(not(feature = "lz4"), path = "missing/lz4.rs")]
 pub mod lz4;
 mod lzma2;
 mod match_finder;
+pub(crate) mod missing;
 mod options;
 pub mod ricepp;
 mod share;
 pub mod unit;
+#[cfg_attr(not(feature = "lzma"), path = "missing/xz.rs")]
 pub mod xz;
+mod xz_options;
+#[cfg_attr(not(feature = "zstd"), path = "missing/zstd.rs")]
 pub mod zstd;
 
 #[cfg(test)]

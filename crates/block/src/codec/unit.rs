@@ -7,23 +7,35 @@
 //! zlib and zstd are kept per thread; those of xz and LZMA are made for each unit and may take a
 //! dictionary of `MAX_DICTIONARY` bytes in addition to the buffer.
 
+#[cfg(feature = "deflate")]
 mod deflate;
 pub mod encode;
 mod limits;
+#[cfg(feature = "lz4")]
 mod lz4;
+#[cfg(feature = "lzma")]
 mod lzma;
+#[cfg(feature = "lzma")]
 mod lzma_stream;
+#[cfg(feature = "lzo")]
 mod lzo;
+#[cfg(feature = "lzma")]
 mod micro_lzma;
+#[cfg(any(feature = "deflate", feature = "zstd"))]
 mod part;
+#[cfg(feature = "lzma")]
 mod xz;
+#[cfg(feature = "deflate")]
 mod zlib;
+#[cfg(feature = "zstd")]
 mod zstd;
 
 #[cfg(test)]
 mod tests;
 
 use sinterfs_model::{Error, Result};
+
+use crate::codec::missing::built_in;
 
 pub use limits::{MAX_CONTENT, MAX_DICTIONARY};
 
@@ -59,14 +71,14 @@ impl UnitCodec {
             return Err(Error::corrupt("an empty stream"));
         }
         match self {
-            Self::Zlib => zlib::decode(stream, output),
-            Self::Lzma => lzma::decode(stream, output),
-            Self::Lzo => lzo::decode(stream, output),
-            Self::Xz => xz::decode(stream, output),
-            Self::Lz4 => lz4::decode(stream, output),
-            Self::Zstd => zstd::decode(stream, output),
-            Self::Deflate => deflate::decode(stream, output),
-            Self::MicroLzma => micro_lzma::decode(stream, output),
+            Self::Zlib => built_in!("deflate", "zlib", zlib::decode(stream, output)),
+            Self::Lzma => built_in!("lzma", "lzma", lzma::decode(stream, output)),
+            Self::Lzo => built_in!("lzo", "lzo", lzo::decode(stream, output)),
+            Self::Xz => built_in!("lzma", "xz", xz::decode(stream, output)),
+            Self::Lz4 => built_in!("lz4", "lz4", lz4::decode(stream, output)),
+            Self::Zstd => built_in!("zstd", "zstd", zstd::decode(stream, output)),
+            Self::Deflate => built_in!("deflate", "deflate", deflate::decode(stream, output)),
+            Self::MicroLzma => built_in!("lzma", "microlzma", micro_lzma::decode(stream, output)),
         }
     }
 
@@ -77,12 +89,12 @@ impl UnitCodec {
     /// for other codecs.
     pub fn decode_part(self, stream: &[u8], output: &mut [u8]) -> Result<()> {
         match self {
-            Self::Lz4 => lz4::decode_part(stream, output),
-            Self::MicroLzma => micro_lzma::decode_part(stream, output),
-            Self::Zstd => part::decode("zstd", output, |output| zstd::fill(stream, output)),
-            Self::Deflate => {
-                part::decode("deflate", output, |output| deflate::fill(stream, output))
+            Self::Lz4 => built_in!("lz4", "lz4", lz4::decode_part(stream, output)),
+            Self::MicroLzma => {
+                built_in!("lzma", "microlzma", micro_lzma::decode_part(stream, output))
             }
+            Self::Zstd => built_in!("zstd", "zstd", zstd::decode_part(stream, output)),
+            Self::Deflate => built_in!("deflate", "deflate", deflate::decode_part(stream, output)),
             Self::Zlib | Self::Lzma | Self::Lzo | Self::Xz => {
                 Err(Error::unsupported(format!("{self:?}: parts of streams")))
             }

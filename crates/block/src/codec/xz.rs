@@ -10,6 +10,7 @@
 use liblzma::stream::{Action, Check, Filters, LzmaOptions, PRESET_EXTREME, Status, Stream};
 use sinterfs_model::{Error, Result};
 
+use super::xz_options::{DICT_OF_LEVEL, Options};
 use super::{Bcj, check_limit, wrong_length, zeroed};
 
 /// The most memory of a decoder: a dictionary of 1 GiB and some tables, in bytes.
@@ -186,15 +187,6 @@ fn bad(what: &str) -> Error {
     Error::corrupt(format!("xz: {what}"))
 }
 
-/// The options of an encoder.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options {
-    pub(super) level: u32,
-    pub(super) extreme: bool,
-    pub(super) dict: Option<u32>,
-    pub(super) binary: Option<Bcj>,
-}
-
 /// Encodes into one stream of one block with CRC64 and a dictionary no larger than the input needs;
 /// with a filter for machine code only if that is smaller.
 pub(super) fn encode(raw: &[u8], options: Options) -> Result<Vec<u8>> {
@@ -236,9 +228,6 @@ pub(super) fn chain(filters: &mut Filters, bcj: Bcj) -> &mut Filters {
 
 /// The smallest dictionary of LZMA2, in bytes.
 const MIN_DICT: u32 = 4096;
-
-/// The dictionaries of the presets 0 to 9 as powers of two.
-pub(super) const DICT_OF_LEVEL: [u32; 10] = [18, 20, 21, 22, 22, 23, 23, 24, 25, 26];
 
 fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {
     let encoder = Stream::new_stream_encoder(filters, Check::Crc64).map_err(cannot_encode)?;

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-const PROGRAMS: [(&str, Compression); 4] = [
-    ("gzip", Compression::Gzip),
-    ("zstd", Compression::Zstd),
-    ("xz", Compression::Xz),
-    ("bzip2", Compression::Bzip2),
+const PROGRAMS: [(&str, StreamFormat); 4] = [
+    ("gzip", StreamFormat::Gzip),
+    ("zstd", StreamFormat::Zstd),
+    ("xz", StreamFormat::Xz),
+    ("bzip2", StreamFormat::Bzip2),
 ];
 
 /// Compresses with the program itself; `None` where it is missing.
@@ -32,7 +32,7 @@ fn compress(program: &str, content: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-fn decode(compression: Compression, stream: &[u8]) -> std::io::Result<Vec<u8>> {
+fn decode(compression: StreamFormat, stream: &[u8]) -> std::io::Result<Vec<u8>> {
     // a small buffer, so that every step stops somewhere
     let stream = BufReader::with_capacity(7, Cursor::new(stream.to_vec()));
     let mut content = Vec::new();
@@ -49,7 +49,7 @@ fn what_programs_wrote_comes_back() {
         let Some(stream) = compress(program, &content) else {
             continue;
         };
-        assert_eq!(Compression::detect(&stream), Some(compression));
+        assert_eq!(StreamFormat::detect(&stream), Some(compression));
         assert!(
             decode(compression, &stream).unwrap() == content,
             "{program}"
@@ -68,6 +68,6 @@ fn what_programs_wrote_comes_back() {
         let empty = compress(program, b"").unwrap();
         assert_eq!(decode(compression, &empty).unwrap(), b"", "{program}");
     }
-    assert_eq!(Compression::detect(b"hsqs\0\0"), None);
-    assert_eq!(Compression::detect(b""), None);
+    assert_eq!(StreamFormat::detect(b"hsqs\0\0"), None);
+    assert_eq!(StreamFormat::detect(b""), None);
 }

@@ -5,11 +5,15 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use sinterfs_model::{Error, Result};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-/// The largest window, as a power of two: decoders allocate what a stream asks for.
-pub(super) const WINDOW_LOG_MAX: u32 = 30;
+use super::window::WINDOW_LOG_MAX;
+
+/// Starts to decode. Fails with `Limit` if there is no memory for a decoder.
+pub(super) fn decode<R: BufRead + Send + 'static>(stream: R) -> Result<Box<dyn Read + Send>> {
+    Ok(Box::new(Frames::new(stream)?))
+}
 
 /// The content of all frames of a stream.
-pub(super) struct Frames<R> {
+struct Frames<R> {
     stream: R,
     context: DCtx<'static>,
     /// Whether a frame has started and not ended.
@@ -17,7 +21,7 @@ pub(super) struct Frames<R> {
 }
 
 impl<R: BufRead> Frames<R> {
-    pub(super) fn new(stream: R) -> Result<Self> {
+    fn new(stream: R) -> Result<Self> {
         let no_memory = || Error::limit("zstd: no memory for a decoder");
         let mut context = DCtx::try_create().ok_or_else(no_memory)?;
         let set = context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX));

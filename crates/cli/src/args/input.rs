@@ -20,7 +20,7 @@ pub struct ImageArgs {
 
     /// The offset of the image in its file, in bytes; `auto` finds it behind any header.
     #[arg(long, help_heading = OPENING, value_name = "BYTES", default_value = "auto", value_parser = offset)]
-    pub offset: Offset,
+    pub offset: OffsetArg,
 
     /// The size of the cache of decoded blocks, at least three blocks of a DwarFS image (default:
     /// 512M; for a mount a sixteenth of the memory of the machine if that is more).
@@ -85,13 +85,13 @@ impl ProofArgs {
 
 /// An offset, or `None` to find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offset(pub Option<u64>);
+pub struct OffsetArg(pub Option<u64>);
 
-fn offset(text: &str) -> std::result::Result<Offset, String> {
+fn offset(text: &str) -> std::result::Result<OffsetArg, String> {
     if text == "auto" {
-        Ok(Offset(None))
+        Ok(OffsetArg(None))
     } else {
-        size::parse(text).map(|n| Offset(Some(n)))
+        size::parse(text).map(|n| OffsetArg(Some(n)))
     }
 }
 

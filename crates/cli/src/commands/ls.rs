@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::model::Image;
-use sinterfs::ops::{Follow, ListOptions, Row, Step, list, resolve, row};
+use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, list, resolve, row};
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         };
         list(image, start, shown, options, &mut |row| {
             show(args, image, row, &mut out)?;
-            Ok(Step::On)
+            Ok(WalkStep::On)
         })?;
     }
     out.flush()

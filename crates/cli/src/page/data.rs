@@ -3,7 +3,7 @@
 //! **Invariant:** no character in it means anything to HTML.
 
 use serde_json::{Map, Value};
-use sinterfs::ops::{Node, Part, Usage};
+use sinterfs::ops::{Usage, UsageKind, UsageNode};
 
 use crate::text;
 
@@ -25,13 +25,13 @@ pub fn json(usage: &Usage) -> String {
     harmless(&Value::Object(all).to_string())
 }
 
-fn tree(node: &Node) -> Value {
+fn tree(node: &UsageNode) -> Value {
     let what = match node.what {
-        Part::Directory => "directory",
-        Part::File => "file",
-        Part::Rest => "rest",
-        Part::Unused => "unused",
-        Part::Metadata => "metadata",
+        UsageKind::Directory => "directory",
+        UsageKind::File => "file",
+        UsageKind::Rest => "rest",
+        UsageKind::Unused => "unused",
+        UsageKind::Metadata => "metadata",
     };
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);

@@ -1,6 +1,6 @@
 //! The tables: directories, codecs, categories, kinds of files, the largest files.
 
-use sinterfs::ops::{Node, Part, Sum, Usage};
+use sinterfs::ops::{Sum, Usage, UsageKind, UsageNode};
 
 use super::html::{Html, share};
 use crate::size::human;
@@ -133,11 +133,11 @@ fn directories(html: &mut Html, usage: &Usage) {
         .iter()
         .map(|node| Sum {
             name: match node.what {
-                Part::Directory => [&node.name[..], b"/"].concat(),
-                Part::File => node.name.clone(),
-                Part::Rest => b"smaller ones".to_vec(),
-                Part::Unused => b"blocks of no file".to_vec(),
-                Part::Metadata => b"metadata and framing".to_vec(),
+                UsageKind::Directory => [&node.name[..], b"/"].concat(),
+                UsageKind::File => node.name.clone(),
+                UsageKind::Rest => b"smaller ones".to_vec(),
+                UsageKind::Unused => b"blocks of no file".to_vec(),
+                UsageKind::Metadata => b"metadata and framing".to_vec(),
             },
             count: node.files,
             stored: node.stored,
@@ -156,7 +156,7 @@ fn largest(html: &mut Html, usage: &Usage) {
     html.table("By their bytes in the image.");
     html.head(&["Path", "-Size", "-In the image", "-Of its size", ""]);
     let most = usage.largest.first().map_or(0, |file| file.stored);
-    for Node {
+    for UsageNode {
         name, size, stored, ..
     } in &usage.largest
     {

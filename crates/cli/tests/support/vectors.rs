@@ -34,7 +34,12 @@ impl Vector {
 }
 
 /// The formats that are read, and how many images of each there are at least.
-pub const FORMATS: [(&str, usize); 3] = [("dwarfs", 31), ("squashfs", 28), ("erofs", 47)];
+pub const FORMATS: [(&str, usize); 4] = [
+    ("dwarfs", 31),
+    ("squashfs", 28),
+    ("erofs", 47),
+    ("cramfs", 4),
+];
 
 /// Lists the vectors, with packed images unpacked into a directory.
 pub fn all_vectors(vectors: &Path, work: &Path) -> Vec<Vector> {

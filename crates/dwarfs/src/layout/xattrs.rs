@@ -21,13 +21,13 @@ pub fn is_name(name: &[u8]) -> bool {
 /// The only version.
 pub const VERSION: u32 = 1;
 
-/// The start of the section. It is followed by `inodes` [`Row`]s, `sets + 1` offsets of sets (32
+/// The start of the section. It is followed by `inodes` [`XattrTableRow`]s, `sets + 1` offsets of sets (32
 /// bits each; the last is the end), and the sets.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
-pub struct Header {
+pub struct XattrTableHeader {
     /// `MAGIC`.
     pub magic: [u8; 8],
     /// `VERSION`.
@@ -42,9 +42,9 @@ pub struct Header {
     pub reserved: U32,
 }
 
-const _: () = assert!(size_of::<Header>() == 32);
+const _: () = assert!(size_of::<XattrTableHeader>() == 32);
 
-impl Header {
+impl XattrTableHeader {
     /// Hashes the decoded schema and the decoded metadata.
     pub fn hash(schema: &[u8], metadata: &[u8]) -> u64 {
         let mut hash = Xxh3::default();
@@ -59,14 +59,14 @@ impl Header {
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
-pub struct Row {
+pub struct XattrTableRow {
     /// The inode's number.
     pub inode: U32,
     /// Its set, from 0 on.
     pub set: U32,
 }
 
-const _: () = assert!(size_of::<Row>() == 8);
+const _: () = assert!(size_of::<XattrTableRow>() == 8);
 
 /// The start of an attribute in a set; the bytes of name and value follow. Attributes ascend
 /// bytewise by name.

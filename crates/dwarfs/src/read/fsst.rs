@@ -102,7 +102,11 @@ impl Fsst {
     }
 
     /// Decodes a string into `scratch`. `None` if it contains an unknown code or ends in an escape.
-    pub(crate) fn decode<'s>(&self, encoded: &[u8], scratch: &'s mut Scratch) -> Option<&'s [u8]> {
+    pub(crate) fn decode<'s>(
+        &self,
+        encoded: &[u8],
+        scratch: &'s mut FsstScratch,
+    ) -> Option<&'s [u8]> {
         let out = &mut scratch.0;
         // every symbol is written as eight bytes; the next one overwrites the excess
         let bound = encoded.len().checked_mul(8)?.checked_add(8)?;
@@ -131,7 +135,7 @@ impl Fsst {
 
 /// A reusable buffer for decoded strings.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch(Vec<u8>);
+pub(crate) struct FsstScratch(Vec<u8>);
 
 impl std::fmt::Debug for Fsst {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -145,7 +149,7 @@ mod tests {
     use super::*;
 
     fn decode(table: &[u8], encoded: &[u8]) -> Option<Vec<u8>> {
-        let mut scratch = Scratch(b"left over".to_vec());
+        let mut scratch = FsstScratch(b"left over".to_vec());
         let table = Fsst::parse(table).unwrap();
         table.decode(encoded, &mut scratch).map(<[u8]>::to_vec)
     }

@@ -9,7 +9,7 @@
 use sinterfs_model::Result;
 
 use super::open::Dwarfs;
-use super::options::Options;
+use super::options::StorageOptions;
 use crate::layout::SectionType;
 use crate::layout::metadata::{history_entry, root};
 use crate::thrift::read::{Reader, Wire};
@@ -61,7 +61,7 @@ pub struct MetadataVersion {
     /// The block size in bytes.
     pub block_size: u32,
     /// The storage options of the tables.
-    pub options: Option<Options>,
+    pub options: Option<StorageOptions>,
 }
 
 impl Dwarfs {
@@ -102,7 +102,7 @@ impl Dwarfs {
                     },
                     block_size: item.field(history_entry::BLOCK_SIZE)?.u32()?,
                     options: match item.field(history_entry::OPTIONS)?.optional()? {
-                        Some(options) => Some(Options::read_node(&options)?),
+                        Some(options) => Some(StorageOptions::read_node(&options)?),
                         None => None,
                     },
                 })

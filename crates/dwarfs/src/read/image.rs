@@ -10,7 +10,7 @@ use sinterfs_model::{
     Xattrs,
 };
 
-use super::fsst::Scratch;
+use super::fsst::FsstScratch;
 use super::open::Dwarfs;
 use super::strings::undecodable;
 
@@ -88,7 +88,7 @@ impl Dwarfs {
         first(directory)..first(directory.saturating_add(1))
     }
 
-    fn name_of<'b>(&'b self, entry: u64, scratch: &'b mut Scratch) -> Result<&'b [u8]> {
+    fn name_of<'b>(&'b self, entry: u64, scratch: &'b mut FsstScratch) -> Result<&'b [u8]> {
         let data: &[u8] = &self.metadata.data;
         let name = self.metadata.entries.name.get(data, entry);
         self.metadata
@@ -101,7 +101,7 @@ impl Dwarfs {
         let data: &[u8] = &self.metadata.data;
         let index = inode.saturating_sub(self.derived.ranks.directories);
         let number = self.metadata.symlink_table.get(data, index);
-        let mut scratch = Scratch::default();
+        let mut scratch = FsstScratch::default();
         let target = self.metadata.symlinks.get(data, number, &mut scratch);
         let mut target = target.ok_or_else(|| undecodable(number))?.to_vec();
         if let Some(separator) = self.metadata.options.path_separator {
@@ -161,7 +161,7 @@ impl Image for Dwarfs {
         self.expect(dir, FileType::Directory, "directory")?;
         let entries = self.entries_of(dir.0);
         let first = entries.start.saturating_add(from.0);
-        let mut scratch = Scratch::default();
+        let mut scratch = FsstScratch::default();
         for entry in first..entries.end {
             let ino = Ino(self.metadata.entries.inode.get(&self.metadata.data, entry));
             let kind = self.kind_of(ino)?;
@@ -184,7 +184,7 @@ impl Image for Dwarfs {
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
         self.expect(dir, FileType::Directory, "directory")?;
         let Range { mut start, mut end } = self.entries_of(dir.0);
-        let mut scratch = Scratch::default();
+        let mut scratch = FsstScratch::default();
         while start < end {
             let middle = start.midpoint(end);
             match self.name_of(middle, &mut scratch)?.cmp(name) {

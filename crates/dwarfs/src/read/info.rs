@@ -8,12 +8,12 @@ use sinterfs_model::Result;
 
 use super::metadata::features;
 use super::open::Dwarfs;
-use super::options::Options;
+use super::options::StorageOptions;
 use super::section::{SectionHeader, SectionRange};
 use crate::framing;
 use crate::frozen::view::Ints;
 use crate::layout::metadata::root;
-use crate::layout::{Compression, SectionType};
+use crate::layout::{SectionCompression, SectionType};
 
 /// A section of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct SectionInfo {
     /// The type.
     pub kind: SectionType,
     /// The encoding.
-    pub compression: Compression,
+    pub compression: SectionCompression,
     /// The offset of its header from the start of the file in bytes.
     pub offset: u64,
     /// The stored length without the header in bytes.
@@ -127,7 +127,7 @@ impl Dwarfs {
     }
 
     /// Returns the storage options of the tables.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &StorageOptions {
         &self.metadata.options
     }
 

@@ -10,7 +10,7 @@ use sinterfs_block::Bytes;
 use sinterfs_model::{Error, Limits, Result};
 
 use super::inode_table::Inodes;
-use super::options::Options;
+use super::options::StorageOptions;
 use super::strings::StringTable;
 use super::table::Table;
 use crate::frozen::schema::Schema;
@@ -24,7 +24,7 @@ use crate::layout::metadata::{
 pub(crate) struct Metadata {
     pub(crate) data: Bytes,
     pub(crate) schema: Schema,
-    pub(crate) options: Options,
+    pub(crate) options: StorageOptions,
     pub(crate) block_size: u64,
     pub(crate) chunks: ChunkColumns,
     /// The first chunk of each chunk list, and the end of the last.
@@ -74,7 +74,7 @@ impl Metadata {
         let node = Node::root(&schema, data);
         check_features(&node)?;
         let ints = |id: FieldId, bits: u32| node.field(id)?.list()?.ints(bits);
-        let options = Options::read(&node)?;
+        let options = StorageOptions::read(&node)?;
         let block_size = u64::from(node.field(root::BLOCK_SIZE)?.u32()?);
         if !block_size.is_power_of_two() {
             let what = format!("block size {block_size}, expected a power of two");

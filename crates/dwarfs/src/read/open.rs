@@ -16,7 +16,7 @@ use super::metadata::Metadata;
 use super::section::{SectionReader, Sections};
 use super::validate::{self, Derived};
 use super::xattrs::XattrState;
-use crate::layout::xattrs::Header;
+use crate::layout::xattrs::XattrTableHeader;
 use crate::layout::{MAJOR, SectionType};
 
 /// The offset of an image in its file.
@@ -109,7 +109,7 @@ impl Dwarfs {
         let xattrs = match sections.xattrs {
             Some(range) => {
                 let content = reader.load(range, SectionType::XATTRS, limit);
-                let hash = Header::hash(&schema, &tables);
+                let hash = XattrTableHeader::hash(&schema, &tables);
                 XattrState::from_section(content, hash, metadata.inodes.len())?
             }
             None => XattrState::Absent,

@@ -14,7 +14,7 @@ use crate::layout::metadata::{fs_options, root};
 
 /// The storage options of an image's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct StorageOptions {
     /// Only modification times are kept.
     pub mtime_only: bool,
     /// The unit of time in seconds.
@@ -37,7 +37,7 @@ pub struct Options {
     pub path_separator: Option<u8>,
 }
 
-impl Options {
+impl StorageOptions {
     pub(super) fn read(root: &Node<'_>) -> Result<Self> {
         let separator = match root.field(root::PREFERRED_PATH_SEPARATOR)?.optional()? {
             Some(separator) => u8::try_from(separator.u32()?)
@@ -131,7 +131,7 @@ impl Options {
     }
 }
 
-impl Default for Options {
+impl Default for StorageOptions {
     fn default() -> Self {
         Self {
             mtime_only: false,

@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::locate::read;
 use crate::framing;
 use crate::layout::{
-    Compression, FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_HEADER_V2, MINOR_INDEX,
+    FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_HEADER_V2, MINOR_INDEX, SectionCompression,
     SectionHeaderV1, SectionHeaderV2, SectionType,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct SectionRange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SectionHeader {
     pub(crate) kind: SectionType,
-    pub(crate) compression: Compression,
+    pub(crate) compression: SectionCompression,
     /// The stored length without the header in bytes.
     pub(crate) len: u64,
     /// The header v2, if it is one.
@@ -219,7 +219,7 @@ impl SectionReader {
             let header: SectionHeaderV1 = read::<_, 8>(&self.window, offset)?.ok_or_else(cut)?;
             return Ok(SectionHeader {
                 kind: header.kind,
-                compression: Compression(u16::from(header.compression).into()),
+                compression: SectionCompression(u16::from(header.compression).into()),
                 len: u64::from(header.length.get()),
                 v2: None,
             });
@@ -280,7 +280,7 @@ impl SectionReader {
             .checked_add(header.size())
             .and_then(|at| at.checked_add(header.len));
         let sound = header.kind == SectionType::SECTION_INDEX
-            && header.compression == Compression::NONE
+            && header.compression == SectionCompression::NONE
             && end == Some(self.len())
             && header.len % 8 == 0
             && header.len / 8 <= limits.sections;
@@ -361,7 +361,7 @@ impl SectionReader {
         header: &SectionHeader,
         limit: u64,
     ) -> Result<Opened> {
-        if header.compression != Compression::NONE {
+        if header.compression != SectionCompression::NONE {
             let stored = self.stored(range, header)?;
             return framing::open(header.compression.0.get(), &stored, limit);
         }
@@ -385,7 +385,7 @@ impl SectionReader {
     pub(crate) fn load(&self, range: SectionRange, kind: SectionType, limit: u64) -> Result<Bytes> {
         let load = || {
             let header = self.header_of(range, kind)?;
-            if header.compression != Compression::NONE {
+            if header.compression != SectionCompression::NONE {
                 return Ok(Bytes::from(self.decode(range, &header, limit)?));
             }
             if header.len > limit {

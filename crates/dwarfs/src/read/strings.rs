@@ -11,7 +11,7 @@ use std::ops::Range;
 use sinterfs_model::{Error, Result};
 
 use super::fsst::Fsst;
-pub(crate) use super::fsst::Scratch;
+pub(crate) use super::fsst::FsstScratch;
 use super::table::Table;
 use crate::frozen::view::{Node, Strings};
 use crate::layout::metadata::string_table;
@@ -95,7 +95,7 @@ impl StringTable {
         &self,
         data: &'b [u8],
         at: u64,
-        scratch: &'b mut Scratch,
+        scratch: &'b mut FsstScratch,
     ) -> Option<&'b [u8]> {
         match self {
             Self::Plain(strings) => (at < strings.len()).then(|| strings.get(data, at)),

@@ -14,7 +14,7 @@ use sinterfs_model::{Error, Result, Xattrs};
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
-use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION, is_name};
+use crate::layout::xattrs::{MAGIC, Pair, VERSION, XattrTableHeader, XattrTableRow, is_name};
 
 /// The state of an image's extended attributes.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl XattrState {
 impl XattrTable {
     /// Validates a section; `None` if it belongs to other metadata.
     fn open(bytes: Bytes, metadata: u64, inodes: u64) -> Result<Option<Self>> {
-        let (header, rest) = Header::ref_from_prefix(&bytes)
+        let (header, rest) = XattrTableHeader::ref_from_prefix(&bytes)
             .map_err(|_| Error::corrupt("the header is incomplete"))?;
         if header.magic != MAGIC {
             return Err(Error::corrupt("wrong magic of the extended attributes"));
@@ -90,13 +90,15 @@ impl XattrTable {
             return Ok(None);
         }
         let cut = || Error::corrupt("the tables end after the section");
-        let (rows, rest) = <[Row]>::ref_from_prefix_with_elems(rest, to_index(header.inodes))
-            .map_err(|_| cut())?;
+        let (rows, rest) =
+            <[XattrTableRow]>::ref_from_prefix_with_elems(rest, to_index(header.inodes))
+                .map_err(|_| cut())?;
         let count = to_index(header.sets);
         let (starts, sets) = <[U32]>::ref_from_prefix_with_elems(rest, count.saturating_add(1))
             .map_err(|_| cut())?;
         let ascends = rows.is_sorted_by(|one, next| one.inode.get() < next.inode.get());
-        let known = |row: &Row| u64::from(row.inode.get()) < inodes && to_index(row.set) < count;
+        let known =
+            |row: &XattrTableRow| u64::from(row.inode.get()) < inodes && to_index(row.set) < count;
         if !ascends || !rows.iter().all(known) {
             return Err(Error::corrupt("unknown or unsorted inodes or sets"));
         }
@@ -108,7 +110,7 @@ impl XattrTable {
             let set = sets.get(to_index(*start)..to_index(*end));
             validate_set(set.ok_or_else(|| Error::corrupt("a set that ends before it starts"))?)?;
         }
-        let rows_at = size_of::<Header>();
+        let rows_at = size_of::<XattrTableHeader>();
         let starts_at = rows_at + size_of_val(rows);
         let sets_at = starts_at + size_of_val(starts);
         Ok(Some(Self {
@@ -120,12 +122,13 @@ impl XattrTable {
 
     /// Returns the number of inodes with attributes.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len() / size_of::<Row>()
+        self.rows.len() / size_of::<XattrTableRow>()
     }
 
     /// Returns the attributes of an inode.
     pub(super) fn of_inode(&self, inode: u64) -> Xattrs {
-        let rows = <[Row]>::ref_from_bytes(self.part(self.rows.clone())).unwrap_or_default();
+        let rows =
+            <[XattrTableRow]>::ref_from_bytes(self.part(self.rows.clone())).unwrap_or_default();
         let found = rows.binary_search_by_key(&inode, |row| row.inode.get().into());
         let Some(row) = found.ok().and_then(|index| rows.get(index)) else {
             return Xattrs::new();
@@ -217,13 +220,13 @@ mod tests {
             .intern(&mut [pair("security.capability", b"\x01\0")])
             .unwrap();
         let rows: [(u32, XattrSet); 3] = [(0, one), (3, two), (9, one)];
-        encode(&rows, &sets, Header::hash(b"schema", b"tables"))
+        encode(&rows, &sets, XattrTableHeader::hash(b"schema", b"tables"))
             .unwrap()
             .bytes
     }
 
     fn open(bytes: Vec<u8>) -> XattrState {
-        let hash = Header::hash(b"schema", b"tables");
+        let hash = XattrTableHeader::hash(b"schema", b"tables");
         XattrState::from_section(Ok(Bytes::from(bytes)), hash, 10).unwrap()
     }
 
@@ -251,7 +254,7 @@ mod tests {
         let odd = ["", "user.a\0b", &long, "user.fine"].map(|name| pair(name, b"v"));
         let set = sets.intern(&mut odd.clone()).unwrap();
         let only = sets.intern(&mut odd[..1].to_vec()).unwrap();
-        let hash = Header::hash(b"schema", b"tables");
+        let hash = XattrTableHeader::hash(b"schema", b"tables");
         let encoded = encode(&[(2, set), (3, only)], &sets, hash).unwrap();
         assert_eq!(encoded.misnamed, 2);
         let state = open(encoded.bytes);

@@ -13,7 +13,7 @@ use sinterfs_workers::{MemoryNeeds, WorkerPermits};
 
 use super::{passthrough, samples};
 use crate::framing;
-use crate::layout::{Compression, SectionType};
+use crate::layout::{SectionCompression, SectionType};
 use crate::read::Dwarfs;
 use crate::read::section::{SectionHeader, SectionRange};
 use crate::write::{BlockCategories, BlockEncoder, assemble};
@@ -62,7 +62,7 @@ pub(super) struct Recoder<'a> {
     image: &'a Dwarfs,
     keep_smaller: bool,
     /// The categories of the image.
-    categories: Vec<Rule>,
+    categories: Vec<BlockRule>,
     /// The category of each block; empty if all have the first.
     numbers: Vec<u32>,
     /// The sample formats of blocks that have one.
@@ -70,7 +70,7 @@ pub(super) struct Recoder<'a> {
 }
 
 /// The rule for the blocks of a category.
-struct Rule {
+struct BlockRule {
     category: Category,
     /// Whether a rule names the category.
     named: bool,
@@ -98,7 +98,10 @@ impl<'a> Recoder<'a> {
                 names.join(", ")
             )));
         }
-        let categories = names.iter().map(|name| Rule::new(name, rules)).collect();
+        let categories = names
+            .iter()
+            .map(|name| BlockRule::new(name, rules))
+            .collect();
         Ok(Self {
             image,
             keep_smaller: rules.keep_smaller,
@@ -167,7 +170,7 @@ impl<'a> Recoder<'a> {
         })
     }
 
-    fn rule(&self, number: u32) -> Result<&Rule> {
+    fn rule(&self, number: u32) -> Result<&BlockRule> {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         let category = self.numbers.get(index).copied().unwrap_or(0);
         let category = usize::try_from(category).unwrap_or(usize::MAX);
@@ -177,8 +180,8 @@ impl<'a> Recoder<'a> {
     }
 
     /// Selects the encoding of a block; `None` copies it.
-    fn encoding<'r>(&self, rule: &'r Rule, now: Compression) -> Option<&'r Encoding> {
-        let special = matches!(now, Compression::FLAC | Compression::RICEPP);
+    fn encoding<'r>(&self, rule: &'r BlockRule, now: SectionCompression) -> Option<&'r Encoding> {
+        let special = matches!(now, SectionCompression::FLAC | SectionCompression::RICEPP);
         let unchanged = matches!(rule.category, Category::Incompressible | Category::Hot);
         let leave = !rule.named && (special || unchanged);
         rule.encoding.as_ref().filter(|_| !leave)
@@ -187,7 +190,7 @@ impl<'a> Recoder<'a> {
     fn recode(
         &self,
         number: u32,
-        rule: &Rule,
+        rule: &BlockRule,
         encoding: &Encoding,
         (range, header): (SectionRange, &SectionHeader),
         permits: &WorkerPermits,
@@ -221,7 +224,7 @@ impl<'a> Recoder<'a> {
     fn copy(
         &self,
         number: u32,
-        rule: &Rule,
+        rule: &BlockRule,
         range: SectionRange,
         header: &SectionHeader,
     ) -> Result<OutputBlock> {
@@ -256,7 +259,7 @@ fn samples_of(carried: &BlockCategories) -> BTreeMap<u32, Category> {
 /// The length of a section's header in bytes.
 const SECTION_HEADER: u64 = crate::layout::SectionHeaderV2::SIZE as u64;
 
-impl Rule {
+impl BlockRule {
     fn new(name: &String, rules: &BlockRules) -> Self {
         let own = rules.by_category.iter().find(|(named, _)| named == name);
         let is_selected = rules

@@ -19,7 +19,7 @@ const SPARE: u32 = 2;
 /// The interval at which the consumer polls for cancellation.
 const POLL: Duration = Duration::from_millis(100);
 
-struct State<T> {
+struct PipelineState<T> {
     /// The next number to begin.
     next: u32,
     /// The results below this number were consumed.
@@ -29,13 +29,13 @@ struct State<T> {
 }
 
 struct Shared<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<PipelineState<T>>,
     room: Condvar,
     ready: Condvar,
 }
 
 impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, PipelineState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,7 +105,7 @@ pub(super) fn in_order<T: Send>(
     let threads = u32::try_from(threads).unwrap_or(u32::MAX).min(count);
     let ahead = threads.saturating_add(SPARE);
     let shared = Shared {
-        state: Mutex::new(State {
+        state: Mutex::new(PipelineState {
             next: 0,
             taken: 0,
             done: BTreeMap::new(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Result, Setting};
 
-use crate::layout::{Compression, SectionType};
+use crate::layout::{SectionCompression, SectionType};
 use crate::read::{Dwarfs, OpenOptions};
 use crate::write::{Index, assemble, set_minor};
 
@@ -59,7 +59,7 @@ pub fn sign(
         u32::try_from(index.len()).map_err(|_| Error::limit("more than 4294967295 sections"))
     };
     let kind = SectionType::SIGNATURE;
-    let mut bytes = assemble(number(&index)?, kind, Compression::NONE, signature);
+    let mut bytes = assemble(number(&index)?, kind, SectionCompression::NONE, signature);
     index.push(kind, end)?;
     set_minor(&mut bytes, reader.minor);
     if indexed {

@@ -8,7 +8,7 @@ use sinterfs_model::{Category, Result};
 use super::metadata::BlockCategories;
 use super::section::assemble;
 use super::writer::DwarfsWriter;
-use crate::layout::{Compression, SectionType};
+use crate::layout::{SectionCompression, SectionType};
 
 impl DwarfsWriter {
     /// Sets the minor version in section headers.
@@ -40,7 +40,7 @@ impl DwarfsWriter {
     pub(crate) fn push_unknown(
         &mut self,
         kind: SectionType,
-        compression: Compression,
+        compression: SectionCompression,
         stored: Vec<u8>,
     ) {
         self.unknown.push((kind, compression, stored));
@@ -58,7 +58,7 @@ impl DwarfsWriter {
     pub(crate) fn append_stored_table(
         &mut self,
         kind: SectionType,
-        compression: Compression,
+        compression: SectionCompression,
         stored: &[u8],
     ) -> Result<()> {
         let start = self.offset;

@@ -17,7 +17,8 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::framing;
 use crate::layout::{
-    Compression, FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_WRITTEN, SectionHeaderV2, SectionType,
+    FileHeader, IndexEntry, MAGIC, MAJOR, MINOR_WRITTEN, SectionCompression, SectionHeaderV2,
+    SectionType,
 };
 
 /// Encodes a section; content that the encoding does not make smaller is stored unchanged.
@@ -30,17 +31,22 @@ pub(super) fn section(
     permits: &WorkerPermits,
 ) -> Result<Vec<u8>> {
     if *encoding == Encoding::None {
-        return Ok(assemble(number, kind, Compression::NONE, raw));
+        return Ok(assemble(number, kind, SectionCompression::NONE, raw));
     }
     let (id, stored) = framing::encode(encoding, category, raw, permits)?;
-    Ok(assemble(number, kind, Compression(U16::new(id)), &stored))
+    Ok(assemble(
+        number,
+        kind,
+        SectionCompression(U16::new(id)),
+        &stored,
+    ))
 }
 
 /// Makes a section from stored bytes.
 pub(crate) fn assemble(
     number: u32,
     kind: SectionType,
-    compression: Compression,
+    compression: SectionCompression,
     stored: &[u8],
 ) -> Vec<u8> {
     let mut header = SectionHeaderV2 {

@@ -23,8 +23,8 @@ use super::options::WriteOptions;
 use super::section::{Index, assemble, section};
 use super::xattrs;
 use crate::framing;
-use crate::layout::xattrs::Header;
-use crate::layout::{Compression, FileHeader, MINOR_WRITTEN, SectionHeaderV2, SectionType};
+use crate::layout::xattrs::XattrTableHeader;
+use crate::layout::{FileHeader, MINOR_WRITTEN, SectionCompression, SectionHeaderV2, SectionType};
 
 /// Writes an image from front to back, so that the sink may be a pipe.
 ///
@@ -44,7 +44,7 @@ pub struct DwarfsWriter {
     /// The minor version in section headers.
     pub(super) minor: u8,
     /// Stored sections of unknown types, to be written behind the metadata.
-    pub(super) unknown: Vec<(SectionType, Compression, Vec<u8>)>,
+    pub(super) unknown: Vec<(SectionType, SectionCompression, Vec<u8>)>,
 }
 
 impl fmt::Debug for DwarfsWriter {
@@ -129,7 +129,7 @@ impl DwarfsWriter {
         if metadata.xattrs.is_empty() || !self.options.xattrs {
             return Ok(());
         }
-        let hash = Header::hash(&metadata.frozen.schema, &metadata.frozen.data);
+        let hash = XattrTableHeader::hash(&metadata.frozen.schema, &metadata.frozen.data);
         let encoded = xattrs::encode(&metadata.xattrs, tree.xattrs(), hash)?;
         let start = self.offset;
         self.append_encoded(SectionType::XATTRS, &encoded.bytes)?;
@@ -156,7 +156,12 @@ impl DwarfsWriter {
             let digests = digest.finish()?;
             self.summary.root_digest = Some(digests.root().into());
             let kind = SectionType::DIGEST;
-            let bytes = assemble(self.number()?, kind, Compression::NONE, digests.stored());
+            let bytes = assemble(
+                self.number()?,
+                kind,
+                SectionCompression::NONE,
+                digests.stored(),
+            );
             self.append(kind, bytes)?;
         }
         if self.options.section_index {

@@ -15,7 +15,7 @@ use sinterfs_model::{Error, Result, XattrSet, XattrSets};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
-use crate::layout::xattrs::{Header, MAGIC, Pair, Row, VERSION, is_name};
+use crate::layout::xattrs::{MAGIC, Pair, VERSION, XattrTableHeader, XattrTableRow, is_name};
 
 /// The section's content.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) fn encode(
             order.push(set);
             order.len() as u32 - 1
         });
-        rows.push(Row {
+        rows.push(XattrTableRow {
             inode: U32::new(inode),
             set: U32::new(number),
         });
@@ -61,7 +61,7 @@ pub(crate) fn encode(
         }
     }
     starts.push(offset(bytes.len())?);
-    let header = Header {
+    let header = XattrTableHeader {
         magic: MAGIC,
         version: U32::new(VERSION),
         inodes: U32::new(rows.len() as u32),

@@ -92,11 +92,11 @@ fn escaped(name: &[u8]) -> Vec<u8> {
 /// Counts attributes to find those that are shared: first by a hash of each, then by what they are,
 /// so that memory is not taken by those that one inode alone has.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct XattrCounts {
     hashes: HashMap<u64, u32>,
 }
 
-impl Counts {
+impl XattrCounts {
     /// Takes the attributes of an inode.
     pub(super) fn add(&mut self, pairs: &Pairs) {
         for pair in pairs {
@@ -105,7 +105,7 @@ impl Counts {
     }
 
     /// Makes the table of shared attributes; `all` are the attributes of all inodes once more.
-    pub(super) fn share(self, all: impl Iterator<Item = Pairs>) -> Result<Shared> {
+    pub(super) fn share(self, all: impl Iterator<Item = Pairs>) -> Result<SharedXattrs> {
         let mut counts: HashMap<(Vec<u8>, Vec<u8>), u32> = HashMap::new();
         for pair in all.flatten() {
             if self
@@ -129,7 +129,7 @@ impl Counts {
             write_entry(prefix, rest, &pair.1, &mut bytes);
             places.insert(pair, place);
         }
-        Ok(Shared { bytes, places })
+        Ok(SharedXattrs { bytes, places })
     }
 }
 
@@ -148,14 +148,14 @@ fn split(name: &[u8]) -> (u8, &[u8]) {
 
 /// The attributes that several inodes have.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedXattrs {
     /// As they are in the image.
     pub(super) bytes: Vec<u8>,
     /// Where each of them is, in words from the first.
     places: HashMap<(Vec<u8>, Vec<u8>), u32>,
 }
 
-impl Shared {
+impl SharedXattrs {
     /// Makes what is behind an inode; `first` is the number of the first shared attribute.
     pub(super) fn inline(&self, pairs: &Pairs, first: u32) -> Vec<u8> {
         if pairs.is_empty() {

@@ -1,17 +1,17 @@
 //! What is decided before an image is written: the order of inodes, what they share, where they
 //! stand.
 //!
-//! In: files. Out: `Image`.
+//! In: files. Out: `ImagePlan`.
 //!
 //! **Invariant:** inodes stand level by level from the root, those of a directory by their names,
 //! each at its own name. Tables go by the inodes' indexes in `files`.
 
 use sinterfs_model::{FileType, Result, Time};
 
-use super::Versions;
-use super::attributes::{Counts, Pairs, Role, Shared, attributes};
+use super::attributes::{Pairs, Role, SharedXattrs, XattrCounts, attributes};
 use super::files::{Body, Files, Inode};
 use super::places::{Content, Place, Places};
+use super::versions::Versions;
 use crate::layout::{
     INODE_SLOT, InodeCompact, InodeExtended, SUPERBLOCK_OFFSET, Superblock, chunk,
 };
@@ -24,7 +24,7 @@ const STUB_MODE: u16 = 0o644;
 const STUB_XATTR: &[u8] = b"security.selinux";
 
 /// All that is decided before the first byte is written.
-pub(super) struct Image {
+pub(super) struct ImagePlan {
     pub(super) files: Files,
     /// The first of the whiteouts that hide the store.
     first_stub: u32,
@@ -36,7 +36,7 @@ pub(super) struct Image {
     parents: Vec<u32>,
     pub(super) places: Vec<Place>,
     has_whiteouts: Vec<bool>,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedXattrs,
     /// The earliest time, which compact inodes have.
     pub(super) epoch: Time,
     pub(super) has_acls: bool,
@@ -45,7 +45,7 @@ pub(super) struct Image {
     pub(super) blocks: u64,
 }
 
-impl Image {
+impl ImagePlan {
     pub(super) fn new(mut files: Files, versions: Versions) -> Result<Self> {
         let first_stub = files.inodes().len() as u32;
         add_stubs(&mut files)?;
@@ -62,7 +62,7 @@ impl Image {
             parents: vec![0; count],
             places: vec![Place::default(); count],
             has_whiteouts: vec![false; count],
-            shared: Shared::default(),
+            shared: SharedXattrs::default(),
             has_acls: false,
             inodes_end: 0,
             blocks: 0,
@@ -121,7 +121,7 @@ impl Image {
     }
 
     fn share(&mut self) -> Result<()> {
-        let mut counts = Counts::default();
+        let mut counts = XattrCounts::default();
         for &inode in &self.order {
             let pairs = self.attributes(inode);
             let acl = |(name, _): &(Vec<u8>, Vec<u8>)| name.starts_with(b"system.posix_acl_");

@@ -14,7 +14,7 @@ use sinterfs_model::{Error, FileType, Rdev, Result};
 use super::escape::{write_escaped, write_optional};
 use super::files::CONTENT_MAX;
 use super::{ESCAPED, METACOPY, TRUSTED, USER};
-use crate::read::{Erofs, Node};
+use crate::read::{Erofs, ErofsInode};
 
 /// Prints an image.
 pub fn print(image: &Erofs, out: &mut dyn Write) -> Result<()> {
@@ -48,7 +48,7 @@ pub fn print(image: &Erofs, out: &mut dyn Write) -> Result<()> {
 }
 
 /// Visits all names but those that hide the directories of a store.
-fn walk(image: &Erofs, visit: &mut dyn FnMut(&[u8], &Node) -> Result<()>) -> Result<()> {
+fn walk(image: &Erofs, visit: &mut dyn FnMut(&[u8], &ErofsInode) -> Result<()>) -> Result<()> {
     let mut waiting = vec![(image.superblock().root, b"/".to_vec())];
     let mut entered = HashSet::new();
     while let Some((nid, path)) = waiting.pop() {
@@ -88,7 +88,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(image: &Erofs, node: &Node) -> Result<Self> {
+    fn new(image: &Erofs, node: &ErofsInode) -> Result<Self> {
         let mut shown = Self {
             kind: node.kind,
             size: node.size,
@@ -136,7 +136,7 @@ impl Shown {
     fn write(
         &self,
         path: &[u8],
-        node: &Node,
+        node: &ErofsInode,
         first: Option<&[u8]>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
@@ -172,7 +172,7 @@ fn is_mark(rest: Option<&[u8]>) -> bool {
     matches!(rest, Some(b"whiteout" | b"whiteouts"))
 }
 
-fn content(image: &Erofs, node: &Node) -> Result<Vec<u8>> {
+fn content(image: &Erofs, node: &ErofsInode) -> Result<Vec<u8>> {
     let len = usize::try_from(node.size).ok();
     let len = len.filter(|len| *len <= CONTENT_MAX).ok_or_else(|| {
         let size = node.size;

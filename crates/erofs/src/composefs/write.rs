@@ -13,7 +13,8 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::files::{Body, Files, Inode};
-use super::plan::{Image, chunk_bits, chunks};
+use super::plan::{ImagePlan, chunk_bits, chunks};
+use super::versions::Versions;
 use crate::layout::{
     COMPOSEFS_MAGIC, ComposefsHeader, InodeCompact, InodeExtended, MAGIC, SUPERBLOCK_OFFSET,
     Superblock, XATTR_WORD, compat, format,
@@ -22,39 +23,10 @@ use crate::write::{BLOCK, BLOCK_BITS, directories, xattrs};
 
 /// The layouts of content, as bits of an inode's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum DataLayout {
     Plain = 0,
     Inline = 2,
     Chunks = 4,
-}
-
-/// The versions of the format that an image may have: the lowest one that keeps all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Versions {
-    /// The lowest: 0 or 1.
-    pub min: u32,
-    /// The highest: 0 or 1, which marks directories with whiteouts.
-    pub max: u32,
-}
-
-impl Default for Versions {
-    fn default() -> Self {
-        Self { min: 0, max: 1 }
-    }
-}
-
-impl Versions {
-    /// `Invalid` for versions that there are not.
-    fn check(self) -> Result<Self> {
-        if self.min <= self.max && self.max <= 1 {
-            Ok(self)
-        } else {
-            Err(Error::invalid(format!(
-                "versions {} to {} of the format: there are 0 and 1",
-                self.min, self.max
-            )))
-        }
-    }
 }
 
 /// What was written.
@@ -73,7 +45,7 @@ pub struct Written {
 /// Writes an image. Memory: 40 bytes an inode, and the attributes that several inodes have.
 pub fn write(files: Files, versions: Versions, out: &mut dyn Write) -> Result<Written> {
     let versions = versions.check()?;
-    let image = Image::new(files, versions)?;
+    let image = ImagePlan::new(files, versions)?;
     let mut out = Out {
         out,
         verity: Verity::default(),
@@ -114,7 +86,7 @@ impl Out<'_> {
     }
 }
 
-impl Image {
+impl ImagePlan {
     fn write(&self, out: &mut Out<'_>) -> Result<()> {
         let xattr_block = self.inodes_end / BLOCK;
         let first_xattr = (self.inodes_end % BLOCK / XATTR_WORD) as u32;
@@ -220,13 +192,13 @@ impl Image {
         let links = self.links(inode);
         let xattrs = self.shared.inline(&self.attributes(inode), first_xattr);
         let layout = match known.body {
-            Body::Object { .. } => Layout::Chunks,
-            _ if place.tail > 0 => Layout::Inline,
-            _ => Layout::Plain,
+            Body::Object { .. } => DataLayout::Chunks,
+            _ if place.tail > 0 => DataLayout::Inline,
+            _ => DataLayout::Plain,
         };
         let start = match known.kind {
             FileType::CharDevice | FileType::BlockDevice => known.rdev,
-            _ if layout == Layout::Chunks => chunk_bits(size),
+            _ if layout == DataLayout::Chunks => chunk_bits(size),
             _ if place.blocks > 0 => u32::try_from(data_block + place.block)
                 .map_err(|_| Error::limit("an image of 16 TiB or more"))?,
             _ => 0,

@@ -8,7 +8,7 @@ use sinterfs_model::{FileType, Inode, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use super::Shown;
+use super::attributes::Shown;
 use super::content::Body;
 use crate::layout::{InodeExtended, chunk, format};
 use crate::write::inode_offsets::InodeSize;
@@ -17,7 +17,7 @@ use crate::write::xattrs;
 
 /// The layouts of content, as bits of an inode's format.
 #[derive(Debug, Clone, Copy)]
-enum Layout {
+enum DataLayout {
     Plain = 0,
     Inline = 2,
     Chunks = 4,
@@ -74,9 +74,9 @@ impl Made {
             kind, meta, nlink, ..
         } = self.shown;
         let (layout, start) = match &self.body {
-            Body::Chunks { format, .. } => (Layout::Chunks, u64::from(*format)),
-            Body::Flat(_) if self.tail() > 0 => (Layout::Inline, self.start()),
-            Body::Flat(_) => (Layout::Plain, self.start()),
+            Body::Chunks { format, .. } => (DataLayout::Chunks, u64::from(*format)),
+            Body::Flat(_) if self.tail() > 0 => (DataLayout::Inline, self.start()),
+            Body::Flat(_) => (DataLayout::Plain, self.start()),
         };
         let time = meta.times.modified;
         let raw = InodeExtended {

@@ -22,12 +22,12 @@ struct Entry {
 
 /// The names of a directory in order.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct DirectoryListing {
     names: Vec<u8>,
     entries: Vec<Entry>,
 }
 
-impl Listing {
+impl DirectoryListing {
     /// Replaces the names by those of a directory.
     pub(super) fn load(&mut self, image: &dyn Image, dir: Ino) -> Result<()> {
         self.names.clear();

@@ -10,7 +10,7 @@ use sinterfs_model::{Error, Result, Xattrs};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 
-use super::{DIRECTORIES, XATTRS};
+use super::regions::{DIRECTORIES, XATTRS};
 use crate::layout::{XATTR_WORD, XattrHeader};
 use crate::write::xattrs::{DroppedXattrs, SHARED_MAX, XattrPair};
 

@@ -7,12 +7,13 @@ use std::collections::{HashMap, HashSet};
 
 use sinterfs_model::{Error, FileType, Image, Ino, Inode, Loss, Result};
 
+use super::attributes::Shown;
 use super::content::{self, Body};
 use super::inodes::Made;
-use super::listing::Listing;
+use super::listing::DirectoryListing;
 use super::pool::Pool;
+use super::regions::{CONTENT, DIRECTORIES, INODES, XATTRS};
 use super::space::Space;
-use super::{CONTENT, DIRECTORIES, INODES, Shown, XATTRS};
 use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
 use crate::write::inode_offsets::InodeOffsets;
@@ -52,7 +53,7 @@ pub(super) struct Scan<'a> {
     /// The number of inodes with times that are lost.
     times: u64,
     /// The names of the current directory.
-    listing: Listing,
+    listing: DirectoryListing,
 }
 
 impl<'a> Scan<'a> {
@@ -73,7 +74,7 @@ impl<'a> Scan<'a> {
             count: 0,
             bytes: 0,
             times: 0,
-            listing: Listing::default(),
+            listing: DirectoryListing::default(),
         }
     }
 
@@ -82,7 +83,7 @@ impl<'a> Scan<'a> {
         let root = self.image.info().root;
         let nid = self.place(root, None)?;
         debug_assert_eq!(nid, INODES / INODE_SLOT);
-        let mut names = Listing::default();
+        let mut names = DirectoryListing::default();
         while let Some(dir) = self.waiting.pop() {
             names.load(self.image, dir.ino)?;
             self.fill(dir, &mut names)?;
@@ -104,7 +105,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Assigns offsets to the entries of a directory, and makes its content.
-    fn fill(&mut self, dir: Waiting, names: &mut Listing) -> Result<()> {
+    fn fill(&mut self, dir: Waiting, names: &mut DirectoryListing) -> Result<()> {
         let first = self.waiting.len();
         for at in 0..names.len() {
             let (ino, kind) = names.inode(at);

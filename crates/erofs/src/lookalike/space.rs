@@ -5,7 +5,7 @@
 
 use sinterfs_model::{Error, Image, Ino, Result};
 
-use super::CONTENT;
+use super::regions::CONTENT;
 use crate::write::BLOCK;
 
 /// The first address of a block that has no room in 32 bits; the one with all bits set is a hole.
@@ -16,7 +16,7 @@ const END: u64 = 1 << 50;
 
 /// Bytes of a file in a row.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct ContentRun {
     /// Their address.
     start: u64,
     ino: Ino,
@@ -27,7 +27,7 @@ struct Run {
 /// All content.
 #[derive(Debug)]
 pub(super) struct Space {
-    runs: Vec<Run>,
+    runs: Vec<ContentRun>,
     end: u64,
 }
 
@@ -50,7 +50,7 @@ impl Space {
             let what = "more content than EROFS has addresses for: 1 PiB";
             Error::limit(what).path(format!("inode {}", ino.0))
         })?;
-        self.runs.push(Run { start, ino, offset });
+        self.runs.push(ContentRun { start, ino, offset });
         Ok(start / BLOCK)
     }
 

@@ -11,7 +11,7 @@ use sinterfs_model::{Error, FileType, Result};
 use zerocopy::FromBytes;
 
 use super::erofs::Erofs;
-use super::node::Node;
+use super::node::ErofsInode;
 use crate::layout::{DirentRaw, NAME_MAX};
 
 const ENTRY: usize = size_of::<DirentRaw>();
@@ -55,12 +55,12 @@ pub(crate) struct DirBlock {
 
 impl Erofs {
     /// Returns the number of blocks of a directory.
-    pub(crate) fn dir_blocks(&self, dir: &Node) -> u64 {
+    pub(crate) fn dir_blocks(&self, dir: &ErofsInode) -> u64 {
         dir.size.div_ceil(self.superblock.block_size())
     }
 
     /// Reads a block of a directory.
-    pub(crate) fn dir_block(&self, dir: &Node, index: u64) -> Result<DirBlock> {
+    pub(crate) fn dir_block(&self, dir: &ErofsInode, index: u64) -> Result<DirBlock> {
         let size = self.superblock.block_size();
         let start = index.saturating_mul(size);
         let len = size.min(dir.size.saturating_sub(start));
@@ -71,13 +71,13 @@ impl Erofs {
 
     /// Adds the location of a directory block to an error.
     #[cold]
-    pub(crate) fn in_block(&self, dir: &Node, index: u64, error: Error) -> Error {
+    pub(crate) fn in_block(&self, dir: &ErofsInode, index: u64, error: Error) -> Error {
         let structure = format!("block {index} of directory {:#x}", dir.nid);
         dir.meta.locate(error, &structure)
     }
 
     /// Returns the inode number of an entry by its name.
-    pub(crate) fn find_entry(&self, dir: &Node, name: &[u8]) -> Result<Option<u64>> {
+    pub(crate) fn find_entry(&self, dir: &ErofsInode, name: &[u8]) -> Result<Option<u64>> {
         // the last block whose first name is not greater
         let (mut low, mut high) = (0, self.dir_blocks(dir));
         let mut found = None;

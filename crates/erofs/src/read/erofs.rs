@@ -9,7 +9,7 @@ use sinterfs_model::ImageInfo;
 
 use super::device::Devices;
 use super::map::{CheckedTables, FoundExtents};
-use super::node::Node;
+use super::node::ErofsInode;
 use super::prefix::Prefix;
 use super::superblock::Superblock;
 
@@ -21,8 +21,8 @@ pub struct Erofs {
     pub(super) offset: u64,
     pub(super) devices: Devices,
     pub(super) prefixes: Vec<Prefix>,
-    pub(super) packed: Option<Node>,
-    pub(super) metabox: Option<Node>,
+    pub(super) packed: Option<ErofsInode>,
+    pub(super) metabox: Option<ErofsInode>,
     pub(super) packed_extents_found: FoundExtents,
     pub(super) checked_tables: CheckedTables,
     pub(super) info: ImageInfo,

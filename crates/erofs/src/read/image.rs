@@ -13,7 +13,7 @@ use sinterfs_model::{
 
 use super::erofs::Erofs;
 use super::map::{ContentLocation, Map, MappedExtent, PclusterLocation};
-use super::node::{DataLayout, Node};
+use super::node::{DataLayout, ErofsInode};
 use crate::composefs;
 
 /// The bits of a cursor that number entries: a block has fewer than 2^16.
@@ -26,7 +26,7 @@ const TARGET_MAX: u64 = 4096;
 const RUNS_COUNTED: u64 = 1 << 16;
 
 impl Erofs {
-    fn expect(&self, ino: Ino, wanted: FileType, what: &str) -> Result<Node> {
+    fn expect(&self, ino: Ino, wanted: FileType, what: &str) -> Result<ErofsInode> {
         let node = self.node(ino.0)?;
         if node.kind == wanted {
             return Ok(node);
@@ -38,7 +38,7 @@ impl Erofs {
     }
 
     /// Returns the bytes that are not in holes, as far as that takes little time.
-    fn allocated(&self, node: &Node) -> Result<u64> {
+    fn allocated(&self, node: &ErofsInode) -> Result<u64> {
         if node.size == 0 {
             return Ok(0);
         }
@@ -64,7 +64,12 @@ impl Erofs {
     }
 
     /// Reads content from a position on, up to its end.
-    pub(crate) fn read_content(&self, node: &Node, position: u64, buf: &mut [u8]) -> Result<usize> {
+    pub(crate) fn read_content(
+        &self,
+        node: &ErofsInode,
+        position: u64,
+        buf: &mut [u8],
+    ) -> Result<usize> {
         let left = node.size.saturating_sub(position);
         let len = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
         let Some(buf) = buf.get_mut(..len).filter(|buf| !buf.is_empty()) else {
@@ -87,7 +92,12 @@ impl Erofs {
     }
 
     /// Fills the buffer with content. Fails with `Corrupt` if the inode ends before.
-    pub(crate) fn read_exactly(&self, node: &Node, position: u64, buf: &mut [u8]) -> Result<()> {
+    pub(crate) fn read_exactly(
+        &self,
+        node: &ErofsInode,
+        position: u64,
+        buf: &mut [u8],
+    ) -> Result<()> {
         let wanted = buf.len();
         if self.read_content(node, position, buf)? == wanted {
             return Ok(());
@@ -101,7 +111,7 @@ impl Erofs {
     /// Reads bytes of an extent from an offset on.
     fn read_run(
         &self,
-        node: &Node,
+        node: &ErofsInode,
         location: ContentLocation,
         skip: u64,
         buf: &mut [u8],
@@ -125,7 +135,7 @@ impl Erofs {
 
     /// Returns the packed inode for a fragment of another inode. Fails with `Corrupt` if there is
     /// none, and for the special inodes, which would lead to themselves.
-    fn packed_for(&self, node: &Node) -> Result<&Node> {
+    fn packed_for(&self, node: &ErofsInode) -> Result<&ErofsInode> {
         let special = [&self.packed, &self.metabox].into_iter().flatten();
         let mut special = special.map(|special| special.nid);
         match &self.packed {
@@ -163,7 +173,7 @@ impl Erofs {
     /// one of the packed inode.
     pub(super) fn pieces(
         &self,
-        node: &Node,
+        node: &ErofsInode,
         from: u64,
         visit: &mut dyn FnMut(Extent, &MappedExtent) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -188,7 +198,7 @@ impl Erofs {
     /// Visits the extents of a range of the packed inode, from a byte of the file on.
     fn packed_extents(
         &self,
-        node: &Node,
+        node: &ErofsInode,
         mapped: &MappedExtent,
         (offset, from): (u64, u64),
         visit: &mut dyn FnMut(Extent, &MappedExtent) -> ControlFlow<()>,
@@ -225,7 +235,7 @@ impl Erofs {
 impl Erofs {
     /// Fails with `Unsupported` for a file of composefs whose content is an object elsewhere: its
     /// zeros are not the content.
-    fn expect_content(&self, node: &Node) -> Result<()> {
+    fn expect_content(&self, node: &ErofsInode) -> Result<()> {
         let may_be_elsewhere = node.size > 0
             && node.xattr_len > 0
             && matches!(node.layout, DataLayout::Plain | DataLayout::Chunks);

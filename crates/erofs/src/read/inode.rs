@@ -1,6 +1,6 @@
 //! Reads inodes of both forms.
 //!
-//! In: the number of an inode. Out: `Node`, in plain numbers.
+//! In: the number of an inode. Out: `ErofsInode`, in plain numbers.
 //!
 //! **Invariant:** the type, layout and time of a node are valid; its attributes and its map are
 //! checked when they are read.
@@ -9,7 +9,7 @@ use sinterfs_model::{Error, FileType, Result, Time};
 
 use super::erofs::Erofs;
 use super::meta_offset::MetaOffset;
-use super::node::{DataLayout, Node};
+use super::node::{DataLayout, ErofsInode};
 use crate::layout::{InodeCompact, InodeExtended, XATTR_WORD, XattrHeader, format, incompat};
 
 /// The fields that both forms of an inode have.
@@ -23,7 +23,7 @@ struct Common {
 impl Erofs {
     /// Reads an inode. Fails with `NotFound` for a number beyond the metadata, with `Corrupt` for
     /// what is not an inode.
-    pub(crate) fn node(&self, nid: u64) -> Result<Node> {
+    pub(crate) fn node(&self, nid: u64) -> Result<ErofsInode> {
         let meta = self.meta_offset_of(nid)?;
         if meta.at >= self.area_len(meta.area) {
             return Err(Error::not_found(format!("inode {nid:#x}")));
@@ -32,7 +32,7 @@ impl Erofs {
             .map_err(|error| meta.locate(error, "inode"))
     }
 
-    fn read_node(&self, nid: u64, meta: MetaOffset) -> Result<Node> {
+    fn read_node(&self, nid: u64, meta: MetaOffset) -> Result<ErofsInode> {
         let raw: InodeCompact = self.fetch(meta)?;
         if raw.format.get() & format::EXTENDED != 0 {
             return self.extended(nid, meta);
@@ -61,7 +61,7 @@ impl Erofs {
         Ok(node)
     }
 
-    fn extended(&self, nid: u64, meta: MetaOffset) -> Result<Node> {
+    fn extended(&self, nid: u64, meta: MetaOffset) -> Result<ErofsInode> {
         let raw: InodeExtended = self.fetch(meta)?;
         let common = Common {
             format: raw.format.get(),
@@ -90,7 +90,7 @@ impl Erofs {
         self.superblock.has(incompat::BIT48).then_some(bits)
     }
 
-    fn common(&self, nid: u64, meta: MetaOffset, common: &Common) -> Result<Node> {
+    fn common(&self, nid: u64, meta: MetaOffset, common: &Common) -> Result<ErofsInode> {
         if common.format & !format::ALL != 0 {
             return Err(Error::unsupported(format!(
                 "unknown bits of the format: {:#x}",
@@ -107,7 +107,7 @@ impl Erofs {
             0 => 0,
             count => size_of::<XattrHeader>() as u64 + u64::from(count - 1) * XATTR_WORD,
         };
-        Ok(Node {
+        Ok(ErofsInode {
             nid,
             meta,
             extended: common.format & format::EXTENDED != 0,
@@ -127,7 +127,11 @@ impl Erofs {
     }
 
     /// Reads a special inode: a file whose number is in the superblock.
-    pub(super) fn special(&self, nid: Option<u64>, name: &'static str) -> Result<Option<Node>> {
+    pub(super) fn special(
+        &self,
+        nid: Option<u64>,
+        name: &'static str,
+    ) -> Result<Option<ErofsInode>> {
         let Some(nid) = nid else {
             return Ok(None);
         };

@@ -10,7 +10,7 @@ use sinterfs_model::{Error, ExtentSource, FileType, Ino, Result};
 use super::config::Algorithm;
 use super::erofs::Erofs;
 use super::map::{ContentLocation, Map, MappedExtent};
-use super::node::Node;
+use super::node::ErofsInode;
 
 /// An entry of a directory as it is stored.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +105,11 @@ impl Erofs {
     }
 
     /// Visits the mapped extents of an inode.
-    pub(crate) fn runs(&self, node: &Node, visit: &mut dyn FnMut(&MappedExtent)) -> Result<()> {
+    pub(crate) fn runs(
+        &self,
+        node: &ErofsInode,
+        visit: &mut dyn FnMut(&MappedExtent),
+    ) -> Result<()> {
         let has_content = matches!(
             node.kind,
             FileType::File | FileType::Directory | FileType::Symlink

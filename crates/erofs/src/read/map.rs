@@ -21,7 +21,7 @@ mod window;
 use sinterfs_model::Result;
 
 use super::erofs::Erofs;
-use super::node::{DataLayout, Node};
+use super::node::{DataLayout, ErofsInode};
 use crate::layout::compressed::advise;
 use chunks::Chunks;
 use clusters::Clusters;
@@ -36,7 +36,7 @@ pub(crate) use mapped::{ContentLocation, MappedExtent, Pcluster, PclusterLocatio
 #[derive(Debug)]
 pub(crate) struct Map<'a> {
     image: &'a Erofs,
-    node: &'a Node,
+    node: &'a ErofsInode,
     kind: MapKind,
 }
 
@@ -56,7 +56,7 @@ enum MapKind {
 
 impl<'a> Map<'a> {
     /// Begins to map a node's content.
-    pub(crate) fn new(image: &'a Erofs, node: &'a Node) -> Result<Self> {
+    pub(crate) fn new(image: &'a Erofs, node: &'a ErofsInode) -> Result<Self> {
         let kind = match node.layout {
             DataLayout::Plain | DataLayout::Inline => Ok(MapKind::Flat),
             DataLayout::Chunks => Chunks::new(image, node).map(MapKind::Chunks),
@@ -107,7 +107,7 @@ impl<'a> Map<'a> {
 }
 
 /// Begins to map compressed content.
-fn compressed(image: &Erofs, node: &Node) -> Result<MapKind> {
+fn compressed(image: &Erofs, node: &ErofsInode) -> Result<MapKind> {
     let header = CompressedHeader::read(image, node)?;
     if let Some(offset) = header.whole_fragment() {
         return Ok(MapKind::Packed(offset));

@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::device::Address;
 use super::erofs::Erofs;
 use super::meta_offset::{Area, MetaOffset};
-use super::node::Node;
+use super::node::ErofsInode;
 use super::pages;
 use crate::layout::{IN_METABOX, INODE_SLOT};
 
@@ -55,7 +55,7 @@ impl Erofs {
         }
     }
 
-    fn metabox(&self) -> Result<&Node> {
+    fn metabox(&self) -> Result<&ErofsInode> {
         let missing = || Error::corrupt("there is no metabox").within("superblock");
         self.metabox.as_ref().ok_or_else(missing)
     }

@@ -46,7 +46,7 @@ impl DataLayout {
 
 /// An inode.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct ErofsInode {
     pub(crate) nid: u64,
     pub(crate) meta: MetaOffset,
     pub(crate) extended: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Node {
     pub(crate) dot_omitted: bool,
 }
 
-impl Node {
+impl ErofsInode {
     /// Returns where the extended attributes begin.
     pub(crate) fn xattrs(&self) -> MetaOffset {
         self.meta.skip(if self.extended {

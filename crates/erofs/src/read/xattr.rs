@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 
 use super::erofs::Erofs;
 use super::meta_offset::{Area, MetaOffset};
-use super::node::Node;
+use super::node::ErofsInode;
 use super::prefix::Prefix;
 use crate::layout::{NAME_MAX, XATTR_WORD, XattrEntry, XattrHeader, compat, xattr_prefix};
 
@@ -28,7 +28,7 @@ impl Erofs {
     }
 
     /// Reads the extended attributes of an inode, sorted by name.
-    pub(crate) fn xattrs_of(&self, node: &Node) -> Result<Xattrs> {
+    pub(crate) fn xattrs_of(&self, node: &ErofsInode) -> Result<Xattrs> {
         let mut all = self.xattrs_as_stored(node)?;
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all.dedup_by(|second, first| second.0 == first.0);
@@ -36,7 +36,7 @@ impl Erofs {
     }
 
     /// Reads the extended attributes of an inode: its own, then the shared ones.
-    pub(crate) fn xattrs_as_stored(&self, node: &Node) -> Result<Xattrs> {
+    pub(crate) fn xattrs_as_stored(&self, node: &ErofsInode) -> Result<Xattrs> {
         let mut all = Xattrs::new();
         if node.xattr_len == 0 {
             return Ok(all);

@@ -88,7 +88,7 @@ impl Compression {
             Self::Lz4 { level } => encode::lz4(raw, level),
             Self::Lz4Hc { level } => encode::lz4_hc(raw, level),
             Self::Lzma { level } => Ok(encode::micro_lzma::encode(raw, level, LZMA_DICT)),
-            Self::Deflate { level } => Ok(encode::zlib::encode(raw, level)?.map(bare)),
+            Self::Deflate { level } => Ok(encode::zlib(raw, level)?.map(bare)),
             Self::Zstd { level } => encode::zstd_window(raw, level, ZSTD_WINDOW_MAX),
         }
     }
@@ -245,7 +245,7 @@ impl FromStr for Compression {
             },
             "deflate" => Self::Deflate {
                 level: options
-                    .number(&["level"], encode::zlib::LEVELS)?
+                    .number(&["level"], encode::ZLIB_LEVELS)?
                     .unwrap_or(DEFLATE_DEFAULT),
             },
             "zstd" => Self::Zstd {

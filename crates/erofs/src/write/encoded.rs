@@ -143,18 +143,18 @@ fn fills_blocks(piece: &StoredPart) -> bool {
 /// All units that were encoded.
 #[derive(Debug, Default)]
 pub(super) struct EncodedUnits {
-    state: Mutex<State>,
+    state: Mutex<EncodedState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EncodedState {
     units: Vec<Option<EncodedUnit>>,
     has_failed: bool,
 }
 
 impl EncodedUnits {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, EncodedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -57,11 +57,11 @@ const _: () = assert!(size_of::<(u32, SharedTail)>() <= 24);
 pub(super) struct PackedTails {
     compression: Compression,
     rule: CutRule,
-    state: Mutex<State>,
+    state: Mutex<TailsState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct TailsState {
     /// The tails, with digests, of units that came before an earlier one.
     early: BTreeMap<u32, (Vec<u8>, Digest)>,
     /// The first unit that has not come.
@@ -86,7 +86,7 @@ impl PackedTails {
                 in_blocks: true,
                 tail: TailRule::default(),
             },
-            state: Mutex::new(State {
+            state: Mutex::new(TailsState {
                 early: BTreeMap::new(),
                 next: 0,
                 tails: Vec::new(),
@@ -98,7 +98,7 @@ impl PackedTails {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TailsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +148,7 @@ impl PackedTails {
     }
 }
 
-impl State {
+impl TailsState {
     /// Places the tails of units in their sequence, as far as that has come, and returns the groups
     /// that these close.
     fn add(&mut self, unit: u32, tail: (Vec<u8>, Digest)) -> Vec<(u32, Vec<u8>)> {

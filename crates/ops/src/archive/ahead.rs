@@ -66,12 +66,12 @@ struct Race<'a> {
     next: AtomicUsize,
     /// What has been done with each block.
     done: Vec<AtomicU8>,
-    state: Mutex<State>,
+    state: Mutex<Progress>,
     moved: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Progress {
     /// Bytes of blocks whose first use is over.
     passed: u64,
     stop: bool,
@@ -96,7 +96,7 @@ impl Race<'_> {
             let Some(need) = self.schedule.blocks.get(index) else {
                 return;
             };
-            let too_far = |state: &mut State| {
+            let too_far = |state: &mut Progress| {
                 !state.stop && need.before >= state.passed.saturating_add(self.window)
             };
             let state = self.moved.wait_while(self.lock(), too_far);
@@ -151,17 +151,17 @@ impl Race<'_> {
         };
         let is_open = || done.load(Ordering::Acquire) & DECODED == 0;
         if is_open() {
-            let wait = |state: &mut State| !state.stop && is_open();
+            let wait = |state: &mut Progress| !state.stop && is_open();
             drop(self.moved.wait_while(self.lock(), wait));
         }
         done.load(Ordering::Acquire) & KEPT != 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, change: impl FnOnce(&mut State)) {
+    fn tell(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut self.lock());
         self.moved.notify_all();
     }

@@ -31,7 +31,7 @@ pub(super) struct Far {
 #[derive(Debug, Default)]
 pub(super) struct Later {
     /// By position.
-    uses: Vec<Kept>,
+    uses: Vec<SpilledRange>,
     /// By block.
     pieces: Vec<Piece>,
     /// How long the file becomes.
@@ -41,7 +41,7 @@ pub(super) struct Later {
 
 /// Where the bytes for a position are.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kept {
+pub(super) struct SpilledRange {
     pub(super) position: u64,
     pub(super) len: u64,
     /// The offset in the file.
@@ -74,7 +74,7 @@ impl Later {
                 Some(open) if open.0 == far.block && far.offset <= open.2 => open,
                 _ => (far.block, far.offset, far.offset, later.bytes),
             };
-            later.uses.push(Kept {
+            later.uses.push(SpilledRange {
                 position: far.position,
                 len: far.len,
                 place: place.saturating_add(far.offset - start),
@@ -146,7 +146,7 @@ impl Later {
     }
 
     /// Finds the first use that ends behind a position, from the one with an index on.
-    pub(super) fn next(&self, index: &mut usize, position: u64) -> Option<Kept> {
+    pub(super) fn next(&self, index: &mut usize, position: u64) -> Option<SpilledRange> {
         loop {
             let kept = self.uses.get(*index)?;
             if kept.position.saturating_add(kept.len) > position {

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use sinterfs_archive::mtree;
 use sinterfs_model::{Error, FileType, Ino, Result};
 
-use super::Archive;
+use super::job::ArchiveJob;
 use super::sequence::{Name, spot};
-use super::stream::Stream;
+use super::stream::ArchiveOutput;
 use super::write::count;
 use crate::jobs::{Job, Jobs};
 use crate::runs::{Run, runs};
@@ -25,9 +25,9 @@ const CHUNK: usize = 1 << 20;
 type Digests = Vec<Option<[u8; 32]>>;
 
 /// Writes all lines and returns the length of the list.
-pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
+pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64> {
     let digests = digests(archive)?;
-    let mut stream = Stream::new(out);
+    let mut stream = ArchiveOutput::new(out);
     stream.put(mtree::write::SIGNATURE.as_bytes())?;
     let (mut line, mut losses) = (String::new(), Vec::new());
     for &name in &archive.sequence.names {
@@ -54,7 +54,7 @@ pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
     Ok(stream.len())
 }
 
-fn digests(archive: &Archive<'_>) -> Result<Digests> {
+fn digests(archive: &ArchiveJob<'_>) -> Result<Digests> {
     let mut jobs = Jobs::by_file(&archive.plan, archive.image).list;
     // a digest is made from the start to the end, by one thread
     jobs.retain(|job| job.first);
@@ -85,7 +85,7 @@ fn digests(archive: &Archive<'_>) -> Result<Digests> {
     Ok(digests.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn digest(archive: &Archive<'_>, ino: Ino, buf: &mut [u8]) -> Result<[u8; 32]> {
+fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<[u8; 32]> {
     let inode = archive.image.inode(ino)?;
     debug_assert_eq!(inode.kind, FileType::File);
     let mut digest = Sha256::new();

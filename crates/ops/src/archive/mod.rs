@@ -6,6 +6,7 @@
 //! tree. What can't be read is reported and counted, and the archive stays whole.
 
 mod ahead;
+mod job;
 mod later;
 mod list;
 mod names;
@@ -19,10 +20,11 @@ mod write;
 use std::fs::File;
 use std::io::Write;
 
-use sinterfs_model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Image, Observer, Result};
 
-use crate::plan::{Plan, Spot};
+use crate::plan::Plan;
 use crate::select::{self, Selection};
+use job::ArchiveJob;
 use report::Counts;
 use schedule::Schedule;
 use sequence::Sequence;
@@ -31,15 +33,7 @@ pub use options::{ArchiveFormat, ArchiveOptions, ArchiveOrder};
 pub use report::ArchiveReport;
 
 /// An archive that is planned: what goes into it, and in which order blocks are needed.
-pub struct Archive<'a> {
-    image: &'a dyn Image,
-    options: &'a ArchiveOptions,
-    observer: &'a dyn Observer,
-    plan: Plan,
-    sequence: Sequence,
-    schedule: Schedule,
-    counts: Counts,
-}
+pub struct Archive<'a>(ArchiveJob<'a>);
 
 impl std::fmt::Debug for Archive<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -64,7 +58,7 @@ impl<'a> Archive<'a> {
         if schedule.bytes_at_once() > options.held {
             schedule.hold(image, &plan, &sequence, options.held)?;
         }
-        let archive = Self {
+        let archive = ArchiveJob {
             image,
             options,
             observer,
@@ -76,89 +70,31 @@ impl<'a> Archive<'a> {
         for error in refused.into_iter().chain(selection.unmatched()) {
             archive.settle::<()>(Err(error))?;
         }
-        Ok(archive)
+        Ok(Self(archive))
     }
 
     /// Returns how many decoded bytes are needed when their blocks are no longer kept.
     pub fn later_bytes(&self) -> u64 {
-        self.schedule.later.bytes()
+        self.0.schedule.later.bytes()
     }
 
     /// Keeps such bytes in an empty file. Without one, and where it fails, their blocks are decoded
     /// again.
     pub fn keep_in(&mut self, file: File) {
-        self.schedule.later.keep_in(file);
+        self.0.schedule.later.keep_in(file);
     }
 
     /// Writes all of it.
     pub fn write(&self, out: &mut dyn Write) -> Result<ArchiveReport> {
-        self.expect()?;
-        let length = match self.options.format {
-            ArchiveFormat::Mtree => list::write(self, out)?,
-            _ => write::write(self, out)?,
+        self.0.expect()?;
+        let length = match self.0.options.format {
+            ArchiveFormat::Mtree => list::write(&self.0, out)?,
+            _ => write::write(&self.0, out)?,
         };
         Ok(ArchiveReport {
             length,
-            ..self.counts.report()
+            ..self.0.counts.report()
         })
-    }
-
-    fn expect(&self) -> Result<()> {
-        let mut total = Tally::items(self.plan.leaves.len() as u64);
-        for item in &self.plan.leaves {
-            if item.kind == FileType::File {
-                let allocated = self
-                    .image
-                    .inode(item.ino)
-                    .map_or(0, |inode| inode.allocated);
-                total.bytes = total.bytes.saturating_add(allocated);
-            }
-        }
-        self.observer.expect(Stage::Extract, total);
-        self.pause()
-    }
-
-    /// Stops if asked to.
-    fn pause(&self) -> Result<()> {
-        match self.observer.cancelled() {
-            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
-            false => Ok(()),
-        }
-    }
-
-    fn advance(&self, items: u64, bytes: u64) {
-        let done = Tally::new(items, bytes, 0);
-        self.observer.advance(Stage::Extract, done);
-    }
-
-    /// Adds the path to an error.
-    fn locate(&self, error: Error, spot: Spot) -> Error {
-        error.path(self.plan.path(spot))
-    }
-
-    /// Counts and reports a failure that leaves the rest possible, and returns any other.
-    fn settle<T>(&self, result: Result<T>) -> Result<Option<T>> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            Err(error) if self.options.continue_on_error && error.kind() != Kind::Cancelled => {
-                self.observer.warn(&error);
-                self.counts.add(|report| report.failed += 1);
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Counts what is not kept of an entry; an error if nothing may be lost.
-    fn lose(&self, losses: &[&'static str], spot: Spot) -> Result<()> {
-        for what in losses {
-            if self.options.strict {
-                let error = Error::unsupported(format!("not kept: {what}"));
-                return Err(self.locate(error, spot));
-            }
-            self.counts.lose(what);
-        }
-        Ok(())
     }
 }
 

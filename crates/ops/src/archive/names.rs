@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
-use sinterfs_archive::{Link, Outgoing};
+use sinterfs_archive::{LinkTarget, Outgoing};
 use sinterfs_model::{Error, FileType, Inode, Result, Times, Xattrs};
 
+use super::job::ArchiveJob;
+use super::options::ArchiveFormat;
 use super::sequence::{Name, spot};
-use super::{Archive, ArchiveFormat};
 use crate::runs::{Run, runs};
 
 /// A name with all that a writer wants to know.
@@ -35,9 +36,9 @@ impl Known {
             path: &self.path,
             inode: &self.inode,
             link: match (self.is_further, self.inode.kind) {
-                (true, _) => Link::Hard(&self.target),
-                (false, FileType::Symlink) => Link::Symbolic(&self.target),
-                _ => Link::None,
+                (true, _) => LinkTarget::Hard(&self.target),
+                (false, FileType::Symlink) => LinkTarget::Symbolic(&self.target),
+                _ => LinkTarget::None,
             },
             xattrs: &self.xattrs,
             data: self.is_mapped.then_some(&self.data),
@@ -45,7 +46,7 @@ impl Known {
     }
 }
 
-impl Archive<'_> {
+impl ArchiveJob<'_> {
     /// Reads what is known of a name; `missing` are leaves whose first names are not in the
     /// archive.
     pub(super) fn know(&self, name: Name, missing: &HashSet<u32>) -> Result<Known> {

@@ -11,7 +11,7 @@ const SIZE: usize = 1 << 20;
 const LEAST: usize = 256 << 10;
 
 /// A buffer before a writer.
-pub(super) struct Stream<'a> {
+pub(super) struct ArchiveOutput<'a> {
     out: &'a mut dyn Write,
     buf: Vec<u8>,
     used: usize,
@@ -19,7 +19,7 @@ pub(super) struct Stream<'a> {
     written: u64,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> ArchiveOutput<'a> {
     pub(super) fn new(out: &'a mut dyn Write) -> Self {
         Self {
             out,

@@ -11,20 +11,21 @@ use sinterfs_archive::{Follows, cpio, tar};
 use sinterfs_model::{Error, FileType, Ino, Result};
 
 use super::ahead::Position;
+use super::job::ArchiveJob;
 use super::names::Known;
+use super::options::ArchiveFormat;
 use super::sequence::{Name, spot};
-use super::stream::Stream;
-use super::{Archive, ArchiveFormat};
+use super::stream::ArchiveOutput;
 use crate::workers;
 
 /// Writes all names and returns the length of the archive.
-pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
+pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64> {
     let threads = workers::thread_count(archive.options.threads);
     let (schedule, window) = (&archive.schedule, archive.options.ahead);
     schedule.run(archive.image, threads, window, |position| {
         let mut writer = Writer {
             archive,
-            stream: Stream::new(out),
+            stream: ArchiveOutput::new(out),
             position,
             missing: HashSet::new(),
         };
@@ -39,8 +40,8 @@ pub(super) fn write(archive: &Archive<'_>, out: &mut dyn Write) -> Result<u64> {
 }
 
 struct Writer<'a, 'p> {
-    archive: &'a Archive<'a>,
-    stream: Stream<'a>,
+    archive: &'a ArchiveJob<'a>,
+    stream: ArchiveOutput<'a>,
     position: &'a mut Position<'p>,
     /// Leaves that are not in the archive under their first names.
     missing: HashSet<u32>,
@@ -178,7 +179,7 @@ impl Writer<'_, '_> {
 }
 
 /// Counts a name that is in the archive.
-pub(super) fn count(archive: &Archive<'_>, name: Name, known: &Known) {
+pub(super) fn count(archive: &ArchiveJob<'_>, name: Name, known: &Known) {
     archive.counts.add(|report| match (name, known.inode.kind) {
         // counted where it stands in the end
         (Name::Early(_), _) => {}

@@ -9,7 +9,7 @@ use sinterfs_model::{
     Content, Error, Extent, ExtentSource, FileContent, Kind, NodeId, Observer, Result, Stage, Tally,
 };
 
-use super::Side;
+use super::side::Side;
 
 /// Bytes that are compared at a time.
 const STEP: usize = 1 << 20;

@@ -2,94 +2,10 @@
 //!
 //! In: two nodes of one path. Out: what differs, with both values as text.
 
-use std::str::FromStr;
+use sinterfs_model::{Content, FileType, Node, NodeId, Time, Tree};
 
-use sinterfs_model::{Content, Error, FileType, Node, NodeId, Result, Time, Tree};
-
-use super::DiffOptions;
-
-/// What a node can differ in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
-    /// The type.
-    Type,
-    /// Permission bits.
-    Mode,
-    /// The owner.
-    Uid,
-    /// The group.
-    Gid,
-    /// The length of a file.
-    Size,
-    /// When the content was last changed.
-    Mtime,
-    /// A symlink's target.
-    Target,
-    /// A device's number.
-    Device,
-    /// The number of names, or which of them name one inode.
-    Links,
-    /// Extended attributes.
-    Xattrs,
-    /// The bytes of a file.
-    Content,
-}
-
-impl Field {
-    /// All fields with their names.
-    pub const ALL: [(Self, &'static str); 11] = [
-        (Self::Type, "type"),
-        (Self::Mode, "mode"),
-        (Self::Uid, "uid"),
-        (Self::Gid, "gid"),
-        (Self::Size, "size"),
-        (Self::Mtime, "mtime"),
-        (Self::Target, "target"),
-        (Self::Device, "device"),
-        (Self::Links, "links"),
-        (Self::Xattrs, "xattrs"),
-        (Self::Content, "content"),
-    ];
-
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        let named = Self::ALL.iter().find(|(field, _)| *field == self);
-        named.map_or("", |(_, name)| name)
-    }
-}
-
-impl FromStr for Field {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let named = Self::ALL.iter().find(|(_, name)| *name == text);
-        named.map(|(field, _)| *field).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|(_, name)| *name).collect();
-            Error::invalid(format!("no field `{text}`; there are {}", names.join(", ")))
-        })
-    }
-}
-
-/// A field that differs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// Which one.
-    pub field: Field,
-    /// What it was; empty if it means nothing to users.
-    pub old: Vec<u8>,
-    /// What it is.
-    pub new: Vec<u8>,
-}
-
-impl Difference {
-    pub(super) fn content() -> Self {
-        Self {
-            field: Field::Content,
-            old: Vec::new(),
-            new: Vec::new(),
-        }
-    }
-}
+use super::change::{Difference, Field};
+use super::options::DiffOptions;
 
 /// What is compared, and how.
 pub(super) struct Rules<'a> {

@@ -10,10 +10,11 @@ use std::sync::Mutex;
 use sinterfs_model::{Content, Error, NodeId, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::change::{Change, What};
 use super::content::{Buffers, Comparison};
 use super::fields::Rules;
-use super::walk::{Lone, Walk};
-use super::{Change, Side, What};
+use super::side::Side;
+use super::walk::{Lone, PairedWalk};
 use crate::workers;
 
 /// Bytes that are hashed at a time.
@@ -24,7 +25,7 @@ const HASHED: u64 = 16 << 20;
 
 /// Moves renamed files from what is gone and new to the changes.
 pub(super) fn find(
-    walk: &mut Walk,
+    walk: &mut PairedWalk,
     comparison: &Comparison<'_>,
     rules: &Rules<'_>,
     changes: &mut Vec<Change>,
@@ -137,7 +138,7 @@ fn hash(job: &Job<'_>, buffer: &mut Vec<u8>) -> Result<(u64, u128)> {
 }
 
 /// Pairs files of one hash: first those whose last names are the same, then by path.
-fn pairs(by_hash: &ByHash, walk: &Walk) -> Vec<(usize, usize)> {
+fn pairs(by_hash: &ByHash, walk: &PairedWalk) -> Vec<(usize, usize)> {
     let name = |path: &[u8]| {
         let start = path
             .iter()

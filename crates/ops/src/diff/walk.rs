@@ -21,13 +21,13 @@ pub(super) struct Lone {
 
 /// All paths.
 #[derive(Default)]
-pub(super) struct Walk {
+pub(super) struct PairedWalk {
     pub(super) pairs: Vec<Pair>,
     pub(super) removed: Vec<Lone>,
     pub(super) added: Vec<Lone>,
 }
 
-impl Walk {
+impl PairedWalk {
     /// Walks two trees. What has its path in both is found before it is its turn; what is no
     /// directory has no entries.
     pub(super) fn of(old: &Tree, new: &Tree) -> Self {

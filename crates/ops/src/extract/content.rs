@@ -11,8 +11,10 @@ use std::sync::Mutex;
 
 use sinterfs_model::{Error, Inode, Result, Stage, Tally};
 
+use super::job::Extraction;
+use super::lock::lock;
+use super::metadata;
 use super::target::{NewFile, Ticket};
-use super::{Extraction, lock, metadata};
 use crate::jobs::{Job, Jobs};
 use crate::plan::Item;
 use crate::runs::{Run, runs_up_to};
@@ -35,11 +37,11 @@ pub(crate) struct Files<'a> {
 #[derive(Debug)]
 struct Parted {
     left: usize,
-    state: State,
+    state: PartState,
 }
 
 #[derive(Debug)]
-enum State {
+enum PartState {
     Unmade,
     Open(Ticket),
     /// Failed, or to stay as it was: no more is to be done.
@@ -56,7 +58,7 @@ impl<'a> Files<'a> {
             let file = entry.or_insert_with(|| {
                 Mutex::new(Parted {
                     left: 0,
-                    state: State::Unmade,
+                    state: PartState::Unmade,
                 })
             });
             file.get_mut()
@@ -140,17 +142,17 @@ impl<'a> Files<'a> {
         let dir = work.target.dir(work.plan, item.spot.dir)?;
         let last = parted.left == 0;
         let done = match done {
-            Ok(Some(new)) if last && matches!(parted.state, State::Open(_)) => {
+            Ok(Some(new)) if last && matches!(parted.state, PartState::Open(_)) => {
                 finish(work, &dir, item, &new, &inode, None)
             }
             other => other.map(drop),
         };
         if done.is_err() {
-            match std::mem::replace(&mut parted.state, State::Closed) {
-                State::Open(ticket) => work.target.discard(&dir, name, &ticket)?,
-                State::Unmade => {}
+            match std::mem::replace(&mut parted.state, PartState::Closed) {
+                PartState::Open(ticket) => work.target.discard(&dir, name, &ticket)?,
+                PartState::Unmade => {}
                 // the first failure was reported; the rest of the file fails with it
-                State::Closed => return Ok(()),
+                PartState::Closed => return Ok(()),
             }
         }
         if last {
@@ -162,7 +164,7 @@ impl<'a> Files<'a> {
     fn discard_partial(&self) {
         for (&leaf, parted) in &self.parted {
             let parted = lock(parted);
-            let State::Open(ticket) = &parted.state else {
+            let PartState::Open(ticket) = &parted.state else {
                 continue;
             };
             if parted.left == 0 {
@@ -191,16 +193,16 @@ fn begin_part(
     );
     let mut parted = lock(parted);
     match &parted.state {
-        State::Closed => Ok(None),
-        State::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
-        State::Unmade => {
+        PartState::Closed => Ok(None),
+        PartState::Open(ticket) => work.target.reopen(&dir, name, ticket).map(Some),
+        PartState::Unmade => {
             let mode = work.target.part_mode();
             let Some(new) = work.target.make_file(&dir, name, mode)? else {
-                parted.state = State::Closed;
+                parted.state = PartState::Closed;
                 work.counts.add(|counts| counts.kept += 1);
                 return Ok(None);
             };
-            parted.state = State::Open(new.ticket()?);
+            parted.state = PartState::Open(new.ticket()?);
             Ok(Some(new))
         }
     }

@@ -10,7 +10,7 @@ use rustix::fs::{self, AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags
 use rustix::io::Result as IoResult;
 use sinterfs_model::{Error, FileType, Inode, Time, Xattrs};
 
-use super::Extraction;
+use super::job::Extraction;
 use super::target::{open_name, proc_path};
 use crate::plan::{Item, Spot};
 

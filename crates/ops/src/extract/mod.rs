@@ -5,6 +5,8 @@
 //! entry is reported to the observer and counted; a partial file is removed.
 
 mod content;
+mod job;
+mod lock;
 mod metadata;
 mod options;
 mod report;
@@ -14,11 +16,13 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
 
-use sinterfs_model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
+use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
 
-use crate::plan::{Alias, Item, Plan, Spot};
+use crate::plan::{Alias, Item};
 use crate::{select, workers};
 use content::Files;
+use job::Extraction;
+use lock::lock;
 use report::Counts;
 use target::Target;
 
@@ -50,31 +54,24 @@ pub fn extract(
     for error in unsafe_names.into_iter().chain(selection.unmatched()) {
         job.settle::<()>(Err(error))?;
     }
-    job.all()?;
+    Steps(&job).run()?;
     Ok(counts.report())
 }
 
 /// So many names are made, or directories finished, by one thread.
 const FEW: usize = 64;
 
-/// All that the steps of one extraction share.
-pub(crate) struct Extraction<'a> {
-    pub(crate) image: &'a dyn Image,
-    pub(crate) options: &'a ExtractOptions,
-    pub(crate) observer: &'a dyn Observer,
-    pub(crate) plan: &'a Plan,
-    pub(crate) target: &'a Target,
-    pub(crate) counts: &'a Counts,
-}
+/// The steps of an extraction, in this order.
+struct Steps<'a>(&'a Extraction<'a>);
 
-impl Extraction<'_> {
-    fn all(&self) -> Result<()> {
+impl Steps<'_> {
+    fn run(&self) -> Result<()> {
         // no file is needed to make directories, and none of them to cut files
         let (made, files) = sinterfs_workers::join(
-            self.threads(),
+            self.0.threads(),
             "directories",
             || self.directories(),
-            || Files::new(self),
+            || Files::new(self.0),
         );
         made?;
         files.write_all()?;
@@ -85,21 +82,22 @@ impl Extraction<'_> {
     }
 
     fn directories(&self) -> Result<()> {
-        for (index, dir) in self.plan.dirs.iter().enumerate().skip(1) {
-            self.pause()?;
-            let made = self.target.make_dir(self.plan, index as u32);
+        for (index, dir) in self.0.plan.dirs.iter().enumerate().skip(1) {
+            self.0.pause()?;
+            let made = self.0.target.make_dir(self.0.plan, index as u32);
             if self
-                .settle(made.map_err(|error| self.locate(error, dir.spot)))?
+                .0
+                .settle(made.map_err(|error| self.0.locate(error, dir.spot)))?
                 .is_some()
             {
-                self.counts.add(|counts| counts.directories += 1);
+                self.0.counts.add(|counts| counts.directories += 1);
             }
         }
         Ok(())
     }
 
     fn specials(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
-        let leaves = (0_u32..).zip(&self.plan.leaves);
+        let leaves = (0_u32..).zip(&self.0.plan.leaves);
         let specials: Vec<(u32, &Item)> = leaves
             .filter(|(_, item)| item.kind != FileType::File)
             .collect();
@@ -107,11 +105,11 @@ impl Extraction<'_> {
         self.each(&specials, one_dir, |(index, item)| {
             let made = self
                 .special(item)
-                .map_err(|error| self.locate(error, item.spot));
-            if self.settle(made)?.is_none() {
+                .map_err(|error| self.0.locate(error, item.spot));
+            if self.0.settle(made)?.is_none() {
                 lock(missing).insert(*index);
             }
-            self.observer.advance(Stage::Extract, Tally::items(1));
+            self.0.observer.advance(Stage::Extract, Tally::items(1));
             Ok(())
         })
     }
@@ -127,56 +125,58 @@ impl Extraction<'_> {
         let threads = match all.len() {
             // a thread costs as much as these
             0..FEW => 1,
-            _ => self.threads(),
+            _ => self.0.threads(),
         };
         let work = |(): &mut (), one: &T| work(one);
-        workers::run(threads, all, one_dir, self.observer, || (), work)
+        workers::run(threads, all, one_dir, self.0.observer, || (), work)
     }
 
     /// Makes what has no content.
     fn special(&self, item: &Item) -> Result<()> {
-        let inode = item.inode(self.image)?;
-        let dir = self.target.dir(self.plan, item.spot.dir)?;
-        let name = self.plan.name(item.spot);
+        let inode = item.inode(self.0.image)?;
+        let dir = self.0.target.dir(self.0.plan, item.spot.dir)?;
+        let name = self.0.plan.name(item.spot);
         let made = if item.kind == FileType::Symlink {
-            self.target
-                .make_symlink(&dir, name, &self.image.read_link(item.ino)?)
+            self.0
+                .target
+                .make_symlink(&dir, name, &self.0.image.read_link(item.ino)?)
         } else {
-            self.target.make_special(&dir, name, &inode)
+            self.0.target.make_special(&dir, name, &inode)
         }?;
         if !made {
-            self.counts.add(|counts| counts.kept += 1);
+            self.0.counts.add(|counts| counts.kept += 1);
             return Ok(());
         }
-        self.counts.add(|counts| match item.kind {
+        self.0.counts.add(|counts| match item.kind {
             FileType::Symlink => counts.symlinks += 1,
             _ => counts.specials += 1,
         });
-        metadata::of_name(self, &dir, item, &inode);
+        metadata::of_name(self.0, &dir, item, &inode);
         Ok(())
     }
 
     fn aliases(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
         let missing = lock(missing);
         let one_dir = |a: &Alias, b: &Alias| a.spot.dir == b.spot.dir;
-        self.each(&self.plan.aliases, one_dir, |alias| {
+        self.each(&self.0.plan.aliases, one_dir, |alias| {
             let made = match missing.contains(&alias.first) {
                 true => Err(Error::not_found(
                     "the first name of this hard link was not restored",
                 )),
                 false => self.alias(alias),
             };
-            self.settle(made.map_err(|error| self.locate(error, alias.spot)))?;
+            self.0
+                .settle(made.map_err(|error| self.0.locate(error, alias.spot)))?;
             Ok(())
         })
     }
 
     fn alias(&self, alias: &Alias) -> Result<()> {
-        let first = self.plan.leaf(alias.first);
-        let from = self.target.dir(self.plan, first.spot.dir)?;
-        let to = self.target.dir(self.plan, alias.spot.dir)?;
-        let (old, new) = (self.plan.name(first.spot), self.plan.name(alias.spot));
-        let made = match self.target.make_link(&from, old, &to, new) {
+        let first = self.0.plan.leaf(alias.first);
+        let from = self.0.target.dir(self.0.plan, first.spot.dir)?;
+        let to = self.0.target.dir(self.0.plan, alias.spot.dir)?;
+        let (old, new) = (self.0.plan.name(first.spot), self.0.plan.name(alias.spot));
+        let made = match self.0.target.make_link(&from, old, &to, new) {
             // The file system has no hard links, or no more of them: a copy is the next best.
             Err(error) if target::no_links(&error) => {
                 let copy = Item {
@@ -184,13 +184,13 @@ impl Extraction<'_> {
                     ..*first
                 };
                 return match first.kind {
-                    FileType::File => content::write_copy(self, &copy),
+                    FileType::File => content::write_copy(self.0, &copy),
                     _ => self.special(&copy),
                 };
             }
             other => other?,
         };
-        self.counts.add(|counts| match made {
+        self.0.counts.add(|counts| match made {
             true => counts.links += 1,
             false => counts.kept += 1,
         });
@@ -199,74 +199,35 @@ impl Extraction<'_> {
 
     /// Deepest first, so that no directory is closed to us before what is in it is done.
     fn directory_metadata(&self) -> Result<()> {
-        let all = self.options.selects_all() && self.options.strip == 0;
-        let from = if all || self.target.made_root() { 0 } else { 1 };
-        let mut depths: Vec<u32> = Vec::with_capacity(self.plan.dirs.len());
-        for dir in &self.plan.dirs {
+        let all = self.0.options.selects_all() && self.0.options.strip == 0;
+        let from = if all || self.0.target.made_root() {
+            0
+        } else {
+            1
+        };
+        let mut depths: Vec<u32> = Vec::with_capacity(self.0.plan.dirs.len());
+        for dir in &self.0.plan.dirs {
             let above = depths.get(dir.spot.dir as usize).copied();
             depths.push(above.map_or(0, |above| above + 1));
         }
         let depth = |index: u32| depths.get(index as usize).copied().unwrap_or(0);
-        let dirs = (0_u32..).zip(&self.plan.dirs).skip(from);
-        let dirs = dirs.filter(|(index, _)| self.target.made_dir(*index));
+        let dirs = (0_u32..).zip(&self.0.plan.dirs).skip(from);
+        let dirs = dirs.filter(|(index, _)| self.0.target.made_dir(*index));
         let mut dirs: Vec<(u32, &Item)> = dirs.collect();
         dirs.sort_by_key(|(index, _)| std::cmp::Reverse(depth(*index)));
         for level in dirs.chunk_by(|a, b| depth(a.0) == depth(b.0)) {
             let one_dir = |a: &(u32, &Item), b: &(u32, &Item)| a.1.spot.dir == b.1.spot.dir;
             self.each(level, one_dir, |(index, dir)| {
-                let done = self.target.reopen_dir(self.plan, *index);
+                let done = self.0.target.reopen_dir(self.0.plan, *index);
                 let done = done.and_then(|fd| {
-                    metadata::of_open(self, &fd, dir.spot, &self.image.inode(dir.ino)?);
+                    metadata::of_open(self.0, &fd, dir.spot, &self.0.image.inode(dir.ino)?);
                     Ok(())
                 });
-                self.settle(done.map_err(|error| self.locate(error, dir.spot)))?;
+                self.0
+                    .settle(done.map_err(|error| self.0.locate(error, dir.spot)))?;
                 Ok(())
             })?;
         }
         Ok(())
     }
-
-    /// Stops if asked to.
-    fn pause(&self) -> Result<()> {
-        match self.observer.cancelled() {
-            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
-            false => Ok(()),
-        }
-    }
-
-    /// Adds the path to an error.
-    pub(crate) fn locate(&self, error: Error, spot: Spot) -> Error {
-        error.path(self.plan.path(spot))
-    }
-
-    /// Counts and reports a failure that leaves the rest possible, and returns any other.
-    pub(crate) fn settle<T>(&self, result: Result<T>) -> Result<Option<T>> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            Err(error) if self.options.continue_on_error && !target::ends_all(&error) => {
-                self.observer.warn(&error);
-                self.counts.add(|counts| counts.failed += 1);
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Returns of something that was restored in part.
-    pub(crate) fn imperfect(&self, error: Error, spot: Spot) {
-        self.observer.warn(&self.locate(error, spot));
-        self.counts.add(|counts| counts.imperfect += 1);
-    }
-
-    /// The number of threads to use.
-    pub(crate) fn threads(&self) -> usize {
-        workers::thread_count(self.options.threads)
-    }
-}
-
-/// Locks what no thread leaves in a bad state.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use super::lock::lock;
+
 /// Returns what an extraction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtractReport {
@@ -31,10 +33,10 @@ pub(crate) struct Counts(Mutex<ExtractReport>);
 
 impl Counts {
     pub(crate) fn add(&self, change: impl FnOnce(&mut ExtractReport)) {
-        change(&mut super::lock(&self.0));
+        change(&mut lock(&self.0));
     }
 
     pub(crate) fn report(&self) -> ExtractReport {
-        *super::lock(&self.0)
+        *lock(&self.0)
     }
 }

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 use sinterfs_model::{Error, FileType, Inode, Kind, Result};
 
-use super::lock;
+use super::lock::lock;
 use super::options::{ExtractOptions, Overwrite};
 use crate::plan::Plan;
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::largest_first;
+use super::sums::{Sum, largest_first};
 
 /// Cells of the map of blocks at most.
 const CELLS: u64 = 1024;
@@ -23,28 +23,6 @@ pub struct StoredBlock<'a> {
     pub category: &'a str,
 }
 
-/// Several blocks or files as one.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sum {
-    /// What they have in common.
-    pub name: Vec<u8>,
-    /// How many there are.
-    pub count: u64,
-    /// Their bytes in the image.
-    pub stored: u64,
-    /// Bytes of files that refer to them, or of these files.
-    pub content: u64,
-}
-
-impl Sum {
-    /// Adds to the sum.
-    pub(super) fn add(&mut self, count: u64, stored: u64, content: u64) {
-        self.count = self.count.saturating_add(count);
-        self.stored = self.stored.saturating_add(stored);
-        self.content = self.content.saturating_add(content);
-    }
-}
-
 /// Neighbouring blocks of one codec and category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
@@ -57,7 +35,7 @@ pub struct Cell {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Block {
+struct BlockUsage {
     stored: u64,
     /// Bytes of files that refer to it, and how many of them have had their share.
     referred: u64,
@@ -88,13 +66,13 @@ impl Names {
 
 /// All blocks.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
-    all: BTreeMap<u64, Block>,
+pub(super) struct BlockTable {
+    all: BTreeMap<u64, BlockUsage>,
     codecs: Names,
     categories: Names,
 }
 
-impl Blocks {
+impl BlockTable {
     /// Adds a block, which may be known.
     pub(super) fn add(&mut self, block: StoredBlock<'_>) {
         let codec = self.codecs.number(block.codec);
@@ -105,8 +83,8 @@ impl Blocks {
         (entry.codec, entry.category) = (codec, category);
     }
 
-    fn entry(&mut self, block: u64) -> &mut Block {
-        self.all.entry(block).or_insert(Block {
+    fn entry(&mut self, block: u64) -> &mut BlockUsage {
+        self.all.entry(block).or_insert(BlockUsage {
             stored: 0,
             referred: 0,
             given: 0,
@@ -153,7 +131,7 @@ impl Blocks {
         share
     }
 
-    fn told(&self) -> impl Iterator<Item = (u64, &Block)> {
+    fn told(&self) -> impl Iterator<Item = (u64, &BlockUsage)> {
         let told = self.all.iter().filter(|(_, block)| block.told);
         told.map(|(number, block)| (*number, block))
     }
@@ -195,7 +173,7 @@ impl Blocks {
         self.sums(&self.categories, |block| block.category)
     }
 
-    fn sums(&self, names: &Names, number: impl Fn(&Block) -> u16) -> Vec<Sum> {
+    fn sums(&self, names: &Names, number: impl Fn(&BlockUsage) -> u16) -> Vec<Sum> {
         let mut sums: BTreeMap<u16, Sum> = BTreeMap::new();
         for (_, block) in self.told() {
             let sum = sums.entry(number(block)).or_default();
@@ -213,7 +191,7 @@ impl Blocks {
         let each = usize::try_from(self.count().div_ceil(CELLS))
             .unwrap_or(1)
             .max(1);
-        let told: Vec<(u64, &Block)> = self.told().collect();
+        let told: Vec<(u64, &BlockUsage)> = self.told().collect();
         let cells = told.chunks(each).filter_map(|some| {
             let (first, leader) = *some.first()?;
             let mut sum = Sum::default();
@@ -245,7 +223,7 @@ mod tests {
 
     #[test]
     fn shares_add_up() {
-        let mut blocks = Blocks::default();
+        let mut blocks = BlockTable::default();
         let lengths = [7, 1, 900, 13, 79];
         for len in lengths {
             blocks.refer(5, len);
@@ -267,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_overlaps_is_stored_once() {
-        let mut blocks = Blocks::default();
+        let mut blocks = BlockTable::default();
         for (block, stored) in [(10, 30), (20, 10), (30, 30), (70, 5)] {
             let (codec, category) = ("none", "");
             blocks.add(StoredBlock {

@@ -20,7 +20,7 @@ const SMALL: u64 = 20_000;
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum UsageKind {
     /// A directory with all in it.
     Directory,
     /// A file.
@@ -35,11 +35,11 @@ pub enum Part {
 
 /// A part of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct UsageNode {
     /// Its name in its directory; of files that are not in a tree the path.
     pub name: Vec<u8>,
     /// What it is.
-    pub what: Part,
+    pub what: UsageKind,
     /// How many files it is.
     pub files: u64,
     /// Their bytes.
@@ -47,11 +47,11 @@ pub struct Node {
     /// Their bytes in the image.
     pub stored: u64,
     /// What it consists of, largest first; nothing if that is not kept.
-    pub children: Vec<Node>,
+    pub children: Vec<UsageNode>,
 }
 
-impl Node {
-    fn new(name: &[u8], what: Part) -> Self {
+impl UsageNode {
+    fn new(name: &[u8], what: UsageKind) -> Self {
         Self {
             name: name.to_vec(),
             what,
@@ -70,9 +70,9 @@ impl Node {
 
     /// Keeps some children, and what the others have in one that is the rest.
     fn keep(&mut self, mut chosen: impl FnMut(&Self) -> bool) {
-        let mut rest = Self::new(b"", Part::Rest);
+        let mut rest = Self::new(b"", UsageKind::Rest);
         self.children.retain(|child| {
-            let kept = child.what != Part::Rest && chosen(child);
+            let kept = child.what != UsageKind::Rest && chosen(child);
             if !kept {
                 rest.count(child);
             }
@@ -85,7 +85,11 @@ impl Node {
 
     /// Keeps no children if they are one rest, which is the directory itself.
     fn settle(&mut self) {
-        if self.children.iter().all(|child| child.what == Part::Rest) {
+        if self
+            .children
+            .iter()
+            .all(|child| child.what == UsageKind::Rest)
+        {
             self.children = Vec::new();
         }
     }
@@ -124,7 +128,7 @@ impl Node {
     }
 }
 
-fn sort(nodes: &mut [Node]) {
+fn sort(nodes: &mut [UsageNode]) {
     nodes.sort_by(|a, b| (b.stored, b.size, &a.name).cmp(&(a.stored, a.size, &b.name)));
 }
 
@@ -132,9 +136,9 @@ fn sort(nodes: &mut [Node]) {
 #[derive(Debug)]
 pub(super) struct Growing {
     /// The directories from the root to where the walk is.
-    open: Vec<Node>,
+    open: Vec<UsageNode>,
     small: u64,
-    largest: Vec<Node>,
+    largest: Vec<UsageNode>,
     many: usize,
 }
 
@@ -142,7 +146,7 @@ impl Growing {
     /// Starts the tree of an image, given its size in bytes.
     pub(super) fn new(all: u64, many: usize) -> Self {
         Self {
-            open: vec![Node::new(b"/", Part::Directory)],
+            open: vec![UsageNode::new(b"/", UsageKind::Directory)],
             small: all / SMALL,
             largest: Vec::new(),
             many,
@@ -152,7 +156,7 @@ impl Growing {
     /// Enters a directory.
     pub(super) fn enter(&mut self, name: &[u8], depth: usize) {
         if depth < DEPTH {
-            self.open.push(Node::new(name, Part::Directory));
+            self.open.push(UsageNode::new(name, UsageKind::Directory));
         }
     }
 
@@ -177,7 +181,7 @@ impl Growing {
 
     /// Adds a file to the directory that is open.
     pub(super) fn file(&mut self, path: &[u8], name: &[u8], depth: usize, size: u64, stored: u64) {
-        let mut node = Node::new(name, Part::File);
+        let mut node = UsageNode::new(name, UsageKind::File);
         (node.files, node.size, node.stored) = (1, size, stored);
         let mut named = node.clone();
         named.name = path.to_vec();
@@ -187,7 +191,7 @@ impl Growing {
         }
         if depth > DEPTH {
             // whose directory is no node
-            node.what = Part::Rest;
+            node.what = UsageKind::Rest;
         }
         self.add(node);
     }
@@ -197,7 +201,7 @@ impl Growing {
         self.largest.truncate(self.many);
     }
 
-    fn add(&mut self, node: Node) {
+    fn add(&mut self, node: UsageNode) {
         let Some(dir) = self.open.last_mut() else {
             return;
         };
@@ -209,7 +213,7 @@ impl Growing {
     }
 
     /// Ends the tree, with more parts of the image in it, and returns the largest files.
-    pub(super) fn finish(mut self, more: &[(Part, u64)]) -> (Node, Vec<Node>) {
+    pub(super) fn finish(mut self, more: &[(UsageKind, u64)]) -> (UsageNode, Vec<UsageNode>) {
         self.first();
         let mut root = self.open.swap_remove(0);
         root.shorten();
@@ -221,7 +225,7 @@ impl Growing {
             root.trim(least, &mut NODES.saturating_sub(above));
         }
         for (what, stored) in more.iter().filter(|(_, stored)| *stored > 0) {
-            let mut node = Node::new(b"", *what);
+            let mut node = UsageNode::new(b"", *what);
             node.stored = *stored;
             root.stored = root.stored.saturating_add(*stored);
             root.children.push(node);

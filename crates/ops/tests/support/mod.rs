@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sinterfs_model::{Error, FileType, Image, Ino, Observer, Stage, Tally};
-use sinterfs_ops::{Step, Visit, walk};
+use sinterfs_ops::{Visit, WalkStep, walk};
 
 /// An observer that keeps what it is told.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ pub fn paths_in_image(image: &dyn Image) -> BTreeMap<PathBuf, Ino> {
         if let Visit::Enter(entry) = visit {
             found.insert(PathBuf::from(OsStr::from_bytes(entry.path)), entry.ino);
         }
-        Ok(Step::On)
+        Ok(WalkStep::On)
     })
     .unwrap();
     found

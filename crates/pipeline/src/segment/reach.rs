@@ -17,7 +17,7 @@ const FULL_PRICE_FROM: u64 = 2 << 20;
 
 /// A block that the current content uses, or has matches in.
 #[derive(Debug, Clone, Copy, Default)]
-struct Block {
+struct BlockReach {
     /// The end of what is decoded of it.
     decoded: u64,
     /// Matched bytes that were refused.
@@ -29,7 +29,7 @@ struct Block {
 pub(super) struct Reach {
     /// The length of the content.
     len: u64,
-    blocks: HashMap<u32, Block>,
+    blocks: HashMap<u32, BlockReach>,
 }
 
 impl Reach {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use sinterfs_archive::{Member, Notes, cpio, tar};
-use sinterfs_block::stream::Compression;
+use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{
     Error, FileContent, Loss, NodeId, Observer, Result, Source, Stage, Tally, Tree,
 };
@@ -37,7 +37,7 @@ const BATCH: u64 = 1024;
 /// Returns whether a file that begins with these bytes (`START` of them) is an archive, or
 /// compressed.
 pub fn is_archive(start: &[u8]) -> bool {
-    Compression::detect(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
+    StreamFormat::detect(start).is_some() || tar::read::is_tar(start) || cpio::read::is_cpio(start)
 }
 
 /// How an archive is read.

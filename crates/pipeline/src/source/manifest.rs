@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::OFlags;
-use sinterfs_archive::mtree::read::{self as mtree, Algorithm, Entry};
+use sinterfs_archive::mtree::read::{self as mtree, Algorithm, MtreeEntry};
 use sinterfs_archive::{Kind, Member, Notes};
 use sinterfs_block::checksum::{sha256_of, sha384_of, sha512_of};
 use sinterfs_model::{
@@ -131,7 +131,7 @@ impl Manifest {
 
     /// Converts an entry to a member whose content is the number of an origin; `None` if an
     /// optional file is missing.
-    fn member(&self, entry: Entry, origins: &mut Vec<Origin>) -> Result<Option<Member>> {
+    fn member(&self, entry: MtreeEntry, origins: &mut Vec<Origin>) -> Result<Option<Member>> {
         let place = entry.content.as_deref().unwrap_or(&entry.path);
         let follows = entry.content.is_some() || entry.kind == Some(FileType::File);
         let found = if entry.is_complete() {
@@ -188,7 +188,7 @@ impl Manifest {
     }
 
     /// Verifies the type and size of a file against its entry, and returns its origin.
-    fn origin(&self, entry: &Entry, place: &[u8], status: Option<&Status>) -> Result<Origin> {
+    fn origin(&self, entry: &MtreeEntry, place: &[u8], status: Option<&Status>) -> Result<Origin> {
         let display_path = || self.root.display_path(place);
         let status = status.ok_or_else(|| {
             let what = format!("no such file: {}", display_path());
@@ -257,7 +257,7 @@ fn hash(algorithm: Algorithm, mut file: &File) -> std::io::Result<Vec<u8>> {
 
 /// Returns the metadata of a file: of its entry, else of the file, else the default with owner
 /// root.
-fn meta(entry: &Entry, kind: &Kind, status: Option<&Status>) -> Meta {
+fn meta(entry: &MtreeEntry, kind: &Kind, status: Option<&Status>) -> Meta {
     let own = status.map(|status| status.meta);
     let mode = match kind {
         Kind::Directory => 0o755,

@@ -1,10 +1,14 @@
 //! The row of composefs: images that are written here, and opened as the EROFS images that they are.
 
+#[cfg(feature = "write")]
 mod build;
+#[cfg(feature = "write")]
 mod contents;
+#[cfg(feature = "write")]
 pub(crate) mod dump;
-pub(crate) mod object_directory;
+#[cfg(feature = "write")]
 mod object_store;
+#[cfg(feature = "mount")]
 pub mod overlay_mount;
 
 use std::sync::Arc;
@@ -17,6 +21,7 @@ use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
 
 /// composefs: metadata in an EROFS image, content in a store of objects.
@@ -51,6 +56,7 @@ impl Format for ComposefsFormat {
         ErofsFormat.check(source, options, depth, observer)
     }
 
+    #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter {
         &build::ComposefsBuilder
     }

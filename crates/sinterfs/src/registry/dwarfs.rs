@@ -2,9 +2,12 @@
 
 mod handle;
 mod info;
+#[cfg(feature = "write")]
 mod levels;
 mod locate;
+#[cfg(feature = "write")]
 mod reuse;
+#[cfg(feature = "write")]
 mod writer;
 
 use std::sync::Arc;
@@ -17,6 +20,7 @@ use crate::format::Format;
 use crate::handle::{Bid, Handle, OwnDigests};
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
 use handle::Opened;
 use locate::{own_options, starts_with_magic};
@@ -89,6 +93,7 @@ impl Format for DwarfsFormat {
         })
     }
 
+    #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter {
         &writer::DwarfsBuilder
     }

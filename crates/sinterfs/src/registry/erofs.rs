@@ -1,7 +1,10 @@
 //! The row of EROFS: our options to its own. The images of composefs are opened here, too.
 
 mod info;
+#[cfg(feature = "write")]
 mod levels;
+pub(crate) mod object_directory;
+#[cfg(feature = "write")]
 mod writer;
 
 use std::io::Write;
@@ -19,9 +22,10 @@ use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
-use crate::registry::composefs::object_directory::ObjectDirectory;
 use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
+use object_directory::ObjectDirectory;
 
 /// EROFS, composefs' images among them.
 #[derive(Debug)]
@@ -90,6 +94,7 @@ impl Format for ErofsFormat {
         })
     }
 
+    #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter {
         &writer::ErofsBuilder
     }

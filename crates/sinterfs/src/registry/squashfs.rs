@@ -1,6 +1,7 @@
 //! The row of SquashFS: our options to its own.
 
 mod info;
+#[cfg(feature = "write")]
 mod writer;
 
 use std::io::Write;
@@ -17,6 +18,7 @@ use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
 
 /// SquashFS 1.0 to 4.0.
@@ -71,6 +73,7 @@ impl Format for SquashfsFormat {
         })
     }
 
+    #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter {
         &writer::SquashfsBuilder
     }

@@ -29,7 +29,7 @@ const OWN_FILES: &str = "/proc/self/fd";
 /// Where an image goes.
 #[derive(Debug)]
 pub struct Output {
-    target: Target,
+    target: OutputTarget,
     file: Arc<Mutex<Written>>,
 }
 
@@ -42,7 +42,7 @@ struct Written {
 }
 
 #[derive(Debug)]
-enum Target {
+enum OutputTarget {
     /// A stream: standard output, a pipe, a device; it has its name already.
     Stream,
     /// A stream that gets the image from a scratch file when that is complete.
@@ -75,7 +75,7 @@ impl Output {
     /// Opens standard output as the target.
     pub fn stdout() -> Result<Self> {
         let file = rustix::io::dup(io::stdout()).map_err(|e| Error::io("standard output", e))?;
-        Ok(Self::with(Target::Stream, File::from(file)))
+        Ok(Self::with(OutputTarget::Stream, File::from(file)))
     }
 
     /// Opens a target path. `Invalid` if it exists and is not to be replaced.
@@ -87,7 +87,7 @@ impl Output {
             Ok(found) if !found.is_file() => {
                 let open = File::options().write(true).open(path);
                 let file = open.map_err(|e| Error::io("cannot open the output", e).path(path))?;
-                Ok(Self::with(Target::Stream, file))
+                Ok(Self::with(OutputTarget::Stream, file))
             }
             Ok(_) if !replace => Err(exists(path)),
             Ok(found) => {
@@ -120,7 +120,7 @@ impl Output {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         match rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)) {
             Ok(file) => {
-                let target = Target::Unnamed {
+                let target = OutputTarget::Unnamed {
                     path: path.to_owned(),
                     replace,
                 };
@@ -142,7 +142,7 @@ impl Output {
             .map_err(|e| Error::io("cannot create the output", e).path(&temporary))?;
         let path = path.to_owned();
         Ok(Self::with(
-            Target::Hidden {
+            OutputTarget::Hidden {
                 path,
                 temporary,
                 replace,
@@ -152,7 +152,7 @@ impl Output {
         ))
     }
 
-    fn with(target: Target, file: File) -> Self {
+    fn with(target: OutputTarget, file: File) -> Self {
         let position = seekable_position(&file);
         let file = BufWriter::with_capacity(BUFFER, file);
         Self {
@@ -173,7 +173,7 @@ impl Output {
         let stream = written.file.get_ref().try_clone();
         drop(written);
         let stream = stream.map_err(|e| Error::io("cannot duplicate the output", e))?;
-        Ok(Self::with(Target::Behind { stream }, scratch))
+        Ok(Self::with(OutputTarget::Behind { stream }, scratch))
     }
 
     /// Returns the end that an image writer writes to; its image begins after what was written before.
@@ -193,19 +193,19 @@ impl Output {
         let mut file = written.file.get_ref();
         match &mut self.target {
             // a pipe cannot be synced, and need not be
-            Target::Stream => Ok(()),
-            Target::Behind { stream } => {
+            OutputTarget::Stream => Ok(()),
+            OutputTarget::Behind { stream } => {
                 file.rewind().map_err(cannot_write)?;
                 io::copy(&mut file, stream).map_err(cannot_write)?;
                 Ok(())
             }
-            Target::Unnamed { path, replace } => {
+            OutputTarget::Unnamed { path, replace } => {
                 file.sync_all()
                     .map_err(|e| Error::io("cannot sync the output", e).path(&*path))?;
                 name_file(file, path, *replace)?;
                 sync_directory(path)
             }
-            Target::Hidden {
+            OutputTarget::Hidden {
                 path,
                 temporary,
                 replace,
@@ -223,7 +223,7 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if let Target::Hidden {
+        if let OutputTarget::Hidden {
             temporary,
             done: false,
             ..
@@ -387,7 +387,7 @@ mod tests {
         let path = dir.path().join("image");
         std::fs::write(&path, b"before ").unwrap();
         let appending = File::options().append(true).open(&path).unwrap();
-        let output = Output::with(Target::Stream, appending);
+        let output = Output::with(OutputTarget::Stream, appending);
         assert!(!output.seeks());
         assert!(output.writer().patch(0, b"x").is_err());
         let scratch = tempfile::tempfile_in(dir.path()).unwrap();

@@ -18,7 +18,7 @@ pub struct InodeType(pub U16);
 impl InodeType {
     /// A directory: `Directory`.
     pub const DIRECTORY: u16 = 1;
-    /// A regular file: `File`.
+    /// A regular file: `FileInode`.
     pub const FILE: u16 = 2;
     /// A symlink: `Symlink`.
     pub const SYMLINK: u16 = 3;
@@ -119,7 +119,7 @@ const _: () = assert!(size_of::<ExtendedDirectory>() == 24);
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
-pub struct File {
+pub struct FileInode {
     /// The position of the first block.
     pub start: U32,
     /// The fragment block of its tail, or `NO_FRAGMENT`.
@@ -130,7 +130,7 @@ pub struct File {
     pub size: U32,
 }
 
-const _: () = assert!(size_of::<File>() == 16);
+const _: () = assert!(size_of::<FileInode>() == 16);
 
 /// Any file; a `BlockWord` per block follows.
 #[derive(

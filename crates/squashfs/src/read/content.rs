@@ -20,9 +20,9 @@ use zerocopy::little_endian::U32;
 
 use super::checkpoints::{Checkpoint, Checkpoints};
 use super::fields::split;
-use super::metadata::Reader;
+use super::metadata::MetadataReader;
 use super::open::Squashfs;
-use super::record::Content;
+use super::record::FileBlocks;
 use crate::layout::{BLOCK_SIZE_MAX, BlockWord, FragmentEntry};
 
 /// Blocks between two checkpoints.
@@ -54,7 +54,7 @@ impl BlockLocation {
 /// Iterates over the blocks of a file.
 pub(super) struct BlockCursor<'a> {
     image: &'a Squashfs,
-    reader: Reader<'a>,
+    reader: MetadataReader<'a>,
     position: u64,
 }
 
@@ -99,7 +99,12 @@ impl BlockCursor<'_> {
 
 impl Squashfs {
     /// Iterates over a file's blocks from block `from` on.
-    pub(super) fn blocks(&self, ino: Ino, content: &Content, from: u64) -> Result<BlockCursor<'_>> {
+    pub(super) fn blocks(
+        &self,
+        ino: Ino,
+        content: &FileBlocks,
+        from: u64,
+    ) -> Result<BlockCursor<'_>> {
         let first = Checkpoint {
             words: content.words,
             position: content.start,
@@ -124,7 +129,7 @@ impl Squashfs {
     }
 
     /// Returns the last checkpoint at or before a block.
-    fn checkpoint(&self, ino: Ino, content: &Content, block: u64) -> Result<Checkpoint> {
+    fn checkpoint(&self, ino: Ino, content: &FileBlocks, block: u64) -> Result<Checkpoint> {
         let known = self.checkpoints.get(&ino.0);
         let all = match known {
             Some(all) => all,
@@ -141,7 +146,7 @@ impl Squashfs {
 
     /// Adds up all sizes of a file once. A list longer than the table fails before it takes much
     /// memory.
-    fn make_checkpoints(&self, content: &Content) -> Result<Checkpoints> {
+    fn make_checkpoints(&self, content: &FileBlocks) -> Result<Checkpoints> {
         let mut all = Vec::new();
         let mut blocks = self.blocks_from(Checkpoint {
             words: content.words,
@@ -188,7 +193,7 @@ impl Squashfs {
     }
 
     /// Checks that all blocks of a file and its tail are within the image.
-    pub(crate) fn check_content(&self, ino: Ino, content: &Content) -> Result<()> {
+    pub(crate) fn check_content(&self, ino: Ino, content: &FileBlocks) -> Result<()> {
         let block_size = u64::from(self.superblock.block_size);
         if let Some((_, within)) = content.fragment {
             let tail = content.size % block_size;
@@ -205,7 +210,7 @@ impl Squashfs {
     pub(crate) fn extents_of(
         &self,
         ino: Ino,
-        content: &Content,
+        content: &FileBlocks,
         from: u64,
         visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -277,7 +282,7 @@ impl Squashfs {
     pub(crate) fn read_content(
         &self,
         ino: Ino,
-        content: &Content,
+        content: &FileBlocks,
         position: u64,
         buf: &mut [u8],
     ) -> Result<usize> {

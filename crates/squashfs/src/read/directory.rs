@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
 
-use super::directory_index::{Index, Jump};
+use super::directory_index::{EntryIndex, Jump};
 use super::dirent::{EntryGroup, EntryHeader};
 use super::legacy;
-use super::metadata::{MetaPosition, Reader};
+use super::metadata::{MetaPosition, MetadataReader};
 use super::open::Squashfs;
-use super::record::{Listing, file_type};
+use super::record::{DirectoryLocation, file_type};
 use crate::layout::{
     DIRENTS_PER_HEADER, DirectoryEntry, DirectoryHeader, DirectoryIndex, METADATA_SIZE, MetaRef,
     NAME_MAX,
@@ -50,7 +50,7 @@ pub(crate) struct ResolvedEntry {
 /// The entries of one directory.
 pub(crate) struct Entries<'a> {
     image: &'a Squashfs,
-    reader: Option<Reader<'a>>,
+    reader: Option<MetadataReader<'a>>,
     len: u32,
     /// The offset in the listing up to which it has been read.
     at: u32,
@@ -63,7 +63,7 @@ pub(crate) struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// Starts at a header of a listing.
-    fn start(image: &'a Squashfs, listing: &Listing, from: Jump) -> Result<Self> {
+    fn start(image: &'a Squashfs, listing: &DirectoryLocation, from: Jump) -> Result<Self> {
         let reader = if from.at < listing.len {
             let table = image.directories();
             Some(image.metadata.read_at(table, from.reference)?)
@@ -108,7 +108,7 @@ impl<'a> Entries<'a> {
         Ok(found)
     }
 
-    fn read(&mut self, reader: &mut Reader<'_>) -> Result<Option<ResolvedEntry>> {
+    fn read(&mut self, reader: &mut MetadataReader<'_>) -> Result<Option<ResolvedEntry>> {
         let major = self.image.superblock.major;
         let (group_len, entry_len) = match major {
             4 => CURRENT_SIZES,
@@ -151,7 +151,7 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
-    fn read_name(&mut self, reader: &mut Reader<'_>, len: u16) -> Result<()> {
+    fn read_name(&mut self, reader: &mut MetadataReader<'_>, len: u16) -> Result<()> {
         let mut name = [0; NAME_MAX];
         let target = name.get_mut(..usize::from(len));
         let target =
@@ -191,7 +191,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-fn group(reader: &mut Reader<'_>) -> Result<EntryGroup> {
+fn group(reader: &mut MetadataReader<'_>) -> Result<EntryGroup> {
     let header: DirectoryHeader = reader.read()?;
     Ok(EntryGroup {
         left: header.count.get().saturating_add(1),
@@ -200,7 +200,7 @@ fn group(reader: &mut Reader<'_>) -> Result<EntryGroup> {
     })
 }
 
-fn entry(reader: &mut Reader<'_>) -> Result<EntryHeader> {
+fn entry(reader: &mut MetadataReader<'_>) -> Result<EntryHeader> {
     let entry: DirectoryEntry = reader.read()?;
     Ok(EntryHeader {
         offset: entry.inode_offset.get(),
@@ -212,7 +212,12 @@ fn entry(reader: &mut Reader<'_>) -> Result<EntryHeader> {
 
 impl Squashfs {
     /// Returns the entries of a directory from a cursor on.
-    pub(crate) fn entries(&self, ino: Ino, listing: &Listing, from: Cursor) -> Result<Entries<'_>> {
+    pub(crate) fn entries(
+        &self,
+        ino: Ino,
+        listing: &DirectoryLocation,
+        from: Cursor,
+    ) -> Result<Entries<'_>> {
         let at = u32::try_from(from.0 >> NUMBER_BITS);
         let at = at.map_err(|_| Error::invalid("a cursor beyond all directories"))?;
         let skip = from.0 & ((1 << NUMBER_BITS) - 1);
@@ -226,14 +231,14 @@ impl Squashfs {
     }
 
     /// Starts at the header at an offset of a listing.
-    fn entries_at(&self, ino: Ino, listing: &Listing, at: u32) -> Result<Entries<'_>> {
+    fn entries_at(&self, ino: Ino, listing: &DirectoryLocation, at: u32) -> Result<Entries<'_>> {
         let first = self.first(listing);
         if at == 0 {
             return Entries::start(self, listing, first);
         }
         let mut near = first;
         if let Some(index) = self.index(ino, listing)? {
-            let before = |index: &Index, number: usize| {
+            let before = |index: &EntryIndex, number: usize| {
                 index.jumps.get(number).is_some_and(|(j, _)| j.at <= at)
             };
             near = index.last(before).unwrap_or(first);
@@ -248,7 +253,7 @@ impl Squashfs {
         Ok(entries)
     }
 
-    fn first(&self, listing: &Listing) -> Jump {
+    fn first(&self, listing: &DirectoryLocation) -> Jump {
         Jump {
             at: 0,
             reference: MetaRef::new(listing.block, listing.offset),
@@ -259,7 +264,7 @@ impl Squashfs {
     pub(crate) fn find(
         &self,
         ino: Ino,
-        listing: &Listing,
+        listing: &DirectoryLocation,
         name: &[u8],
     ) -> Result<Option<ResolvedEntry>> {
         let mut start = self.first(listing);
@@ -280,7 +285,7 @@ impl Squashfs {
     }
 
     /// Returns the index of a directory; `None` if it has none.
-    fn index(&self, ino: Ino, listing: &Listing) -> Result<Option<Arc<Index>>> {
+    fn index(&self, ino: Ino, listing: &DirectoryLocation) -> Result<Option<Arc<EntryIndex>>> {
         let (count, place) = listing.index;
         if count == 0 {
             return Ok(None);
@@ -294,15 +299,20 @@ impl Squashfs {
     }
 
     /// Returns the offsets of headers in the index of a directory.
-    pub(crate) fn indexed(&self, ino: Ino, listing: &Listing) -> Result<Vec<u32>> {
+    pub(crate) fn indexed(&self, ino: Ino, listing: &DirectoryLocation) -> Result<Vec<u32>> {
         let index = self.index(ino, listing)?;
         let jumps = index.iter().flat_map(|index| &index.jumps);
         Ok(jumps.map(|(jump, _)| jump.at).collect())
     }
 
-    fn read_index(&self, listing: &Listing, count: u16, place: MetaPosition) -> Result<Index> {
+    fn read_index(
+        &self,
+        listing: &DirectoryLocation,
+        count: u16,
+        place: MetaPosition,
+    ) -> Result<EntryIndex> {
         let mut reader = self.metadata.read_from(self.inodes(), place)?;
-        let mut index = Index {
+        let mut index = EntryIndex {
             jumps: Vec::with_capacity(usize::from(count)),
             names: Vec::new(),
         };
@@ -330,7 +340,11 @@ impl Squashfs {
 
     /// Reads an entry of an index: returns offset in the listing and block, appends the name to
     /// `names`.
-    fn index_entry(&self, reader: &mut Reader<'_>, names: &mut Vec<u8>) -> Result<(u32, u64)> {
+    fn index_entry(
+        &self,
+        reader: &mut MetadataReader<'_>,
+        names: &mut Vec<u8>,
+    ) -> Result<(u32, u64)> {
         let major = self.superblock.major;
         let (at, block, name_len) = match major {
             4 => {

@@ -17,12 +17,12 @@ pub(super) struct Jump {
 
 /// The index of one directory: 24 bytes per entry and the names.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub(crate) struct EntryIndex {
     pub(super) jumps: Vec<(Jump, usize)>,
     pub(super) names: Vec<u8>,
 }
 
-impl Index {
+impl EntryIndex {
     /// Returns the approximate memory in bytes.
     pub(crate) fn memory(&self) -> u64 {
         (self.names.len() + self.jumps.len() * size_of::<(Jump, usize)>() + 64) as u64

@@ -12,31 +12,31 @@ use sinterfs_model::{
 
 use super::image_core;
 use super::open::Squashfs;
-use super::record::{Body, Content, Listing, Owner, Record};
+use super::record::{DirectoryLocation, FileBlocks, InodeBody, InodeRecord, Owner};
 use crate::layout::NO_XATTR;
 
 impl Squashfs {
     /// Reads an inode. `NotFound` for a reference outside of the inode table.
-    pub(crate) fn record(&self, ino: Ino) -> Result<Record> {
+    pub(crate) fn record(&self, ino: Ino) -> Result<InodeRecord> {
         image_core::record(&self.metadata, &self.superblock, ino)?
             .ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
     }
 
-    fn listing(&self, dir: Ino) -> Result<Listing> {
+    fn listing(&self, dir: Ino) -> Result<DirectoryLocation> {
         match self.record(dir)?.body {
-            Body::Directory(listing) => Ok(listing),
+            InodeBody::Directory(listing) => Ok(listing),
             _ => Err(not_a(dir, "directory")),
         }
     }
 
-    pub(super) fn content(&self, ino: Ino) -> Result<Content> {
+    pub(super) fn content(&self, ino: Ino) -> Result<FileBlocks> {
         match self.record(ino)?.body {
-            Body::File(content) => Ok(content),
+            InodeBody::File(content) => Ok(content),
             _ => Err(not_a(ino, "file")),
         }
     }
 
-    fn meta(&self, record: &Record) -> Result<Meta> {
+    fn meta(&self, record: &InodeRecord) -> Result<Meta> {
         let (uid, gid) = match record.owner {
             Owner::Ids { user, group } => (self.id(user)?, self.id(group)?),
             Owner::Arrays { user, group } => {
@@ -61,7 +61,7 @@ impl Squashfs {
     }
 
     /// Fails if the owner or the group of an inode is not in the table.
-    pub(crate) fn check_owner(&self, record: &Record) -> Result<()> {
+    pub(crate) fn check_owner(&self, record: &InodeRecord) -> Result<()> {
         self.meta(record).map(drop)
     }
 
@@ -74,11 +74,11 @@ impl Squashfs {
     }
 
     /// Returns the link count; before version 3 that of a directory is computed.
-    fn link_count(&self, ino: Ino, record: &Record) -> Result<u32> {
+    fn link_count(&self, ino: Ino, record: &InodeRecord) -> Result<u32> {
         if let Some(nlink) = record.nlink {
             return Ok(nlink);
         }
-        let Body::Directory(listing) = &record.body else {
+        let InodeBody::Directory(listing) = &record.body else {
             return Ok(1);
         };
         let mut names = 2u32;
@@ -111,14 +111,14 @@ impl Image for Squashfs {
         let record = self.record(ino)?;
         let mut rdev = Rdev::default();
         let (size, allocated) = match &record.body {
-            Body::Directory(listing) => (u64::from(listing.size), u64::from(listing.size)),
-            Body::File(content) => (content.size, content.size.saturating_sub(content.sparse)),
-            Body::Symlink { len, .. } => (u64::from(*len), u64::from(*len)),
-            Body::Device(number) => {
+            InodeBody::Directory(listing) => (u64::from(listing.size), u64::from(listing.size)),
+            InodeBody::File(content) => (content.size, content.size.saturating_sub(content.sparse)),
+            InodeBody::Symlink { len, .. } => (u64::from(*len), u64::from(*len)),
+            InodeBody::Device(number) => {
                 rdev = *number;
                 (0, 0)
             }
-            Body::Ipc => (0, 0),
+            InodeBody::Ipc => (0, 0),
         };
         Ok(Inode {
             ino,
@@ -164,7 +164,7 @@ impl Image for Squashfs {
     }
 
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        let Body::Symlink { len, at } = self.record(ino)?.body else {
+        let InodeBody::Symlink { len, at } = self.record(ino)?.body else {
             return Err(not_a(ino, "symlink"));
         };
         let mut target = vec![0; len as usize];

@@ -13,7 +13,7 @@ use sinterfs_model::{Error, FileType, Ino, Result};
 
 use super::inode;
 use super::metadata::Metadata;
-use super::record::Record;
+use super::record::InodeRecord;
 use super::superblock::Superblock;
 use crate::layout::{Flags, MetaRef};
 
@@ -56,7 +56,7 @@ pub(super) fn record(
     metadata: &Metadata,
     superblock: &Superblock,
     ino: Ino,
-) -> Result<Option<Record>> {
+) -> Result<Option<InodeRecord>> {
     let reference = MetaRef(ino.0.into());
     let table = superblock.inode_table;
     if reference.block() >= table.end - table.start {

@@ -11,9 +11,10 @@
 use sinterfs_model::{Error, FileType, Rdev, Result};
 
 use super::dirent::{EntryGroup, EntryHeader};
-use super::metadata::Reader;
+use super::metadata::MetadataReader;
 use super::record::{
-    Body, Content, Listing, Owner, Record, check_target, file_type, fragment, listing_len,
+    DirectoryLocation, FileBlocks, InodeBody, InodeRecord, Owner, check_target, file_type,
+    fragment, listing_len,
 };
 use crate::layout::inode::InodeType;
 use crate::layout::{NO_FRAGMENT, NO_XATTR};
@@ -69,7 +70,7 @@ const SAME_GROUP: u64 = 255;
 const TYPES_1: u16 = 5;
 
 /// Reads the inode at the reader's position.
-pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
+pub(super) fn inode(reader: &mut MetadataReader<'_>, major: u16) -> Result<InodeRecord> {
     let (kind, mode, user, group, modified, number) = match major {
         1 => {
             let [kind, mode, user, group] = reader.fields(&HEADER_1)?;
@@ -95,7 +96,7 @@ pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
         }
         _ => group = group.filter(|group| u64::from(*group) != SAME_GROUP),
     }
-    let mut record = Record {
+    let mut record = InodeRecord {
         kind: FileType::Fifo,
         mode: to_u16(mode),
         owner: Owner::Arrays { user, group },
@@ -103,7 +104,7 @@ pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
         number: to_u32(number),
         nlink: None,
         xattr: NO_XATTR,
-        body: Body::Ipc,
+        body: InodeBody::Ipc,
     };
     match kind {
         LONG_DIRECTORY if major > 1 => {
@@ -124,7 +125,7 @@ pub(super) fn inode(reader: &mut Reader<'_>, major: u16) -> Result<Record> {
 }
 
 /// Splits version 1's type into type and range of owners; for pipes and sockets it is a field.
-fn owner_range_1(reader: &mut Reader<'_>, kind: &mut u16) -> Result<u16> {
+fn owner_range_1(reader: &mut MetadataReader<'_>, kind: &mut u16) -> Result<u16> {
     let Some(index) = kind.checked_sub(1) else {
         let [own, bank] = reader.fields(&[4, 4])?;
         *kind = to_u16(own);
@@ -138,7 +139,7 @@ fn owner_range_1(reader: &mut Reader<'_>, kind: &mut u16) -> Result<u16> {
 }
 
 /// Reads the record of a basic type.
-fn body(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> {
+fn body(reader: &mut MetadataReader<'_>, major: u16, record: &mut InodeRecord) -> Result<()> {
     match record.kind {
         FileType::Directory => directory(reader, major, record),
         FileType::File => file(reader, major, false, record),
@@ -148,13 +149,13 @@ fn body(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> 
             let (len, at) = (to_u32(len), reader.position());
             check_target(len)?;
             reader.skip(u64::from(len))?;
-            record.body = Body::Symlink { len, at };
+            record.body = InodeBody::Symlink { len, at };
             Ok(())
         }
         FileType::BlockDevice | FileType::CharDevice => {
             record.nlink = link_count(reader, major)?;
             let [rdev] = reader.fields(&[16])?;
-            record.body = Body::Device(Rdev {
+            record.body = InodeBody::Device(Rdev {
                 major: to_u32(rdev >> 8),
                 minor: to_u32(rdev & 0xff),
             });
@@ -168,7 +169,7 @@ fn body(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> 
 }
 
 /// Reads the link count, the first field of every record in version 3.
-fn link_count(reader: &mut Reader<'_>, major: u16) -> Result<Option<u32>> {
+fn link_count(reader: &mut MetadataReader<'_>, major: u16) -> Result<Option<u32>> {
     if major < 3 {
         return Ok(None);
     }
@@ -176,7 +177,7 @@ fn link_count(reader: &mut Reader<'_>, major: u16) -> Result<Option<u32>> {
     Ok(Some(to_u32(names)))
 }
 
-fn directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> {
+fn directory(reader: &mut MetadataReader<'_>, major: u16, record: &mut InodeRecord) -> Result<()> {
     let (size, offset, block, parent) = if major < 3 {
         let [size, offset, modified, block] = reader.fields(&DIRECTORY_1)?;
         record.modified = Some(to_u32(modified));
@@ -186,7 +187,7 @@ fn directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result
         record.nlink = Some(to_u32(names));
         (size, offset, block, parent)
     };
-    record.body = Body::Directory(Listing {
+    record.body = InodeBody::Directory(DirectoryLocation {
         block,
         offset: to_u16(offset),
         len: listing_len_of(major, to_u32(size)),
@@ -197,7 +198,11 @@ fn directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result
     Ok(())
 }
 
-fn long_directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> Result<()> {
+fn long_directory(
+    reader: &mut MetadataReader<'_>,
+    major: u16,
+    record: &mut InodeRecord,
+) -> Result<()> {
     let (size, offset, block, parent, index) = if major < 3 {
         let [size, offset, modified, block, index] = reader.fields(&LONG_DIRECTORY_2)?;
         record.modified = Some(to_u32(modified));
@@ -207,7 +212,7 @@ fn long_directory(reader: &mut Reader<'_>, major: u16, record: &mut Record) -> R
         record.nlink = Some(to_u32(names));
         (size, offset, block, parent, index)
     };
-    record.body = Body::Directory(Listing {
+    record.body = InodeBody::Directory(DirectoryLocation {
         block,
         offset: to_u16(offset),
         len: listing_len_of(major, to_u32(size)),
@@ -223,7 +228,12 @@ fn listing_len_of(major: u16, size: u32) -> u32 {
     if major < 3 { size } else { listing_len(size) }
 }
 
-fn file(reader: &mut Reader<'_>, major: u16, long: bool, record: &mut Record) -> Result<()> {
+fn file(
+    reader: &mut MetadataReader<'_>,
+    major: u16,
+    long: bool,
+    record: &mut InodeRecord,
+) -> Result<()> {
     let (start, index, offset, size) = match (major, long) {
         (1, _) => {
             let [modified, start, size] = reader.fields(&FILE_1)?;
@@ -246,7 +256,7 @@ fn file(reader: &mut Reader<'_>, major: u16, long: bool, record: &mut Record) ->
             (start, index, offset, size)
         }
     };
-    record.body = Body::File(Content {
+    record.body = InodeBody::File(FileBlocks {
         start,
         size,
         sparse: 0,
@@ -257,7 +267,7 @@ fn file(reader: &mut Reader<'_>, major: u16, long: bool, record: &mut Record) ->
 }
 
 /// Reads a directory's header.
-pub(super) fn group(reader: &mut Reader<'_>, major: u16) -> Result<EntryGroup> {
+pub(super) fn group(reader: &mut MetadataReader<'_>, major: u16) -> Result<EntryGroup> {
     let (count, block, number) = if major < 3 {
         let [count, block] = reader.fields(&GROUP_1)?;
         (count, block, 0)
@@ -273,7 +283,7 @@ pub(super) fn group(reader: &mut Reader<'_>, major: u16) -> Result<EntryGroup> {
 }
 
 /// Reads a directory's entry up to its name.
-pub(super) fn entry(reader: &mut Reader<'_>, major: u16) -> Result<EntryHeader> {
+pub(super) fn entry(reader: &mut MetadataReader<'_>, major: u16) -> Result<EntryHeader> {
     let (offset, kind, len, delta) = if major < 3 {
         let [offset, kind, len] = reader.fields(&ENTRY_1)?;
         (offset, kind, len, 0)
@@ -290,7 +300,7 @@ pub(super) fn entry(reader: &mut Reader<'_>, major: u16) -> Result<EntryHeader> 
 }
 
 /// Reads an entry of a directory's index: offset in the listing, block, length of the name.
-pub(super) fn index_entry(reader: &mut Reader<'_>, major: u16) -> Result<(u32, u64, u32)> {
+pub(super) fn index_entry(reader: &mut MetadataReader<'_>, major: u16) -> Result<(u32, u64, u32)> {
     let widths = if major < 3 { &INDEX_2 } else { &INDEX_3 };
     let [offset, block, len] = reader.fields(widths)?;
     Ok((to_u32(offset), block, to_u32(len).saturating_add(1)))

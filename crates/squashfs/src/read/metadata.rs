@@ -14,7 +14,7 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::fields::{Order, bytes_of, split};
+use super::fields::{ByteOrder, bytes_of, split};
 use crate::layout::{METADATA_SIZE, MetaRef, MetadataHeader};
 
 /// A range of the image with metadata blocks, and its name for messages.
@@ -45,7 +45,7 @@ const BLOCK_COST: u64 = METADATA_SIZE as u64 + 256;
 /// The metadata blocks of one image.
 pub(crate) struct Metadata {
     pub(crate) source: Window,
-    pub(crate) order: Order,
+    pub(crate) order: ByteOrder,
     codec: UnitCodec,
     /// Whether a byte follows a block's header, as in some images before 4.0.
     marker: bool,
@@ -56,7 +56,7 @@ impl Metadata {
     /// Makes a source with a cache of `bytes` bytes.
     pub(crate) fn new(
         source: Window,
-        order: Order,
+        order: ByteOrder,
         codec: UnitCodec,
         marker: bool,
         bytes: u64,
@@ -126,7 +126,7 @@ impl Metadata {
     }
 
     /// Starts to read at a reference into a table.
-    pub(crate) fn read_at(&self, table: Table, reference: MetaRef) -> Result<Reader<'_>> {
+    pub(crate) fn read_at(&self, table: Table, reference: MetaRef) -> Result<MetadataReader<'_>> {
         let position = table.start.saturating_add(reference.block());
         self.read_from(
             table,
@@ -138,7 +138,11 @@ impl Metadata {
     }
 
     /// Starts to read at a position of a table.
-    pub(crate) fn read_from(&self, table: Table, place: MetaPosition) -> Result<Reader<'_>> {
+    pub(crate) fn read_from(
+        &self,
+        table: Table,
+        place: MetaPosition,
+    ) -> Result<MetadataReader<'_>> {
         let block = self.block(&table, place.position)?;
         let offset = usize::from(place.offset);
         if offset > block.data.len() {
@@ -148,7 +152,7 @@ impl Metadata {
             ))
             .at(table.name, self.file_offset(place.position)));
         }
-        Ok(Reader {
+        Ok(MetadataReader {
             metadata: self,
             table,
             block,
@@ -168,7 +172,7 @@ pub(crate) struct MetaPosition {
 }
 
 /// Reads the decoded stream of a table from a position on.
-pub(crate) struct Reader<'a> {
+pub(crate) struct MetadataReader<'a> {
     metadata: &'a Metadata,
     table: Table,
     block: Arc<MetaBlock>,
@@ -176,7 +180,7 @@ pub(crate) struct Reader<'a> {
     offset: usize,
 }
 
-impl Reader<'_> {
+impl MetadataReader<'_> {
     /// Returns the position of the next byte.
     pub(crate) fn position(&self) -> MetaPosition {
         MetaPosition {

@@ -17,7 +17,7 @@ use zerocopy::little_endian::U64;
 
 use super::ahead::Ahead;
 use super::checkpoints::Checkpoints;
-use super::directory_index::Index;
+use super::directory_index::EntryIndex;
 use super::fields::split;
 use super::image_core::ImageCore;
 use super::locate::locate;
@@ -85,7 +85,7 @@ pub struct Squashfs {
     pub(crate) fragments: Option<LookupTable>,
     pub(crate) exports: Option<LookupTable>,
     pub(crate) xattrs: Option<XattrLists>,
-    pub(super) indexes: Cache<u64, Arc<Index>, ByMemory>,
+    pub(super) indexes: Cache<u64, Arc<EntryIndex>, ByMemory>,
     pub(super) checkpoints: Cache<u64, Arc<Checkpoints>, ByMemory>,
     pub(super) ahead: Ahead,
     pub(super) parents: OnceLock<Parents>,
@@ -97,8 +97,8 @@ pub struct Squashfs {
 #[derive(Clone)]
 pub(super) struct ByMemory;
 
-impl Weighter<u64, Arc<Index>> for ByMemory {
-    fn weight(&self, _key: &u64, index: &Arc<Index>) -> u64 {
+impl Weighter<u64, Arc<EntryIndex>> for ByMemory {
+    fn weight(&self, _key: &u64, index: &Arc<EntryIndex>) -> u64 {
         index.memory()
     }
 }

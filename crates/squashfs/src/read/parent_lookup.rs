@@ -12,11 +12,11 @@ use sinterfs_model::{Cursor, Error, FileType, Ino, Result};
 
 use super::open::Squashfs;
 use super::parents::Parents;
-use super::record::{Body, Listing};
+use super::record::{DirectoryLocation, InodeBody};
 
 impl Squashfs {
     /// Returns the parent of a directory.
-    pub(crate) fn parent_of(&self, dir: Ino, listing: &Listing) -> Result<Ino> {
+    pub(crate) fn parent_of(&self, dir: Ino, listing: &DirectoryLocation) -> Result<Ino> {
         if dir == self.root() {
             return Ok(dir);
         }
@@ -50,7 +50,7 @@ impl Squashfs {
         let (mut seen, mut left) = (HashSet::from([root]), vec![root]);
         let mut all = Vec::new();
         while let Some(dir) = left.pop() {
-            let Body::Directory(listing) = self.record(dir)?.body else {
+            let InodeBody::Directory(listing) = self.record(dir)?.body else {
                 return Err(Error::corrupt("an entry's type is not that of its inode"));
             };
             let mut entries = self.entries(dir, &listing, Cursor::START)?;

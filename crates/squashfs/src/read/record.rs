@@ -1,6 +1,6 @@
 //! An inode of any version, decoded.
 //!
-//! In: fields of an inode. Out: `Record`, and the conversions that all versions share.
+//! In: fields of an inode. Out: `InodeRecord`, and the conversions that all versions share.
 //!
 //! **Invariant:** only what the inode itself contains: owners are indexes, lists are positions.
 //! Format: `docs/formats/squashfs.md`, "Inodes".
@@ -16,7 +16,7 @@ const TARGET_MAX: u32 = 1 << 16;
 
 /// A decoded inode.
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
+pub(crate) struct InodeRecord {
     pub(crate) kind: FileType,
     pub(crate) mode: u16,
     pub(crate) owner: Owner,
@@ -28,7 +28,7 @@ pub(crate) struct Record {
     pub(crate) nlink: Option<u32>,
     /// The id of its attribute list, or `NO_XATTR`.
     pub(crate) xattr: u32,
-    pub(crate) body: Body,
+    pub(crate) body: InodeBody,
 }
 
 /// Stored owner and group.
@@ -42,9 +42,9 @@ pub(crate) enum Owner {
 
 /// The fields of an inode's type.
 #[derive(Debug, Clone)]
-pub(crate) enum Body {
-    Directory(Listing),
-    File(Content),
+pub(crate) enum InodeBody {
+    Directory(DirectoryLocation),
+    File(FileBlocks),
     /// The length and position of the target.
     Symlink {
         len: u32,
@@ -56,7 +56,7 @@ pub(crate) enum Body {
 
 /// The position of a directory's entries.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Listing {
+pub(crate) struct DirectoryLocation {
     /// The distance of the metadata block from the start of the directory table.
     pub(crate) block: u64,
     /// The offset in the decoded block.
@@ -73,7 +73,7 @@ pub(crate) struct Listing {
 
 /// The position of a file's content.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Content {
+pub(crate) struct FileBlocks {
     /// The position of the first block.
     pub(crate) start: u64,
     /// The size in bytes.
@@ -86,7 +86,7 @@ pub(crate) struct Content {
     pub(crate) words: MetaPosition,
 }
 
-impl Content {
+impl FileBlocks {
     /// Returns the number of blocks, without a tail in a fragment.
     pub(crate) fn blocks(&self, block_size: u32) -> u64 {
         let unit = u64::from(block_size);

@@ -8,25 +8,25 @@ use sinterfs_model::{Error, Ino, Result};
 
 use super::inode;
 use super::legacy;
-use super::metadata::{MetaPosition, Reader};
+use super::metadata::{MetaPosition, MetadataReader};
 use super::open::Squashfs;
-use super::record::{Body, Record};
+use super::record::{InodeBody, InodeRecord};
 use crate::layout::{DirectoryIndex, MetaRef};
 
 /// Iterates over all inodes.
-pub(crate) struct Inodes<'a> {
+pub(crate) struct InodeSequence<'a> {
     image: &'a Squashfs,
-    reader: Reader<'a>,
+    reader: MetadataReader<'a>,
 }
 
 impl Squashfs {
     /// Iterates over all inodes in the order of the inode table.
-    pub(crate) fn all_inodes(&self) -> Result<Inodes<'_>> {
+    pub(crate) fn all_inodes(&self) -> Result<InodeSequence<'_>> {
         let place = MetaPosition {
             position: self.inodes().start,
             offset: 0,
         };
-        Ok(Inodes {
+        Ok(InodeSequence {
             image: self,
             reader: self.metadata.read_from(self.inodes(), place)?,
         })
@@ -38,7 +38,7 @@ impl Squashfs {
         let mut total = 0u64;
         let mut inodes = self.all_inodes()?;
         while let Some((_, record)) = inodes.next()? {
-            if let Body::File(content) = record.body {
+            if let InodeBody::File(content) = record.body {
                 total = total.saturating_add(content.size.saturating_sub(content.sparse));
             }
         }
@@ -46,9 +46,9 @@ impl Squashfs {
     }
 }
 
-impl Inodes<'_> {
+impl InodeSequence<'_> {
     /// Reads the next inode; `None` after the last one.
-    pub(crate) fn next(&mut self) -> Result<Option<(Ino, Record)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Ino, InodeRecord)>> {
         let Some(place) = self.reader.next_position()? else {
             return Ok(None);
         };
@@ -60,21 +60,21 @@ impl Inodes<'_> {
         Ok(Some((ino, record)))
     }
 
-    fn skip_lists(&mut self, record: &Record) -> Result<()> {
+    fn skip_lists(&mut self, record: &InodeRecord) -> Result<()> {
         let superblock = &self.image.superblock;
         match &record.body {
-            Body::File(content) => {
+            InodeBody::File(content) => {
                 let width = if superblock.major == 1 { 2 } else { 4 };
                 let words = content.blocks(superblock.block_size);
                 self.reader.skip(words.saturating_mul(width))
             }
-            Body::Directory(listing) => {
+            InodeBody::Directory(listing) => {
                 for _ in 0..listing.index.0 {
                     self.skip_index_entry()?;
                 }
                 Ok(())
             }
-            Body::Symlink { .. } | Body::Device(_) | Body::Ipc => Ok(()),
+            InodeBody::Symlink { .. } | InodeBody::Device(_) | InodeBody::Ipc => Ok(()),
         }
     }
 

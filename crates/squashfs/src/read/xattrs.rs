@@ -10,7 +10,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Limits, Result, Xattrs};
 use zerocopy::FromBytes;
 
-use super::metadata::{Metadata, Reader, Table};
+use super::metadata::{Metadata, MetadataReader, Table};
 use super::superblock::Superblock;
 use super::table::{LookupTable, TableLayout};
 use crate::layout::{MetaRef, XattrEntry, XattrId, XattrTable, XattrValue};
@@ -99,7 +99,11 @@ impl XattrLists {
         Ok(all)
     }
 
-    fn pair(&self, metadata: &Metadata, reader: &mut Reader<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+    fn pair(
+        &self,
+        metadata: &Metadata,
+        reader: &mut MetadataReader<'_>,
+    ) -> Result<(Vec<u8>, Vec<u8>)> {
         let entry: XattrEntry = reader.read()?;
         let Some(prefix) = entry.kind.prefix() else {
             let kind = entry.kind.0;
@@ -127,7 +131,7 @@ impl XattrLists {
     }
 }
 
-fn value(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
+fn value(reader: &mut MetadataReader<'_>) -> Result<Vec<u8>> {
     let len = reader.read::<XattrValue>()?.0.get();
     if len > VALUE_MAX {
         return Err(Error::limit(format!(

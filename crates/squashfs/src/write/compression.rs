@@ -109,24 +109,24 @@ impl Compression {
             return Ok(None);
         }
         match self {
-            Self::Gzip { level } => encode::zlib::encode(raw, *level),
+            Self::Gzip { level } => encode::zlib(raw, *level),
             Self::Lzma { level, dictionary } => {
-                encode::lzma::encode(raw, *level, dictionary.unwrap_or(block_size))
+                encode::lzma(raw, *level, dictionary.unwrap_or(block_size))
             }
-            Self::Lzo => encode::lzo::encode(raw),
+            Self::Lzo => encode::lzo(raw),
             Self::Xz {
                 level,
                 extreme,
                 dictionary,
                 converters,
             } => {
-                let options = encode::xz::Options {
+                let options = encode::XzOptions {
                     level: *level,
                     extreme: *extreme,
                     dictionary: dictionary.unwrap_or(block_size),
                     converters,
                 };
-                encode::xz::encode(raw, options)
+                encode::xz(raw, options)
             }
             Self::Lz4 { level } => encode::lz4(raw, *level),
             Self::Lz4Hc { level } => encode::lz4_hc(raw, *level),
@@ -289,7 +289,7 @@ impl FromStr for Compression {
         let compression = match name {
             "gzip" | "zlib" => Self::Gzip {
                 level: options
-                    .number(&["level"], encode::zlib::LEVELS)?
+                    .number(&["level"], encode::ZLIB_LEVELS)?
                     .unwrap_or(GZIP_DEFAULT),
             },
             "lzo" => Self::Lzo,

@@ -18,7 +18,7 @@ use zerocopy::little_endian::{I16, U16, U32};
 use super::inodes::Positions;
 use super::listing::{Listing, basic_type, block_position};
 use super::numbering::Numbering;
-use super::stream::Stream;
+use super::stream::MetadataStream;
 use crate::layout::inode::InodeType;
 use crate::layout::{
     DIRECTORY_SIZE_EXTRA, DIRENTS_PER_HEADER, DirectoryEntry, DirectoryHeader, METADATA_SIZE,
@@ -31,7 +31,7 @@ pub(super) struct ListingSources<'a> {
     pub(super) tree: &'a Tree,
     pub(super) numbering: &'a Numbering,
     pub(super) positions: &'a Positions,
-    pub(super) inodes: &'a Stream<'a>,
+    pub(super) inodes: &'a MetadataStream<'a>,
 }
 
 impl Listing {
@@ -39,7 +39,7 @@ impl Listing {
     pub(super) fn write(
         sources: ListingSources<'_>,
         dir: NodeId,
-        stream: &mut Stream<'_>,
+        stream: &mut MetadataStream<'_>,
     ) -> Result<Self> {
         let links = sources.tree.children(dir);
         let position = stream.position();
@@ -91,7 +91,13 @@ impl ListingSources<'_> {
     }
 
     /// Writes a header and as many entries as it can cover; returns their number.
-    fn run(&self, dir: NodeId, first: usize, is_long: bool, out: &mut Stream<'_>) -> Result<usize> {
+    fn run(
+        &self,
+        dir: NodeId,
+        first: usize,
+        is_long: bool,
+        out: &mut MetadataStream<'_>,
+    ) -> Result<usize> {
         let links = &self.tree.children(dir)[first..];
         let base = links
             .first()

@@ -16,11 +16,11 @@ use super::files::ContentBlocks;
 use super::ids::Ids;
 use super::listing::{Listing, basic_type, block_position};
 use super::numbering::Numbering;
-use super::stream::{Encoder, Stream};
+use super::stream::{Encoder, MetadataStream};
 use super::xattrs::Xattrs;
 use crate::layout::inode::{
-    Device, DeviceNumber, Directory, ExtendedDirectory, ExtendedFile, File, InodeHeader, InodeType,
-    Ipc, Symlink,
+    Device, DeviceNumber, Directory, ExtendedDirectory, ExtendedFile, FileInode, InodeHeader,
+    InodeType, Ipc, Symlink,
 };
 use crate::layout::{DIRECTORY_SIZE_EXTRA, DirectoryIndex, MetaRef, NO_FRAGMENT, NO_XATTR};
 
@@ -50,9 +50,9 @@ pub(super) struct InodeSources<'a> {
 
 /// The inodes written so far.
 #[derive(Debug)]
-pub(super) struct Inodes<'a> {
+pub(super) struct InodeTable<'a> {
     sources: InodeSources<'a>,
-    pub(super) stream: Stream<'a>,
+    pub(super) stream: MetadataStream<'a>,
     pub(super) positions: Positions,
     pub(super) ids: Ids,
     /// The number of times with nanoseconds, which were dropped.
@@ -63,12 +63,12 @@ pub(super) struct Inodes<'a> {
     pub(super) latest: u32,
 }
 
-impl<'a> Inodes<'a> {
+impl<'a> InodeTable<'a> {
     /// Starts the inode table.
     pub(super) fn new(sources: InodeSources<'a>, encoder: Encoder<'a>) -> Self {
         Self {
             sources,
-            stream: Stream::new(encoder),
+            stream: MetadataStream::new(encoder),
             positions: Positions(vec![u64::MAX; sources.tree.nodes().len()]),
             ids: Ids::default(),
             rounded: 0,
@@ -145,7 +145,7 @@ impl<'a> Inodes<'a> {
         match small {
             (Ok(start), Ok(size)) if nlink == 1 && xattr == NO_XATTR && location.sparse == 0 => {
                 self.header(node, false)?;
-                let file = File {
+                let file = FileInode {
                     start: U32::new(start),
                     fragment: U32::new(fragment),
                     fragment_offset: U32::new(offset),
@@ -177,7 +177,7 @@ impl<'a> Inodes<'a> {
         &mut self,
         node: NodeId,
         listing: &Listing,
-        listings: &Stream<'_>,
+        listings: &MetadataStream<'_>,
     ) -> Result<()> {
         let InodeSources {
             tree, numbering, ..

@@ -83,7 +83,7 @@ impl Encoder<'_> {
 
 /// A growing stream.
 #[derive(Debug)]
-pub(super) struct Stream<'a> {
+pub(super) struct MetadataStream<'a> {
     encoder: Encoder<'a>,
     /// Bytes that are not encoded yet; begins at a block boundary.
     open: Vec<u8>,
@@ -95,7 +95,7 @@ pub(super) struct Stream<'a> {
     stored: u64,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> MetadataStream<'a> {
     /// Starts a stream.
     pub(super) fn new(encoder: Encoder<'a>) -> Self {
         Self {
@@ -182,8 +182,8 @@ impl<'a> Stream<'a> {
 mod tests {
     use super::*;
 
-    fn stream(compression: &Compression, threads: usize) -> Stream<'_> {
-        Stream::new(Encoder {
+    fn stream(compression: &Compression, threads: usize) -> MetadataStream<'_> {
+        MetadataStream::new(Encoder {
             compression,
             block_size: 1 << 17,
             raw: false,

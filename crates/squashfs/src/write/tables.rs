@@ -5,7 +5,7 @@
 
 use sinterfs_model::Result;
 
-use super::stream::{Encoder, Stream};
+use super::stream::{Encoder, MetadataStream};
 
 /// An encoded table.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) fn table<R: AsRef<[u8]>>(
     at: u64,
     before_list: &[u8],
 ) -> Result<Table> {
-    let mut stream = Stream::new(encoder);
+    let mut stream = MetadataStream::new(encoder);
     for record in records {
         stream.push(record.as_ref())?;
     }

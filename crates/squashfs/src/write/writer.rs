@@ -22,11 +22,11 @@ use zerocopy::little_endian::{U16, U32, U64};
 use super::directories::ListingSources;
 use super::encoder::BlockEncoder;
 use super::files::{ContentBlocks, WrittenBlock};
-use super::inodes::{InodeSources, Inodes};
+use super::inodes::{InodeSources, InodeTable};
 use super::listing::Listing;
 use super::numbering::Numbering;
 use super::options::{UncompressedPart, WriteOptions};
-use super::stream::{Encoder, Stream};
+use super::stream::{Encoder, MetadataStream};
 use super::tables::{Table, table};
 use super::xattrs::Xattrs;
 use crate::layout::{
@@ -143,7 +143,7 @@ impl SquashfsWriter {
             numbering: &numbering,
             xattrs: stored.as_ref(),
         };
-        let mut inodes = Inodes::new(sources, encoder(UncompressedPart::Inodes));
+        let mut inodes = InodeTable::new(sources, encoder(UncompressedPart::Inodes));
         let start = self.offset;
         let directories = self.inodes(&mut inodes, sources, encoder(UncompressedPart::Inodes))?;
         let mut offsets = TableOffsets {
@@ -190,7 +190,7 @@ impl SquashfsWriter {
     /// Writes all inodes; returns the encoded listings, which follow them.
     fn inodes<'a>(
         &mut self,
-        inodes: &mut Inodes<'a>,
+        inodes: &mut InodeTable<'a>,
         sources: InodeSources<'a>,
         encoder: Encoder<'a>,
     ) -> Result<Vec<u8>> {
@@ -205,7 +205,7 @@ impl SquashfsWriter {
             }
         }
         inodes.stream.encode_full()?;
-        let mut listings = Stream::new(encoder);
+        let mut listings = MetadataStream::new(encoder);
         for &dir in numbering.directories() {
             let sources = ListingSources {
                 tree,
@@ -243,7 +243,7 @@ impl SquashfsWriter {
     }
 
     /// Makes the superblock, without the positions of the tables.
-    fn superblock(&self, inodes: &Inodes<'_>, fragments: u32, count: u32) -> Superblock {
+    fn superblock(&self, inodes: &InodeTable<'_>, fragments: u32, count: u32) -> Superblock {
         let options = &self.options;
         let compression = &options.compression;
         let has_options = compression.stored_options(options.block_size).is_some();
@@ -300,7 +300,7 @@ fn cannot_write(error: std::io::Error) -> Error {
 }
 
 /// Returns the references of all inodes in the order of their numbers.
-fn export(tree: &Tree, numbering: &Numbering, inodes: &Inodes<'_>) -> Result<Vec<MetaRef>> {
+fn export(tree: &Tree, numbering: &Numbering, inodes: &InodeTable<'_>) -> Result<Vec<MetaRef>> {
     let mut references = vec![MetaRef::new(0, 0); tree.nodes().len()];
     for index in 0..tree.nodes().len() {
         let node = NodeId(index as u32);
@@ -312,7 +312,7 @@ fn export(tree: &Tree, numbering: &Numbering, inodes: &Inodes<'_>) -> Result<Vec
     Ok(references)
 }
 
-fn time_losses(inodes: &Inodes<'_>) -> Vec<Loss> {
+fn time_losses(inodes: &InodeTable<'_>) -> Vec<Loss> {
     let loss = |what, count| Loss { what, count };
     vec![
         loss("times finer than a second (rounded down)", inodes.rounded),

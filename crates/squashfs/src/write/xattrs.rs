@@ -17,7 +17,7 @@ use sinterfs_model::{Error, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use super::stream::{Encoder, Stream};
+use super::stream::{Encoder, MetadataStream};
 use crate::layout::{NO_XATTR, XattrEntry, XattrId, XattrKind, XattrValue};
 
 /// The length of a reference to an out-of-line value: only longer values are shared.
@@ -43,7 +43,7 @@ pub(super) struct Dropped {
 #[derive(Debug)]
 pub(super) struct Xattrs<'a> {
     tree: &'a Tree,
-    stream: Stream<'a>,
+    stream: MetadataStream<'a>,
     /// The index of each set of the tree; 0 is that of no attributes.
     indexes: Vec<u32>,
     /// The records of the table of lists.
@@ -60,7 +60,7 @@ impl<'a> Xattrs<'a> {
     pub(super) fn new(tree: &'a Tree, encoder: Encoder<'a>) -> Result<Self> {
         let mut xattrs = Self {
             tree,
-            stream: Stream::new(encoder),
+            stream: MetadataStream::new(encoder),
             indexes: vec![NO_XATTR; tree.xattrs().count() as usize + 1],
             table: Vec::new(),
             dropped: Dropped::default(),

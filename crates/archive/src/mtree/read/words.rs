@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use sinterfs_model::{Error, FileType, Rdev, Result, Time};
 
-use super::Algorithm;
+use super::entry::Algorithm;
 
 /// Reads a type.
 pub(super) fn kind(word: &[u8]) -> Result<FileType> {

@@ -14,7 +14,7 @@ const NOBODY: u32 = u32::MAX;
 const MOST: usize = 8192;
 
 /// Tag, number and permissions.
-type Entry = (u16, u32, u16);
+type AclEntry = (u16, u32, u16);
 
 /// The list in a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn is_named(tag: u16) -> bool {
 }
 
 /// Lays an attribute out.
-fn value(entries: &[Entry]) -> Vec<u8> {
+fn value(entries: &[AclEntry]) -> Vec<u8> {
     let mut value = VERSION.to_le_bytes().to_vec();
     for (tag, id, permissions) in entries {
         value.extend_from_slice(&tag.to_le_bytes());
@@ -63,7 +63,7 @@ fn value(entries: &[Entry]) -> Vec<u8> {
 }
 
 /// Parses all entries, in the order of the attribute; `None` if there is one that can't be.
-fn entries(text: &[u8]) -> Option<Vec<Entry>> {
+fn entries(text: &[u8]) -> Option<Vec<AclEntry>> {
     let mut entries = Vec::new();
     for line in text.split(|&byte| matches!(byte, b',' | b'\n' | 0)) {
         let words = line.split(|&byte| byte == b'#').next().unwrap_or(line);
@@ -82,7 +82,7 @@ fn entries(text: &[u8]) -> Option<Vec<Entry>> {
 }
 
 /// Parses one entry: its tag, number and permissions.
-fn entry(words: &[u8]) -> Option<Entry> {
+fn entry(words: &[u8]) -> Option<AclEntry> {
     let mut fields = words.split(|&byte| byte == b':').map(<[u8]>::trim_ascii);
     let kind = fields.next()?;
     let mut name = fields.next()?;

@@ -7,11 +7,11 @@ use sinterfs_model::{Error, Meta, Rdev, Result, Time, Times};
 
 use super::pax::Records;
 use crate::member::{Kind, Member, Notes};
-use crate::tar::layout::{GNU, Header, number, typeflag};
+use crate::tar::layout::{GNU, UstarHeader, number, typeflag};
 
 /// All that is known of a member.
 pub(super) struct Maker<'a> {
-    pub(super) header: &'a Header,
+    pub(super) header: &'a UstarHeader,
     pub(super) records: &'a Records,
     pub(super) name: Option<Vec<u8>>,
     pub(super) target: Option<Vec<u8>>,

@@ -7,21 +7,21 @@
 use sinterfs_model::{Error, Result};
 
 use super::pax::{MOST_RUNS, Records};
-use crate::member::Run;
-use crate::stream::{Input, Stream, cut};
-use crate::tar::layout::{BLOCK, GNU, Header, number, typeflag};
+use crate::member::DataRun;
+use crate::stream::{CountedStream, Stream, cut};
+use crate::tar::layout::{BLOCK, GNU, UstarHeader, number, typeflag};
 
 /// Where data is in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Holes {
     pub(super) size: u64,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<DataRun>,
 }
 
 /// Finds the map of a member, given its stored length; `None` if it has no holes.
 pub(super) fn map<S: Stream>(
-    input: &mut Input<S>,
-    header: &Header,
+    input: &mut CountedStream<S>,
+    header: &UstarHeader,
     records: &Records,
     stored: u64,
     at: u64,
@@ -54,7 +54,7 @@ pub(super) fn map<S: Stream>(
 }
 
 /// Fails for a map that contradicts itself; empty ranges are taken out.
-fn checked(size: u64, mut runs: Vec<Run>, stored: u64, at: u64) -> Result<Holes> {
+fn checked(size: u64, mut runs: Vec<DataRun>, stored: u64, at: u64) -> Result<Holes> {
     let (mut end, mut sum) = (0, 0_u64);
     for run in &runs {
         let run_end = run.end().filter(|&end| end <= size);
@@ -73,7 +73,11 @@ fn checked(size: u64, mut runs: Vec<Run>, stored: u64, at: u64) -> Result<Holes>
 }
 
 /// Reads old GNU's map: four ranges in the header, 21 in each that follows.
-fn of_header<S: Stream>(input: &mut Input<S>, header: &Header, at: u64) -> Result<(u64, Vec<Run>)> {
+fn of_header<S: Stream>(
+    input: &mut CountedStream<S>,
+    header: &UstarHeader,
+    at: u64,
+) -> Result<(u64, Vec<DataRun>)> {
     if header.magic != GNU {
         let what = "holes in a header that is not GNU tar's (of star?)";
         return Err(Error::unsupported(what).at("tar header", at));
@@ -97,14 +101,14 @@ fn of_header<S: Stream>(input: &mut Input<S>, header: &Header, at: u64) -> Resul
 }
 
 /// Adds the ranges of a header, up to the first that is not used.
-fn ranges(fields: &[u8], runs: &mut Vec<Run>, at: u64) -> Result<()> {
+fn ranges(fields: &[u8], runs: &mut Vec<DataRun>, at: u64) -> Result<()> {
     let unsigned = |field: Option<&[u8]>| u64::try_from(number(field?)?).ok();
     for range in fields.chunks_exact(24) {
         if range.get(12) == Some(&0) {
             break;
         }
         let (offset, len) = (unsigned(range.get(..12)), unsigned(range.get(12..)));
-        let run = offset.zip(len).map(|(offset, len)| Run { offset, len });
+        let run = offset.zip(len).map(|(offset, len)| DataRun { offset, len });
         push(
             runs,
             run.ok_or_else(|| bad(at, "a range that is no number"))?,
@@ -115,20 +119,20 @@ fn ranges(fields: &[u8], runs: &mut Vec<Run>, at: u64) -> Result<()> {
 }
 
 /// Makes ranges of offsets and lengths by turns.
-fn pairs(numbers: &[u64], at: u64) -> Result<Vec<Run>> {
+fn pairs(numbers: &[u64], at: u64) -> Result<Vec<DataRun>> {
     let mut runs = Vec::new();
     for pair in numbers.chunks(2) {
         let &[offset, len] = pair else {
             return Err(bad(at, "an offset without a length"));
         };
-        push(&mut runs, Run { offset, len }, at)?;
+        push(&mut runs, DataRun { offset, len }, at)?;
     }
     Ok(runs)
 }
 
 /// Reads the map of PAX 1.0: the number of ranges and each one's offset and length, a line each, in
 /// whole blocks that are part of what is stored.
-fn before_content<S: Stream>(input: &mut Input<S>, stored: u64) -> Result<Vec<Run>> {
+fn before_content<S: Stream>(input: &mut CountedStream<S>, stored: u64) -> Result<Vec<DataRun>> {
     let at = input.position();
     let mut lines = Lines {
         input,
@@ -143,14 +147,14 @@ fn before_content<S: Stream>(input: &mut Input<S>, stored: u64) -> Result<Vec<Ru
     let mut runs = Vec::new();
     for _ in 0..count {
         let (offset, len) = (lines.number()?, lines.number()?);
-        runs.push(Run { offset, len });
+        runs.push(DataRun { offset, len });
     }
     Ok(runs)
 }
 
 /// Lines of decimal numbers in blocks.
 struct Lines<'a, S> {
-    input: &'a mut Input<S>,
+    input: &'a mut CountedStream<S>,
     block: Vec<u8>,
     next: usize,
     /// What is stored of the member and not yet read.
@@ -188,7 +192,7 @@ impl<S: Stream> Lines<'_, S> {
     }
 }
 
-fn push(runs: &mut Vec<Run>, run: Run, at: u64) -> Result<()> {
+fn push(runs: &mut Vec<DataRun>, run: DataRun, at: u64) -> Result<()> {
     if runs.len() >= MOST_RUNS {
         return Err(
             Error::limit(format!("more than {MOST_RUNS} ranges of data")).at("map of holes", at),

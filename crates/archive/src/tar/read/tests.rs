@@ -7,11 +7,11 @@ use sinterfs_model::{Meta, Rdev, Result, Time, Times};
 
 use super::super::layout::{GNU, USTAR, checksum, set_octal};
 use super::*;
-use crate::member::{Kind, Run};
+use crate::member::{DataRun, Kind};
 
 /// Makes a header with a right checksum.
-fn header(name: &str, flag: u8, size: u64, change: impl FnOnce(&mut Header)) -> Vec<u8> {
-    let mut header = Header::read_from_bytes(&[0; BLOCK]).unwrap();
+fn header(name: &str, flag: u8, size: u64, change: impl FnOnce(&mut UstarHeader)) -> Vec<u8> {
+    let mut header = UstarHeader::read_from_bytes(&[0; BLOCK]).unwrap();
     header.name[..name.len()].copy_from_slice(name.as_bytes());
     header.typeflag = flag;
     header.magic = USTAR;
@@ -227,8 +227,8 @@ fn holes() -> Vec<(&'static str, Vec<u8>)> {
 #[test]
 fn holes_in_all_forms_are_one() {
     let runs = [
-        Run { offset: 0, len: 2 },
-        Run {
+        DataRun { offset: 0, len: 2 },
+        DataRun {
             offset: 600,
             len: 5,
         },
@@ -334,7 +334,7 @@ fn records_for_all_are_bounded_by_what_they_mean() {
 #[test]
 fn signed_sums_are_right_too() {
     let mut tar = plain("\u{e9}", typeflag::FILE, 0);
-    let header = Header::read_from_bytes(&tar).unwrap();
+    let header = UstarHeader::read_from_bytes(&tar).unwrap();
     let signed = checksum(&header) - 256 * 2;
     set_octal(&mut tar[148..155], signed.into());
     assert_eq!(one(&[&tar]).path, "\u{e9}".as_bytes());
@@ -350,7 +350,7 @@ proptest! {
         if mend {
             // as if it had been written so
             for block in tar.chunks_exact_mut(BLOCK) {
-                let Ok(mut header) = Header::read_from_bytes(block) else { continue };
+                let Ok(mut header) = UstarHeader::read_from_bytes(block) else { continue };
                 if header.magic == USTAR || header.magic == GNU {
                     let sum = checksum(&header);
                     set_octal(&mut header.checksum[..7], sum.into());

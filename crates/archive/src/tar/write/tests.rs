@@ -30,7 +30,7 @@ fn outgoing<'a>(path: &'a [u8], inode: &'a Inode) -> Outgoing<'a> {
     Outgoing {
         path,
         inode,
-        link: Link::None,
+        link: LinkTarget::None,
         xattrs: &[],
         data: None,
     }
@@ -44,8 +44,8 @@ fn write(entry: &Outgoing<'_>) -> (Vec<u8>, Follows) {
 }
 
 /// Splits off the records, and returns the header of the member.
-fn parts(bytes: &[u8]) -> (String, Header) {
-    let first = Header::read_from_bytes(&bytes[..BLOCK]).unwrap();
+fn parts(bytes: &[u8]) -> (String, UstarHeader) {
+    let first = UstarHeader::read_from_bytes(&bytes[..BLOCK]).unwrap();
     let sum = layout::number(&first.checksum[..7]).unwrap();
     assert_eq!(u32::try_from(sum).unwrap(), checksum(&first));
     if first.typeflag != typeflag::PAX {
@@ -159,7 +159,7 @@ fn a_further_name_has_nothing_but_its_target() {
     let inode = inode(FileType::File, 100);
     let xattrs = [(b"user.x".to_vec(), b"1".to_vec())];
     let entry = Outgoing {
-        link: Link::Hard(b"first"),
+        link: LinkTarget::Hard(b"first"),
         xattrs: &xattrs,
         ..outgoing(b"second", &inode)
     };

@@ -30,6 +30,7 @@ mod tests;
 pub(super) use encoder::{Options, encode, fill};
 
 /// Returns whether a branch converter changes anything in a block.
+#[cfg(feature = "lzma")]
 pub(super) fn changes(bcj: super::Bcj, block: &[u8]) -> bool {
     let mut converted = block.to_vec();
     bcj::convert(bcj, &mut converted);

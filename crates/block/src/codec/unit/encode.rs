@@ -6,18 +6,49 @@
 //! **Invariant:** the result depends on the block and the options alone. Tables that encoders keep
 //! between blocks (zlib, LZO and zstd) belong to the thread.
 
-pub mod lzma;
-pub mod lzo;
+#[cfg(feature = "lzma")]
+mod lzma;
+#[cfg(feature = "lzo")]
+mod lzo;
 pub mod micro_lzma;
-pub mod xz;
-pub mod zlib;
+mod options;
+mod smaller;
+#[cfg(feature = "lzma")]
+mod xz;
+#[cfg(feature = "deflate")]
+mod zlib;
 
 #[cfg(test)]
 mod tests;
 
 use sinterfs_model::Result;
 
+use crate::codec::missing::built_in;
 use crate::codec::{lz4, zstd};
+
+pub use options::{XzOptions, ZLIB_LEVELS};
+use smaller::smaller;
+
+/// Encodes into a zlib stream. Fails with `Invalid` for a level out of [`ZLIB_LEVELS`].
+pub fn zlib(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
+    built_in!("deflate", "zlib", zlib::encode(raw, level))
+}
+
+/// Encodes into an LZMA stream with the header of `.lzma` files, with a preset from 0 to 9 and a
+/// dictionary of `dictionary` bytes, or of the block's length if that is less.
+pub fn lzma(raw: &[u8], preset: u32, dictionary: u32) -> Result<Option<Vec<u8>>> {
+    built_in!("lzma", "lzma", lzma::encode(raw, preset, dictionary))
+}
+
+/// Encodes into an LZO1X stream.
+pub fn lzo(raw: &[u8]) -> Result<Option<Vec<u8>>> {
+    built_in!("lzo", "lzo", lzo::encode(raw))
+}
+
+/// Encodes into an .xz stream of one block; its dictionary is no longer than the block needs.
+pub fn xz(raw: &[u8], options: XzOptions<'_>) -> Result<Option<Vec<u8>>> {
+    built_in!("lzma", "xz", xz::encode(raw, options))
+}
 
 /// Encodes into an LZ4 block with the fast method; `level` is at most 0.
 pub fn lz4(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
@@ -50,8 +81,4 @@ pub fn zstd(raw: &[u8], level: i32) -> Result<Option<Vec<u8>>> {
 pub fn zstd_window(raw: &[u8], level: i32, window: u32) -> Result<Option<Vec<u8>>> {
     let window = (raw.len() > 1 << window).then_some(window);
     Ok(smaller(zstd::encode(raw, level, window, false)?, raw))
-}
-
-fn smaller(encoded: Vec<u8>, raw: &[u8]) -> Option<Vec<u8>> {
-    (encoded.len() < raw.len()).then_some(encoded)
 }

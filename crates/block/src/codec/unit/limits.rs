@@ -1,5 +1,11 @@
 //! Limits of streams of units.
 
+#[cfg(any(
+    feature = "deflate",
+    feature = "lzma",
+    feature = "lzo",
+    feature = "zstd"
+))]
 use sinterfs_model::Error;
 
 /// The largest dictionary that a stream may need, in bytes: that of `xz -9`.
@@ -9,6 +15,12 @@ pub const MAX_DICTIONARY: u64 = 64 << 20;
 pub const MAX_CONTENT: usize = 12 << 20;
 
 /// Makes the error for a stream with more content than the output holds.
+#[cfg(any(
+    feature = "deflate",
+    feature = "lzma",
+    feature = "lzo",
+    feature = "zstd"
+))]
 #[cold]
 pub(super) fn too_long(codec: &str, output: &[u8]) -> Error {
     let len = output.len();

@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use sinterfs_model::{Error, Result};
 use zstd_safe::{DCtx, ErrorCode};
 
+use super::part;
+
 thread_local! {
     static DECODER: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
 }
@@ -14,9 +16,14 @@ pub(super) fn decode(stream: &[u8], output: &mut [u8]) -> Result<usize> {
     run(stream, output)?.map_err(damaged)
 }
 
+/// Fills the output with the first bytes of the content, of up to `MAX_CONTENT` bytes.
+pub(super) fn decode_part(stream: &[u8], output: &mut [u8]) -> Result<()> {
+    part::decode("zstd", output, |output| fill(stream, output))
+}
+
 /// Decodes frames up to the end of the stream; `None` if they have more content than the output
 /// holds.
-pub(super) fn fill(stream: &[u8], output: &mut [u8]) -> Result<Option<usize>> {
+fn fill(stream: &[u8], output: &mut [u8]) -> Result<Option<usize>> {
     match run(stream, output)? {
         Ok(len) => Ok(Some(len)),
         Err(code) if zstd_safe::get_error_name(code) == NO_ROOM => Ok(None),

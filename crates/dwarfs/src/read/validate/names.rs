@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use sinterfs_model::{Error, Result};
 
-use crate::read::fsst::Scratch;
+use crate::read::fsst::FsstScratch;
 use crate::read::metadata::Metadata;
 use crate::read::strings::undecodable;
 
@@ -20,7 +20,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<()> {
 
 /// Checks that all symlink targets can be decoded; any content is valid.
 fn check_targets(metadata: &Metadata) -> Result<()> {
-    let mut scratch = Scratch::default();
+    let mut scratch = FsstScratch::default();
     (0..metadata.symlinks.len()).try_for_each(|index| {
         let target = metadata.symlinks.get(&metadata.data, index, &mut scratch);
         target.map(drop).ok_or_else(|| undecodable(index))
@@ -31,7 +31,7 @@ fn check_targets(metadata: &Metadata) -> Result<()> {
 fn check_names(metadata: &Metadata) -> Result<bool> {
     let data: &[u8] = &metadata.data;
     let mut sorted = true;
-    let (mut before, mut scratch) = (Vec::new(), Scratch::default());
+    let (mut before, mut scratch) = (Vec::new(), FsstScratch::default());
     for index in 0..metadata.names.len() {
         let name = metadata.names.get(data, index, &mut scratch);
         let name = name.ok_or_else(|| undecodable(index))?;
@@ -74,10 +74,10 @@ fn has_separator(name: &[u8]) -> bool {
 /// names themselves.
 fn check_directories(metadata: &Metadata, sorted: bool) -> Result<()> {
     let data: &[u8] = &metadata.data;
-    let mut order = Order {
+    let mut order = NameOrder {
         metadata,
         before: Vec::new(),
-        scratch: Scratch::default(),
+        scratch: FsstScratch::default(),
     };
     let directories = metadata.first_entry.len().saturating_sub(1);
     let mut start = u64::from(metadata.first_entry.get(data, 0));
@@ -103,13 +103,13 @@ fn check_directories(metadata: &Metadata, sorted: bool) -> Result<()> {
 }
 
 /// Finds the first entry of a directory that does not follow the one before, or has no name.
-struct Order<'a> {
+struct NameOrder<'a> {
     metadata: &'a Metadata,
     before: Vec<u8>,
-    scratch: Scratch,
+    scratch: FsstScratch,
 }
 
-impl Order<'_> {
+impl NameOrder<'_> {
     fn by_number(&self, entries: Range<u64>) -> Option<u64> {
         let column = &self.metadata.entries.name;
         let names = self.metadata.names.len();

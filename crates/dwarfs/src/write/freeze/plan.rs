@@ -74,7 +74,7 @@ pub(super) struct Plan {
 pub(super) fn plan(root: &Value<'_>) -> Result<Plan> {
     let mut root_bytes = 0;
     loop {
-        let mut walk = Walk {
+        let mut walk = PlanWalk {
             cursor: root_bytes,
             places: Vec::new(),
         };
@@ -100,13 +100,13 @@ pub(super) fn plan(root: &Value<'_>) -> Result<Plan> {
 }
 
 /// One walk over the values, with a given size of the root.
-struct Walk {
+struct PlanWalk {
     /// The offset of the next out-of-line bytes.
     cursor: u64,
     places: Vec<u64>,
 }
 
-impl Walk {
+impl PlanWalk {
     fn value(&mut self, value: &Value<'_>) -> Result<Node> {
         let mut node = Node::default();
         match value {

@@ -65,14 +65,14 @@ pub(in crate::write) struct SymbolTable {
 
 /// One code of an encoded string.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct CodedSymbol {
     /// The code; `ESCAPE` for a byte without one.
     pub(super) code: u8,
     /// The symbol, or the escaped byte as one.
     pub(super) symbol: Symbol,
 }
 
-impl Step {
+impl CodedSymbol {
     /// Returns the encoded length in bytes.
     fn cost(self) -> u32 {
         1 + u32::from(self.code == ESCAPE)
@@ -120,9 +120,9 @@ impl SymbolTable {
 
     /// Calls `call` with every possible first step of a string, an escape only if the byte has no
     /// code. The string must not be empty.
-    fn steps(&self, rest: &[u8], mut call: impl FnMut(Step)) {
+    fn steps(&self, rest: &[u8], mut call: impl FnMut(CodedSymbol)) {
         let byte = rest[0];
-        call(Step {
+        call(CodedSymbol {
             code: self.single[usize::from(byte)],
             symbol: Symbol::byte(byte),
         });
@@ -132,7 +132,7 @@ impl SymbolTable {
         let range = usize::from(self.starts[prefix])..usize::from(self.starts[prefix + 1]);
         for (symbol, &code) in self.symbols[range.clone()].iter().zip(&self.codes[range]) {
             if usize::from(symbol.len) <= rest.len() && word & symbol.mask() == symbol.bytes {
-                call(Step {
+                call(CodedSymbol {
                     code,
                     symbol: *symbol,
                 });
@@ -149,14 +149,14 @@ impl SymbolTable {
             string.len() + 1,
             (
                 0,
-                Step {
+                CodedSymbol {
                     code: ESCAPE,
                     symbol: Symbol::byte(0),
                 },
             ),
         );
         for at in (0..string.len()).rev() {
-            let mut least: Option<(u32, Step)> = None;
+            let mut least: Option<(u32, CodedSymbol)> = None;
             self.steps(&string[at..], |step| {
                 let cost = step.cost() + best[at + usize::from(step.symbol.len)].0;
                 if least.is_none_or(|(other, _)| cost <= other) {
@@ -225,7 +225,7 @@ fn load(bytes: &[u8]) -> u64 {
 /// The buffers of `cut`, and its result.
 #[derive(Debug, Default)]
 pub(in crate::write) struct Cuts {
-    best: Vec<(u32, Step)>,
+    best: Vec<(u32, CodedSymbol)>,
     /// The string in steps.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<CodedSymbol>,
 }

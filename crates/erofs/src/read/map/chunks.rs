@@ -7,7 +7,7 @@ use crate::layout::{ChunkIndex, chunk};
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
 use crate::read::meta_offset::MetaOffset;
-use crate::read::node::Node;
+use crate::read::node::ErofsInode;
 
 /// The chunk map of an inode.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Chunks {
 const ADDRESS: u64 = 4;
 
 impl Chunks {
-    pub(super) fn new(image: &Erofs, node: &Node) -> Result<Self> {
+    pub(super) fn new(image: &Erofs, node: &ErofsInode) -> Result<Self> {
         let [low, high, ..] = node.start.to_le_bytes();
         let format = u16::from_le_bytes([low, high]);
         if format & !chunk::ALL != 0 {
@@ -45,12 +45,17 @@ impl Chunks {
     }
 
     /// Returns the number of chunks.
-    pub(crate) fn count(&self, node: &Node) -> u64 {
+    pub(crate) fn count(&self, node: &ErofsInode) -> u64 {
         node.size.div_ceil(1 << self.bits)
     }
 
     /// Returns the chunk at a position.
-    pub(super) fn find(&self, image: &Erofs, node: &Node, position: u64) -> Result<MappedExtent> {
+    pub(super) fn find(
+        &self,
+        image: &Erofs,
+        node: &ErofsInode,
+        position: u64,
+    ) -> Result<MappedExtent> {
         let number = position >> self.bits;
         let start = number << self.bits;
         let len = (1 << self.bits).min(node.size - start);

@@ -13,7 +13,7 @@ use super::mapped::{ContentLocation, MappedExtent, PclusterLocation};
 use crate::layout::compressed::advise;
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
-use crate::read::node::Node;
+use crate::read::node::ErofsInode;
 
 /// A map of lclusters.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Head {
 }
 
 impl Clusters {
-    pub(super) fn new(image: &Erofs, node: &Node, header: CompressedHeader) -> Result<Self> {
+    pub(super) fn new(image: &Erofs, node: &ErofsInode, header: CompressedHeader) -> Result<Self> {
         let bits = header.bits(image);
         let count = node.size.div_ceil(1 << bits);
         let indexes = Indexes::new(image, node, &header, bits, count)?;
@@ -49,7 +49,7 @@ impl Clusters {
     pub(super) fn find(
         &mut self,
         image: &Erofs,
-        node: &Node,
+        node: &ErofsInode,
         position: u64,
     ) -> Result<MappedExtent> {
         let head = self.head(image, position)?;
@@ -142,7 +142,7 @@ impl Clusters {
 
     /// Returns where an extent ends. Fails with `Corrupt` if an index on the way does not lead back
     /// to the head: a reader that comes from there would find another extent.
-    fn end(&mut self, image: &Erofs, node: &Node, head: &Head) -> Result<u64> {
+    fn end(&mut self, image: &Erofs, node: &ErofsInode, head: &Head) -> Result<u64> {
         for number in head.number + 1..self.count {
             match self.indexes.entry(image, number)? {
                 Entry::Head { offset, .. } => {

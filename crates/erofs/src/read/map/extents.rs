@@ -18,7 +18,7 @@ use crate::layout::compressed::{ExtentRecord, advise};
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
 use crate::read::meta_offset::MetaOffset;
-use crate::read::node::Node;
+use crate::read::node::ErofsInode;
 
 /// The shortest records that have positions, in bytes.
 const SORTED: u64 = 16;
@@ -59,7 +59,7 @@ struct Record {
 }
 
 impl Extents {
-    pub(super) fn new(image: &Erofs, node: &Node, header: CompressedHeader) -> Result<Self> {
+    pub(super) fn new(image: &Erofs, node: &ErofsInode, header: CompressedHeader) -> Result<Self> {
         let shift = header.advise >> advise::EXTENT_SIZE_SHIFT & advise::EXTENT_SIZE_MASK;
         let size = LENGTHS << shift;
         let table = header.end.align(size);
@@ -89,7 +89,7 @@ impl Extents {
     }
 
     /// Fails with `Corrupt` if an extent does not begin behind the one before it.
-    fn expect_order(&mut self, image: &Erofs, node: &Node) -> Result<()> {
+    fn expect_order(&mut self, image: &Erofs, node: &ErofsInode) -> Result<()> {
         if self.count.saturating_mul(self.size) <= SHORT {
             return self.check_order(image, node);
         }
@@ -98,7 +98,7 @@ impl Extents {
     }
 
     /// Checks all records.
-    fn check_order(&mut self, image: &Erofs, node: &Node) -> Result<()> {
+    fn check_order(&mut self, image: &Erofs, node: &ErofsInode) -> Result<()> {
         let mut before = None;
         for number in 0..self.count {
             let start = start_of(&self.record(image, self.meta(number))?);
@@ -130,7 +130,7 @@ impl Extents {
     pub(super) fn find(
         &mut self,
         image: &Erofs,
-        node: &Node,
+        node: &ErofsInode,
         position: u64,
     ) -> Result<MappedExtent> {
         let record = match self.size {
@@ -196,7 +196,7 @@ impl Extents {
 
     /// Returns the record of a position by adding the lengths of all before it, from the last one
     /// on.
-    fn by_lengths(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
+    fn by_lengths(&mut self, image: &Erofs, node: &ErofsInode, position: u64) -> Result<Record> {
         let wanted = position >> self.bits;
         let (mut number, mut at) = self.last;
         if number > wanted {
@@ -217,14 +217,14 @@ impl Extents {
     }
 
     /// Returns the record of a position by its number.
-    fn by_number(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
+    fn by_number(&mut self, image: &Erofs, node: &ErofsInode, position: u64) -> Result<Record> {
         let number = position >> self.bits;
         let record = self.record(image, self.table.skip(number * self.size))?;
         let at = u64::from(record.start.get());
         Ok(self.cluster(node, number, record.stored.get(), at))
     }
 
-    fn cluster(&self, node: &Node, number: u64, stored: u32, at: u64) -> Record {
+    fn cluster(&self, node: &ErofsInode, number: u64, stored: u32, at: u64) -> Record {
         let start = number << self.bits;
         let end = start.saturating_add(1 << self.bits);
         Record {
@@ -237,7 +237,7 @@ impl Extents {
     }
 
     /// Returns the last record that begins at or before a position.
-    fn by_halving(&mut self, image: &Erofs, node: &Node, position: u64) -> Result<Record> {
+    fn by_halving(&mut self, image: &Erofs, node: &ErofsInode, position: u64) -> Result<Record> {
         let (mut low, mut high) = (0, self.count);
         let (mut found, mut end) = (None, node.size);
         while low < high {

@@ -5,10 +5,10 @@ use sinterfs_model::{Error, Result};
 use super::mapped::{ContentLocation, MappedExtent};
 use crate::read::device::Address;
 use crate::read::erofs::Erofs;
-use crate::read::node::{DataLayout, Node};
+use crate::read::node::{DataLayout, ErofsInode};
 
 /// Returns the extent at a position.
-pub(super) fn find(image: &Erofs, node: &Node, position: u64) -> Result<MappedExtent> {
+pub(super) fn find(image: &Erofs, node: &ErofsInode, position: u64) -> Result<MappedExtent> {
     let block_size = image.superblock.block_size();
     let blocks = match node.layout {
         DataLayout::Inline => (node.size - 1) / block_size * block_size,

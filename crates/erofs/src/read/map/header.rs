@@ -7,7 +7,7 @@ use crate::layout::compressed::{CLUSTER_MAX, ClusterType, DECODED_MAX, MapHeader
 use crate::read::config::Algorithm;
 use crate::read::erofs::Erofs;
 use crate::read::meta_offset::MetaOffset;
-use crate::read::node::{DataLayout, Node};
+use crate::read::node::{DataLayout, ErofsInode};
 
 /// The header of a map, in plain numbers.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub(super) struct CompressedHeader {
 }
 
 impl CompressedHeader {
-    pub(super) fn read(image: &Erofs, node: &Node) -> Result<Self> {
+    pub(super) fn read(image: &Erofs, node: &ErofsInode) -> Result<Self> {
         let meta = node.end().align(size_of::<MapHeader>() as u64);
         let raw: MapHeader = image.fetch(meta)?;
         Ok(Self {
@@ -158,6 +158,6 @@ impl Extent {
 }
 
 /// Returns whether a node's indexes are full ones.
-pub(super) fn is_full(node: &Node) -> bool {
+pub(super) fn is_full(node: &ErofsInode) -> bool {
     node.layout == DataLayout::CompressedFull
 }

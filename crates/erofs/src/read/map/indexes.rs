@@ -15,7 +15,7 @@ use super::window::TableWindow;
 use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
 use crate::read::erofs::Erofs;
 use crate::read::meta_offset::MetaOffset;
-use crate::read::node::Node;
+use crate::read::node::ErofsInode;
 
 /// The index of an lcluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ enum Form {
 impl Indexes {
     pub(super) fn new(
         image: &Erofs,
-        node: &Node,
+        node: &ErofsInode,
         header: &CompressedHeader,
         bits: u32,
         count: u64,

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sinterfs_archive::{Run, Stream};
+use sinterfs_archive::{DataRun, Stream};
 use sinterfs_model::{Error, Extent, ExtentSource, FileContent, Result};
 
 /// Holes beyond this many extents are read as zeros.
@@ -24,7 +24,7 @@ pub(in crate::source) struct ContentLocation {
     pub(in crate::source) start: u64,
     pub(super) size: u64,
     /// The runs of data, if there are holes.
-    pub(super) map: Option<Arc<[Run]>>,
+    pub(super) map: Option<Arc<[DataRun]>>,
 }
 
 /// A regular file of an archive.
@@ -33,14 +33,14 @@ pub(super) struct ArchiveFile {
     start: u64,
     size: u64,
     /// The runs of data, each with the position of its bytes in the archive.
-    runs: Option<Vec<(Run, u64)>>,
+    runs: Option<Vec<(DataRun, u64)>>,
     /// For messages.
     path: PathBuf,
 }
 
 impl ArchiveFile {
     pub(super) fn new(file: Arc<File>, place: &ContentLocation, path: PathBuf) -> Self {
-        let positions = |map: &Arc<[Run]>| {
+        let positions = |map: &Arc<[DataRun]>| {
             let mut at = place.start;
             let mut runs = Vec::with_capacity(map.len());
             for &run in &**map {

@@ -8,7 +8,7 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use sinterfs_block::stream::Compression;
+use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{Error, Observer, Result};
 
 use crate::Scratch;
@@ -28,7 +28,7 @@ pub(super) struct ArchiveBytes {
     origin: Origin,
     /// The first bytes, which a stream cannot read again.
     start: Vec<u8>,
-    compression: Option<Compression>,
+    compression: Option<StreamFormat>,
 }
 
 /// The origin of the bytes.
@@ -54,7 +54,7 @@ impl ArchiveBytes {
         let start = start(|rest, done| file.read_at(rest, done))?;
         Ok(Self {
             origin: Origin::File(file),
-            compression: Compression::detect(&start),
+            compression: StreamFormat::detect(&start),
             start,
         })
     }
@@ -64,7 +64,7 @@ impl ArchiveBytes {
         let start = start(|rest, _| stream.read(rest))?;
         Ok(Self {
             origin: Origin::Stream(stream),
-            compression: Compression::detect(&start),
+            compression: StreamFormat::detect(&start),
             start,
         })
     }

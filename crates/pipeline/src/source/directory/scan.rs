@@ -94,7 +94,7 @@ struct GrowingTree {
 }
 
 /// One name found, before it is added to the tree.
-struct Entry {
+struct ScannedEntry {
     name: CString,
     status: Status,
     kind: FileType,
@@ -184,7 +184,7 @@ impl Walk<'_> {
     }
 
     /// Finds out about a name; `None` if it is left out.
-    fn inspect(&self, dir: &OwnedFd, task: &Task, name: CString) -> Option<Entry> {
+    fn inspect(&self, dir: &OwnedFd, task: &Task, name: CString) -> Option<ScannedEntry> {
         if matches!(name.as_bytes(), b"." | b"..") {
             return None;
         }
@@ -224,7 +224,7 @@ impl Walk<'_> {
                 }
             }
         }
-        Some(Entry {
+        Some(ScannedEntry {
             xattrs: self.xattrs(dir, &name, &path),
             name,
             status,
@@ -243,7 +243,7 @@ impl Walk<'_> {
     }
 
     /// Adds entries to the tree and queues the directories among them.
-    fn add(&self, task: &Task, batch: &mut Vec<Entry>) -> Result<()> {
+    fn add(&self, task: &Task, batch: &mut Vec<ScannedEntry>) -> Result<()> {
         let mut found = Vec::new();
         let mut tally = Tally {
             items: batch.len() as u64,
@@ -298,7 +298,7 @@ impl Drop for BusyGuard<'_, '_> {
 }
 
 impl GrowingTree {
-    fn add(&mut self, parent: NodeId, entry: &mut Entry) -> Result<NodeId> {
+    fn add(&mut self, parent: NodeId, entry: &mut ScannedEntry) -> Result<NodeId> {
         let Status {
             identity,
             meta,

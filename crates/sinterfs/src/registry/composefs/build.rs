@@ -15,7 +15,7 @@ use sinterfs_erofs::composefs::{Body, Files, Kept, KeptXattrs, Versions};
 use sinterfs_model::{Error, Loss, NodeId, Observer, Result, Setting, Summary, Time, Tree};
 use sinterfs_pipeline::WarningCounter;
 
-use super::contents::{self, Reader};
+use super::contents::{self, ContentHasher};
 use super::dump;
 use super::object_store::ObjectStore;
 use crate::write::attributes::AttributeChanges;
@@ -64,7 +64,7 @@ fn build_from_input(
     let packed = input.read(&counting, |source, observer| {
         let mut tree = source.scan(observer)?;
         let left_out = counting.count();
-        let reader = Reader::new(&tree, store.as_ref(), observer);
+        let reader = ContentHasher::new(&tree, store.as_ref(), observer);
         sinterfs_pipeline::for_each_file(source, &tree, request.threads, &reader, observer)?;
         let (mut bodies, changed) = reader.finish();
         let pipeline = pipeline(&tree, &bodies, left_out, changed);

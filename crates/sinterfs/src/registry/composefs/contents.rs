@@ -28,7 +28,7 @@ const BUFFERED: u64 = 4 << 20;
 const PIECE: usize = 1 << 20;
 
 /// Finds the digests of files, and stores their content.
-pub(super) struct Reader<'a> {
+pub(super) struct ContentHasher<'a> {
     tree: &'a Tree,
     store: Option<&'a ObjectStore>,
     observer: &'a dyn Observer,
@@ -36,7 +36,7 @@ pub(super) struct Reader<'a> {
     changed: AtomicU64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ContentHasher<'a> {
     /// Starts with a tree of which nothing is known but its names.
     pub(super) fn new(
         tree: &'a Tree,
@@ -62,19 +62,19 @@ impl<'a> Reader<'a> {
 
 /// What a thread keeps.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct HasherState {
     buffer: Vec<u8>,
     waiting: Waiting,
 }
 
-impl FileVisitor for Reader<'_> {
-    type State = State;
+impl FileVisitor for ContentHasher<'_> {
+    type State = HasherState;
 
-    fn start(&self) -> State {
-        State::default()
+    fn start(&self) -> HasherState {
+        HasherState::default()
     }
 
-    fn read(&self, state: &mut State, file: NodeId, content: &dyn FileContent) -> Result<()> {
+    fn read(&self, state: &mut HasherState, file: NodeId, content: &dyn FileContent) -> Result<()> {
         let len = content.len()?;
         let (body, len) = match len {
             0..=BUFFERED => self.buffered(state, content, len)?,
@@ -97,7 +97,7 @@ impl FileVisitor for Reader<'_> {
         Ok(())
     }
 
-    fn end(&self, mut state: State) -> Result<()> {
+    fn end(&self, mut state: HasherState) -> Result<()> {
         match self.store {
             Some(store) => state.waiting.flush(store),
             None => Ok(()),
@@ -105,11 +105,11 @@ impl FileVisitor for Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl ContentHasher<'_> {
     /// Reads a file into memory.
     fn buffered(
         &self,
-        state: &mut State,
+        state: &mut HasherState,
         content: &dyn FileContent,
         len: u64,
     ) -> Result<(Body, u64)> {
@@ -138,7 +138,7 @@ impl Reader<'_> {
     }
 
     /// Reads a file piece by piece, and once more if the store does not have it yet.
-    fn streamed(&self, state: &mut State, content: &dyn FileContent) -> Result<(Body, u64)> {
+    fn streamed(&self, state: &mut HasherState, content: &dyn FileContent) -> Result<(Body, u64)> {
         let (digest, len) = self.stream(state, content, None)?;
         if let Some(store) = self.store
             && !store.has(&digest, len)?
@@ -156,7 +156,7 @@ impl Reader<'_> {
     /// Hashes a file, and writes its data, where holes stay holes.
     fn stream(
         &self,
-        state: &mut State,
+        state: &mut HasherState,
         content: &dyn FileContent,
         out: Option<&File>,
     ) -> Result<(VerityDigest, u64)> {

@@ -13,7 +13,7 @@ use sinterfs_erofs::composefs::{Composefs, Files, Versions};
 use sinterfs_erofs::read::{Erofs, OpenOptions};
 use sinterfs_model::{Error, Image, Result, Setting};
 
-use super::object_directory::ObjectDirectory;
+use crate::registry::erofs::object_directory::ObjectDirectory;
 
 /// Reads a dump; `-` is standard input.
 pub(crate) fn files(dump: &Path) -> Result<Files> {

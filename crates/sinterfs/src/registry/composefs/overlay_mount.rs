@@ -15,10 +15,10 @@ use sinterfs_erofs::composefs::Composefs;
 use sinterfs_erofs::read::Erofs;
 use sinterfs_model::{Error, FileType, Image, Ino, Result};
 use sinterfs_mount::{MountOptions, OverlayLayers};
-use sinterfs_ops::{Step, Visit, walk};
+use sinterfs_ops::{Visit, WalkStep, walk};
 
-use super::object_directory::ObjectDirectory;
 use crate::open_options::OpenOptions;
+use crate::registry::erofs::object_directory::ObjectDirectory;
 
 /// Says who compares objects with the digests that the image names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,11 +78,11 @@ pub fn mount_overlay(
 fn each_file(image: &dyn Image, mut call: impl FnMut(Ino) -> Result<bool>) -> Result<()> {
     walk(image, image.info().root, &mut |visit| match visit {
         Visit::Enter(entry) if entry.kind == FileType::File => match call(entry.ino)? {
-            true => Ok(Step::On),
-            false => Ok(Step::Stop),
+            true => Ok(WalkStep::On),
+            false => Ok(WalkStep::Stop),
         },
         Visit::Broken(_, error) => Err(error),
-        Visit::Enter(_) | Visit::Leave(_) => Ok(Step::On),
+        Visit::Enter(_) | Visit::Leave(_) => Ok(WalkStep::On),
     })
 }
 

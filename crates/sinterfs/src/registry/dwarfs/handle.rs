@@ -11,16 +11,19 @@ use sinterfs_model::{Error, Image, Ino, Loss, Result};
 use sinterfs_ops::StoredBlock;
 
 use super::info;
-use super::reuse::Blocks;
+#[cfg(feature = "write")]
+use super::reuse::ReusableBlocks;
 use crate::handle::Handle;
 use crate::info::InfoRows;
+#[cfg(feature = "write")]
 use crate::write::reuse::Reuse;
 
 /// An opened DwarFS image.
 pub(super) struct Opened {
     image: Arc<dyn Image>,
     concrete: Arc<Dwarfs>,
-    blocks: Blocks,
+    #[cfg(feature = "write")]
+    blocks: ReusableBlocks,
 }
 
 impl Opened {
@@ -28,7 +31,8 @@ impl Opened {
     pub(super) fn new(concrete: Arc<Dwarfs>) -> Self {
         Self {
             image: Arc::clone(&concrete) as _,
-            blocks: Blocks(Arc::clone(&concrete)),
+            #[cfg(feature = "write")]
+            blocks: ReusableBlocks(Arc::clone(&concrete)),
             concrete,
         }
     }
@@ -107,6 +111,7 @@ impl Handle for Opened {
         Ok(())
     }
 
+    #[cfg(feature = "write")]
     fn reuse(&self) -> Option<&dyn Reuse> {
         Some(&self.blocks)
     }

@@ -17,9 +17,9 @@ use crate::write::former_runs::FormerRuns;
 use crate::write::reuse::{MetadataPlan, Reuse, RewriteOptions, Rewritten};
 
 /// An opened image as one whose blocks can be taken over.
-pub(super) struct Blocks(pub(super) Arc<Dwarfs>);
+pub(super) struct ReusableBlocks(pub(super) Arc<Dwarfs>);
 
-impl Reuse for Blocks {
+impl Reuse for ReusableBlocks {
     fn former_runs(&self) -> Result<FormerRuns> {
         self.0.history().map(FormerRuns::new)
     }

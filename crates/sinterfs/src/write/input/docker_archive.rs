@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sinterfs_block::checksum::{sha256, sha256_of};
-use sinterfs_block::stream::Compression;
+use sinterfs_block::stream::StreamFormat;
 use sinterfs_block::verity::hex;
 use sinterfs_model::{
     Content, Error, FileContent, NodeId, Observer, Result, Setting, Source, Tree,
@@ -144,7 +144,7 @@ impl DockerArchive {
             .take(512)
             .read_to_end(&mut start)
             .map_err(failed)?;
-        let compression = Compression::detect(&start);
+        let compression = StreamFormat::detect(&start);
         let stream = std::io::Cursor::new(start).chain(stream);
         let stream: Box<dyn Read + Send> = match compression {
             Some(compression) => compression.decode(BufReader::new(stream))?,

@@ -6,17 +6,19 @@ use std::cell::RefCell;
 use lzokay::compress::{Dict, compress_with_dict};
 use sinterfs_model::{Error, Result};
 
+use super::smaller::smaller;
+
 thread_local! {
     static ENCODER: RefCell<Option<Box<Dict>>> = const { RefCell::new(None) };
 }
 
 /// Encodes into an LZO1X stream.
-pub fn encode(raw: &[u8]) -> Result<Option<Vec<u8>>> {
+pub(super) fn encode(raw: &[u8]) -> Result<Option<Vec<u8>>> {
     let encoded = ENCODER.with_borrow_mut(|slot| {
         let tables = slot.get_or_insert_with(Dict::new);
         compress_with_dict(raw, tables)
     });
     let encoded =
         encoded.map_err(|error| Error::invalid(format!("lzo: cannot encode: {error:?}")))?;
-    Ok(super::smaller(encoded, raw))
+    Ok(smaller(encoded, raw))
 }

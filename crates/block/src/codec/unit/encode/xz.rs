@@ -4,27 +4,16 @@
 use liblzma::stream::{Check, Filters, LzmaOptions, PRESET_EXTREME, Stream};
 use sinterfs_model::Result;
 
+use super::options::XzOptions;
+use super::smaller::smaller;
+use crate::codec::lzma2;
 use crate::codec::xz::{cannot_encode, chain, finish};
-use crate::codec::{Bcj, lzma2};
 
 /// The smallest dictionary of LZMA2, in bytes.
 const MIN_DICTIONARY: u32 = 4096;
 
-/// How to encode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options<'a> {
-    /// The preset of liblzma, 0 to 9.
-    pub level: u32,
-    /// Whether to try harder than the preset.
-    pub extreme: bool,
-    /// The largest dictionary in bytes: a power of two, or the sum of two consecutive ones.
-    pub dictionary: u32,
-    /// The converters to try, besides none; the smallest result is used.
-    pub converters: &'a [Bcj],
-}
-
 /// Encodes into one stream; its dictionary is no longer than the block needs.
-pub fn encode(raw: &[u8], options: Options<'_>) -> Result<Option<Vec<u8>>> {
+pub(super) fn encode(raw: &[u8], options: XzOptions<'_>) -> Result<Option<Vec<u8>>> {
     let extreme = if options.extreme { PRESET_EXTREME } else { 0 };
     let lzma = lzma_options(raw, options.level | extreme, options.dictionary)?;
     let mut best = encode_with(raw, Filters::new().lzma2(&lzma))?;
@@ -39,7 +28,7 @@ pub fn encode(raw: &[u8], options: Options<'_>) -> Result<Option<Vec<u8>>> {
             best = filtered;
         }
     }
-    Ok(super::smaller(best, raw))
+    Ok(smaller(best, raw))
 }
 
 fn encode_with(raw: &[u8], filters: &Filters) -> Result<Vec<u8>> {

@@ -1,25 +1,25 @@
 //! Deflate in a zlib stream (RFC 1950), by libdeflate.
 
 use std::cell::RefCell;
-use std::ops::RangeInclusive;
 
 use libdeflater::{CompressionError, CompressionLvl, Compressor};
 use sinterfs_model::Error;
 
-/// The levels: up to 9 similar to zlib's, above by a parser that searches for the smallest result.
-pub const LEVELS: RangeInclusive<i32> = 1..=12;
+use super::options::ZLIB_LEVELS;
 
 thread_local! {
     static ENCODER: RefCell<Option<(i32, Compressor)>> = const { RefCell::new(None) };
 }
 
-/// Encodes into a zlib stream. Fails with `Invalid` for a level out of `LEVELS`.
-pub fn encode(raw: &[u8], level: i32) -> sinterfs_model::Result<Option<Vec<u8>>> {
+/// Encodes into a zlib stream. Fails with `Invalid` for a level out of `ZLIB_LEVELS`.
+pub(super) fn encode(raw: &[u8], level: i32) -> sinterfs_model::Result<Option<Vec<u8>>> {
     ENCODER.with_borrow_mut(|slot| {
         let encoder = match slot {
             Some((of, encoder)) if *of == level => encoder,
             _ => {
-                let known = LEVELS.contains(&level).then(|| CompressionLvl::new(level));
+                let known = ZLIB_LEVELS
+                    .contains(&level)
+                    .then(|| CompressionLvl::new(level));
                 let known = known.and_then(Result::ok);
                 let known = known.ok_or_else(|| Error::invalid(format!("zlib: level {level}")))?;
                 &mut slot.insert((level, Compressor::new(known))).1

@@ -1,0 +1,142 @@
+//! Checks an image: its checksum, every inode, and the block pointers of every file.
+//!
+//! In: a source. Out: `Report`, which lists every problem with its location.
+//!
+//! **Invariant:** continues after damage where possible. Whether blocks decode shows when all files
+//! are read.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_block::checksum::crc32;
+use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+
+use crate::layout::CHECKSUM_AT;
+use crate::read::{Cramfs, OpenOptions};
+
+/// Bytes that are read at once for the checksum.
+const PIECE: u64 = 1 << 18;
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The number of inodes checked.
+    pub inodes: u64,
+    /// Problems and notes, in the order of the image.
+    pub findings: Findings,
+}
+
+impl Report {
+    /// Records damage as a finding; returns errors that end the check.
+    fn record(&mut self, result: Result<()>) -> Result<()> {
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
+            Err(error) => {
+                self.findings.problem(error);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Checks the image in a source.
+///
+/// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
+/// no image, its flags are unknown, reading failed, or the observer cancelled.
+pub fn check(
+    source: Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let len = source.len();
+    let image = match Cramfs::open(source, options) {
+        Ok(image) => image,
+        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
+            report.findings.problem(error);
+            return Ok(report);
+        }
+        Err(error) => return Err(error),
+    };
+    let head = image.head();
+    if head.version() == 1 {
+        let note = "the image is of version 1: it has no checksum";
+        report.findings.note(note.to_owned());
+    } else {
+        report.record(checksum(&image, observer))?;
+        report.record(counts(&image))?;
+    }
+    let end = image.offset().saturating_add(head.size);
+    if len > end {
+        report.findings.note(format!(
+            "{} bytes after the image, at {end:#x}, are not part of it",
+            len - end
+        ));
+    }
+    inodes(&image, &mut report, observer)?;
+    Ok(report)
+}
+
+/// Compares the checksum, which covers the image from the superblock on, with its own bytes zero.
+fn checksum(image: &Cramfs, observer: &dyn Observer) -> Result<()> {
+    let (head, window) = (image.head(), &image.blocks.window);
+    let mut crc = u32::MAX;
+    let mut at = head.at;
+    while at < head.size {
+        fail_if_cancelled(observer)?;
+        let len = PIECE.min(head.size - at);
+        let mut piece = window.read(at, len)?.to_vec();
+        if at == head.at
+            && let Some(own) = piece.get_mut(CHECKSUM_AT..CHECKSUM_AT + 4)
+        {
+            own.fill(0);
+        }
+        crc = crc32(crc, &piece);
+        at += len;
+    }
+    let (expected, found) = (head.checksum, !crc);
+    if expected == found {
+        return Ok(());
+    }
+    let what = format!("expected the checksum {expected:#010x}, found {found:#010x}");
+    Err(Error::corrupt(what).at("superblock", image.offset() + head.at))
+}
+
+/// Compares the number of inodes.
+fn counts(image: &Cramfs) -> Result<()> {
+    let (expected, found) = (image.head().files, image.nodes.all().len());
+    if u64::from(expected) == found as u64 {
+        return Ok(());
+    }
+    let what = format!("expected {expected} inodes, found {found}");
+    Err(Error::corrupt(what).at("superblock", image.offset() + image.head().at))
+}
+
+fn inodes(image: &Cramfs, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+    let tally = |items| Tally {
+        items,
+        ..Tally::default()
+    };
+    observer.expect(Stage::Verify, tally(image.nodes.all().len() as u64));
+    for (number, node) in (1..).zip(image.nodes.all()) {
+        fail_if_cancelled(observer)?;
+        let found = match node.kind {
+            FileType::File => image.extents_of(&node.fields, 0, &mut |_| ControlFlow::Continue(())),
+            FileType::Symlink => image.read_link(Ino(number)).map(drop),
+            _ => Ok(()),
+        };
+        report.record(found)?;
+        report.inodes += 1;
+        observer.advance(Stage::Verify, tally(1));
+    }
+    Ok(())
+}
+
+fn fail_if_cancelled(observer: &dyn Observer) -> Result<()> {
+    if observer.cancelled() {
+        return Err(Error::new(Kind::Cancelled, "stopped on request"));
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! All inodes of an image, in memory: read from the listings of directories when it is opened.
+//!
+//! In: a window of the image and the inode of the root. Out: `Nodes`.
+//!
+//! **Invariant:** every listing is within the image and overlaps no other, so that the walk ends
+//! after at most as many bytes as the image has. The entries of a directory are adjacent and
+//! sorted by name; names are unique, and none is empty, `.`, `..` or has a `/` or NUL.
+//!
+//! Memory: 48 bytes per inode, and the names.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use sinterfs_block::{ReadAt, Window};
+use sinterfs_model::{Error, FileType, Limits, Result};
+
+use super::superblock::SuperblockFields;
+use crate::layout::{INODE_LEN, InodeFields, ROOT_AT};
+
+/// An inode.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Node {
+    pub(crate) kind: FileType,
+    pub(crate) fields: InodeFields,
+    /// The index of the directory that has the inode; that of the root is its own.
+    pub(crate) parent: u32,
+    /// The position of the inode in the image.
+    pub(crate) at: u32,
+    /// The index of the first entry of a directory, and the number of entries.
+    first: u32,
+    count: u32,
+    /// The position of the name in `names`, and its length in bytes.
+    name: u32,
+    name_len: u8,
+}
+
+/// The bytes of memory that an inode takes besides its name.
+const NODE_LEN: u64 = size_of::<Node>() as u64;
+
+/// All inodes; index 0 is the root.
+#[derive(Debug, Default)]
+pub(crate) struct Nodes {
+    all: Vec<Node>,
+    names: Vec<u8>,
+}
+
+impl Nodes {
+    /// Reads all listings. `Corrupt` if one is inconsistent, `Limit` if they are too large.
+    pub(super) fn read(window: &Window, head: &SuperblockFields, limits: &Limits) -> Result<Self> {
+        let mut walk = Walk {
+            window,
+            head,
+            budget: limits.metadata,
+            listings: BTreeMap::new(),
+            nodes: Self::default(),
+        };
+        walk.root()?;
+        let mut index = 0;
+        while let Some(node) = walk.nodes.all.get(index as usize).copied() {
+            if node.kind == FileType::Directory {
+                walk.directory(index, &node)?;
+            }
+            index += 1;
+        }
+        Ok(walk.nodes)
+    }
+
+    /// Returns the inode with an index.
+    pub(crate) fn get(&self, index: u32) -> Option<&Node> {
+        self.all.get(index as usize)
+    }
+
+    /// Returns all inodes; those of a directory follow it.
+    pub(crate) fn all(&self) -> &[Node] {
+        &self.all
+    }
+
+    /// Returns the name of an inode; empty for the root.
+    pub(crate) fn name(&self, node: &Node) -> &[u8] {
+        let start = node.name as usize;
+        let end = start + usize::from(node.name_len);
+        self.names.get(start..end).unwrap_or_default()
+    }
+
+    /// Returns the indexes of the entries of a directory; none for other inodes.
+    pub(crate) fn entries(&self, dir: &Node) -> Range<u32> {
+        dir.first..dir.first.saturating_add(dir.count)
+    }
+
+    /// Finds the index of a name in a directory.
+    pub(crate) fn find(&self, dir: &Node, name: &[u8]) -> Option<u32> {
+        let Range { start, end } = self.entries(dir);
+        let entries = self.all.get(start as usize..end as usize)?;
+        let found = entries.binary_search_by(|entry| self.name(entry).cmp(name));
+        start.checked_add(u32::try_from(found.ok()?).ok()?)
+    }
+}
+
+/// The walk of all directories.
+struct Walk<'a> {
+    window: &'a Window,
+    head: &'a SuperblockFields,
+    /// Bytes of memory that further inodes and names may take.
+    budget: u64,
+    /// The listings so far: their ends by their starts.
+    listings: BTreeMap<u64, u64>,
+    nodes: Nodes,
+}
+
+impl Walk<'_> {
+    fn root(&mut self) -> Result<()> {
+        let root = Node {
+            kind: FileType::Directory,
+            fields: self.head.root,
+            parent: 0,
+            at: u32::try_from(self.head.at + ROOT_AT as u64).unwrap_or(0),
+            first: 0,
+            count: 0,
+            name: 0,
+            name_len: 0,
+        };
+        if FileType::from_mode(root.fields.mode.into()) != Some(FileType::Directory) {
+            let error = Error::corrupt("the root is not a directory");
+            return Err(self.located(error, root.at.into()));
+        }
+        self.nodes.all.push(root);
+        Ok(())
+    }
+
+    /// Appends the entries of a directory.
+    fn directory(&mut self, index: u32, dir: &Node) -> Result<()> {
+        let (start, len) = (dir.fields.offset(), u64::from(dir.fields.size));
+        if len == 0 {
+            return Ok(());
+        }
+        self.reserve(start, len, dir.at)?;
+        let bytes = self.window.read(start, len)?;
+        let first = self.nodes.all.len();
+        let mut rest: &[u8] = &bytes;
+        while !rest.is_empty() {
+            let at = start + len - rest.len() as u64;
+            let entry = self.entry(index, at, rest);
+            rest = entry.map_err(|error| self.located(error, at))?;
+        }
+        let Nodes { all, names } = &mut self.nodes;
+        let entries = all.get_mut(first..).unwrap_or_default();
+        let name = |node: &Node| {
+            let start = node.name as usize;
+            let end = start + usize::from(node.name_len);
+            names.get(start..end).unwrap_or_default()
+        };
+        entries.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+        let mut pairs = entries.iter().zip(entries.iter().skip(1));
+        if let Some((_, twice)) = pairs.find(|(a, b)| name(a) == name(b)) {
+            let (shown, at) = (String::from_utf8_lossy(name(twice)), twice.at.into());
+            let error = Error::corrupt(format!("the name {shown:?} occurs twice in a directory"));
+            return Err(self.located(error, at));
+        }
+        let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        if let Some(dir) = all.get_mut(index as usize) {
+            dir.first = u32::try_from(first).unwrap_or(u32::MAX);
+            dir.count = count;
+        }
+        Ok(())
+    }
+
+    /// Takes the bytes of a listing, unless it is outside of the image or overlaps another one.
+    fn reserve(&mut self, start: u64, len: u64, at: u32) -> Result<()> {
+        let end = start.saturating_add(len);
+        let error = if end > self.window.len() {
+            format!("a listing of {len} bytes at {start:#x} is not within the image")
+        } else {
+            let before = self.listings.range(..end).next_back();
+            match before {
+                Some((other, other_end)) if *other_end > start => {
+                    format!("the listings at {start:#x} and {other:#x} overlap")
+                }
+                _ => {
+                    self.listings.insert(start, end);
+                    return Ok(());
+                }
+            }
+        };
+        Err(self.located(Error::corrupt(error), at.into()))
+    }
+
+    /// Appends the first entry of a listing and returns the rest.
+    fn entry<'a>(&mut self, parent: u32, at: u64, listing: &'a [u8]) -> Result<&'a [u8]> {
+        let (record, rest) = listing
+            .split_first_chunk::<INODE_LEN>()
+            .ok_or_else(|| Error::corrupt("an entry past the end of its listing"))?;
+        let fields = InodeFields::decode(self.head.order, record);
+        let (padded, rest) = rest
+            .split_at_checked(fields.name_len())
+            .ok_or_else(|| Error::corrupt("a name past the end of its listing"))?;
+        let len = padded
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |at| at + 1);
+        let name = padded.get(..len).unwrap_or_default();
+        if matches!(name, b"" | b"." | b"..") || name.iter().any(|b| matches!(b, 0 | b'/')) {
+            let shown = String::from_utf8_lossy(name);
+            return Err(Error::corrupt(format!("the name {shown:?}")));
+        }
+        let kind = FileType::from_mode(fields.mode.into());
+        let kind = kind.ok_or_else(|| Error::corrupt(format!("mode {:#o}", fields.mode)))?;
+        let took = NODE_LEN + name.len() as u64;
+        self.budget = self
+            .budget
+            .checked_sub(took)
+            .ok_or_else(|| Error::limit("the inodes take more memory than metadata may take"))?;
+        self.nodes.all.push(Node {
+            kind,
+            fields,
+            parent,
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+            first: 0,
+            count: 0,
+            name: u32::try_from(self.nodes.names.len()).unwrap_or(u32::MAX),
+            name_len: u8::try_from(name.len()).unwrap_or(0),
+        });
+        self.nodes.names.extend_from_slice(name);
+        Ok(rest)
+    }
+
+    #[cold]
+    fn located(&self, error: Error, at: u64) -> Error {
+        error.at("inode", self.window.start().saturating_add(at))
+    }
+}

@@ -1,0 +1,12 @@
+//! The attributes that the options of a mount put in place of those of all files.
+
+/// What is shown of all files in place of their own attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// The owner of all files.
+    pub uid: Option<u32>,
+    /// The group of all files.
+    pub gid: Option<u32>,
+    /// Permission bits that no file has.
+    pub umask: u16,
+}

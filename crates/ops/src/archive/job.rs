@@ -1,0 +1,84 @@
+//! One archive that is being written: what its writers share.
+//!
+//! **Invariant:** a failure is either returned, or reported to the observer and counted.
+
+use sinterfs_model::{Error, FileType, Image, Kind, Observer, Result, Stage, Tally};
+
+use super::options::ArchiveOptions;
+use super::report::Counts;
+use super::schedule::Schedule;
+use super::sequence::Sequence;
+use crate::plan::{Plan, Spot};
+
+/// The plan of an archive, its options and its counts.
+pub(super) struct ArchiveJob<'a> {
+    pub(super) image: &'a dyn Image,
+    pub(super) options: &'a ArchiveOptions,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) plan: Plan,
+    pub(super) sequence: Sequence,
+    pub(super) schedule: Schedule,
+    pub(super) counts: Counts,
+}
+
+impl ArchiveJob<'_> {
+    /// Announces the total work to the observer.
+    pub(super) fn expect(&self) -> Result<()> {
+        let mut total = Tally::items(self.plan.leaves.len() as u64);
+        for item in &self.plan.leaves {
+            if item.kind == FileType::File {
+                let allocated = self
+                    .image
+                    .inode(item.ino)
+                    .map_or(0, |inode| inode.allocated);
+                total.bytes = total.bytes.saturating_add(allocated);
+            }
+        }
+        self.observer.expect(Stage::Extract, total);
+        self.pause()
+    }
+
+    /// Stops if asked to.
+    pub(super) fn pause(&self) -> Result<()> {
+        match self.observer.cancelled() {
+            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
+            false => Ok(()),
+        }
+    }
+
+    /// Reports progress to the observer.
+    pub(super) fn advance(&self, items: u64, bytes: u64) {
+        let done = Tally::new(items, bytes, 0);
+        self.observer.advance(Stage::Extract, done);
+    }
+
+    /// Adds the path to an error.
+    pub(super) fn locate(&self, error: Error, spot: Spot) -> Error {
+        error.path(self.plan.path(spot))
+    }
+
+    /// Counts and reports a failure that leaves the rest possible, and returns any other.
+    pub(super) fn settle<T>(&self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if self.options.continue_on_error && error.kind() != Kind::Cancelled => {
+                self.observer.warn(&error);
+                self.counts.add(|report| report.failed += 1);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts what is not kept of an entry; an error if nothing may be lost.
+    pub(super) fn lose(&self, losses: &[&'static str], spot: Spot) -> Result<()> {
+        for what in losses {
+            if self.options.strict {
+                let error = Error::unsupported(format!("not kept: {what}"));
+                return Err(self.locate(error, spot));
+            }
+            self.counts.lose(what);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! One extraction: what its steps share.
+//!
+//! **Invariant:** a failure is either returned, or reported to the observer and counted.
+
+use sinterfs_model::{Error, Image, Kind, Observer, Result};
+
+use super::options::ExtractOptions;
+use super::report::Counts;
+use super::target::{Target, ends_all};
+use crate::plan::{Plan, Spot};
+use crate::workers;
+
+/// All that the steps of one extraction share.
+pub(crate) struct Extraction<'a> {
+    pub(crate) image: &'a dyn Image,
+    pub(crate) options: &'a ExtractOptions,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) plan: &'a Plan,
+    pub(crate) target: &'a Target,
+    pub(crate) counts: &'a Counts,
+}
+
+impl Extraction<'_> {
+    /// Stops if asked to.
+    pub(crate) fn pause(&self) -> Result<()> {
+        match self.observer.cancelled() {
+            true => Err(Error::new(Kind::Cancelled, "stopped on request")),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds the path to an error.
+    pub(crate) fn locate(&self, error: Error, spot: Spot) -> Error {
+        error.path(self.plan.path(spot))
+    }
+
+    /// Counts and reports a failure that leaves the rest possible, and returns any other.
+    pub(crate) fn settle<T>(&self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if self.options.continue_on_error && !ends_all(&error) => {
+                self.observer.warn(&error);
+                self.counts.add(|counts| counts.failed += 1);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns of something that was restored in part.
+    pub(crate) fn imperfect(&self, error: Error, spot: Spot) {
+        self.observer.warn(&self.locate(error, spot));
+        self.counts.add(|counts| counts.imperfect += 1);
+    }
+
+    /// The number of threads to use.
+    pub(crate) fn threads(&self) -> usize {
+        workers::thread_count(self.options.threads)
+    }
+}

@@ -1,0 +1,31 @@
+//! Sums over blocks or files, and their order in a report.
+//!
+//! **Invariant:** sums saturate: no image makes them wrap.
+
+/// Several blocks or files as one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// What they have in common.
+    pub name: Vec<u8>,
+    /// How many there are.
+    pub count: u64,
+    /// Their bytes in the image.
+    pub stored: u64,
+    /// Bytes of files that refer to them, or of these files.
+    pub content: u64,
+}
+
+impl Sum {
+    /// Adds to the sum.
+    pub(super) fn add(&mut self, count: u64, stored: u64, content: u64) {
+        self.count = self.count.saturating_add(count);
+        self.stored = self.stored.saturating_add(stored);
+        self.content = self.content.saturating_add(content);
+    }
+}
+
+/// Puts those first that take most.
+pub(super) fn largest_first(mut sums: Vec<Sum>) -> Vec<Sum> {
+    sums.sort_by(|a, b| (b.stored, b.content, &a.name).cmp(&(a.stored, a.content, &b.name)));
+    sums
+}

@@ -1,0 +1,129 @@
+//! The row of CRAMFS: our options to its own.
+
+mod info;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_block::cache::BlockCache;
+use sinterfs_cramfs::read::{Cramfs, Stored, is_image};
+use sinterfs_model::{Image, Ino, Observer, Result};
+use sinterfs_ops::StoredBlock;
+
+use crate::format::Format;
+use crate::handle::{Bid, Handle};
+use crate::info::InfoRows;
+use crate::open_options::OpenOptions;
+#[cfg(feature = "write")]
+use crate::registry::read_only::ReadOnly;
+use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
+use crate::write::format_writer::FormatWriter;
+
+/// CRAMFS of both byte orders.
+#[derive(Debug)]
+pub struct CramfsFormat;
+
+impl Format for CramfsFormat {
+    fn name(&self) -> &'static str {
+        "cramfs"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["cramfs"]
+    }
+
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
+        Ok(if is_image { Bid::Certain } else { Bid::No })
+    }
+
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        let concrete = Arc::new(Cramfs::open(source, &own_options(options))?);
+        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        Ok(Box::new(Opened { image, concrete }))
+    }
+
+    fn check(
+        &self,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        _: CheckOptions,
+        observer: &dyn Observer,
+    ) -> Result<CheckReport> {
+        let report = sinterfs_cramfs::check::check(source, &own_options(options), observer)?;
+        let (problems, notes) = report.findings.into_messages();
+        Ok(CheckReport {
+            inodes: Some(report.inodes),
+            problems,
+            notes,
+            ..CheckReport::default()
+        })
+    }
+
+    #[cfg(feature = "write")]
+    fn writer(&self) -> &dyn FormatWriter {
+        &ReadOnly
+    }
+}
+
+fn own_options(options: &OpenOptions) -> sinterfs_cramfs::read::OpenOptions {
+    sinterfs_cramfs::read::OpenOptions {
+        offset: options.offset.unwrap_or(0),
+        limits: options.limits,
+        cache_bytes: options.cache_bytes,
+        cache: options.cache.clone(),
+    }
+}
+
+/// An opened CRAMFS image.
+struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Cramfs>,
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<InfoRows> {
+        Ok(info::details(&self.concrete))
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        sinterfs_cramfs::dump::dump(&self.concrete, out)
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
+    }
+
+    fn decoded_bytes(&self) -> u64 {
+        self.image.info().totals.bytes.unwrap_or(u64::MAX)
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        let Some(file) = of else {
+            return Ok(());
+        };
+        self.concrete.stored_blocks(file, &mut |block| {
+            let codec = match block.stored {
+                Stored::Hole => return,
+                Stored::Raw => "none",
+                Stored::Zlib => "zlib",
+            };
+            visit(StoredBlock {
+                block: block.position,
+                stored: block.len.into(),
+                codec,
+                category: "",
+            });
+        })
+    }
+}
