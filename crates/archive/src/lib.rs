@@ -5,6 +5,23 @@
 //! it is asked to. What is read is hostile: lengths are bounded before anything is allocated for
 //! them.
 
+#![warn(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap
+)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        reason = "a test may panic"
+    )
+)]
+
 pub mod cpio;
 mod member;
 pub mod mtree;

@@ -103,6 +103,11 @@ const CRC32C: [u32; 256] = crc_table(0x82f6_3b78);
 const CRC32: [u32; 256] = crc_table(0xedb8_8320);
 
 /// Computes the contribution of each low byte of a state to the next one.
+#[expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "evaluated by the compiler, with a byte"
+)]
 const fn crc_table(polynomial: u32) -> [u32; 256] {
     let mut table = [0; 256];
     let mut byte = 0;

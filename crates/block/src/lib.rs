@@ -5,6 +5,23 @@
 //! the format's business; here is the codec's own stream only. Nothing here trusts its input: a
 //! decoder returns the promised number of bytes or an error, and allocates nothing above its limit.
 
+#![warn(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap
+)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        reason = "a test may panic"
+    )
+)]
+
 pub mod cache;
 pub mod checksum;
 pub mod codec;

@@ -2,6 +2,23 @@
 //!
 //! The format is described in `docs/formats/erofs.md`.
 
+#![warn(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap
+)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        reason = "a test may panic"
+    )
+)]
+
 pub mod check;
 pub mod composefs;
 pub mod dump;

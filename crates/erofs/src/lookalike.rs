@@ -9,6 +9,11 @@
 //!
 //! Format: `docs/formats/erofs.md`, "Lookalikes".
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "every region of the address space is limited before a value is stored"
+)]
+
 mod attributes;
 mod content;
 mod inodes;

@@ -281,7 +281,7 @@ fn sum_is_right(header: &UstarHeader) -> bool {
     };
     let sum = i64::from(layout::checksum(header));
     let bytes = header.as_bytes();
-    let high = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte >= 0x80).count() as i64;
+    let high = |bytes: &[u8]| bytes.iter().map(|byte| i64::from(byte >> 7)).sum::<i64>();
     let signed = sum - 256 * (high(bytes) - high(&header.checksum));
     told == sum || told == signed
 }

@@ -73,6 +73,7 @@ pub enum Binary {
 }
 
 impl Binary {
+    #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
     pub(super) const NAMES: [(&'static str, Self); 9] = {
         let mut names = [("auto", Self::Auto); 9];
         let mut index = 0;

@@ -4,6 +4,12 @@
 //! of memory are upper bounds for the linked versions of the libraries; a test compares those of
 //! zstd with its contexts.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::cast_sign_loss,
+    reason = "indexes are levels, clamped to those that the tables have"
+)]
+
 use super::Encoding;
 use super::match_finder;
 use super::xz_options::DICT_OF_LEVEL;

@@ -119,6 +119,10 @@ const LZ4HC_LEVEL: RangeInclusive<i32> = 0..=12;
 const BROTLI_QUALITY: RangeInclusive<u32> = 0..=11;
 const BROTLI_WINDOW: RangeInclusive<u32> = 10..=30;
 const FLAC_LEVEL: RangeInclusive<u32> = 0..=flac::MAX_LEVEL;
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "MAX_BLOCK is a small constant"
+)]
 const RICEPP_BLOCK: RangeInclusive<u32> = 1..=ricepp::MAX_BLOCK as u32;
 
 impl Encoding {

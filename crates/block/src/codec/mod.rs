@@ -20,6 +20,11 @@ pub mod flac;
 #[cfg_attr(not(feature = "lz4"), path = "missing/lz4.rs")]
 pub mod lz4;
 mod lzma2;
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "indexes and lengths come from the block being encoded, of less than 4 GiB"
+)]
 mod match_finder;
 pub(crate) mod missing;
 mod options;
@@ -30,6 +35,13 @@ pub mod unit;
 pub mod xz;
 mod xz_options;
 #[cfg_attr(not(feature = "zstd"), path = "missing/zstd.rs")]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "decoding is the library's; in our encoder indexes and lengths come from the block being encoded, of less than 4 GiB"
+)]
 pub mod zstd;
 
 #[cfg(test)]

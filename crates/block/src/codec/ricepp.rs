@@ -56,7 +56,11 @@ pub fn decode(stream: &[u8], decoded_len: u64, packing: Packing) -> Result<Vec<u
     Ok(decoded)
 }
 
-/// Decodes one block of one component and tells its last value.
+/// Decodes one block of one component and returns its last value.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "differences are modulo 2^16"
+)]
 fn decode_block<'s>(
     samples: impl Iterator<Item = &'s mut [u8; 2]>,
     bits: &mut Bits<'_>,
@@ -115,7 +119,7 @@ impl<'a> Bits<'a> {
         for (to, from) in word.iter_mut().zip(self.rest) {
             *to = *from;
         }
-        self.have = self.rest.len() as u32 * 8;
+        self.have = u32::try_from(self.rest.len()).unwrap_or(0) * 8;
         self.word = u64::from_le_bytes(word);
         self.rest = &[];
         if self.have == 0 {
@@ -126,6 +130,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Takes a number of up to 16 bits.
+    #[expect(clippy::cast_possible_truncation, reason = "no more bits were taken")]
     fn take(&mut self, count: u32) -> Result<u16> {
         let mut value = 0;
         let mut got = 0;

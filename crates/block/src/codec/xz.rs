@@ -193,9 +193,11 @@ pub(super) fn encode(raw: &[u8], options: Options) -> Result<Vec<u8>> {
     let preset = options.level | if options.extreme { PRESET_EXTREME } else { 0 };
     let mut lzma = LzmaOptions::new_preset(preset).map_err(cannot_encode)?;
     let wanted = 1u32
-        << options
-            .dict
-            .unwrap_or(DICT_OF_LEVEL[options.level.min(9) as usize]);
+        << options.dict.unwrap_or(
+            *DICT_OF_LEVEL
+                .get(options.level as usize)
+                .unwrap_or(&DICT_OF_LEVEL[9]),
+        );
     let needed = u32::try_from(raw.len()).unwrap_or(u32::MAX).max(MIN_DICT);
     let needed = needed.checked_next_power_of_two().unwrap_or(u32::MAX);
     lzma.dict_size(wanted.min(needed));

@@ -174,7 +174,7 @@ impl SharedXattrs {
         }
         let header = XattrHeader {
             name_filter: U32::new(!filter),
-            shared_count: numbers.len() as u8,
+            shared_count: u8::try_from(numbers.len()).unwrap_or(u8::MAX),
             reserved: [0; 7],
         };
         [header.as_bytes(), numbers.as_bytes(), &own].concat()

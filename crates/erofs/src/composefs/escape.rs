@@ -48,6 +48,7 @@ pub(super) fn unescape(word: &[u8]) -> Result<Vec<u8>> {
 fn escape(rest: &mut std::slice::Iter<'_, u8>) -> Result<u8> {
     let digit = |digit: Option<&u8>| {
         let value = digit.and_then(|&digit| char::from(digit).to_digit(16));
+        let value = value.and_then(|value| u8::try_from(value).ok());
         value.ok_or_else(|| Error::invalid("\\x needs two hexadecimal digits"))
     };
     Ok(match rest.next() {
@@ -57,7 +58,7 @@ fn escape(rest: &mut std::slice::Iter<'_, u8>) -> Result<u8> {
         Some(b't') => b'\t',
         Some(b'x') => {
             let (high, low) = (digit(rest.next())?, digit(rest.next())?);
-            (high * 16 + low) as u8
+            high << 4 | low
         }
         Some(other) => {
             let other = other.escape_ascii();

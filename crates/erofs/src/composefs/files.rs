@@ -251,6 +251,10 @@ impl Files {
     }
 
     /// Returns an inode.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`add` returns the places that there are"
+    )]
     pub(super) fn inode(&self, place: u32) -> &Inode {
         &self.inodes[place as usize]
     }

@@ -396,9 +396,13 @@ fn hex(text: &[u8]) -> Result<sinterfs_block::verity::VerityDigest> {
         return Err(wrong());
     }
     for (byte, pair) in digest.iter_mut().zip(text.as_chunks::<2>().0) {
-        let value = |digit: u8| char::from(digit).to_digit(16).ok_or_else(wrong);
+        let value = |digit: u8| {
+            let value = char::from(digit).to_digit(16);
+            let value = value.and_then(|value| u8::try_from(value).ok());
+            value.ok_or_else(wrong)
+        };
         let [high, low] = *pair;
-        *byte = (value(high)? * 16 + value(low)?) as u8;
+        *byte = value(high)? << 4 | value(low)?;
     }
     Ok(digest)
 }

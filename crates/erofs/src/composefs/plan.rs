@@ -6,6 +6,12 @@
 //! **Invariant:** inodes stand level by level from the root, those of a directory by their names,
 //! each at its own name. Tables go by the inodes' indexes in `files`.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "tables have one row for each inode of `Files`, which are fewer than 2^32"
+)]
+
 use sinterfs_model::{FileType, Result, Time};
 
 use super::attributes::{Pairs, Role, SharedXattrs, XattrCounts, attributes};

@@ -5,6 +5,12 @@
 //! **Invariant:** the image depends on the files and the versions alone; the content of objects is
 //! a hole.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "tables have one row for each inode of `Files`, which are fewer than 2^32"
+)]
+
 use std::io::Write;
 
 use sinterfs_block::verity::{Verity, VerityDigest};

@@ -3,6 +3,11 @@
 //! In: a file with holes. Out: a map of chunks. **Invariant:** a chunk is a hole only if all of it
 //! is one; the map is as small as it can be without hiding holes, and bounded.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "every region of the address space is limited before a value is stored"
+)]
+
 use std::ops::ControlFlow;
 
 use sinterfs_model::{ExtentSource, Image, Inode, Result};

@@ -4,6 +4,11 @@
 //! In: the attributes of an inode, and where its content is. Out: the bytes of the inode.
 //! **Invariant:** attributes and the map follow it with the alignment of the format.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "every region of the address space is limited before a value is stored"
+)]
+
 use sinterfs_model::{FileType, Inode, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};

@@ -3,6 +3,11 @@
 //! In: a directory of an image. Out: blocks of entries. **Invariant:** entries are sorted across
 //! all blocks, `.` and `..` among them; names that no kernel accepts are an error.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "every region of the address space is limited before a value is stored"
+)]
+
 use std::ops::ControlFlow;
 
 use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};

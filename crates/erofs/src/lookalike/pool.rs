@@ -4,6 +4,11 @@
 //! attributes. **Invariant:** memory for attributes that were seen once is bounded; those that come
 //! later are then not shared.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "every region of the address space is limited before a value is stored"
+)]
+
 use std::collections::HashMap;
 
 use sinterfs_model::{Error, Result, Xattrs};

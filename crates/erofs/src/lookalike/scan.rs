@@ -3,6 +3,11 @@
 //! In: the image. Out: the parts of a lookalike. **Invariant:** no recursion; the inodes of a
 //! directory are together, in the order in which `ls -R` and `find` visit them.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "every region of the address space is limited before a value is stored"
+)]
+
 use std::collections::{HashMap, HashSet};
 
 use sinterfs_model::{Error, FileType, Image, Ino, Inode, Loss, Result};

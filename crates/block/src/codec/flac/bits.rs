@@ -62,6 +62,13 @@ impl<'a> Bits<'a> {
         Ok(value)
     }
 
+    /// Reads a number of up to 8 bits.
+    #[inline]
+    pub(super) fn take_u8(&mut self, count: u32) -> Result<u8> {
+        let [.., low] = self.take(count.min(8))?.to_be_bytes();
+        Ok(low)
+    }
+
     /// Reads a number of up to 56 bits in two's complement.
     #[inline]
     pub(super) fn signed(&mut self, count: u32) -> Result<i64> {

@@ -37,6 +37,11 @@ pub(super) fn crc16(bytes: &[u8]) -> u16 {
 }
 
 /// The contribution of a byte to the CRC-16 with zero to three bytes behind it.
+#[expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "evaluated by the compiler, with a byte"
+)]
 static CRC16: [[u16; 256]; 4] = {
     let mut tables = [[0; 256]; 4];
     let mut byte = 0;

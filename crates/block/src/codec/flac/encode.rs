@@ -8,6 +8,12 @@
 //! **Invariant:** depends on samples and effort alone: no function is used whose result differs
 //! between machines (`sin`, `ln`). Memory: the stream and some 50 bytes for each sample of one run.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "indexes and widths come from the samples being encoded, at most a run of them"
+)]
+
 mod bits;
 mod effort;
 mod frame;

@@ -33,7 +33,7 @@ impl Header {
         // the bits start with the header
         let mut seen = Vec::with_capacity(16);
         let mut byte = |bits: &mut Bits<'_>| -> Result<u8> {
-            let byte = bits.take(8)? as u8;
+            let byte = bits.take_u8(8)?;
             seen.push(byte);
             Ok(byte)
         };
@@ -80,7 +80,7 @@ impl Header {
         if kinds & 1 != 0 {
             return Err(bad("reserved bit of a frame header is set"));
         }
-        if bits.take(8)? as u8 != crc8(&seen) {
+        if bits.take_u8(8)? != crc8(&seen) {
             return Err(bad("the frame header's checksum does not match"));
         }
         if channels as u64 != u64::from(info.channels) || bits_per_sample != info.bits_per_sample {

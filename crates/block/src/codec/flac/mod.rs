@@ -106,8 +106,8 @@ fn stream_info(block: &[u8]) -> Result<StreamInfo> {
     bits.take(40)?;
     bits.take(40)?;
     bits.take(20)?;
-    let channels = bits.take(3)? as u32 + 1;
-    let bits_per_sample = bits.take(5)? as u32 + 1;
+    let channels = u32::from(bits.take_u8(3)?) + 1;
+    let bits_per_sample = u32::from(bits.take_u8(5)?) + 1;
     if bits_per_sample < 4 {
         return Err(bad("fewer than 4 bits a sample"));
     }
@@ -133,6 +133,10 @@ fn undo_stereo(stereo: Stereo, first: &mut [i64], second: &mut [i64]) {
 }
 
 /// Interleaves the samples of all channels.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a sample that is cut fails in the end"
+)]
 fn interleave(channels: &[Vec<i64>], header: Header, samples: &mut Vec<i32>) -> Result<()> {
     samples.clear();
     samples.resize(header.block_size * header.channels, 0);

@@ -18,7 +18,7 @@ pub(super) fn decode(
     width: u32,
     samples: &mut Vec<i64>,
 ) -> Result<()> {
-    let head = bits.take(8)?;
+    let head = bits.take_u8(8)?;
     if head & 0x80 != 0 {
         return Err(bad("reserved bit of a subframe is set"));
     }
@@ -40,8 +40,8 @@ pub(super) fn decode(
                 *sample = bits.signed(width)?;
             }
         }
-        kind @ 8..=12 => fixed(bits, (kind - 8) as usize, width, samples)?,
-        kind @ 32..=63 => linear(bits, (kind - 31) as usize, width, samples)?,
+        kind @ 8..=12 => fixed(bits, usize::from(kind - 8), width, samples)?,
+        kind @ 32..=63 => linear(bits, usize::from(kind - 31), width, samples)?,
         _ => return Err(bad("reserved kind of subframe")),
     }
     if wasted > 0 {
@@ -68,9 +68,10 @@ fn fixed(bits: &mut Bits<'_>, order: usize, width: u32, samples: &mut [i64]) -> 
 /// Decodes with a predictor from the stream.
 fn linear(bits: &mut Bits<'_>, order: usize, width: u32, samples: &mut [i64]) -> Result<()> {
     warm_up(bits, order, width, samples)?;
-    let precision = bits.take(4)? as u32 + 1;
+    let precision = u32::from(bits.take_u8(4)?) + 1;
     let shift = bits.signed(5)?;
-    if precision == 16 || shift < 0 {
+    let shift = u32::try_from(shift).map_err(|_| bad("impossible predictor"))?;
+    if precision == 16 {
         return Err(bad("impossible predictor"));
     }
     let mut coefficients = [0; MAX_ORDER];
@@ -81,7 +82,7 @@ fn linear(bits: &mut Bits<'_>, order: usize, width: u32, samples: &mut [i64]) ->
         *coefficient = bits.signed(precision)?;
     }
     residual(bits, order, samples)?;
-    predict(coefficients, shift as u32, width, samples)
+    predict(coefficients, shift, width, samples)
 }
 
 /// Reads the samples before the first prediction.
@@ -195,9 +196,9 @@ fn residual(bits: &mut Bits<'_>, order: usize, samples: &mut [i64]) -> Result<()
 
 /// Reads one partition: Rice codes, or plain numbers behind the escape code.
 fn rice_partition(bits: &mut Bits<'_>, parameter_bits: u32, partition: &mut [i64]) -> Result<()> {
-    let parameter = bits.take(parameter_bits)? as u32;
+    let parameter = u32::from(bits.take_u8(parameter_bits)?);
     if parameter == (1 << parameter_bits) - 1 {
-        let width = bits.take(5)? as u32;
+        let width = u32::from(bits.take_u8(5)?);
         for residual in partition {
             *residual = bits.signed(width)?;
         }

@@ -8,6 +8,13 @@
 //! ([`sinterfs_workers::WorkerPermits::reserve_memory`]). A trial of branch converters takes three
 //! blocks more.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "indexes and lengths come from the block being encoded, of less than 4 GiB"
+)]
+
 mod bcj;
 mod chunk;
 mod coder;

@@ -6,6 +6,11 @@
 //! **Invariant:** depends on the samples and the packing alone; the stream exceeds the samples by
 //! at most a selector for each block and the start values.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "indexes and widths come from the samples being encoded, at most a block of them"
+)]
+
 use sinterfs_model::{Error, Result};
 
 use super::packing::{MAX_COMPONENTS, PLAIN, Packing, SELECTOR_BITS};

@@ -20,7 +20,7 @@ pub(crate) struct Chunks {
 }
 
 /// Bytes of an entry of a table without indexes.
-const ADDRESS: u64 = 4;
+const ADDRESS: usize = size_of::<u32>();
 
 impl Chunks {
     pub(super) fn new(image: &Erofs, node: &ErofsInode) -> Result<Self> {
@@ -34,7 +34,7 @@ impl Chunks {
         let entry = if indexes {
             size_of::<ChunkIndex>() as u64
         } else {
-            ADDRESS
+            ADDRESS as u64
         };
         Ok(Self {
             table: node.end().align(entry),
@@ -82,8 +82,8 @@ impl Chunks {
             };
             (index.device.get() & image.devices.mask(), block, hole)
         } else {
-            let mut address = [0; ADDRESS as usize];
-            let at = self.table.skip(number.saturating_mul(ADDRESS));
+            let mut address = [0; ADDRESS];
+            let at = self.table.skip(number.saturating_mul(ADDRESS as u64));
             image.read_metadata(at, &mut address)?;
             (
                 0,

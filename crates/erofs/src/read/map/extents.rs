@@ -31,7 +31,7 @@ const SHORT: u64 = 512;
 const LENGTHS: u64 = 4;
 
 /// Bytes of the address of the first extent.
-const ADDRESS: u64 = 8;
+const ADDRESS: usize = size_of::<u64>();
 
 /// A table of extents.
 #[derive(Debug)]
@@ -200,11 +200,11 @@ impl Extents {
         let wanted = position >> self.bits;
         let (mut number, mut at) = self.last;
         if number > wanted {
-            let mut first = [0; ADDRESS as usize];
+            let mut first = [0; ADDRESS];
             image.read_metadata(self.table, &mut first)?;
             (number, at) = (0, u64::from_le_bytes(first));
         }
-        let records = self.table.skip(ADDRESS);
+        let records = self.table.skip(ADDRESS as u64);
         while number < wanted {
             let record = self.record(image, records.skip(number * self.size))?;
             let stored = record.stored.get() & ExtentRecord::LENGTH_MASK;

@@ -44,7 +44,8 @@ const SMALL: u64 = 4;
 const LARGE: u64 = 2;
 
 /// The indexes of a large pack.
-const LARGE_COUNT: u64 = 16;
+const LARGE_ENTRIES: usize = 16;
+const LARGE_COUNT: u64 = LARGE_ENTRIES as u64;
 
 /// The alignment of large packs in bytes.
 const LARGE_ALIGN: u64 = 32;
@@ -231,7 +232,7 @@ struct Pack<'a> {
 struct Unpacked {
     first: u64,
     count: u64,
-    entries: [Entry; LARGE_COUNT as usize],
+    entries: [Entry; LARGE_ENTRIES],
 }
 
 impl Unpacked {
@@ -239,7 +240,7 @@ impl Unpacked {
         Self {
             first: 0,
             count: 0,
-            entries: [NOTHING; LARGE_COUNT as usize],
+            entries: [NOTHING; LARGE_ENTRIES],
         }
     }
 
