@@ -35,8 +35,8 @@ impl Dump<'_> {
         let image = self.image;
         let superblock = image.superblock();
         let order = match superblock.order {
-            crate::read::ByteOrder::Little => "little",
-            crate::read::ByteOrder::Big => "big",
+            crate::read::FieldOrder::Little => "little",
+            crate::read::FieldOrder::Big => "big",
         };
         self.line(format_args!(
             "squashfs {}.{} at {:#x}, {} bytes, {order}-endian",

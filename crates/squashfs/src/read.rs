@@ -28,7 +28,7 @@ mod superblock;
 pub(crate) mod table;
 mod xattrs;
 
-pub use fields::ByteOrder;
+pub use fields::FieldOrder;
 pub use info::{CompressorOptions, StoredBlock};
 pub use locate::{locate, starts_with_magic};
 pub use open::{Offset, OpenOptions, Squashfs};

@@ -11,7 +11,7 @@ use sinterfs_model::{
 };
 
 use super::blocks::BlockLocation;
-use super::nodes::Node;
+use super::nodes::CramfsNode;
 use super::open::Cramfs;
 use crate::layout::{Flags, InodeFields};
 
@@ -19,7 +19,7 @@ use crate::layout::{Flags, InodeFields};
 const TARGET_MAX: u32 = 1 << 16;
 
 impl Cramfs {
-    fn node(&self, ino: Ino) -> Result<&Node> {
+    fn node(&self, ino: Ino) -> Result<&CramfsNode> {
         let index = ino
             .0
             .checked_sub(1)
@@ -29,7 +29,7 @@ impl Cramfs {
             .ok_or_else(|| Error::not_found(format!("inode {:#x}", ino.0)))
     }
 
-    fn directory(&self, ino: Ino) -> Result<&Node> {
+    fn directory(&self, ino: Ino) -> Result<&CramfsNode> {
         self.node_of(ino, FileType::Directory, "directory")
     }
 
@@ -38,7 +38,7 @@ impl Cramfs {
         Ok(&node.fields)
     }
 
-    fn node_of(&self, ino: Ino, kind: FileType, what: &str) -> Result<&Node> {
+    fn node_of(&self, ino: Ino, kind: FileType, what: &str) -> Result<&CramfsNode> {
         let node = self.node(ino)?;
         if node.kind == kind {
             return Ok(node);
@@ -50,7 +50,7 @@ impl Cramfs {
     }
 
     /// Returns the number of names of an inode; for a directory two plus its subdirectories.
-    fn link_count(&self, node: &Node) -> u32 {
+    fn link_count(&self, node: &CramfsNode) -> u32 {
         if node.kind != FileType::Directory {
             return 1;
         }
@@ -63,7 +63,7 @@ impl Cramfs {
     }
 
     /// Returns the bytes of a file that are not in holes.
-    fn allocated(&self, node: &Node) -> Result<u64> {
+    fn allocated(&self, node: &CramfsNode) -> Result<u64> {
         let size = u64::from(node.fields.size);
         let has_holes = self.head.flags.has(Flags::HOLES | Flags::POINTER_FLAGS);
         if node.kind != FileType::File || !has_holes {

@@ -19,7 +19,7 @@ use crate::layout::{INODE_LEN, InodeFields, ROOT_AT};
 
 /// An inode.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node {
+pub(crate) struct CramfsNode {
     pub(crate) kind: FileType,
     pub(crate) fields: InodeFields,
     /// The index of the directory that has the inode; that of the root is its own.
@@ -35,19 +35,19 @@ pub(crate) struct Node {
 }
 
 /// The bytes of memory that an inode takes besides its name.
-const NODE_LEN: u64 = size_of::<Node>() as u64;
+const NODE_LEN: u64 = size_of::<CramfsNode>() as u64;
 
 /// All inodes; index 0 is the root.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
-    all: Vec<Node>,
+    all: Vec<CramfsNode>,
     names: Vec<u8>,
 }
 
 impl Nodes {
     /// Reads all listings. `Corrupt` if one is inconsistent, `Limit` if they are too large.
     pub(super) fn read(window: &Window, head: &SuperblockFields, limits: &Limits) -> Result<Self> {
-        let mut walk = Walk {
+        let mut walk = NodeWalk {
             window,
             head,
             budget: limits.metadata,
@@ -66,29 +66,29 @@ impl Nodes {
     }
 
     /// Returns the inode with an index.
-    pub(crate) fn get(&self, index: u32) -> Option<&Node> {
+    pub(crate) fn get(&self, index: u32) -> Option<&CramfsNode> {
         self.all.get(index as usize)
     }
 
     /// Returns all inodes; those of a directory follow it.
-    pub(crate) fn all(&self) -> &[Node] {
+    pub(crate) fn all(&self) -> &[CramfsNode] {
         &self.all
     }
 
     /// Returns the name of an inode; empty for the root.
-    pub(crate) fn name(&self, node: &Node) -> &[u8] {
+    pub(crate) fn name(&self, node: &CramfsNode) -> &[u8] {
         let start = node.name as usize;
         let end = start + usize::from(node.name_len);
         self.names.get(start..end).unwrap_or_default()
     }
 
     /// Returns the indexes of the entries of a directory; none for other inodes.
-    pub(crate) fn entries(&self, dir: &Node) -> Range<u32> {
+    pub(crate) fn entries(&self, dir: &CramfsNode) -> Range<u32> {
         dir.first..dir.first.saturating_add(dir.count)
     }
 
     /// Finds the index of a name in a directory.
-    pub(crate) fn find(&self, dir: &Node, name: &[u8]) -> Option<u32> {
+    pub(crate) fn find(&self, dir: &CramfsNode, name: &[u8]) -> Option<u32> {
         let Range { start, end } = self.entries(dir);
         let entries = self.all.get(start as usize..end as usize)?;
         let found = entries.binary_search_by(|entry| self.name(entry).cmp(name));
@@ -97,7 +97,7 @@ impl Nodes {
 }
 
 /// The walk of all directories.
-struct Walk<'a> {
+struct NodeWalk<'a> {
     window: &'a Window,
     head: &'a SuperblockFields,
     /// Bytes of memory that further inodes and names may take.
@@ -107,9 +107,9 @@ struct Walk<'a> {
     nodes: Nodes,
 }
 
-impl Walk<'_> {
+impl NodeWalk<'_> {
     fn root(&mut self) -> Result<()> {
-        let root = Node {
+        let root = CramfsNode {
             kind: FileType::Directory,
             fields: self.head.root,
             parent: 0,
@@ -128,7 +128,7 @@ impl Walk<'_> {
     }
 
     /// Appends the entries of a directory.
-    fn directory(&mut self, index: u32, dir: &Node) -> Result<()> {
+    fn directory(&mut self, index: u32, dir: &CramfsNode) -> Result<()> {
         let (start, len) = (dir.fields.offset(), u64::from(dir.fields.size));
         if len == 0 {
             return Ok(());
@@ -144,7 +144,7 @@ impl Walk<'_> {
         }
         let Nodes { all, names } = &mut self.nodes;
         let entries = all.get_mut(first..).unwrap_or_default();
-        let name = |node: &Node| {
+        let name = |node: &CramfsNode| {
             let start = node.name as usize;
             let end = start + usize::from(node.name_len);
             names.get(start..end).unwrap_or_default()
@@ -209,7 +209,7 @@ impl Walk<'_> {
             .budget
             .checked_sub(took)
             .ok_or_else(|| Error::limit("the inodes take more memory than metadata may take"))?;
-        self.nodes.all.push(Node {
+        self.nodes.all.push(CramfsNode {
             kind,
             fields,
             parent,

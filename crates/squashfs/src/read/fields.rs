@@ -9,7 +9,7 @@
 
 /// The byte order of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ByteOrder {
+pub enum FieldOrder {
     /// Least significant byte (and bit field) first.
     Little,
     /// Most significant byte (and bit field) first.
@@ -27,7 +27,11 @@ pub(crate) const fn bytes_of(widths: &[u32]) -> usize {
 }
 
 /// Splits a record into fields; bits past the end of the bytes are zero.
-pub(crate) fn split<const N: usize>(bytes: &[u8], order: ByteOrder, widths: &[u32; N]) -> [u64; N] {
+pub(crate) fn split<const N: usize>(
+    bytes: &[u8],
+    order: FieldOrder,
+    widths: &[u32; N],
+) -> [u64; N] {
     let mut at = 0;
     widths.map(|width| {
         let value = take(bytes, order, at, width);
@@ -37,7 +41,7 @@ pub(crate) fn split<const N: usize>(bytes: &[u8], order: ByteOrder, widths: &[u3
 }
 
 /// Extracts the field of `width` bits at bit `at`.
-fn take(bytes: &[u8], order: ByteOrder, mut at: u32, width: u32) -> u64 {
+fn take(bytes: &[u8], order: FieldOrder, mut at: u32, width: u32) -> u64 {
     let mut value = 0;
     let mut done = 0;
     while done < width {
@@ -46,13 +50,13 @@ fn take(bytes: &[u8], order: ByteOrder, mut at: u32, width: u32) -> u64 {
         let count = (8 - skipped).min(width - done);
         let mask = (1u16 << count) - 1;
         let shift = match order {
-            ByteOrder::Little => skipped,
-            ByteOrder::Big => 8 - skipped - count,
+            FieldOrder::Little => skipped,
+            FieldOrder::Big => 8 - skipped - count,
         };
         let part = u64::from((u16::from(byte) >> shift) & mask);
         value = match order {
-            ByteOrder::Little => value | (part << done),
-            ByteOrder::Big => (value << count) | part,
+            FieldOrder::Little => value | (part << done),
+            FieldOrder::Big => (value << count) | part,
         };
         at += count;
         done += count;
@@ -77,21 +81,21 @@ mod tests {
             0x24, 0x68, 0xa6, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 0x11, 0x22, 0x33,
         ];
         let fields = [0x12345, 0x678, 0x9abc_def0, 0x11_2233];
-        assert_eq!(split(&little, ByteOrder::Little, &DIRECTORY), fields);
-        assert_eq!(split(&big, ByteOrder::Big, &DIRECTORY), fields);
+        assert_eq!(split(&little, FieldOrder::Little, &DIRECTORY), fields);
+        assert_eq!(split(&big, FieldOrder::Big, &DIRECTORY), fields);
     }
 
     #[test]
     fn integers_are_fields_too() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8];
         assert_eq!(
-            split(&bytes, ByteOrder::Big, &[64]),
+            split(&bytes, FieldOrder::Big, &[64]),
             [u64::from_be_bytes(bytes)]
         );
         assert_eq!(
-            split(&bytes, ByteOrder::Little, &[64]),
+            split(&bytes, FieldOrder::Little, &[64]),
             [u64::from_le_bytes(bytes)]
         );
-        assert_eq!(split(&[], ByteOrder::Big, &[16]), [0]);
+        assert_eq!(split(&[], FieldOrder::Big, &[16]), [0]);
     }
 }

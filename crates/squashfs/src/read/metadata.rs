@@ -14,7 +14,7 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::fields::{ByteOrder, bytes_of, split};
+use super::fields::{FieldOrder, bytes_of, split};
 use crate::layout::{METADATA_SIZE, MetaRef, MetadataHeader};
 
 /// A range of the image with metadata blocks, and its name for messages.
@@ -45,7 +45,7 @@ const BLOCK_COST: u64 = METADATA_SIZE as u64 + 256;
 /// The metadata blocks of one image.
 pub(crate) struct Metadata {
     pub(crate) source: Window,
-    pub(crate) order: ByteOrder,
+    pub(crate) order: FieldOrder,
     codec: UnitCodec,
     /// Whether a byte follows a block's header, as in some images before 4.0.
     marker: bool,
@@ -56,7 +56,7 @@ impl Metadata {
     /// Makes a source with a cache of `bytes` bytes.
     pub(crate) fn new(
         source: Window,
-        order: ByteOrder,
+        order: FieldOrder,
         codec: UnitCodec,
         marker: bool,
         bytes: u64,

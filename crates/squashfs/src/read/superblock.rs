@@ -10,7 +10,7 @@ use sinterfs_block::codec::unit::UnitCodec;
 use sinterfs_model::{Error, Result};
 use zerocopy::FromBytes;
 
-use super::fields::{ByteOrder, bytes_of, split};
+use super::fields::{FieldOrder, bytes_of, split};
 use super::metadata::Table;
 use crate::layout::{
     self, BLOCK_SIZE_MAX, BLOCK_SIZE_MIN, Compressor, Flags, MAGIC, METADATA_SIZE, NO_TABLE,
@@ -24,7 +24,7 @@ pub struct Superblock {
     /// The minor version.
     pub minor: u16,
     /// The byte order; little since 4.0.
-    pub order: ByteOrder,
+    pub order: FieldOrder,
     /// The codec; gzip before 4.0.
     pub compressor: Compressor,
     /// The number of inodes.
@@ -81,11 +81,11 @@ const VERSION_AT: usize = 28;
 const LEGACY_BLOCK_MIN: u32 = 512;
 
 /// Returns the byte order of the magic; `None` for any other bytes.
-pub(crate) fn magic(bytes: &[u8]) -> Option<ByteOrder> {
+pub(crate) fn magic(bytes: &[u8]) -> Option<FieldOrder> {
     let first = bytes.first_chunk::<4>()?;
     match (u32::from_le_bytes(*first), u32::from_be_bytes(*first)) {
-        (MAGIC, _) => Some(ByteOrder::Little),
-        (_, MAGIC) => Some(ByteOrder::Big),
+        (MAGIC, _) => Some(FieldOrder::Little),
+        (_, MAGIC) => Some(FieldOrder::Big),
         _ => None,
     }
 }
@@ -106,7 +106,7 @@ impl Superblock {
         let [major, minor] = split(version, order, &[16, 16]);
         let superblock = match (major, minor, order) {
             (1..=3, _, _) => Self::legacy(&bytes, order)?,
-            (4, 0, ByteOrder::Little) => Self::current(&bytes)?,
+            (4, 0, FieldOrder::Little) => Self::current(&bytes)?,
             _ => {
                 return Err(Error::unsupported(format!(
                     "version {major}.{minor} of the format; 1.x to 4.0 are known"
@@ -127,7 +127,7 @@ impl Superblock {
         Ok(Self {
             major: stored.major.get(),
             minor: stored.minor.get(),
-            order: ByteOrder::Little,
+            order: FieldOrder::Little,
             compressor: stored.compressor,
             inodes: stored.inodes.get(),
             made: stored.made.get(),
@@ -154,7 +154,7 @@ impl Superblock {
         })
     }
 
-    fn legacy(bytes: &[u8], order: ByteOrder) -> Result<Self> {
+    fn legacy(bytes: &[u8], order: FieldOrder) -> Result<Self> {
         let [
             _magic,
             inodes,

@@ -8,7 +8,7 @@
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Limits, Result};
 
-use super::fields::{ByteOrder, split};
+use super::fields::{FieldOrder, split};
 use super::metadata::{MetaPosition, Metadata, Table};
 use crate::layout::METADATA_SIZE;
 
@@ -55,11 +55,11 @@ impl LookupTable {
         }
         let stored = blocks.saturating_mul(list.width);
         let stored = metadata.source.read(list.at, stored).map_err(located)?;
-        let narrow = |bytes: &[u8], order: ByteOrder| {
+        let narrow = |bytes: &[u8], order: FieldOrder| {
             let [position] = split(bytes, order, &[32]);
             position
         };
-        let wide = |bytes: &[u8], order: ByteOrder| {
+        let wide = |bytes: &[u8], order: FieldOrder| {
             let [position] = split(bytes, order, &[64]);
             position
         };

@@ -2,7 +2,7 @@
 
 use sinterfs_model::Result;
 use sinterfs_squashfs::layout::Flags;
-use sinterfs_squashfs::read::{ByteOrder, CompressorOptions, Squashfs};
+use sinterfs_squashfs::read::{CompressorOptions, FieldOrder, Squashfs};
 
 use crate::info::{InfoRows, InfoValue};
 
@@ -31,7 +31,7 @@ pub(super) fn details(image: &Squashfs) -> Result<InfoRows> {
         ("created".to_owned(), u64::from(superblock.made).into()),
     ];
     let mut add = |name: &str, value: InfoValue| details.push((name.to_owned(), value));
-    if superblock.order == ByteOrder::Big {
+    if superblock.order == FieldOrder::Big {
         add("byte order", "big-endian".into());
     }
     if let Some(options) = image.compressor_options()? {
