@@ -1,9 +1,8 @@
 //! Archives: streams that hold one file after another (tar, cpio), and lists of files (mtree).
 //!
 //! **Invariant:** knows the bytes of archives and nothing else: no images, no file system, no
-//! threads. `build` makes sources of what is read here; `ops` sends what is written here wherever
-//! it is asked to. What is read is hostile: lengths are bounded before anything is allocated for
-//! them.
+//! threads. `pipeline` builds from archives that are read here; `ops` writes archives by the
+//! writers here. Input is hostile: lengths are bounded before anything is allocated for them.
 
 #![warn(
     clippy::indexing_slicing,

@@ -17,7 +17,7 @@ pub struct Outgoing<'a> {
     pub link: LinkTarget<'a>,
     /// Extended attributes, sorted by name.
     pub xattrs: &'a [(Vec<u8>, Vec<u8>)],
-    /// The ranges of a file that are no holes, if it has holes and they are to be kept.
+    /// The data ranges of a file, if it has holes and the archive keeps them.
     pub data: Option<&'a [Range<u64>]>,
 }
 

@@ -1,7 +1,7 @@
 //! Bytes of an archive from front to back, and how far they have been read.
 //!
 //! **Invariant:** nothing is allocated for more than was asked, which the caller bounds; an end
-//! before what was asked for is an error with the place.
+//! before the requested bytes is an error with its position.
 
 use std::io::{Cursor, ErrorKind, Read};
 
@@ -11,7 +11,7 @@ use sinterfs_model::{Error, Result};
 /// more.
 const BEHIND: usize = 1 << 20;
 
-/// What is counted where something is there.
+/// Notes with the number of times that each occurred.
 pub(crate) const MORE: &str = "archives with more behind their end, which is not read";
 
 /// Bytes from front to back, of which some are skipped.
@@ -63,7 +63,7 @@ impl<S: Stream> CountedStream<S> {
         Ok(done)
     }
 
-    /// Takes so many bytes.
+    /// Reads a number of bytes.
     pub(crate) fn bytes(&mut self, len: usize, what: &'static str) -> Result<Vec<u8>> {
         let at = self.position;
         let mut bytes = vec![0; len];
@@ -89,7 +89,7 @@ impl<S: Stream> CountedStream<S> {
         Ok(false)
     }
 
-    /// Goes past so many bytes.
+    /// Skips a number of bytes.
     pub(crate) fn skip(&mut self, len: u64, what: &'static str) -> Result<()> {
         let skipped = self.stream.skip(len).map_err(failed)?;
         if skipped < len {

@@ -14,8 +14,8 @@ type Answer = Result<Vec<u8>>;
 
 /// Writes the content of a file and returns its length; more than one thread reads ahead.
 ///
-/// `Invalid` for what is no regular file. What is before a damaged block has been written when
-/// the error comes.
+/// `Invalid` if it is not a regular file. Content before a damaged block has been written when the
+/// error comes.
 pub fn cat(image: &dyn Image, ino: Ino, threads: usize, out: &mut dyn Write) -> Result<u64> {
     let inode = image.inode(ino)?;
     if inode.kind != FileType::File {
@@ -74,7 +74,7 @@ fn cat_ahead(
                 for (at, answer) in queue {
                     let mut buf = Vec::new();
                     let read = chunk_at(image, ino, size, at, &mut buf);
-                    // after an error the receiver is gone
+                    // after an error the receiver was dropped
                     let _ = answer.send(read.map(|()| buf));
                 }
             };

@@ -1,10 +1,10 @@
-//! What differs between two trees, from whatever they come.
+//! The differences between two trees of any sources.
 //!
 //! In: two sources with their trees. Out: changes in the order of paths.
 //!
-//! Both trees are walked together by name; what is in both is compared field by field, files of one
-//! size byte by byte on several threads, holes without reading them. A file that is gone and one
-//! that is new with the same bytes are one that was renamed.
+//! Both trees are walked together by name; entries of both are compared field by field, files of
+//! one size byte by byte on several threads, holes without reading them. A removed file and a new
+//! file with the same bytes are one renamed file.
 //!
 //! **Invariant:** the result depends on the trees and the options alone, not on the number of
 //! threads.
@@ -29,7 +29,7 @@ pub use change::{Change, Difference, Field, What};
 pub use options::DiffOptions;
 pub use side::Side;
 
-/// All that differs.
+/// All differences.
 #[derive(Debug, Default)]
 pub struct DiffReport {
     /// The changes, by path.

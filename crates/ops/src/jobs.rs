@@ -4,8 +4,8 @@
 //! cover it exactly. Unless all blocks fit into the cache, what a job reads of a block that is read
 //! elsewhere, too, no other block's job reads: so a block is needed while its own jobs run, and not
 //! again, whatever refers to it, and it is released with the last of them. Memory is about 60 bytes
-//! a job, 16 a range and 40 a block, of both at most so many as `RANGES` and `BLOCKS` tell; the
-//! rest is read file by file.
+//! a job, 16 a range and 40 a block, of these at most `RANGES` and `BLOCKS`; the rest is read file
+//! by file.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};

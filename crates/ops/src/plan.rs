@@ -1,4 +1,4 @@
-//! Gathers what of an image is to be read.
+//! Collects the entries of an image to read.
 //!
 //! Enters an image and a selection of paths; leaves directories before what they hold, other
 //! inodes, and the further names of what has several. **Invariant:** memory is about 60 bytes and
@@ -28,7 +28,7 @@ impl Spot {
     }
 }
 
-/// An inode that is to be made or read under its first name.
+/// An inode under its first name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item {
     pub(crate) spot: Spot,
@@ -57,7 +57,7 @@ pub(crate) struct Alias {
     pub(crate) first: u32,
 }
 
-/// What is to be read of an image.
+/// The entries of an image to read.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     names: Vec<u8>,
@@ -99,7 +99,7 @@ impl Plan {
         index(self.dirs.len() - 1)
     }
 
-    /// Adds what is no directory, as a further name if the inode is already there.
+    /// Adds an entry that is not a directory, as a further name if its inode is known.
     pub(crate) fn add_leaf(
         &mut self,
         image: &dyn Image,
@@ -144,7 +144,7 @@ impl Plan {
         &self.dirs[index as usize]
     }
 
-    /// Returns what is no directory and has an index.
+    /// Returns the leaf with an index.
     pub(crate) fn leaf(&self, index: u32) -> &Item {
         &self.leaves[index as usize]
     }

@@ -33,7 +33,7 @@ fn resolve_inner(image: &dyn Image, path: &[u8], follow: Follow) -> Result<Ino> 
     let root = image.info().root;
     let mut here = root;
     let mut links = 0;
-    // What is still to be walked, the nearest component last; a trailing slash asks for `.`.
+    // The components still to resolve, the next one last; a trailing slash adds `.`.
     let mut todo = Vec::new();
     push(&mut todo, path);
 

@@ -1,6 +1,6 @@
 //! Cuts a file into runs: neighbouring extents of the same sort, data or hole.
 //!
-//! **Invariant:** runs come in order, without gaps, and cover exactly what was asked for.
+//! **Invariant:** runs come in order, without gaps, and cover exactly the requested range.
 
 use std::ops::{ControlFlow, Range};
 
@@ -24,7 +24,7 @@ pub(crate) fn runs(
 }
 
 /// Shows the runs of a range of a file as `runs` does, but data of several extents is one run only
-/// up to so many bytes: who reads a run at once reads each of its extents at once.
+/// up to a number of bytes: a caller that reads a whole run reads each of its extents whole.
 pub(crate) fn runs_up_to(
     together: u64,
     image: &dyn Image,

@@ -146,7 +146,7 @@ pub(crate) fn plan(
             return Ok(WalkStep::Over);
         }
         let above = levels.last().is_some_and(|level| level.inside);
-        // Asked even inside what is selected, to learn which patterns are of use.
+        // Matched even below a selected directory, to learn which patterns are used.
         let named = !all && selection.names(entry.path);
         let inside = above || named;
         let stripped = entry.depth < strip;

@@ -1,11 +1,11 @@
-//! What takes the room in an image: for directories, files, codecs, categories and kinds of files,
-//! how many bytes of it they take as it is stored.
+//! The use of space in an image: stored bytes for directories, files, codecs, categories and kinds
+//! of files.
 //!
 //! Enters: an image, and its stored blocks as far as the format knows them. Leaves: sums of bounded
-//! number. **Invariant:** the stored bytes of a block are divided among those who refer to it, by
-//! how many bytes of it they refer to, and no byte is lost: all shares together are the block. An
-//! inode counts once, where its first name is. Memory: some 100 bytes a stored block, 24 a range of
-//! content between unused ones, and the inodes of several names.
+//! number. **Invariant:** the stored bytes of a block are divided among the files that refer to it,
+//! in proportion to the bytes that they refer to, without loss: all shares together are the block.
+//! An inode counts once, where its first name is. Memory: some 100 bytes a stored block, 24 a range
+//! of content between unused ones, and the inodes of several names.
 
 mod blocks;
 mod ranges;
@@ -27,7 +27,7 @@ use tree::Growing;
 pub use tree::{UsageKind, UsageNode};
 
 /// Shows the stored blocks of an image: for `None` all, for a file those that it refers to; a
-/// format does one of the two, or, where it can't tell, neither.
+/// format does one of the two, or neither if it does not know them.
 pub type ShowBlocks<'a> = dyn Fn(Option<Ino>, &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> + 'a;
 
 /// How many files `Usage::largest` holds.
@@ -36,14 +36,14 @@ const LARGEST: usize = 40;
 /// The most kinds of files that are distinguished.
 const KINDS: usize = 2000;
 
-/// What takes the room in an image.
+/// The use of space in an image.
 #[derive(Debug, Clone)]
 pub struct Usage {
     /// Regular files, each once.
     pub files: u64,
     /// Directories, the root too.
     pub directories: u64,
-    /// All else.
+    /// Everything else.
     pub others: u64,
     /// Further names of files.
     pub hard_links: u64,
@@ -53,7 +53,7 @@ pub struct Usage {
     pub file_bytes: u64,
     /// Of them those in holes.
     pub hole_bytes: u64,
-    /// Of them those that are left if equal ones are counted once.
+    /// Of them the distinct ones: equal ranges count once.
     pub distinct_bytes: u64,
     /// Of them those in blocks whose stored form the format does not know.
     pub untold_bytes: u64,
@@ -73,13 +73,13 @@ pub struct Usage {
     pub kinds: Vec<Sum>,
     /// The blocks in the order of the image, neighbours together where they are many.
     pub map: Vec<Cell>,
-    /// What takes most, as a tree.
+    /// The largest entries, as a tree.
     pub root: UsageNode,
-    /// The files that take most, with their paths.
+    /// The largest files, with their paths.
     pub largest: Vec<UsageNode>,
 }
 
-/// Measures what takes the room in an image. Content is not read.
+/// Measures the use of space in an image. Content is not read.
 pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
     let mut blocks = BlockTable::default();
     show(None, &mut |block| blocks.add(block))?;
@@ -120,7 +120,7 @@ pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
     })
 }
 
-/// What a walk meets.
+/// An event of a walk.
 enum Met<'a> {
     Directory(&'a [u8], usize),
     Left(usize),
@@ -165,7 +165,7 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
     })
 }
 
-/// What the first walk finds.
+/// The results of the first walk.
 #[derive(Default)]
 struct Counted {
     files: u64,
@@ -211,7 +211,7 @@ impl Counted {
     }
 }
 
-/// What the second walk finds.
+/// The results of the second walk.
 struct Shares {
     tree: Growing,
     kinds: BTreeMap<Vec<u8>, Sum>,
@@ -268,8 +268,7 @@ fn extents(image: &dyn Image, ino: Ino, visit: &mut dyn FnMut(ExtentSource, u64)
     }
 }
 
-/// Returns the kind of a file by what follows the last dot of its name, if that is short and no
-/// number.
+/// Returns the extension of a file name, if it is short and not a number.
 fn kind_of(name: &[u8]) -> &[u8] {
     let Some(dot) = name
         .iter()

@@ -95,7 +95,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Returns of a problem and counts it; a request to stop goes on to the caller.
+    /// Reports a problem and counts it; a request to stop is returned to the caller.
     fn note(&self, path: &[u8], result: Result<()>) -> Result<()> {
         match result {
             Err(error) if error.kind() == Kind::Cancelled => Err(error),

@@ -31,13 +31,13 @@ pub struct WalkEntry<'a> {
 pub enum Visit<'a> {
     /// The entry comes up; a directory before what it holds.
     Enter(WalkEntry<'a>),
-    /// The rest of a directory can't be listed; to go on is to leave it.
+    /// The rest of a directory cannot be listed; continuing leaves it.
     Broken(WalkEntry<'a>, Error),
     /// All that a directory holds has been visited.
     Leave(WalkEntry<'a>),
 }
 
-/// Returns the walk where to go on.
+/// How a walk continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalkStep {
     /// To the next entry, which may be inside this one.
@@ -63,7 +63,7 @@ enum Progress {
     Stop,
 }
 
-/// Walks what is below a directory; the directory itself is not visited.
+/// Walks the tree below a directory; the directory itself is not visited.
 ///
 /// `Corrupt` if a directory holds itself or is in several places; the error of listing the start,
 /// and the errors of the visitor.
@@ -131,7 +131,7 @@ pub fn walk(
     Ok(())
 }
 
-/// Visits entries of one directory until one is to be entered.
+/// Visits entries of one directory until one is entered.
 fn proceed(
     image: &dyn Image,
     level: &mut Level,

@@ -1,4 +1,4 @@
-//! An image that counts what is asked of it, and remembers which files were read, in their order.
+//! An image that counts its calls and records the order in which files were read.
 //!
 //! Enters an image and questions; leaves the image's answers, and numbers. **Invariant:** answers
 //! are the image's own; counting takes no lock, remembering a short one for each read.
@@ -21,13 +21,13 @@ const STEPS: u64 = 4;
 pub struct Activity {
     /// Names that were looked up.
     pub lookups: u64,
-    /// Inodes whose attributes were asked for.
+    /// Calls for the attributes of an inode.
     pub attributes: u64,
     /// Times that a directory was listed, or a part of it.
     pub listings: u64,
     /// Symlinks that were read.
     pub links: u64,
-    /// Inodes whose extended attributes were asked for.
+    /// Calls for the extended attributes of an inode.
     pub xattrs: u64,
     /// Reads of content.
     pub reads: u64,

@@ -56,7 +56,7 @@ impl Lanes {
         }
     }
 
-    /// Takes the next job of a thread's lane, or of the lane that it goes on with.
+    /// Takes the next job of a thread's lane, or of the lane that it continues with.
     fn next<'a>(&'a self, own: &mut Option<&'a Lane>) -> Option<usize> {
         loop {
             if let Some(index) = own.and_then(Lane::next) {
@@ -145,7 +145,7 @@ mod tests {
         let begun = |fresh: &mut bool, job: &char| {
             if std::mem::take(fresh) {
                 first.lock().unwrap().push(*job);
-                // nobody goes on before both have begun
+                // no thread continues before both have begun
                 both.wait();
             }
             Ok(())

@@ -21,9 +21,9 @@ pub struct Id(usize);
 pub enum Piece {
     /// Bytes that are stored.
     Data(Vec<u8>),
-    /// So many zeros that are not stored.
+    /// A number of zeros that are not stored.
     Hole(u64),
-    /// What another file has there, stored once for both: whole extents of it by their numbers.
+    /// Content shared with another file: whole extents of it, by their indexes.
     Again(Id, Range<usize>),
 }
 
@@ -247,14 +247,14 @@ impl Builder {
     }
 }
 
-/// What a cache without bounds would do.
+/// The state of a cache without bounds.
 #[derive(Debug, Clone, Default)]
 pub struct CacheModel {
-    /// Blocks that reads have gone to and that were not released since.
+    /// Blocks that were read and not released since.
     pub now: HashSet<u64>,
-    /// The most of these at once.
+    /// The largest number of these at a time.
     pub most: usize,
-    /// Blocks that were not there when they were read, in order.
+    /// Blocks that were not cached when they were read, in order.
     pub missed: Vec<u64>,
 }
 
@@ -289,7 +289,7 @@ impl MemImage {
         .unwrap();
     }
 
-    /// Makes `parent` lie about a directory.
+    /// Makes `parent` return a wrong parent of a directory.
     pub fn lie_about_parent(&mut self, dir: Id, parent: Ino) {
         self.foreign_parents.insert(dir.0, parent);
     }

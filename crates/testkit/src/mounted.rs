@@ -28,18 +28,18 @@ pub struct Way {
     /// Whether it shows all times, the blocks that a file has and the length of directories as the
     /// image tells it, and lets programs read past the page cache.
     pub exact: bool,
-    /// What holes, and what is lost with damage, are multiples of.
+    /// The unit of holes and of bytes lost by damage.
     pub unit: u64,
 }
 
-/// What a test works with; the mount ends before its directory.
+/// The resources of a test; the mount is dropped before its directory.
 struct TestMount {
     _mount: Box<dyn Any>,
     image: Arc<MemImage>,
     dir: Dir,
 }
 
-/// A directory that is removed again.
+/// A temporary directory, removed on drop.
 struct Dir(PathBuf);
 
 impl Drop for Dir {
@@ -85,7 +85,7 @@ fn content(image: &dyn Image, ino: Ino) -> Vec<u8> {
     data
 }
 
-/// Compares a directory of the mount with one of the image, and what is below it; counts names.
+/// Compares a directory of the mount with one of the image, recursively; counts names.
 fn compare(way: &Way, image: &dyn Image, dir: Ino, path: &Path) -> usize {
     let mut expected = Vec::new();
     image
@@ -262,7 +262,7 @@ pub fn large_directories_are_listed_once_each(way: &Way) {
             "buffers of {size}"
         );
     }
-    // A position can be gone back to.
+    // A position can be read again.
     let listed = |skip: usize| {
         let entries = fs::read_dir(mounted.path("large")).unwrap().skip(skip);
         entries
@@ -274,7 +274,7 @@ pub fn large_directories_are_listed_once_each(way: &Way) {
     assert_eq!(number("large/.."), number(""));
 }
 
-/// Reads before, in and behind what is damaged.
+/// Reads before, in and after damaged bytes.
 pub fn damage_costs_only_its_pages(way: &Way) {
     let mut b = Builder::new(meta(0o755, 0, 0), 64 << 10);
     let data = noise(1, 1 << 20);

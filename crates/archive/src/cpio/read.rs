@@ -36,13 +36,13 @@ pub fn is_cpio(start: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct Reader<S> {
     input: CountedStream<S>,
-    /// What is left of the last member, its padding included.
+    /// The unread bytes of the last member, with its padding.
     rest: u64,
     /// The sum of its bytes, if the archive has it.
     sum: Option<Sum>,
     /// The first name of each inode that has several.
     linked: HashMap<Inode, Vec<u8>>,
-    /// Which inode such a name is of: a later member may take the name.
+    /// The inode of such a name: a later member may reuse the name.
     named: HashMap<Vec<u8>, Inode>,
     notes: Notes,
     at_end: bool,
@@ -57,7 +57,7 @@ struct Sum {
     at: u64,
 }
 
-/// How many bytes are summed up at once.
+/// The number of bytes summed at a time.
 const PIECE: usize = 64 << 10;
 
 /// A device and the number of an inode there.
@@ -149,7 +149,7 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    /// Goes on to a multiple of a unit.
+    /// Skips to a multiple of a unit.
     fn fill_up(&mut self, unit: u64) -> Result<()> {
         let padding = self.input.position().wrapping_neg() % unit;
         self.input.skip(padding, "padding of a member")

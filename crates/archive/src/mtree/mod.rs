@@ -1,4 +1,4 @@
-//! mtree: lists of files and what is known of them, one on a line. Spec: mtree(5) of NetBSD and of
+//! mtree: lists of files with their attributes, one file a line. Spec: mtree(5) of NetBSD and of
 //! libarchive.
 
 pub mod read;

@@ -3,8 +3,8 @@
 //! Enters text; leaves one `MtreeEntry` for each path, in the order of their first lines. Spec:
 //! mtree(5) of NetBSD and of libarchive; names as vis(3) writes them. **Invariant:** a path is a
 //! list of plain names below the root: `..` in it, a name of more than 255 bytes and a line that
-//! climbs out of the root are errors, with their line. What keywords tell is what the text tells:
-//! nothing is made up here.
+//! climbs out of the root are errors, with their line. Values come from the text alone: a missing
+//! keyword has no default.
 
 mod entry;
 mod words;
@@ -18,23 +18,23 @@ use crate::member::Notes;
 pub use entry::{Algorithm, List, MtreeEntry};
 use words::{digest, escaped, mode, number, rdev, time};
 
-/// The most bytes of a line, with those that it goes on in.
+/// The longest line in bytes, with its continuation lines.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// The most bytes of a path: what the system takes.
+/// The longest path in bytes, PATH_MAX of Linux.
 const LONGEST_PATH: usize = 4096;
 
-/// The most bytes of all paths together: a line that only goes deeper is short, its path is not.
+/// The limit of all paths together in bytes: a short line deep in a tree has a long path.
 const ALL_PATHS: usize = 1 << 30;
 
-/// The most keywords that `/set` holds at a time; there are some thirty.
+/// The most keywords that `/set` holds at a time; mtree(5) knows some thirty.
 const MOST_SET: usize = 256;
 
-/// What begins the first line that is no comment, or the comment that libarchive and we write.
+/// The comment at the start of lists by libarchive and by us.
 const SIGNATURE: &[u8] = b"#mtree";
 
-/// Returns whether text that begins like this is a list: by its first comment, or by the first line
-/// that is none.
+/// Returns whether a text is a list, by its first comment or by the first line that is not a
+/// comment.
 pub fn is_mtree(start: &[u8]) -> bool {
     if start.starts_with(SIGNATURE) {
         return true;
@@ -82,7 +82,7 @@ pub fn list(mut text: impl BufRead) -> Result<List> {
     Ok(reading.list)
 }
 
-/// Adds a line with its end; returns whether there was one.
+/// Appends the next line with its newline; returns `false` at the end of the text.
 fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
     let before = line.len();
     let mut bounded = std::io::Read::take(text, (LONGEST_LINE - before.min(LONGEST_LINE)) as u64);
@@ -96,7 +96,7 @@ fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
     Ok(line.len() > before)
 }
 
-/// A list that is read.
+/// The state of reading a list.
 #[derive(Default)]
 struct Reading {
     list: List,
@@ -158,7 +158,7 @@ impl Reading {
         }
     }
 
-    /// Takes the line of a path.
+    /// Adds the line of a path.
     fn entry(&mut self, name: &[u8], words: &[&[u8]], number: u64) -> Result<()> {
         let is_whole = name.contains(&b'/');
         let mut path = if is_whole {
@@ -231,7 +231,7 @@ fn split(word: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Takes one keyword.
+/// Applies one keyword to an entry.
 fn keyword_of(
     entry: &mut MtreeEntry,
     keyword: &[u8],

@@ -1,11 +1,11 @@
 //! Reads a tar from front to back.
 //!
-//! Enters a stream, leaves one `Member` after the other; what stands between the headers (PAX
-//! records, GNU's long names) goes to the member behind it. Spec: POSIX.1-2024 pax; GNU tar's
-//! manual, "Tar Internals". **Invariant:** a number that cannot be read, a checksum that is wrong,
-//! a map of holes that contradicts itself and an end within a member are errors with the place;
-//! nothing is guessed over them. Where the two blocks of zeros are missing, the end of the stream
-//! is the end, as GNU tar has it; that is counted, and so is anything behind them.
+//! Enters a stream, leaves one `Member` after the other; what is between the headers (PAX records,
+//! GNU's long names) goes to the member behind it. Spec: POSIX.1-2024 pax; GNU tar's manual, "Tar
+//! Internals". **Invariant:** a number that cannot be read, a checksum that is wrong, a map of
+//! holes that contradicts itself and an end within a member are errors with the place; nothing is
+//! guessed over them. Where the two blocks of zeros are missing, the end of the stream is the end,
+//! as GNU tar has it; that is counted, and so is anything behind them.
 
 mod acl;
 mod fields;
@@ -38,7 +38,7 @@ pub fn is_tar(start: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct Reader<S> {
     input: CountedStream<S>,
-    /// What is left of the last member, its padding included.
+    /// The unread bytes of the last member, with its padding.
     rest: u64,
     /// A header that was looked at before its turn.
     ahead: Option<UstarHeader>,

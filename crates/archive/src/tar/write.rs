@@ -1,7 +1,7 @@
 //! Writes the members of a PAX archive: what precedes the content of each, and the end.
 //!
 //! Enters a name with its inode; leaves a ustar header, and before it PAX records for exactly what
-//! such a header does not hold. **Invariant:** the bytes depend on what enters alone: no process
+//! such a header does not hold. **Invariant:** the bytes depend on the input alone: no process
 //! number, no clock, records in a fixed order. Spec: POSIX.1-2024 pax; `SCHILY.` records: star(5);
 //! holes: GNU tar's manual, "Storing Sparse Files", version 1.0.
 
@@ -94,9 +94,9 @@ fn written_path(entry: &Outgoing<'_>, sparse: bool) -> Vec<u8> {
 
 /// Writes the path: into the header if it fits there, else into a record, too.
 ///
-/// The specification wants a record for what is not ASCII. But the header is taken as it is by all
-/// readers, where libarchive composes letters and accents of records that are UTF-8 (another
-/// name!), and wants a locale for them.
+/// The specification requires a record for names that are not ASCII. But the header is taken as it
+/// is by all readers, where libarchive composes letters and accents of records that are UTF-8
+/// (another name!), and wants a locale for them.
 fn name(header: &mut UstarHeader, records: &mut Records, path: &[u8], placeholder: bool) {
     let fits = match split(path) {
         Some((prefix, name)) => {

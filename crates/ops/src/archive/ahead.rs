@@ -1,9 +1,9 @@
 //! Decodes blocks ahead of the thread that writes, in the order in which it needs them.
 //!
-//! Enters a schedule; leaves blocks in the image's cache of them, and what is needed much later in
-//! a file. **Invariants:** no more than a window of decoded bytes is ahead; a block is released
-//! when the thread that writes is past its last use and the one that decodes has what is kept of
-//! it, and not before. Nothing depends on it but the time. Memory is 6 bytes a block on top of the
+//! Enters a schedule; leaves blocks in the image's cache of them, and bytes for much later in a
+//! file. **Invariants:** no more than a window of decoded bytes is ahead; a block is released when
+//! the thread that writes is past its last use and the one that decodes has what is kept of it, and
+//! not before. Nothing depends on it but the time. Memory is 6 bytes a block on top of the
 //! schedule.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use super::schedule::{Need, Schedule};
 const TAKEN: u8 = 1;
 /// That thread has done with the block.
 const DECODED: u8 = 2;
-/// What is needed much later of the block is in the file.
+/// The ranges of the block that are needed much later are in the file.
 const KEPT: u8 = 4;
 /// The thread that writes has done with the block.
 const PASSED: u8 = 8;
@@ -120,7 +120,7 @@ impl Race<'_> {
         done.is_some_and(|done| done.fetch_or(TAKEN, Ordering::AcqRel) & TAKEN == 0)
     }
 
-    /// Puts what is needed much later of a block into the file; the block is done with then.
+    /// Writes the ranges of a block that are needed much later to the file, and releases the block.
     fn keep(&self, index: usize, need: &Need) {
         if !self.schedule.later.has(index) {
             return self.finish(index, need, DECODED);
@@ -143,8 +143,7 @@ impl Race<'_> {
         }
     }
 
-    /// Waits until a block has been decoded; returns whether what is needed much later is in the
-    /// file.
+    /// Waits until a block has been decoded; returns whether its late ranges are in the file.
     fn wait_for(&self, index: usize) -> bool {
         let Some(done) = self.done.get(index) else {
             return false;

@@ -70,7 +70,7 @@ impl ArchiveJob<'_> {
         }
     }
 
-    /// Counts what is not kept of an entry; an error if nothing may be lost.
+    /// Counts the losses of an entry; fails if nothing may be lost.
     pub(super) fn lose(&self, losses: &[&'static str], spot: Spot) -> Result<()> {
         for what in losses {
             if self.options.strict {

@@ -1,4 +1,4 @@
-//! What of blocks is needed long after they were: it lies in a file in between.
+//! A spill file of decoded bytes that are needed long after their block was released.
 //!
 //! Enters far uses of blocks; leaves, for each block, the pieces to be kept of it, and, by
 //! position, where in the file the bytes are. **Invariants:** no byte of a block is kept twice, and
@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 
 use sinterfs_model::{Error, Image, Ino, Result};
 
-/// How much is written to the file at once, in bytes.
+/// Bytes per write to the file.
 const CHUNK: usize = 1 << 20;
 
 /// A use of a block that is not to be kept so long.
@@ -111,7 +111,7 @@ impl Later {
         !self.pieces_of(block).is_empty()
     }
 
-    /// Writes what is needed of a block to the file; returns whether it is complete.
+    /// Writes the needed ranges of a block to the file; returns whether all were written.
     pub(super) fn keep(&self, image: &dyn Image, block: usize) -> bool {
         let Some(file) = &self.file else {
             return false;

@@ -1,9 +1,9 @@
 //! Writes an image, or a part of it, as an archive (tar, cpio) or as a list (mtree).
 //!
-//! Enters an image and what of it is wanted; leaves a stream of bytes, and a report of what is not
-//! in it. **Invariant:** the bytes depend on the image and the options alone, not on the number of
-//! threads or the size of the cache; where names come as a walk meets them, on nothing but the
-//! tree. What can't be read is reported and counted, and the archive stays whole.
+//! Enters an image and a selection; leaves a stream of bytes, and a report of the losses.
+//! **Invariant:** the bytes depend on the image and the options alone, not on the number of threads
+//! or the size of the cache; where names come as a walk meets them, on nothing but the tree.
+//! Unreadable content is reported and counted, and the archive stays well-formed.
 
 mod ahead;
 mod job;
@@ -32,7 +32,7 @@ use sequence::Sequence;
 pub use options::{ArchiveFormat, ArchiveOptions, ArchiveOrder};
 pub use report::ArchiveReport;
 
-/// An archive that is planned: what goes into it, and in which order blocks are needed.
+/// A planned archive: its entries, and the order in which their blocks are needed.
 pub struct Archive<'a>(ArchiveJob<'a>);
 
 impl std::fmt::Debug for Archive<'_> {
@@ -78,8 +78,8 @@ impl<'a> Archive<'a> {
         self.0.schedule.later.bytes()
     }
 
-    /// Keeps such bytes in an empty file. Without one, and where it fails, their blocks are decoded
-    /// again.
+    /// Keeps these bytes in an empty file. Without one, or if writing it fails, their blocks are
+    /// decoded again.
     pub fn keep_in(&mut self, file: File) {
         self.0.schedule.later.keep_in(file);
     }
@@ -98,14 +98,14 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Chooses the order, and finds out which blocks are needed when.
+/// Chooses the order, and schedules the blocks.
 fn order(
     image: &dyn Image,
     plan: &Plan,
     options: &ArchiveOptions,
     with_root: bool,
 ) -> Result<(Sequence, Schedule)> {
-    /// No option has a say in it: the bytes must not depend on the size of the cache.
+    /// Constant, so that the bytes do not depend on the size of the cache.
     const FITTING: u64 = 256 << 20;
     let format = options.format;
     if format == ArchiveFormat::Mtree {

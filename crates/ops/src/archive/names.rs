@@ -1,4 +1,4 @@
-//! What is known of a name: read from the image, as the options want it.
+//! The attributes of a name, read from the image and changed by the options.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::options::ArchiveFormat;
 use super::sequence::{Name, spot};
 use crate::runs::{Run, runs};
 
-/// A name with all that a writer wants to know.
+/// A name with its attributes, as writers need them.
 #[derive(Debug)]
 pub(super) struct Known {
     path: Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) struct Known {
     /// Whether it is a further name, and the target the first.
     is_further: bool,
     xattrs: Xattrs,
-    /// The ranges of a file that are no holes.
+    /// The data ranges of a file.
     pub(super) data: Vec<Range<u64>>,
     /// Whether the archive has a map of them.
     pub(super) is_mapped: bool,
@@ -47,7 +47,7 @@ impl Known {
 }
 
 impl ArchiveJob<'_> {
-    /// Reads what is known of a name; `missing` are leaves whose first names are not in the
+    /// Reads the attributes of a name; `missing` are leaves whose first names are not in the
     /// archive.
     pub(super) fn know(&self, name: Name, missing: &HashSet<u32>) -> Result<Known> {
         let plan = &self.plan;
@@ -107,7 +107,7 @@ impl ArchiveJob<'_> {
         }
     }
 
-    /// Changes an inode as the options want it.
+    /// Applies the options to an inode.
     fn wanted(&self, name: Name, mut inode: Inode) -> Inode {
         if !self.options.owner {
             (inode.meta.uid, inode.meta.gid) = (0, 0);
@@ -123,7 +123,7 @@ impl ArchiveJob<'_> {
         inode
     }
 
-    /// Finds the ranges of a file that are no holes.
+    /// Finds the data ranges of a file.
     fn data(&self, inode: &Inode) -> Result<Vec<Range<u64>>> {
         let mut data = Vec::new();
         runs(self.image, inode.ino, 0..inode.size, &mut |run| {

@@ -1,4 +1,4 @@
-//! What a caller can ask of an archive.
+//! The options of an archive.
 
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ pub enum ArchiveFormat {
 /// The order of names in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ArchiveOrder {
-    /// As a walk meets them, unless that needs more than 256 MiB of decoded blocks at once; then
+    /// The order of a walk, unless it needs more than 256 MiB of decoded blocks at a time; then
     /// `Image`.
     #[default]
     Fitting,
-    /// As a walk meets them.
+    /// The order of a walk.
     Path,
-    /// Files as their content lies in the image.
+    /// Files in the order of their content in the image.
     Image,
 }
 
@@ -51,7 +51,7 @@ pub struct ArchiveOptions {
     pub sparse: bool,
     /// Makes an error of what the kind of archive does not keep.
     pub strict: bool,
-    /// Goes on after a failure that concerns one entry.
+    /// Continues after a failure that concerns one entry.
     pub continue_on_error: bool,
     /// How many decoded bytes other threads may be ahead.
     pub ahead: u64,

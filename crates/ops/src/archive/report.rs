@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sinterfs_model::Loss;
 
-/// Returns what an archive holds.
+/// The counts of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArchiveReport {
     /// Directories.

@@ -2,9 +2,8 @@
 //!
 //! Enters the order of names; leaves all blocks in the order of their first use, what is needed of
 //! each, and until when. **Invariant:** blocks that are kept until their last near use are never
-//! more at once than the bytes that [`Schedule::hold`] allows; whatever is needed later is listed
-//! apart. Memory is 64 bytes a block and 8 a file; what is listed apart takes up to 80 bytes an
-//! extent.
+//! more at once than the bytes that [`Schedule::hold`] allows; late uses are listed separately.
+//! Memory is 64 bytes a block and 8 a file; a late use takes up to 80 bytes an extent.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -24,7 +23,7 @@ pub(super) struct Schedule {
     pub(super) later: Later,
 }
 
-/// A block and what is needed of it. Positions count bytes of data from the start of the archive.
+/// A block and its uses. Positions count bytes of data from the start of the archive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Need {
     pub(super) block: u64,
@@ -74,7 +73,7 @@ impl Schedule {
         })
     }
 
-    /// Returns how many bytes lie between first and last use at most.
+    /// Returns the largest distance in bytes between first and last uses.
     pub(super) fn bytes_at_once(&self) -> u64 {
         let mut ends: Vec<(u64, u64)> = self
             .blocks
@@ -94,8 +93,8 @@ impl Schedule {
         most
     }
 
-    /// Keeps a block only while no more than so many bytes of blocks have come since; what is
-    /// needed of it after that is to be kept apart.
+    /// Keeps a block until more than `held` bytes of later blocks were decoded; its uses after that
+    /// are spilled.
     pub(super) fn hold(
         &mut self,
         image: &dyn Image,

@@ -1,4 +1,4 @@
-//! The order in which names leave: as a walk meets them, or files as their content lies in the
+//! The order of names in an archive: that of a walk, or files in the order of their content in the
 //! image.
 //!
 //! Enters a plan, which has directories, other inodes and further names apart; leaves one sequence
@@ -24,7 +24,7 @@ use crate::plan::{Plan, Spot};
 pub(super) enum Name {
     /// A directory, by its index in the plan.
     Dir(u32),
-    /// A directory that is to come once more.
+    /// A directory that is written once more later.
     Early(u32),
     /// Any other inode under its first name.
     Leaf(u32),
@@ -136,7 +136,7 @@ fn is_file(plan: &Plan, leaf: u32) -> bool {
 
 /// Puts each directory behind what it holds, and, if it holds symlinks, before them, too.
 fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
-    // directories that are not over, and whether they have been told early
+    // open directories, and whether they were written early
     let mut open: Vec<(u32, bool)> = Vec::new();
     for &name in walk {
         let parent = spot(plan, name).dir;

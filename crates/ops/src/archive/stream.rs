@@ -76,7 +76,7 @@ impl<'a> ArchiveOutput<'a> {
         Ok(())
     }
 
-    /// Hands on what is collected.
+    /// Flushes the buffer.
     pub(super) fn flush(&mut self) -> Result<()> {
         let bytes = self.buf.get(..self.used).unwrap_or_default();
         let written = self.out.write_all(bytes);

@@ -1,7 +1,7 @@
 //! Writes tar and cpio: each name, its content and the end.
 //!
-//! **Invariant:** what follows a header is as long as it says: content that cannot be read becomes
-//! zeros, is reported and counted.
+//! **Invariant:** the content after a header has the length that it declares: unreadable content
+//! becomes zeros, is reported and counted.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -116,7 +116,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Writes a content; what can't be read of it, and all behind that, becomes zeros.
+    /// Writes the content of a file; from the first unreadable byte on it is zeros.
     fn content(&mut self, known: &Known) -> Result<Result<()>> {
         let (mut at, mut done) = (0, Ok(()));
         for run in &known.data {
@@ -181,7 +181,7 @@ impl Writer<'_, '_> {
 /// Counts a name that is in the archive.
 pub(super) fn count(archive: &ArchiveJob<'_>, name: Name, known: &Known) {
     archive.counts.add(|report| match (name, known.inode.kind) {
-        // counted where it stands in the end
+        // counted at its final position
         (Name::Early(_), _) => {}
         (Name::Alias(_), _) => report.links += 1,
         (_, FileType::Directory) => report.directories += 1,

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use sinterfs_model::{Error, FileType, Result};
 
-/// What a node can differ in.
+/// A field in which nodes can differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     /// The type.
@@ -69,11 +69,11 @@ impl FromStr for Field {
 /// A field that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Which one.
+    /// The field.
     pub field: Field,
-    /// What it was; empty if it means nothing to users.
+    /// The old value as text; empty for content.
     pub old: Vec<u8>,
-    /// What it is.
+    /// The new value as text.
     pub new: Vec<u8>,
 }
 
@@ -87,12 +87,12 @@ impl Difference {
     }
 }
 
-/// What happened to a path.
+/// The change of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// It is in the second tree only.
+    /// The path is in the second tree only.
     Added,
-    /// It is in the first tree only.
+    /// The path is in the first tree only.
     Removed,
     /// It is in both, and some fields differ.
     Changed(Vec<Difference>),
@@ -101,7 +101,7 @@ pub enum What {
     Renamed(Vec<u8>, Vec<Difference>),
 }
 
-/// A path and what happened to it.
+/// A path and its change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The path without a leading slash; empty for the root.

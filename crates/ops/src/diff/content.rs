@@ -14,7 +14,7 @@ use super::side::Side;
 /// Bytes that are compared at a time.
 const STEP: usize = 1 << 20;
 
-/// What a thread reads into.
+/// The read buffers of a thread.
 #[derive(Default)]
 pub(super) struct Buffers {
     old: Vec<u8>,
@@ -141,7 +141,7 @@ fn fill(file: &dyn FileContent, at: u64, buffer: &mut [u8]) -> Result<usize> {
     Ok(filled)
 }
 
-/// The holes of a file, asked for in order.
+/// The holes of a file, looked up in ascending order.
 struct Holes<'a> {
     rest: &'a [Extent],
 }

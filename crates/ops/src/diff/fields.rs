@@ -7,7 +7,7 @@ use sinterfs_model::{Content, FileType, Node, NodeId, Time, Tree};
 use super::change::{Difference, Field};
 use super::options::DiffOptions;
 
-/// What is compared, and how.
+/// The rules of a comparison.
 pub(super) struct Rules<'a> {
     ignored: &'a [Field],
     time_unit: u64,

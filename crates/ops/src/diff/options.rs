@@ -2,15 +2,15 @@
 
 use super::change::Field;
 
-/// What counts as a difference.
+/// Which differences count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiffOptions {
-    /// What is not compared.
+    /// Fields that are not compared.
     pub ignored: Vec<Field>,
-    /// The unit of times in nanoseconds; what is below it does not count. 0 is 1.
+    /// The resolution of times in nanoseconds; 0 means 1.
     pub time_unit: u64,
-    /// Whether a renamed file is one that is gone and one that is new.
+    /// Reports a renamed file as a removed and an added one.
     pub no_renames: bool,
-    /// Threads that compare; 0 means as many as the machine runs at once.
+    /// The number of threads; 0 means one for each processor.
     pub threads: usize,
 }

@@ -1,4 +1,4 @@
-//! Files that are gone at one path and new at another.
+//! Files that were removed at one path and added at another.
 //!
 //! In: what only one of two trees has. Out: pairs of it with the same bytes. Files are paired that
 //! have one size and one hash of their first bytes, those with one name first, then by path; then
@@ -23,7 +23,7 @@ const STEP: usize = 1 << 20;
 /// The most bytes of a file that are hashed: the rest is compared.
 const HASHED: u64 = 16 << 20;
 
-/// Moves renamed files from what is gone and new to the changes.
+/// Moves renamed files from the removed and added ones to the changes.
 pub(super) fn find(
     walk: &mut PairedWalk,
     comparison: &Comparison<'_>,
@@ -93,7 +93,7 @@ fn candidates(lone: &[Lone], side: Side<'_>) -> BTreeMap<u64, Vec<usize>> {
     by_size
 }
 
-/// The files of each hash: those that are gone and those that are new.
+/// The removed and the added files of each hash.
 type ByHash = BTreeMap<(u64, u128), (Vec<usize>, Vec<usize>)>;
 
 fn hash_all(jobs: &[Job<'_>], comparison: &Comparison<'_>, threads: usize) -> Result<ByHash> {

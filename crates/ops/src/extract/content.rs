@@ -20,7 +20,7 @@ use crate::plan::Item;
 use crate::runs::{Run, runs_up_to};
 use crate::workers;
 
-/// How much is read at once, in bytes; an extent up to `EXTENT`, so that none is decoded in parts.
+/// Bytes per read; an extent up to `EXTENT`, so that each is decoded once.
 const CHUNK: usize = 1 << 20;
 const EXTENT: usize = 4 << 20;
 
@@ -44,7 +44,7 @@ struct Parted {
 enum PartState {
     Unmade,
     Open(Ticket),
-    /// Failed, or to stay as it was: no more is to be done.
+    /// Failed, or kept as it was: nothing is left to do.
     Closed,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Makes a file of several parts, or opens it again; `None` if no more is to be done for it.
+/// Makes a file of several parts, or opens it again; `None` if nothing is left to do for it.
 fn begin_part(
     work: &Extraction<'_>,
     parted: &Mutex<Parted>,

@@ -47,7 +47,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Returns of something that was restored in part.
+    /// Reports and counts an entry that was restored without some of its metadata.
     pub(crate) fn imperfect(&self, error: Error, spot: Spot) {
         self.observer.warn(&self.locate(error, spot));
         self.counts.add(|counts| counts.imperfect += 1);

@@ -1,8 +1,8 @@
-//! Returns restored files their owner, permissions, attributes and times, in this order: a change
-//! of owner clears set-id bits and capabilities, and everything changes times.
+//! Sets owner, permissions, attributes and times of restored files, in this order: a change of
+//! owner clears set-id bits and capabilities, and everything changes times.
 //!
 //! **Invariant:** what cannot be set is reported and counted, and never fails the entry; set-id
-//! bits are set only on a file that has the owner (or group) that they were meant for.
+//! bits are set only on a file that has the owner (or group) that the image gives them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -21,7 +21,7 @@ const OWNER_WRITES: u16 = 0o200;
 /// Restores metadata of an open file or directory.
 pub(crate) fn of_open(job: &Extraction<'_>, fd: impl AsFd, spot: Spot, inode: &Inode) {
     let fd = fd.as_fd();
-    // what is as it should be already is seen at a look, which costs less than a change
+    // one stat shows what is right already, and costs less than a change
     let look = job.target.makes_for(inode).then(|| fs::fstat(fd));
     let found = look
         .and_then(IoResult::ok)
@@ -53,7 +53,7 @@ pub(crate) fn of_open(job: &Extraction<'_>, fd: impl AsFd, spot: Spot, inode: &I
     }
 }
 
-/// Restores metadata of what is not to be opened: symlinks, devices, fifos and sockets.
+/// Restores metadata by name, of symlinks, devices, fifos and sockets, which are not opened.
 pub(crate) fn of_name(job: &Extraction<'_>, dir: &OwnedFd, item: &Item, inode: &Inode) {
     let (spot, name) = (item.spot, job.plan.name(item.spot));
     let no_follow = AtFlags::SYMLINK_NOFOLLOW;
@@ -89,7 +89,7 @@ pub(crate) fn of_name(job: &Extraction<'_>, dir: &OwnedFd, item: &Item, inode: &
     }
 }
 
-/// Returns whether an inode has the owner that it is to have.
+/// Returns whether a file has the owner of the image, or owners are not restored.
 fn owned(job: &Extraction<'_>, stat: &fs::Stat, inode: &Inode) -> bool {
     !job.options.owner || (stat.st_uid, stat.st_gid) == (inode.meta.uid, inode.meta.gid)
 }
@@ -143,7 +143,7 @@ fn allowed_mode(fd: BorrowedFd<'_>, inode: &Inode) -> IoResult<Mode> {
     Ok(Mode::from_raw_mode(u32::from(mode)))
 }
 
-/// Reads the extended attributes that are to be restored.
+/// Reads the extended attributes to restore.
 fn attributes(job: &Extraction<'_>, spot: Spot, inode: &Inode) -> Xattrs {
     if !job.options.xattrs || !job.image.info().capability.xattrs {
         return Xattrs::new();

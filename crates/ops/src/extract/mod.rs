@@ -1,8 +1,8 @@
 //! Restores an image, or a part of it, below a directory.
 //!
-//! Enters an image and what of it is wanted; leaves files, and a report of what did not work.
-//! **Invariant:** nothing outside the target is ever written: see `target`. What fails for one
-//! entry is reported to the observer and counted; a partial file is removed.
+//! Enters an image and a selection; leaves files, and a report of failures. **Invariant:** nothing
+//! outside the target is ever written: see `target`. What fails for one entry is reported to the
+//! observer and counted; a partial file is removed.
 
 mod content;
 mod job;
@@ -31,8 +31,9 @@ pub use report::ExtractReport;
 
 /// Restores the selected part of an image below a directory, which is made if it is missing.
 ///
-/// An entry that can't be restored is warned of and counted, and the rest goes on, if the options
-/// say so; a full disk, a request to stop and an unusable target end the work with an error.
+/// An entry that can't be restored is reported and counted, and the extraction continues, if the
+/// options say so; a full disk, a request to stop and an unusable target end the work with an
+/// error.
 pub fn extract(
     image: &dyn Image,
     target_dir: &Path,
@@ -58,7 +59,7 @@ pub fn extract(
     Ok(counts.report())
 }
 
-/// So many names are made, or directories finished, by one thread.
+/// Below this number, one thread makes names or finishes directories.
 const FEW: usize = 64;
 
 /// The steps of an extraction, in this order.
@@ -114,8 +115,8 @@ impl Steps<'_> {
         })
     }
 
-    /// Does something for each of many, on all threads; neighbours in one directory by one thread,
-    /// since the kernel makes one name in a directory at a time.
+    /// Runs `work` for each item on all threads; neighbours in one directory on one thread, since
+    /// the kernel makes one name in a directory at a time.
     fn each<T: Sync>(
         &self,
         all: &[T],
@@ -131,7 +132,7 @@ impl Steps<'_> {
         workers::run(threads, all, one_dir, self.0.observer, || (), work)
     }
 
-    /// Makes what has no content.
+    /// Creates an entry without content.
     fn special(&self, item: &Item) -> Result<()> {
         let inode = item.inode(self.0.image)?;
         let dir = self.0.target.dir(self.0.plan, item.spot.dir)?;
@@ -197,7 +198,7 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// Deepest first, so that no directory is closed to us before what is in it is done.
+    /// Sets the metadata of directories, deepest first: permissions may close a directory to us.
     fn directory_metadata(&self) -> Result<()> {
         let all = self.0.options.selects_all() && self.0.options.strip == 0;
         let from = if all || self.0.target.made_root() {

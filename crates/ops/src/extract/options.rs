@@ -1,16 +1,16 @@
-//! What a caller can ask of an extraction.
+//! The options of an extraction.
 
 use std::path::PathBuf;
 
-/// What happens to files that are already in the target.
+/// The treatment of files that exist in the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overwrite {
     /// The target must be missing or empty.
     #[default]
     Refuse,
-    /// What has the name of an entry is replaced; directories are merged.
+    /// An existing file is replaced; directories are merged.
     Replace,
-    /// What has the name of an entry stays as it is; directories are merged.
+    /// An existing file keeps its name and content; directories are merged.
     Keep,
 }
 
@@ -36,13 +36,13 @@ pub struct ExtractOptions {
     pub xattrs: bool,
     /// Keeps holes; without it they are written as zeros.
     pub sparse: bool,
-    /// What happens to what is already there.
+    /// The treatment of existing files.
     pub overwrite: Overwrite,
-    /// Goes on after a failure that concerns one entry.
+    /// Continues after a failure that concerns one entry.
     pub continue_on_error: bool,
     /// How many bytes of decoded blocks the image keeps. If those that are needed take more, files
-    /// are written in parts, block by block, so that no block is decoded twice; 0 asks for that
-    /// anyway.
+    /// are written in parts, block by block, so that no block is decoded twice; 0 always writes in
+    /// parts.
     pub cached: u64,
 }
 

@@ -1,10 +1,10 @@
-//! Counts what an extraction did.
+//! Counts of an extraction.
 
 use std::sync::Mutex;
 
 use super::lock::lock;
 
-/// Returns what an extraction did.
+/// The counts of an extraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtractReport {
     /// Directories made or merged.

@@ -37,15 +37,15 @@ const WRITE: OFlags = OFlags::WRONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// The root of what is written, and the directories below it that are open.
+/// The root of the extraction, and the open directories below it.
 #[derive(Debug)]
 pub(crate) struct Target {
     root: Arc<OwnedFd>,
     made_root: bool,
     overwrite: Overwrite,
-    /// The permissions to begin with: for nobody else until the right ones are set (files that are
-    /// written at once may have theirs, see `first_mode`), or what the umask leaves if none will
-    /// be.
+    /// The initial permissions: for the owner alone until the final ones are set (a file that one
+    /// thread writes may have them from the start, see `first_mode`), or what the umask leaves if
+    /// none are set.
     dir_mode: Mode,
     file_mode: Mode,
     /// Whether permissions will be set.
@@ -65,16 +65,16 @@ struct OpenDirs {
     age: VecDeque<u32>,
 }
 
-/// A file that is being written, maybe under another name until it is whole.
+/// A file being written, possibly under a temporary name until it is complete.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     /// The file.
     pub(crate) file: File,
-    /// The name that it has until `publish`, if not its own.
+    /// The temporary name until `publish`, if it has one.
     temporary: Option<Vec<u8>>,
 }
 
-/// Returns a new file again after it was closed.
+/// Identifies a new file after it was closed, to reopen it.
 #[derive(Debug, Clone)]
 pub(crate) struct Ticket {
     dev: u64,
@@ -149,13 +149,13 @@ impl Target {
         self.made_root
     }
 
-    /// Returns whether what is made most likely has the owner that an inode is to have.
+    /// Returns whether new files most likely have the owner of an inode already.
     pub(crate) fn makes_for(&self, inode: &Inode) -> bool {
         !self.chown || self.own == (inode.meta.uid, inode.meta.gid)
     }
 
-    /// Returns the permissions that a file begins with which is written at once: its own ones, if
-    /// the owner is right from the beginning and the group may do no more than everybody.
+    /// Returns the initial permissions of a file that one thread writes: the final ones, if new
+    /// files have the right owner and the group has no more rights than others.
     pub(crate) fn first_mode(&self, inode: &Inode) -> Mode {
         let mode = u32::from(inode.meta.mode);
         let plain = mode & 0o7000 == 0 && mode >> 3 & 7 == mode & 7;
@@ -165,12 +165,12 @@ impl Target {
         }
     }
 
-    /// Returns the permissions that a file begins with which is opened again and again.
+    /// Returns the initial permissions of a file that several threads open.
     pub(crate) fn part_mode(&self) -> Mode {
         self.file_mode
     }
 
-    /// Returns whether a directory of the plan is there.
+    /// Returns whether a directory of the plan was made.
     pub(crate) fn made_dir(&self, index: u32) -> bool {
         lock(&self.made).contains(&index)
     }
@@ -235,8 +235,8 @@ impl Target {
         open_dir(&parent, name(plan, index), LIST)
     }
 
-    /// Makes a regular file; `None` if there is one that is to stay. One that is to be replaced
-    /// stays until `publish`, so that a failure leaves it as it was.
+    /// Creates a regular file; `None` if an existing one is kept. A file to replace stays until
+    /// `publish`, so that a failure leaves it unchanged.
     pub(crate) fn make_file(
         &self,
         dir: &OwnedFd,
@@ -286,7 +286,7 @@ impl Target {
         })
     }
 
-    /// Returns a file that is whole its own name.
+    /// Renames a complete file to its final name.
     pub(crate) fn publish(&self, dir: &OwnedFd, name: &[u8], new: &NewFile) -> Result<()> {
         let Some(temporary) = &new.temporary else {
             return Ok(());
@@ -297,7 +297,7 @@ impl Target {
         })
     }
 
-    /// Removes a file that can't be whole; that it is gone already is no error.
+    /// Removes a partial file; it is no error if it does not exist.
     pub(crate) fn discard(&self, dir: &OwnedFd, name: &[u8], ticket: &Ticket) -> Result<()> {
         let name = ticket.temporary.as_deref().unwrap_or(name);
         match fs::unlinkat(dir, name, AtFlags::empty()) {
@@ -306,14 +306,14 @@ impl Target {
         }
     }
 
-    /// Makes a symlink; false if something is there that is to stay.
+    /// Makes a symlink; `false` if an existing file is kept.
     pub(crate) fn make_symlink(&self, dir: &OwnedFd, name: &[u8], text: &[u8]) -> Result<bool> {
         self.make(dir, name, "can't make the symlink", || {
             fs::symlinkat(text, dir, name)
         })
     }
 
-    /// Makes a device, fifo or socket; false if something is there that is to stay.
+    /// Makes a device, fifo or socket; `false` if an existing file is kept.
     pub(crate) fn make_special(&self, dir: &OwnedFd, name: &[u8], inode: &Inode) -> Result<bool> {
         let kind = match inode.kind {
             FileType::CharDevice => fs::FileType::CharacterDevice,
@@ -331,7 +331,7 @@ impl Target {
         })
     }
 
-    /// Makes a hard link; false if something is there that is to stay.
+    /// Makes a hard link; `false` if an existing file is kept.
     pub(crate) fn make_link(
         &self,
         from: &OwnedFd,
@@ -378,7 +378,7 @@ impl OpenDirs {
 }
 
 impl NewFile {
-    /// Makes what tells this file again.
+    /// Returns what identifies this file when it is reopened.
     pub(crate) fn ticket(&self) -> Result<Ticket> {
         let stat = fs::fstat(&self.file).map_err(failed("stat failed"))?;
         Ok(Ticket {
@@ -458,13 +458,13 @@ fn is_empty(dir: &OwnedFd) -> Result<bool> {
     Ok(true)
 }
 
-/// Opens what has a name, whatever it is, without touching it.
+/// Opens a name with `O_PATH`, whatever its type.
 pub(crate) fn open_name(dir: &OwnedFd, name: &[u8]) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fs::openat(dir, name, flags, Mode::empty()).map_err(failed("can't open it"))
 }
 
-/// Names an open file in a way that calls for paths take; it can't lead elsewhere.
+/// Returns a path of an open file, for system calls that take paths; it cannot lead elsewhere.
 pub(crate) fn proc_path(fd: BorrowedFd<'_>) -> String {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())

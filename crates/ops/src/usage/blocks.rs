@@ -1,7 +1,6 @@
-//! The stored blocks of an image, and who shares them.
+//! The stored blocks of an image, and the files that share them.
 //!
-//! **Invariant:** the shares of a block are whole bytes, and those of all who refer to it add up to
-//! it exactly.
+//! **Invariant:** the shares of a block are whole bytes that sum to its stored length.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use super::sums::{Sum, largest_first};
 /// Cells of the map of blocks at most.
 const CELLS: u64 = 1024;
 
-/// A block as it is stored.
+/// A stored block.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredBlock<'a> {
     /// Its number, as extents name it.
@@ -100,9 +99,9 @@ impl BlockTable {
         entry.referred = entry.referred.saturating_add(len);
     }
 
-    /// Parts blocks that overlap, which are runs of uncompressed chunks that files share; block
-    /// numbers are positions then. What several hold is left to the first of them. Returns the
-    /// number of those bytes.
+    /// Separates overlapping blocks, which are runs of uncompressed chunks that files share; block
+    /// numbers are positions then. Shared bytes stay with the first. Returns the number of these
+    /// bytes.
     pub(super) fn part(&mut self) -> u64 {
         let (mut covered, mut overlap) = (0_u64, 0_u64);
         for (start, block) in self.all.iter_mut().filter(|(_, block)| block.told) {

@@ -1,7 +1,7 @@
 //! Ranges of content, united: how many bytes are left if equal ones count once.
 //!
-//! **Invariant:** memory follows what is left, not how often it was met: when ranges fill their
-//! room, those that touch become one.
+//! **Invariant:** memory depends on the number of distinct ranges, not of references: when the
+//! buffer is full, adjacent ranges are merged.
 
 /// Ranges before they are united for the first time.
 const ROOM: usize = 1 << 16;

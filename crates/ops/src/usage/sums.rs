@@ -2,10 +2,10 @@
 //!
 //! **Invariant:** sums saturate: no image makes them wrap.
 
-/// Several blocks or files as one.
+/// A sum over blocks or files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// What they have in common.
+    /// Their common property, for example a codec.
     pub name: Vec<u8>,
     /// How many there are.
     pub count: u64,
@@ -24,7 +24,7 @@ impl Sum {
     }
 }
 
-/// Puts those first that take most.
+/// Sorts by stored bytes, largest first.
 pub(super) fn largest_first(mut sums: Vec<Sum>) -> Vec<Sum> {
     sums.sort_by(|a, b| (b.stored, b.content, &a.name).cmp(&(a.stored, a.content, &b.name)));
     sums

@@ -1,10 +1,10 @@
-//! The tree of what takes most: everything is summed, and what is small is kept as the rest of its
-//! directory.
+//! The tree of the largest entries: all entries are summed, and small ones are combined into one
+//! rest per directory.
 //!
 //! **Invariant:** what a node has is what its children have together. While the tree grows, a
 //! directory keeps at most `WIDTH` of its children, and none if it is small; in the end `NODES`
-//! nodes are left, and as many rests. No node is deeper than `DEPTH`, so that the tree can be gone
-//! through by recursion.
+//! nodes are left, and as many rests. No node is deeper than `DEPTH`, so that the tree can be
+//! walked by recursion.
 
 /// Nodes in the end.
 const NODES: usize = 2000;
@@ -25,11 +25,11 @@ pub enum UsageKind {
     Directory,
     /// A file.
     File,
-    /// What is in a directory besides the other children.
+    /// The sum of the other entries of a directory.
     Rest,
     /// Blocks that no file refers to.
     Unused,
-    /// What is not content.
+    /// Everything that is not content.
     Metadata,
 }
 
@@ -38,7 +38,7 @@ pub enum UsageKind {
 pub struct UsageNode {
     /// Its name in its directory; of files that are not in a tree the path.
     pub name: Vec<u8>,
-    /// What it is.
+    /// The new value as text.
     pub what: UsageKind,
     /// How many files it is.
     pub files: u64,

@@ -42,7 +42,7 @@ pub struct MtreeEntry {
 }
 
 impl MtreeEntry {
-    /// Returns whether nothing of a file of the system is needed.
+    /// Returns whether the entry needs nothing of a file on disk.
     pub fn is_complete(&self) -> bool {
         let looks = self.mode.is_some() && self.uid.is_some() && self.gid.is_some();
         let holds = match self.kind {
@@ -55,7 +55,7 @@ impl MtreeEntry {
     }
 }
 
-/// What a digest is made with.
+/// The algorithm of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
     /// SHA-256.
@@ -71,6 +71,6 @@ pub enum Algorithm {
 pub struct List {
     /// Each path once.
     pub entries: Vec<MtreeEntry>,
-    /// What is given and not understood.
+    /// Keywords that are given and not understood, counted.
     pub notes: Notes,
 }

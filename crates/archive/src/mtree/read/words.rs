@@ -1,7 +1,7 @@
-//! The words of a list: values of keywords, and names as vis(3) writes them.
+//! The tokens of a list: values of keywords, and names in the encoding of vis(3).
 //!
-//! Enters bytes; leaves numbers, times, types, names. **Invariant:** a word is understood as a
-//! whole or refused.
+//! Enters bytes; leaves numbers, times, types, names. **Invariant:** a token is parsed as a whole
+//! or refused.
 
 use std::str::FromStr;
 
@@ -34,7 +34,7 @@ pub(super) fn number<T: FromStr>(word: &[u8]) -> Result<T> {
     number.ok_or_else(|| Error::invalid(format!("`{text}` is no such number")))
 }
 
-/// Reads permissions; the bits of a type, which some writers add, mean nothing.
+/// Parses permissions; the type bits that some writers add are ignored.
 pub(super) fn mode(word: &[u8]) -> Result<u16> {
     let text = std::str::from_utf8(word).unwrap_or_default();
     let octal = !text.is_empty() && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
@@ -43,8 +43,8 @@ pub(super) fn mode(word: &[u8]) -> Result<u16> {
     Ok(bits.ok_or_else(wrong)? & 0o7777)
 }
 
-/// Reads seconds since 1970, and nanoseconds behind a point: all of them, not a fraction (`1.5` has
-/// 5).
+/// Parses seconds since 1970, and after a point the number of nanoseconds, not a fraction: `1.5`
+/// has 5 nanoseconds.
 pub(super) fn time(word: &[u8]) -> Result<Time> {
     let text = std::str::from_utf8(word).unwrap_or_default();
     let (secs, nanos) = text.split_once('.').unwrap_or((text, "0"));
@@ -61,7 +61,8 @@ pub(super) fn time(word: &[u8]) -> Result<Time> {
     })
 }
 
-/// Reads the number of a device: a system's name with two numbers, or one number as Linux packs it.
+/// Parses a device number: the name of a system with major and minor, or one number in the packing
+/// of Linux.
 pub(super) fn rdev(word: &[u8]) -> Result<Rdev> {
     let text = std::str::from_utf8(word).unwrap_or_default();
     let parts: Vec<&str> = text.split(',').collect();

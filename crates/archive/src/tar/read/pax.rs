@@ -1,10 +1,9 @@
 //! PAX records: `LENGTH KEY=VALUE\n`, length in decimal with itself.
 //!
-//! Enters the content of an extended header, leaves what is known of the next member (or of all).
+//! Enters the content of an extended header, leaves attributes of the next member (or of all).
 //! Spec: POSIX.1-2024 pax, "pax Extended Header"; the keys of star (`SCHILY.`), GNU tar
 //! (`GNU.sparse.`, manual, "Sparse Formats"), libarchive (`LIBARCHIVE.`) and Red Hat (`RHT.`).
-//! **Invariant:** what a key means nothing for here is counted, unless nothing of a tree depends on
-//! it.
+//! **Invariant:** a key that is not understood is counted, unless nothing of a tree depends on it.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +37,7 @@ pub(super) struct Records {
     pub(super) dev_minor: Option<i64>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) sparse: Sparse,
-    /// Whether there was any record, if only one that means nothing.
+    /// Whether there was any record, even one without effect.
     any: bool,
     /// The bytes of all records so far that mean something.
     taken: usize,
@@ -201,7 +200,7 @@ impl Sparse {
     }
 }
 
-/// Takes the first record off: its key, its value, and what is behind it.
+/// Splits off the first record: its key, its value, and the bytes after it.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let space = bytes.iter().take(20).position(|&byte| byte == b' ')?;
     let len = usize::try_from(length(bytes.get(..space)?)?).ok()?;

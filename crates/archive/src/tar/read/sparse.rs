@@ -2,7 +2,7 @@
 //!
 //! Old GNU: in the header and in further ones behind it. PAX 0.0 and 0.1: in records. PAX 1.0:
 //! decimal numbers before the content. Spec: GNU tar's manual, "Storing Sparse Files".
-//! **Invariant:** the map that leaves is in order, within the file, and as long as what is stored.
+//! **Invariant:** the resulting map is sorted, within the file, and as long as the stored bytes.
 
 use sinterfs_model::{Error, Result};
 
@@ -131,7 +131,7 @@ fn pairs(numbers: &[u64], at: u64) -> Result<Vec<DataRun>> {
 }
 
 /// Reads the map of PAX 1.0: the number of ranges and each one's offset and length, a line each, in
-/// whole blocks that are part of what is stored.
+/// whole blocks of the stored bytes.
 fn before_content<S: Stream>(input: &mut CountedStream<S>, stored: u64) -> Result<Vec<DataRun>> {
     let at = input.position();
     let mut lines = Lines {
@@ -157,7 +157,7 @@ struct Lines<'a, S> {
     input: &'a mut CountedStream<S>,
     block: Vec<u8>,
     next: usize,
-    /// What is stored of the member and not yet read.
+    /// The stored bytes of the member that are not read yet.
     left: u64,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn gnu_name(name: &[u8]) -> Vec<u8> {
     unescape(name, |byte| matches!(byte, b'%' | b'='))
 }
 
-/// Undoes every `%XX` in a name, as libarchive escapes what is not plain ASCII.
+/// Decodes every `%XX` of a name: libarchive escapes bytes that are not plain ASCII.
 pub(super) fn url_name(name: &[u8]) -> Vec<u8> {
     unescape(name, |_| true)
 }

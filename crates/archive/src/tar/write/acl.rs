@@ -4,7 +4,7 @@
 //! Leaves `user::rwx,user:1000:r--,...` with numbers for names. Spec: acl(5); star(5),
 //! `SCHILY.acl.access`; the value's layout: linux/posix_acl_xattr.h.
 
-/// Makes the text of a list; `None` for what is no list.
+/// Formats an access control list as text; `None` if the attribute is not one.
 pub(super) fn text(value: &[u8]) -> Option<String> {
     let (version, entries) = value.split_first_chunk::<4>()?;
     if u32::from_le_bytes(*version) != 2 || entries.is_empty() || entries.len() % 8 != 0 {

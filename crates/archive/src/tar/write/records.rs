@@ -7,7 +7,7 @@
 #[derive(Debug, Default)]
 pub(super) struct Records {
     bytes: Vec<u8>,
-    /// Whether a name is to be taken as it is, whatever the charset.
+    /// Whether names are raw bytes, of no character set.
     binary: bool,
 }
 
