@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::walk::{Visit, WalkEntry, WalkStep, walk};
 
 /// The most hostile names that are reported one by one.
-const MAX_TOLD: usize = 1000;
+const MAX_ERRORS: usize = 1000;
 
 /// What paths and globs select.
 pub(crate) struct Selection {
@@ -194,14 +194,14 @@ fn plan_dirs(plan: &mut Plan, levels: &mut [Level]) -> Result<u32> {
 /// What can't be planned: errors, but not more than anybody reads.
 #[derive(Default)]
 struct Refused {
-    told: Vec<Error>,
+    errors: Vec<Error>,
     more: u64,
 }
 
 impl Refused {
     fn push(&mut self, error: Error) {
-        if self.told.len() < MAX_TOLD {
-            self.told.push(error);
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
         } else {
             self.more += 1;
         }
@@ -210,11 +210,11 @@ impl Refused {
     fn errors(mut self) -> Vec<Error> {
         if self.more > 0 {
             let more = self.more;
-            self.told.push(Error::corrupt(format!(
+            self.errors.push(Error::corrupt(format!(
                 "{more} more entries can't be restored"
             )));
         }
-        self.told
+        self.errors
     }
 }
 

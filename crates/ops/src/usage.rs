@@ -56,7 +56,7 @@ pub struct Usage {
     /// Of them the distinct ones: equal ranges count once.
     pub distinct_bytes: u64,
     /// Of them those in blocks whose stored form the format does not know.
-    pub untold_bytes: u64,
+    pub unknown_bytes: u64,
     /// Stored blocks.
     pub blocks: u64,
     /// Bytes of these.
@@ -88,7 +88,7 @@ pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
     each(image, &mut |met| {
         counted.first(image, &mut blocks, show, &met)
     })?;
-    let overlap = if at_once { 0 } else { blocks.part() };
+    let overlap = if at_once { 0 } else { blocks.remove_overlaps() };
     let all = image.info().totals.stored.max(blocks.stored());
     let mut shared = Shares::new(all);
     each(image, &mut |met| shared.second(image, &mut blocks, &met))?;
@@ -106,7 +106,7 @@ pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
         file_bytes: counted.bytes,
         hole_bytes: counted.holes,
         distinct_bytes: counted.ranges.finish().saturating_sub(overlap),
-        untold_bytes: blocks.untold(),
+        unknown_bytes: blocks.unknown_bytes(),
         blocks: blocks.count(),
         block_bytes: blocks.stored(),
         unused_bytes,

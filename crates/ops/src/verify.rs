@@ -179,7 +179,7 @@ impl Check<'_> {
         }
         self.observer.expect(Stage::Verify, expected);
         // A file of several parts with several problems is one problem.
-        let told = Mutex::new(std::collections::HashSet::new());
+        let reported = Mutex::new(std::collections::HashSet::new());
         let buffer = || vec![0; CHUNK];
         let same = Job::same_block;
         workers::run(
@@ -196,10 +196,10 @@ impl Check<'_> {
                 if job.first {
                     self.observer.advance(Stage::Verify, Tally::items(1));
                 }
-                let mut told = told
+                let mut reported = reported
                     .lock()
                     .unwrap_or_else(std::sync::PoisonError::into_inner);
-                if read.is_err() && !told.insert(job.leaf) {
+                if read.is_err() && !reported.insert(job.leaf) {
                     return Ok(());
                 }
                 self.note(plan.path(item.spot).as_os_str().as_bytes(), read)

@@ -76,10 +76,10 @@ fn summary(html: &mut Html, details: &InfoRows, usage: &Usage) {
             usage.elsewhere
         ));
     }
-    if usage.untold_bytes > 0 {
+    if usage.unknown_bytes > 0 {
         html.paragraph(&format!(
             "How {} of content are stored is not told by this format; they count as nothing here.",
-            human(usage.untold_bytes)
+            human(usage.unknown_bytes)
         ));
     }
 }

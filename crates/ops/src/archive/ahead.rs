@@ -104,7 +104,7 @@ impl Race<'_> {
                 return;
             }
             if self.take(index) {
-                if !self.schedule.later.has(index) {
+                if !self.schedule.spill.has(index) {
                     // the last byte: all before it is decoded on the way. An error is for who needs
                     // the bytes.
                     let _ = self.image.read_at(need.ino, need.at, &mut [0]);
@@ -122,10 +122,10 @@ impl Race<'_> {
 
     /// Writes the ranges of a block that are needed much later to the file, and releases the block.
     fn keep(&self, index: usize, need: &Need) {
-        if !self.schedule.later.has(index) {
+        if !self.schedule.spill.has(index) {
             return self.finish(index, need, DECODED);
         }
-        let kept = self.schedule.later.keep(self.image, index);
+        let kept = self.schedule.spill.keep(self.image, index);
         self.finish(index, need, if kept { DECODED | KEPT } else { DECODED });
         drop(self.lock());
         self.moved.notify_all();
@@ -218,13 +218,13 @@ impl<'a> Position<'a> {
     fn read_some(&mut self, ino: Ino, offset: u64, at: u64, buf: &mut [u8]) -> Result<usize> {
         let mut end = self.begin(at);
         let race = self.race;
-        let later = &race.schedule.later;
-        match later.next(&mut self.far, at) {
+        let spill = &race.schedule.spill;
+        match spill.next(&mut self.far, at) {
             Some(kept) if kept.position > at => end = end.min(kept.position),
             Some(kept) if race.wait_for(kept.block) => {
                 let skip = at - kept.position;
                 let part = front(buf, kept.len - skip);
-                later.read(kept.place + skip, part)?;
+                spill.read(kept.place + skip, part)?;
                 return Ok(part.len());
             }
             _ => {}

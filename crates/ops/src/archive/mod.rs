@@ -7,13 +7,13 @@
 
 mod ahead;
 mod job;
-mod later;
 mod list;
 mod names;
 mod options;
 mod report;
 mod schedule;
 mod sequence;
+mod spill;
 mod stream;
 mod write;
 
@@ -75,13 +75,13 @@ impl<'a> Archive<'a> {
 
     /// Returns how many decoded bytes are needed when their blocks are no longer kept.
     pub fn later_bytes(&self) -> u64 {
-        self.0.schedule.later.bytes()
+        self.0.schedule.spill.bytes()
     }
 
     /// Keeps these bytes in an empty file. Without one, or if writing it fails, their blocks are
     /// decoded again.
     pub fn keep_in(&mut self, file: File) {
-        self.0.schedule.later.keep_in(file);
+        self.0.schedule.spill.keep_in(file);
     }
 
     /// Writes all of it.

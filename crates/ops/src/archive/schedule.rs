@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 
 use sinterfs_model::{Extent, ExtentSource, Image, Ino, Result};
 
-use super::later::{Far, Later};
 use super::sequence::{Sequence, spot};
+use super::spill::{LateUse, Spill};
 use crate::plan::Plan;
 
 /// All blocks that are needed, in the order of their first use.
@@ -20,7 +20,7 @@ pub(super) struct Schedule {
     pub(super) blocks: Vec<Need>,
     /// The position behind each content, in order.
     pub(super) ends: Vec<u64>,
-    pub(super) later: Later,
+    pub(super) spill: Spill,
 }
 
 /// A block and its uses. Positions count bytes of data from the start of the archive.
@@ -69,7 +69,7 @@ impl Schedule {
         Ok(Self {
             blocks,
             ends,
-            later: Later::default(),
+            spill: Spill::default(),
         })
     }
 
@@ -122,7 +122,7 @@ impl Schedule {
                 false => far.push(used.far(index)),
             }
         })?;
-        self.later = Later::new(far);
+        self.spill = Spill::new(far);
         Ok(())
     }
 }
@@ -155,8 +155,8 @@ impl Use {
         }
     }
 
-    fn far(&self, block: usize) -> Far {
-        Far {
+    fn far(&self, block: usize) -> LateUse {
+        LateUse {
             block,
             offset: self.offset,
             ino: self.ino,

@@ -150,9 +150,9 @@ fn contents_first(plan: &Plan, walk: &[Name], names: &mut Vec<Name>) {
             Name::Leaf(leaf) | Name::Alias(leaf) => {
                 let is_symlink =
                     matches!(name, Name::Leaf(_)) && plan.leaf(leaf).kind == FileType::Symlink;
-                if let Some((dir, told @ false)) = open.last_mut().filter(|_| is_symlink) {
+                if let Some((dir, is_early @ false)) = open.last_mut().filter(|_| is_symlink) {
                     names.push(Name::Early(*dir));
-                    *told = true;
+                    *is_early = true;
                 }
                 names.push(name);
             }

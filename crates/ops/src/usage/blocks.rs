@@ -41,7 +41,8 @@ struct BlockUsage {
     given: u64,
     codec: u16,
     category: u16,
-    told: bool,
+    /// Whether the format knows its stored form.
+    is_known: bool,
 }
 
 /// Names by number.
@@ -77,7 +78,7 @@ impl BlockTable {
         let codec = self.codecs.number(block.codec);
         let category = self.categories.number(block.category);
         let entry = self.entry(block.block);
-        entry.told = true;
+        entry.is_known = true;
         entry.stored = entry.stored.max(block.stored);
         (entry.codec, entry.category) = (codec, category);
     }
@@ -89,7 +90,7 @@ impl BlockTable {
             given: 0,
             codec: u16::MAX,
             category: u16::MAX,
-            told: false,
+            is_known: false,
         })
     }
 
@@ -102,9 +103,9 @@ impl BlockTable {
     /// Separates overlapping blocks, which are runs of uncompressed chunks that files share; block
     /// numbers are positions then. Shared bytes stay with the first. Returns the number of these
     /// bytes.
-    pub(super) fn part(&mut self) -> u64 {
+    pub(super) fn remove_overlaps(&mut self) -> u64 {
         let (mut covered, mut overlap) = (0_u64, 0_u64);
-        for (start, block) in self.all.iter_mut().filter(|(_, block)| block.told) {
+        for (start, block) in self.all.iter_mut().filter(|(_, block)| block.is_known) {
             let end = start.saturating_add(block.stored);
             let own = end.saturating_sub(covered.max(*start));
             overlap = overlap.saturating_add(block.stored.saturating_sub(own));
@@ -130,34 +131,34 @@ impl BlockTable {
         share
     }
 
-    fn told(&self) -> impl Iterator<Item = (u64, &BlockUsage)> {
-        let told = self.all.iter().filter(|(_, block)| block.told);
-        told.map(|(number, block)| (*number, block))
+    fn known(&self) -> impl Iterator<Item = (u64, &BlockUsage)> {
+        let known = self.all.iter().filter(|(_, block)| block.is_known);
+        known.map(|(number, block)| (*number, block))
     }
 
     /// Returns how many blocks there are.
     pub(super) fn count(&self) -> u64 {
-        self.told().count() as u64
+        self.known().count() as u64
     }
 
     /// Returns how many bytes they are.
     pub(super) fn stored(&self) -> u64 {
-        let stored = self.told().map(|(_, block)| block.stored);
+        let stored = self.known().map(|(_, block)| block.stored);
         stored.fold(0, u64::saturating_add)
     }
 
     /// Returns the number of bytes without a reference.
     pub(super) fn unused(&self) -> u64 {
-        let unused = self.told().filter(|(_, block)| block.referred == 0);
+        let unused = self.known().filter(|(_, block)| block.referred == 0);
         unused
             .map(|(_, block)| block.stored)
             .fold(0, u64::saturating_add)
     }
 
     /// Returns how many bytes of files are in blocks that are not known.
-    pub(super) fn untold(&self) -> u64 {
-        let untold = self.all.values().filter(|block| !block.told);
-        untold
+    pub(super) fn unknown_bytes(&self) -> u64 {
+        let unknown_bytes = self.all.values().filter(|block| !block.is_known);
+        unknown_bytes
             .map(|block| block.referred)
             .fold(0, u64::saturating_add)
     }
@@ -174,7 +175,7 @@ impl BlockTable {
 
     fn sums(&self, names: &Names, number: impl Fn(&BlockUsage) -> u16) -> Vec<Sum> {
         let mut sums: BTreeMap<u16, Sum> = BTreeMap::new();
-        for (_, block) in self.told() {
+        for (_, block) in self.known() {
             let sum = sums.entry(number(block)).or_default();
             sum.add(1, block.stored, block.referred);
         }
@@ -190,8 +191,8 @@ impl BlockTable {
         let each = usize::try_from(self.count().div_ceil(CELLS))
             .unwrap_or(1)
             .max(1);
-        let told: Vec<(u64, &BlockUsage)> = self.told().collect();
-        let cells = told.chunks(each).filter_map(|some| {
+        let known: Vec<(u64, &BlockUsage)> = self.known().collect();
+        let cells = known.chunks(each).filter_map(|some| {
             let (first, leader) = *some.first()?;
             let mut sum = Sum::default();
             let mut codecs: BTreeMap<u16, u64> = BTreeMap::new();
@@ -239,7 +240,7 @@ mod tests {
             333
         );
         assert_eq!(blocks.by_codec()[0].content, 1000);
-        assert_eq!(blocks.untold(), 0);
+        assert_eq!(blocks.unknown_bytes(), 0);
     }
 
     #[test]
@@ -254,7 +255,7 @@ mod tests {
                 category,
             });
         }
-        assert_eq!(blocks.part(), 20);
+        assert_eq!(blocks.remove_overlaps(), 20);
         assert_eq!(blocks.stored(), 55);
     }
 }

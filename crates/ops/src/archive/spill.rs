@@ -15,7 +15,7 @@ const CHUNK: usize = 1 << 20;
 
 /// A use of a block that is not to be kept so long.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Far {
+pub(super) struct LateUse {
     /// The block's index in the schedule.
     pub(super) block: usize,
     /// The offset in the block.
@@ -29,7 +29,7 @@ pub(super) struct Far {
 
 /// All that is kept for later.
 #[derive(Debug, Default)]
-pub(super) struct Later {
+pub(super) struct Spill {
     /// By position.
     uses: Vec<SpilledRange>,
     /// By block.
@@ -60,11 +60,11 @@ struct Piece {
     place: u64,
 }
 
-impl Later {
+impl Spill {
     /// Returns each byte that is needed a place in the file.
-    pub(super) fn new(mut far: Vec<Far>) -> Self {
+    pub(super) fn new(mut far: Vec<LateUse>) -> Self {
         far.sort_unstable_by_key(|far| (far.block, far.offset, far.position));
-        let mut later = Self::default();
+        let mut spill = Self::default();
         // the stretch of a block that uses cover without a gap: where it starts and ends, and its
         // place
         let mut open: Option<(usize, u64, u64, u64)> = None;
@@ -72,28 +72,28 @@ impl Later {
             let end = far.offset.saturating_add(far.len);
             let (block, start, covered, place) = match open {
                 Some(open) if open.0 == far.block && far.offset <= open.2 => open,
-                _ => (far.block, far.offset, far.offset, later.bytes),
+                _ => (far.block, far.offset, far.offset, spill.bytes),
             };
-            later.uses.push(SpilledRange {
+            spill.uses.push(SpilledRange {
                 position: far.position,
                 len: far.len,
                 place: place.saturating_add(far.offset - start),
                 block,
             });
             if end > covered {
-                later.pieces.push(Piece {
+                spill.pieces.push(Piece {
                     block,
                     ino: far.ino,
                     at: far.at.saturating_add(covered - far.offset),
                     len: end - covered,
-                    place: later.bytes,
+                    place: spill.bytes,
                 });
-                later.bytes = later.bytes.saturating_add(end - covered);
+                spill.bytes = spill.bytes.saturating_add(end - covered);
             }
             open = Some((block, start, covered.max(end), place));
         }
-        later.uses.sort_unstable_by_key(|kept| kept.position);
-        later
+        spill.uses.sort_unstable_by_key(|kept| kept.position);
+        spill
     }
 
     /// Returns how long the file becomes.
