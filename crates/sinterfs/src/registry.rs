@@ -12,8 +12,6 @@ mod erofs;
 pub(crate) mod format_options;
 #[cfg(feature = "write")]
 mod per_file;
-#[cfg(feature = "write")]
-mod read_only;
 mod squashfs;
 
 #[cfg(feature = "write")]
@@ -41,7 +39,7 @@ pub const FORMATS: &[&dyn Format] = &[
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
 #[cfg(feature = "write")]
-const FOREIGN: &[&str] = &["cramfs", "iso", "wim", "esd", "cpio", "tar", "zip"];
+const FOREIGN: &[&str] = &["iso", "wim", "esd", "cpio", "tar", "zip"];
 
 /// Finds a format by its name.
 #[cfg(feature = "write")]

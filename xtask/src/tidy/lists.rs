@@ -7,7 +7,10 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-workers", &[]),
     ("sinterfs-model", &["sinterfs-workers"]),
     ("sinterfs-block", &["sinterfs-workers", "sinterfs-model"]),
-    ("sinterfs-cramfs", &["sinterfs-model", "sinterfs-block"]),
+    (
+        "sinterfs-cramfs",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+    ),
     (
         "sinterfs-dwarfs",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
@@ -119,8 +122,8 @@ pub const VERBS_PENDING: &[&str] = &["block", "cli", "pipeline", "sinterfs"];
 
 /// Folders of crates that no flag of the command line is named in.
 pub const LIBRARIES: &[&str] = &[
-    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "pipeline", "ops",
-    "mount", "sinterfs",
+    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "pipeline",
+    "ops", "mount", "sinterfs",
 ];
 
 /// Files of libraries with flags in string literals, with the reason.

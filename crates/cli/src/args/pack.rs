@@ -158,7 +158,8 @@ struct ErofsArgs {
     /// Extended features, as mkfs.erofs -E: dedupe (repeated data is stored once; needs Linux 6.1),
     /// ztailpacking (tails are stored behind inodes; needs 5.17, default), fragments (tails are
     /// packed together; needs 6.1, default), all-fragments (whole files are packed together; needs
-    /// 6.1). A ^ in front disables a feature.
+    /// 6.1). A ^ in front disables a feature. Of CRAMFS: big-endian, front-padding (512 bytes before
+    /// the superblock), edition=N, boot=FILE (boot code behind the superblock).
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 
@@ -166,7 +167,7 @@ struct ErofsArgs {
     #[arg(long, value_name = "UUID")]
     uuid: Option<String>,
 
-    /// The name of the volume, up to 16 bytes.
+    /// The name of the volume, up to 16 bytes (CRAMFS, too).
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
 }
@@ -192,7 +193,7 @@ struct SquashfsArgs {
     #[command(flatten)]
     uncompressed: UncompressedArgs,
 
-    /// Store holes as zeros (EROFS, too).
+    /// Store holes as zeros (EROFS and CRAMFS, too).
     #[arg(long)]
     no_sparse: bool,
 
@@ -204,7 +205,7 @@ struct SquashfsArgs {
     #[arg(long)]
     no_exports: bool,
 
-    /// Do not pad the image to a multiple of 4 KiB.
+    /// Do not pad the image to a multiple of 4 KiB (CRAMFS, too).
     #[arg(long, visible_alias = "nopad")]
     no_pad: bool,
 }

@@ -6,6 +6,7 @@
 //! tables). Nothing here decides what images contain: the result is parsed like any command line.
 
 mod mkdwarfs;
+mod mkfs_cramfs;
 mod mkfs_erofs;
 mod mksquashfs;
 mod parse;
@@ -47,9 +48,10 @@ pub struct Translated {
     typed: Vec<Typed>,
 }
 
-const TOOLS: [&Tool; 6] = [
+const TOOLS: [&Tool; 7] = [
     &mksquashfs::TOOL,
     &mkfs_erofs::TOOL,
+    &mkfs_cramfs::TOOL,
     &mkdwarfs::TOOL,
     &readers::UNSQUASHFS,
     &readers::SQFS2TAR,

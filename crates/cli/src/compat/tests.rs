@@ -51,7 +51,7 @@ fn refusals_name_the_option_that_was_typed() {
 fn complaints_about_values_name_the_option_that_was_typed() {
     let operands = |tool: &Tool| match tool.name {
         "mksquashfs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
-        "mkfs.erofs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
+        "mkfs.erofs" | "mkfs.cramfs" => ["/nowhere/a", "/nowhere/b"].map(OsString::from).to_vec(),
         "mkdwarfs" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
         "dwarfsextract" => ["-i/nowhere/a"].map(OsString::from).to_vec(),
         _ => Vec::new(),

@@ -54,6 +54,32 @@ impl SuperblockFields {
         self.name.get(..end.unwrap_or(16)).unwrap_or_default()
     }
 
+    /// Encodes the superblock.
+    pub fn encode(&self) -> [u8; SUPERBLOCK_LEN] {
+        let mut bytes = [0; SUPERBLOCK_LEN];
+        let mut put = |at: usize, part: &[u8]| {
+            if let Some(room) = bytes.get_mut(at..at + part.len()) {
+                room.copy_from_slice(part);
+            }
+        };
+        let words = [
+            (0, MAGIC),
+            (4, u32::try_from(self.size).unwrap_or(u32::MAX)),
+            (8, self.flags.0),
+            (CHECKSUM_AT, self.checksum),
+            (36, self.edition),
+            (40, self.blocks),
+            (44, self.files),
+        ];
+        for (at, word) in words {
+            put(at, &self.order.bytes(word));
+        }
+        put(16, SIGNATURE);
+        put(48, &self.name);
+        put(ROOT_AT, &self.root.encode(self.order));
+        bytes
+    }
+
     /// Reads the superblock of the image at the start of a window. `Invalid` if there is no image,
     /// `Unsupported` for unknown flags, `Corrupt` if it is inconsistent.
     pub(super) fn read(window: &dyn ReadAt) -> Result<Self> {

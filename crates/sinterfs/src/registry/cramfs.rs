@@ -1,6 +1,8 @@
 //! The row of CRAMFS: our options to its own.
 
 mod info;
+#[cfg(feature = "write")]
+mod writer;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,8 +17,6 @@ use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
-#[cfg(feature = "write")]
-use crate::registry::read_only::ReadOnly;
 use crate::verify::report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 use crate::write::format_writer::FormatWriter;
@@ -64,7 +64,7 @@ impl Format for CramfsFormat {
 
     #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter {
-        &ReadOnly
+        &writer::CramfsBuilder
     }
 }
 

@@ -1,0 +1,19 @@
+//! Writes CRAMFS images of version 2: superblock, listings, then content.
+//!
+//! In: encoded blocks in sequence, then the tree and the map of its content. Out: an image.
+//! **Invariant:** the image depends on these and on the options alone. Format:
+//! `docs/formats/cramfs.md`.
+
+mod compression;
+mod contents;
+mod inventory;
+mod listings;
+mod losses;
+mod options;
+mod parts;
+mod writer;
+mod zlib_encoder;
+
+pub use compression::ZlibCompression;
+pub use options::WriteOptions;
+pub use writer::CramfsWriter;

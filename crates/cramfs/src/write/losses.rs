@@ -1,0 +1,57 @@
+//! What a CRAMFS image does not keep of a tree, counted.
+//!
+//! In: the tree and the inodes that are stored. Out: losses, without those of count zero.
+
+use std::collections::HashSet;
+
+use sinterfs_model::{Content, Loss, Node, Rdev, Tree};
+
+use super::inventory::Inventory;
+
+/// Counts what is lost.
+pub(super) fn losses(tree: &Tree, inventory: &Inventory<'_>) -> Vec<Loss> {
+    let stored: HashSet<_> = inventory.entries.iter().map(|entry| entry.node).collect();
+    let nodes = || stored.iter().map(|node| tree.node(*node));
+    let count = |lost: &dyn Fn(&Node) -> bool| nodes().filter(|node| lost(node)).count() as u64;
+    let losses = [
+        ("files of 16 MiB or more (left out)", inventory.large_files),
+        (
+            "names longer than 252 bytes (left out, with what is below)",
+            inventory.long_names,
+        ),
+        (
+            "hard links (separate inodes with the same content)",
+            inventory.entries.len() as u64 - stored.len() as u64,
+        ),
+        (
+            "user IDs above 65535 (their low 16 bits are stored)",
+            count(&|node| node.meta.uid > u16::MAX.into()),
+        ),
+        (
+            "group IDs above 255 (their low 8 bits are stored)",
+            count(&|node| node.meta.gid > u8::MAX.into()),
+        ),
+        (
+            "device numbers above 255 (their low 8 bits are stored)",
+            count(&has_large_number),
+        ),
+        (
+            "inodes with extended attributes",
+            count(&|node| !node.xattrs.is_none()),
+        ),
+        (
+            "times of modification",
+            count(&|node| node.meta.times.modified != sinterfs_model::Time::default()),
+        ),
+    ];
+    let losses = losses.into_iter().filter(|(_, count)| *count > 0);
+    losses.map(|(what, count)| Loss { what, count }).collect()
+}
+
+fn has_large_number(node: &Node) -> bool {
+    match node.content {
+        Content::CharDevice(Rdev { major, minor })
+        | Content::BlockDevice(Rdev { major, minor }) => major > 255 || minor > 255,
+        _ => false,
+    }
+}
