@@ -12,6 +12,9 @@ mod erofs;
 pub(crate) mod format_options;
 #[cfg(feature = "write")]
 mod per_file;
+#[cfg(feature = "write")]
+mod read_only;
+mod romfs;
 mod squashfs;
 
 #[cfg(feature = "write")]
@@ -35,6 +38,7 @@ pub const FORMATS: &[&dyn Format] = &[
     #[cfg(feature = "composefs")]
     &composefs::ComposefsFormat,
     &cramfs::CramfsFormat,
+    &romfs::RomfsFormat,
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.

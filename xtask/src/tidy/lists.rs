@@ -23,6 +23,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         "sinterfs-erofs",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
     ),
+    ("sinterfs-romfs", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-archive", &["sinterfs-model"]),
     (
         "sinterfs-pipeline",
@@ -49,6 +50,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-dwarfs",
             "sinterfs-squashfs",
             "sinterfs-erofs",
+            "sinterfs-romfs",
             "sinterfs-pipeline",
             "sinterfs-ops",
             "sinterfs-mount",
@@ -70,7 +72,7 @@ pub const UNSAFE_FILES: &[&str] = &["crates/sinterfs/src/mount/allocator.rs"];
 
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
-    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs",
+    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "romfs",
 ];
 
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.
@@ -122,7 +124,7 @@ pub const VERBS_PENDING: &[&str] = &["block", "cli", "pipeline", "sinterfs"];
 
 /// Folders of crates that no flag of the command line is named in.
 pub const LIBRARIES: &[&str] = &[
-    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "pipeline",
+    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "romfs", "pipeline",
     "ops", "mount", "sinterfs",
 ];
 

@@ -1,0 +1,13 @@
+//! Reads romfs images: opens them and implements `sinterfs_model::Image`.
+//!
+//! In: a source of bytes. Out: `Romfs`.
+//!
+//! **Invariant:** all inodes are checked when an image is opened.
+
+mod image;
+mod inodes;
+mod open;
+mod record;
+
+pub use open::{OpenOptions, Romfs, is_image};
+pub(crate) use record::adds_up;

@@ -1,0 +1,136 @@
+//! The row of romfs: our options to its own.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_block::cache::BlockCache;
+
+use sinterfs_model::{ExtentSource, Image, Ino, Observer, Result};
+use sinterfs_ops::StoredBlock;
+use sinterfs_romfs::read::{OpenOptions as RomfsOptions, Romfs, is_image};
+
+use crate::format::Format;
+use crate::handle::{Bid, Handle};
+use crate::info::{InfoRows, InfoValue};
+use crate::open_options::OpenOptions;
+#[cfg(feature = "write")]
+use crate::registry::read_only::ReadOnly;
+use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
+use crate::write::format_writer::FormatWriter;
+
+/// romfs.
+#[derive(Debug)]
+pub struct RomfsFormat;
+
+impl Format for RomfsFormat {
+    fn name(&self) -> &'static str {
+        "romfs"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["romfs"]
+    }
+
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
+        Ok(if is_image { Bid::Certain } else { Bid::No })
+    }
+
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        let concrete = Arc::new(Romfs::open(source, &own_options(options))?);
+        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        Ok(Box::new(Opened { image, concrete }))
+    }
+
+    fn check(
+        &self,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        _: CheckOptions,
+        observer: &dyn Observer,
+    ) -> Result<CheckReport> {
+        let report = sinterfs_romfs::check::check(source, &own_options(options), observer)?;
+        let (problems, notes) = report.findings.into_messages();
+        Ok(CheckReport {
+            inodes: Some(report.inodes),
+            problems,
+            notes,
+            ..CheckReport::default()
+        })
+    }
+
+    #[cfg(feature = "write")]
+    fn writer(&self) -> &dyn FormatWriter {
+        &ReadOnly
+    }
+}
+
+fn own_options(options: &OpenOptions) -> RomfsOptions {
+    RomfsOptions {
+        offset: options.offset.unwrap_or(0),
+        limits: options.limits,
+        cache: options.cache.clone(),
+    }
+}
+
+/// An opened romfs image.
+struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Romfs>,
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<InfoRows> {
+        let (info, image) = (self.image.info(), &self.concrete);
+        let volume = String::from_utf8_lossy(image.volume()).into_owned();
+        Ok(vec![
+            ("format".to_owned(), InfoValue::from("romfs")),
+            ("version".to_owned(), info.version.as_str().into()),
+            ("offset in file".to_owned(), image.offset().into()),
+            ("image bytes".to_owned(), info.totals.stored.into()),
+            ("inodes".to_owned(), info.totals.inodes.into()),
+            ("compression".to_owned(), "none".into()),
+            ("label".to_owned(), volume.into()),
+        ])
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        sinterfs_romfs::dump::dump(&self.concrete, out)
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
+    }
+
+    fn decoded_bytes(&self) -> u64 {
+        self.image.info().totals.bytes.unwrap_or(u64::MAX)
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        let Some(file) = of else {
+            return Ok(());
+        };
+        self.image.extents(file, 0, &mut |extent| {
+            if let ExtentSource::Block { block, .. } = extent.source {
+                visit(StoredBlock {
+                    block,
+                    stored: extent.len,
+                    codec: "none",
+                    category: "",
+                });
+            }
+            ControlFlow::Continue(())
+        })
+    }
+}
