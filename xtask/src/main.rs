@@ -10,12 +10,16 @@
 )]
 
 mod check;
+mod cross;
 mod demo;
 mod distribution;
+mod features;
 mod golden;
 mod licences;
+mod publish;
 mod run;
 mod tidy;
+mod toolchains;
 
 use std::process::ExitCode;
 
@@ -25,6 +29,11 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   demo [DIR]          build an image of DIR (default: /usr/share/doc), mount it, read from it
   check               formatting, clippy, crate arrows, house rules, licences
   tidy                the house rules alone (part of check)
+  doc                 the documentation of every crate, warnings denied
+  features            the library with each of its Cargo features alone
+  package [ARGS]      every crate that is published, packed
+  msrv                everything, checked by the oldest Rust that README names
+  cross [--all]       tests of the reading crates on s390x (big-endian) and aarch64, by qemu
   test [ARGS]         check that everything works: cargo test of the whole workspace
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   dist [OPTIONS]      the static program and the .deb, tried out (dist --help)
@@ -40,6 +49,11 @@ fn main() -> ExitCode {
         "demo" => demo::demo(rest.first().map(String::as_str)),
         "check" => check::check(),
         "tidy" => tidy::tidy(),
+        "doc" => publish::doc(),
+        "features" => features::features(),
+        "package" => publish::package(&rest),
+        "msrv" => toolchains::msrv(),
+        "cross" => cross::cross(rest.iter().any(|arg| arg == "--all")),
         "test" => run::cargo_with("test", &["test", "--workspace"], &rest),
         "bench" => run::cargo_with(
             "bench",

@@ -1,0 +1,75 @@
+//! `cross [--all]`: tests of the reading crates on another architecture, one of them big-endian, by
+//! Debian's cross compilers and qemu-user. `./x cross` installs both, and Rust's targets.
+
+use std::process::Command;
+
+use crate::run::{Outcome, cargo, output, run};
+
+/// An architecture as Rust, gcc and qemu name it.
+struct Target {
+    rust: &'static str,
+    gcc: &'static str,
+    qemu: &'static str,
+}
+
+const TARGETS: [Target; 2] = [
+    Target {
+        rust: "s390x-unknown-linux-gnu",
+        gcc: "s390x-linux-gnu",
+        qemu: "qemu-s390x",
+    },
+    Target {
+        rust: "aarch64-unknown-linux-gnu",
+        gcc: "aarch64-linux-gnu",
+        qemu: "qemu-aarch64",
+    },
+];
+
+/// The crates that read.
+const CRATES: [&str; 6] = ["model", "archive", "block", "squashfs", "erofs", "dwarfs"];
+
+/// Tests that only repeat, under an emulator for minutes, what others show: the search of encoders
+/// and the properties of caches do not depend on the order of bytes.
+const SLOW: [&str; 4] = ["lzma2::", "match_finder::", "flac::encode", "cache::"];
+
+/// Runs the tests; with `--all` also those that take long, and the integration tests.
+pub fn cross(all: bool) -> Outcome {
+    for target in &TARGETS {
+        needs(target)?;
+        test(target, all)?;
+    }
+    Ok(())
+}
+
+/// Fails with what to install.
+fn needs(target: &Target) -> Outcome {
+    let gcc = format!("{}-gcc", target.gcc);
+    for program in [&gcc, target.qemu] {
+        if output(Command::new(program).arg("--version")).is_err() {
+            return Err(format!("no {program}: `./x cross` installs it"));
+        }
+    }
+    Ok(())
+}
+
+fn test(target: &Target, all: bool) -> Outcome {
+    let (gcc, name) = (format!("{}-gcc", target.gcc), target.rust.replace('-', "_"));
+    let runner = format!("{} -L /usr/{}", target.qemu, target.gcc);
+    let cargo_name = format!("CARGO_TARGET_{}", name.to_uppercase());
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--no-fail-fast", "--target", target.rust]);
+    for name in CRATES {
+        command.args(["--package", &format!("sinterfs-{name}")]);
+    }
+    if !all {
+        command.args(["--lib", "--"]);
+        for name in SLOW {
+            command.args(["--skip", name]);
+        }
+    }
+    command
+        .env(format!("CC_{name}"), &gcc)
+        .env(format!("{cargo_name}_LINKER"), &gcc);
+    command.env(format!("{cargo_name}_RUNNER"), runner);
+    run(&format!("tests on {}", target.rust), &mut command)
+}
