@@ -26,7 +26,9 @@ const TARGETS: [Target; 2] = [
 ];
 
 /// The crates that read.
-const CRATES: [&str; 6] = ["model", "archive", "block", "squashfs", "erofs", "dwarfs"];
+const CRATES: [&str; 7] = [
+    "model", "archive", "block", "squashfs", "erofs", "dwarfs", "cramfs",
+];
 
 /// Tests that only repeat, under an emulator for minutes, what others show: the search of encoders
 /// and the properties of caches do not depend on the order of bytes.
