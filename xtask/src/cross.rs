@@ -32,7 +32,16 @@ const CRATES: [&str; 7] = [
 
 /// Tests that only repeat, under an emulator for minutes, what others show: the search of encoders
 /// and the properties of caches do not depend on the order of bytes.
-const SLOW: [&str; 4] = ["lzma2::", "match_finder::", "flac::encode", "cache::"];
+const SLOW: [&str; 5] = [
+    "lzma2::",
+    "match_finder::",
+    "flac::encode",
+    "cache::",
+    "write::dedupe",
+];
+
+/// Cases of each property.
+const CASES: &str = "16";
 
 /// Runs the tests; with `--all` also those that take long, and the integration tests.
 pub fn cross(all: bool) -> Outcome {
@@ -64,7 +73,7 @@ fn test(target: &Target, all: bool) -> Outcome {
         command.args(["--package", &format!("sinterfs-{name}")]);
     }
     if !all {
-        command.args(["--lib", "--"]);
+        command.env("PROPTEST_CASES", CASES).args(["--lib", "--"]);
         for name in SLOW {
             command.args(["--skip", name]);
         }
