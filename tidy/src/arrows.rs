@@ -1,14 +1,15 @@
 //! Which of our crates imports which: cargo's metadata against the floor plan.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use crate::run;
+use crate::workspace;
 
 use super::lists::{ARROWS, TEST_CRATES};
 
 /// Checks the dependencies of all crates of the workspace.
-pub fn arrows() -> Result<Vec<String>, String> {
-    let metadata = run::output(run::cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
+pub fn arrows(root: &Path) -> Result<Vec<String>, String> {
+    let metadata = workspace::metadata(root)?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata).map_err(|e| e.to_string())?;
     Ok(compare(&metadata, ARROWS))
 }

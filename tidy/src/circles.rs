@@ -126,7 +126,7 @@ fn shortest(knot: &BTreeSet<PathBuf>, uses: &Uses) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::source::tests::files;
+    use crate::source::tests::files;
 
     fn found(of: &[(&str, &str)]) -> Vec<String> {
         circles(&files(of), &[])

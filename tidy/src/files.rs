@@ -100,7 +100,7 @@ pub fn columns(files: &[SourceFile], allowed: &[(&str, usize)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::source::tests::files;
+    use crate::source::tests::files;
 
     #[test]
     fn each_rule_finds_its_sample() {

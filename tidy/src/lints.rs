@@ -44,7 +44,7 @@ fn attributes(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::source::tests::files;
+    use crate::source::tests::files;
 
     #[test]
     fn a_missing_lint_is_found() {

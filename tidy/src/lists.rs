@@ -57,7 +57,8 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("sinterfs-cli", &["sinterfs"]),
-    ("xtask", &[]),
+    ("xtask", &["sinterfs-tidy"]),
+    ("sinterfs-tidy", &[]),
     // runs the built program, links none of it
     ("sinterfs-bench", &[]),
     // tests only: an in-memory image and tree comparison

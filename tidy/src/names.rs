@@ -64,7 +64,7 @@ fn collect(tokens: TokenStream, defined: &mut BTreeSet<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::source::tests::files;
+    use crate::source::tests::files;
 
     #[test]
     fn a_name_of_three_crates_needs_a_reason() {

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-use crate::run;
+use crate::workspace;
 
 /// A Rust file of the workspace.
 #[derive(Debug)]
 pub struct SourceFile {
     /// Relative to the root of the workspace.
     pub path: PathBuf,
-    /// The folder of its crate: `block` for `crates/block`, `xtask`, `bench`.
+    /// The folder of its crate: `block` for `crates/block`, `xtask`, `tidy`, `bench`.
     pub package: String,
     pub text: String,
     /// Code that is shipped: without test items and doc comments. Empty for files of tests.
@@ -50,13 +50,11 @@ impl SourceFile {
 }
 
 /// Reads all Rust files that git tracks or would track.
-pub fn rust_files() -> Result<Vec<SourceFile>, String> {
-    let mut git = std::process::Command::new("git");
-    git.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
-    let listing = run::output(git.arg("*.rs").current_dir(run::root()))?;
+pub fn rust_files(root: &Path) -> Result<Vec<SourceFile>, String> {
+    let listing = workspace::files(root, "*.rs")?;
     let mut files = Vec::new();
     for path in listing.lines().map(Path::new) {
-        let full = run::root().join(path);
+        let full = root.join(path);
         if full.exists() {
             let text = std::fs::read_to_string(full).map_err(|e| e.to_string())?;
             files.push(SourceFile::parse(path, text)?);

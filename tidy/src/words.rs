@@ -98,7 +98,7 @@ fn names_flag(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::source::tests::files;
+    use crate::source::tests::files;
 
     #[test]
     fn verbs_at_the_beginning_alone() {

@@ -18,7 +18,6 @@ mod golden;
 mod licences;
 mod publish;
 mod run;
-mod tidy;
 mod toolchains;
 
 use std::process::ExitCode;
@@ -48,7 +47,7 @@ fn main() -> ExitCode {
     let result = match verb.as_str() {
         "demo" => demo::demo(rest.first().map(String::as_str)),
         "check" => check::check(),
-        "tidy" => tidy::tidy(),
+        "tidy" => check::tidy(),
         "doc" => publish::doc(),
         "features" => features::features(),
         "package" => publish::package(&rest),
