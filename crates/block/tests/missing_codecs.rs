@@ -14,7 +14,7 @@
 use sinterfs_block::Bytes;
 use sinterfs_block::codec::unit::{UnitCodec, encode};
 use sinterfs_block::codec::{Decoder, Encoding, brotli, lz4, xz, zstd};
-use sinterfs_block::stream::Compression;
+use sinterfs_block::stream::StreamFormat;
 use sinterfs_model::{Error, Kind};
 
 fn names(error: &Error, codec: &str, feature: &str) {
@@ -60,7 +60,7 @@ fn encodings_and_streams_name_codec_and_feature() {
         let encoding: Encoding = text.parse().unwrap();
         names(&encoding.encode(b"content").unwrap_err(), name, name);
     }
-    let gzip = Compression::Gzip.decode(&b"x"[..]);
+    let gzip = StreamFormat::Gzip.decode(&b"x"[..]);
     names(&gzip.map(drop).unwrap_err(), "gzip", "streams");
     // these are ours
     let lzma2: Encoding = "lzma2".parse().unwrap();
