@@ -5,6 +5,11 @@
 //! **Invariant:** the image depends on what is put and on the options alone, not on the number of
 //! threads. Format: `docs/formats/erofs.md`.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before layout"
+)]
+
 mod body;
 mod chunk_map;
 mod cluster_map;

@@ -4,11 +4,6 @@
 //! In: the tables of content and the content map. Out: for each file what its inode records.
 //! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::collections::BTreeMap;
 
 use sinterfs_model::{ContentMap, MapExtent, Result};

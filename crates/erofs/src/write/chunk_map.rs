@@ -4,11 +4,6 @@
 //! as they can be, so that the map is as short as possible. Format: `docs/formats/erofs.md`, "Where
 //! content is".
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use sinterfs_model::{Error, Result, Setting};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};

@@ -5,11 +5,6 @@
 //! can express the map, else full ones. **Invariant:** no two pclusters begin in one lcluster.
 //! Format: `docs/formats/erofs.md`, "Where content is", "Clusters".
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use sinterfs_model::{Error, Result};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};

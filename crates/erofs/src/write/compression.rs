@@ -4,11 +4,6 @@
 //! In: text like `zstd:level=19`, then raw bytes. Out: streams of the codec. **Invariant:** the
 //! result depends on the bytes and the options alone.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;

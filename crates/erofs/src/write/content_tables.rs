@@ -4,11 +4,6 @@
 //! is decoded from. **Invariant:** a unit is taken once and as a whole; each table has one owner
 //! and one way in.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::sync::Arc;
 
 use sinterfs_model::{Block, Error, Result, StoredPart, TailPlacement};

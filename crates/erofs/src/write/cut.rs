@@ -5,11 +5,6 @@
 //! result depends on the content and the options alone. `dedupe` cuts around earlier content by the
 //! same steps.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use sinterfs_model::{Result, StoredPart};
 
 use super::compression::Compression;

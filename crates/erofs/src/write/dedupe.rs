@@ -6,11 +6,6 @@
 //! its content up to the end of the repeat. **Invariant:** references in blocks begin in different
 //! logical clusters; the result depends on the unit, on earlier ones and on the options alone.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use sinterfs_model::{Repeat, Result};
 
 use super::compression::Compression;

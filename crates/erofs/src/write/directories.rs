@@ -3,11 +3,6 @@
 //! In: a directory of the tree and the numbers of inodes. Out: its content. **Invariant:** its
 //! length does not depend on the numbers of inodes. Format: `docs/formats/erofs.md`, "Directories".
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use sinterfs_model::{Error, FileType, NodeId, Result, Tree};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U64};

@@ -5,11 +5,6 @@
 //! **Invariant:** units are begun in sequence and wait for earlier ones alone, so that the earliest
 //! never waits; if one fails, all that wait do. Memory: 24 bytes for each reference.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use sinterfs_model::{Error, Kind, Result, StoredPart};

@@ -4,11 +4,6 @@
 //! refer to, and the tails that share pclusters. **Invariant:** a block depends on the unit, on
 //! those that its repeats are in, and on the options alone.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::sync::Arc;
 
 use sinterfs_block::checksum::{sha256, sha512_256};

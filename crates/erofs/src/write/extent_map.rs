@@ -3,11 +3,6 @@
 //! In: the extents of a file. Out: what follows its inode. **Invariant:** records are in the order
 //! of the file. Format: `docs/formats/erofs.md`, "Where content is".
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromZeros, IntoBytes};
 

@@ -1,10 +1,5 @@
 //! The output of the image: buffered bytes to the sink, their count and their hash.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use sinterfs_block::Sink;
 use sinterfs_block::checksum::Xxh3;
 use sinterfs_model::{Error, Result};

@@ -3,11 +3,6 @@
 //! In: nodes of the tree. Out: for each its sizes, and later its bytes. **Invariant:** sizes depend
 //! on nothing that is known only when all sizes are.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::collections::BTreeMap;
 
 use sinterfs_model::{ContentMap, Error, FileType, Meta, NodeId, Rdev, Result, Tree, XattrSet};

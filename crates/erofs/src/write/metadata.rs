@@ -4,11 +4,6 @@
 //! the values of its superblock. **Invariant:** sizes are sources before offsets, and offsets before
 //! bytes: inodes are made twice, and nothing is kept of them but their numbers.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::collections::BTreeMap;
 
 use sinterfs_model::{Content, ContentMap, Error, NodeId, Result, Tree};

@@ -3,11 +3,6 @@
 //! **Invariant:** what the format or the target kernel cannot express is an error here, before
 //! anything is written.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::str::FromStr;
 
 use sinterfs_model::{Error, Result, TailPlacement, TailSharing};

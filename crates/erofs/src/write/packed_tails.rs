@@ -6,11 +6,6 @@
 //! the writer, so that no thread waits. Memory: 24 bytes a tail, 50 to 90 for each distinct one, up
 //! to 45 MB, and the tails and groups of units that are on their way to the writer.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -4,11 +4,6 @@
 //! **Invariant:** the choice depends on the names alone. Format: `docs/formats/erofs.md`,
 //! "Attributes".
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::collections::BTreeMap;
 
 use sinterfs_model::{Error, Result};

@@ -5,11 +5,6 @@
 //! every pcluster but the last has content of a block at least, so that no two begin in one logical
 //! cluster; the result depends on the content and the options alone.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use sinterfs_model::Result;
 
 use super::compression::{Compression, Filling};

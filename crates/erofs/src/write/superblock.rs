@@ -3,11 +3,6 @@
 //! In: what was written and where. Out: the first block. Format: `docs/formats/erofs.md`, "The
 //! image".
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use sinterfs_block::checksum::{crc32c, sha512_256};
 use sinterfs_model::{Error, Result};
 use zerocopy::little_endian::{U16, U32, U64};

@@ -4,11 +4,6 @@
 //! **Invariant:** memory is 16 bytes for each unit, and 16 for each pcluster of units that share
 //! some of theirs.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::collections::BTreeMap;
 
 use sinterfs_model::{Error, Result};

@@ -4,11 +4,6 @@
 //! its inodes. **Invariant:** the bytes follow the order of nodes, not that in which sets were
 //! found. Format: `docs/formats/erofs.md`, "Attributes".
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use std::collections::HashMap;
 
 use sinterfs_block::checksum::xxh32;

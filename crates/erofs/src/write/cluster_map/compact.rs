@@ -4,11 +4,6 @@
 //! pack that are not in adjacent blocks or are referred to in part, or an offset in the packed
 //! inode of 4 GiB or more.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before it is laid out"
-)]
-
 use super::index::Index;
 use crate::layout::compressed::{ClusterIndex, ClusterType, advise};
 
