@@ -271,7 +271,7 @@ fn content_is_where_a_list_says_and_what_it_says() {
             format!("a {common} contents=object size=4"),
             "has 3 bytes, not 4",
         ),
-        (format!("a {common} contents=sub"), "is no regular file"),
+        (format!("a {common} contents=sub"), "is not a regular file"),
         (
             format!("a {common} contents=none"),
             "there is no store/none",
