@@ -72,7 +72,7 @@ impl Lookalike {
     /// for what EROFS has no room for.
     pub fn new(image: Arc<dyn Image>, shown: Shown) -> Result<Self> {
         let mut made = Scan::new(&*image, shown).run()?;
-        let first = first_block(image.info().totals, &made)?;
+        let first = first_block(image.info().totals, &made, shown.uuid)?;
         for part in [&mut made.inodes, &mut made.xattrs, &mut made.directories] {
             part.shrink_to_fit();
         }
@@ -142,7 +142,7 @@ impl ReadAt for Lookalike {
 }
 
 /// Makes the first block.
-fn first_block(totals: FsInfo, made: &Scan<'_>) -> Result<Vec<u8>> {
+fn first_block(totals: FsInfo, made: &Scan<'_>, uuid: [u8; 16]) -> Result<Vec<u8>> {
     let number = |value: u64| u32::try_from(value).map(U32::new);
     let number = |value| number(value).map_err(|_| Error::limit("a part behind 16 TiB"));
     let bytes = totals.bytes.unwrap_or(made.bytes);
@@ -151,6 +151,7 @@ fn first_block(totals: FsInfo, made: &Scan<'_>) -> Result<Vec<u8>> {
     raw.feature_compat = U32::new(compat::MTIME);
     raw.block_bits = BLOCK_BITS;
     raw.inodes = U64::new(made.count);
+    raw.uuid = uuid;
     raw.xattr_block = number(XATTRS / BLOCK)?;
     let root = INODES / INODE_SLOT;
     // the fields that statfs(2) reports

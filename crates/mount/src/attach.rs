@@ -56,15 +56,22 @@ pub(crate) fn mount_point(dir: &Path, subtype: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// A FUSE device that is mounted.
+pub(crate) struct Attached {
+    pub(crate) device: OwnedFd,
+    /// The socket by which `fusermount3` notices that this process has ended, and unmounts.
+    pub(crate) helper: Option<OwnedFd>,
+}
+
 /// Opens a FUSE device and mounts it on a directory.
-pub(crate) fn attach(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
+pub(crate) fn attach(dir: &Path, options: &MountOptions) -> Result<Attached> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if options.subtype.is_empty() || !options.subtype.bytes().all(plain) {
         return Err(Error::invalid(
             "the subtype may have only letters, digits, - and _",
         ));
     }
-    if options.helper || !rustix::process::geteuid().is_root() {
+    if options.helper || options.auto_unmount || !rustix::process::geteuid().is_root() {
         return mount_by_helper(dir, options);
     }
     match mount_by_system_call(dir, options) {
@@ -85,7 +92,16 @@ pub(crate) fn mount_flags(options: &MountOptions) -> MountFlags {
     flags
 }
 
-fn mount_by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
+/// Returns the SELinux labels as the end of the data of mount(2), each after a comma; values are in
+/// quotes, since the levels of a label may contain commas.
+pub(crate) fn label_data(options: &MountOptions) -> String {
+    let labels = options.labels.iter();
+    labels
+        .map(|(name, value)| format!(",{name}=\"{value}\""))
+        .collect()
+}
+
+fn mount_by_system_call(dir: &Path, options: &MountOptions) -> Result<Attached> {
     let device = open_device()?;
     let mut data = format!(
         "fd={},rootmode=40000,user_id={},group_id={}",
@@ -96,9 +112,13 @@ fn mount_by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     if options.default_permissions {
         data.push_str(",default_permissions");
     }
-    if options.allow_other {
+    if options.allow_other || options.allow_root {
         data.push_str(",allow_other");
     }
+    if let Some(bytes) = options.max_read {
+        data.push_str(&format!(",max_read={bytes}"));
+    }
+    data.push_str(&label_data(options));
     let flags = mount_flags(options);
     let text = |text: String| {
         CString::new(text).map_err(|_| Error::invalid("a mount option contains a zero byte"))
@@ -113,10 +133,13 @@ fn mount_by_system_call(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
         };
         Error::io(what, errno).path(dir)
     })?;
-    Ok(device)
+    Ok(Attached {
+        device,
+        helper: None,
+    })
 }
 
-fn mount_by_helper(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
+fn mount_by_helper(dir: &Path, options: &MountOptions) -> Result<Attached> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::STREAM,
@@ -140,9 +163,21 @@ fn mount_by_helper(dir: &Path, options: &MountOptions) -> Result<OwnedFd> {
     // closes our copy of the other end, so that the stream ends with the helper
     drop(command);
     let device = receive(&ours);
+    if options.auto_unmount
+        && let Ok(Some(device)) = device
+    {
+        // the helper goes on until the socket is closed
+        return Ok(Attached {
+            device,
+            helper: Some(ours),
+        });
+    }
     let complaint = wait(child)?;
     match (device, complaint) {
-        (Ok(Some(device)), None) => Ok(device),
+        (Ok(Some(device)), None) => Ok(Attached {
+            device,
+            helper: None,
+        }),
         (_, Some(complaint)) => Err(Error::new(Kind::Io, complaint).path(dir)),
         (Err(errno), None) => Err(Error::io("no answer from fusermount3", errno).path(dir)),
         (Ok(None), None) => Err(Error::new(Kind::Io, "no device from fusermount3").path(dir)),
@@ -160,10 +195,12 @@ fn helper_options(options: &MountOptions) -> String {
     flag(if options.suid { "suid" } else { "nosuid" }, true);
     flag("noexec", !options.exec);
     flag("default_permissions", options.default_permissions);
-    flag("allow_other", options.allow_other);
+    flag("allow_other", options.allow_other || options.allow_root);
+    flag("auto_unmount", options.auto_unmount);
     let name = options.fsname.replace('\\', "\\\\").replace(',', "\\,");
     all.push(format!("fsname={name}"));
     all.push(format!("subtype={}", options.subtype));
+    all.extend(options.max_read.map(|bytes| format!("max_read={bytes}")));
     all.join(",")
 }
 

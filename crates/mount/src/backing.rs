@@ -31,12 +31,13 @@ const FILE: Ino = Ino(1);
 /// An image with one file.
 pub(crate) struct OneFile {
     file: Arc<dyn Backing>,
-    name: Vec<u8>,
+    /// The names of the file; the first one is listed.
+    names: Vec<Vec<u8>>,
     info: ImageInfo,
 }
 
 impl OneFile {
-    pub(crate) fn new(file: Arc<dyn Backing>, name: &[u8]) -> Self {
+    pub(crate) fn new(file: Arc<dyn Backing>, names: Vec<Vec<u8>>) -> Self {
         let totals = FsInfo {
             inodes: 2,
             bytes: Some(file.size()),
@@ -52,7 +53,7 @@ impl OneFile {
         };
         Self {
             file,
-            name: name.to_owned(),
+            names,
             info: ImageInfo {
                 format: "backing",
                 version: String::new(),
@@ -95,9 +96,13 @@ impl Image for OneFile {
         from: Cursor,
         visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        if dir == ROOT && from == Cursor::START {
+        if let Some(name) = self
+            .names
+            .first()
+            .filter(|_| dir == ROOT && from == Cursor::START)
+        {
             let _ = visit(Dirent {
-                name: &self.name,
+                name,
                 ino: FILE,
                 kind: FileType::File,
                 next: Cursor(1),
@@ -107,7 +112,7 @@ impl Image for OneFile {
     }
 
     fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
-        Ok((dir == ROOT && name == self.name).then_some(FILE))
+        Ok((dir == ROOT && self.names.iter().any(|known| known == name)).then_some(FILE))
     }
 
     fn parent(&self, _: Ino) -> Result<Ino> {

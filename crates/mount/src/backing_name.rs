@@ -1,13 +1,20 @@
 //! The name of the computed file under a kernel mount, by which such mounts are recognized.
 //!
 //! **Invariant:** `is_ours` is true of every mount on a file named by `backing_name`, also on a
-//! loop device.
+//! loop device, and of every mount whose superblock has [`IMAGE_UUID`].
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::mountinfo::Mount;
 use crate::options::MountOptions;
+
+/// The UUID of the EROFS that is computed for a mount, by which such mounts are recognized.
+pub const IMAGE_UUID: [u8; 16] = *b"sinterfs\0\0\0\0\0\0\0\0";
+
+/// What statfs(2) returns as the id of a file system with that UUID: its halves, combined by
+/// exclusive or (`uuid_to_fsid` of Linux).
+const IMAGE_FSID: u64 = u64::from_le_bytes(*b"sinterfs");
 
 /// The prefix of the name, by which mounts are recognized.
 const PREFIX: &str = "sinter:";
@@ -35,12 +42,22 @@ pub(crate) fn is_ours(mount: &Mount) -> bool {
     let source = mount.source.as_path();
     match mount.kind.as_str() {
         "overlay" => is_named(source),
-        "erofs" => match source.strip_prefix("/dev") {
-            Ok(device) => backing_file(device).is_some_and(|file| is_named(&file)),
-            Err(_) => source.starts_with("/proc/self/fd") && is_named(source),
-        },
+        "erofs" => {
+            let on_loop_device = || {
+                let file = source.strip_prefix("/dev").ok().and_then(backing_file);
+                file.is_some_and(|file| is_named(&file))
+            };
+            (source.starts_with("/proc/self/fd") && is_named(source))
+                || on_loop_device()
+                || has_image_uuid(&mount.point)
+        }
         _ => false,
     }
+}
+
+/// Returns whether the file system that is topmost at a mount point has [`IMAGE_UUID`].
+fn has_image_uuid(point: &Path) -> bool {
+    rustix::fs::statvfs(point).is_ok_and(|found| found.f_fsid == IMAGE_FSID)
 }
 
 /// Returns the file under a loop device.

@@ -11,6 +11,8 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
@@ -40,16 +42,25 @@ thread_local! {
 }
 
 /// Does the handshake (`FUSE_INIT`) with the kernel on an open FUSE device.
-pub(crate) fn handshake(device: OwnedFd, view: View) -> io::Result<Server> {
+pub(crate) fn handshake(
+    device: OwnedFd,
+    view: View,
+    requests: Arc<AtomicU64>,
+) -> io::Result<Server> {
     let mut config = Config::default();
     config.n_threads = Some(view.options().thread_count());
     // each thread opens the device itself if that is allowed: `fusermount3` may have opened it with
     // other rights
     config.clone_fd = device_can_be_opened();
-    // the kernel decides who may use the files: see `allow_other`
-    let acl = SessionACL::All;
+    // otherwise the kernel decides who may use the files: see `allow_other`
+    let acl = if view.options().allow_root {
+        SessionACL::RootAndOwner
+    } else {
+        SessionACL::All
+    };
     let fs = FuseAdapter {
         view,
+        requests,
         no_open: false,
         no_open_dir: false,
     };
@@ -68,6 +79,8 @@ impl Server {
 
 struct FuseAdapter {
     view: View,
+    /// Counts requests, to tell whether the mount is in use.
+    requests: Arc<AtomicU64>,
     no_open: bool,
     no_open_dir: bool,
 }
@@ -81,6 +94,7 @@ impl FuseAdapter {
 
     /// Serves one request; on a panic the dropped reply sends `EIO`.
     fn guard(&self, line: Arguments<'_>, answer: impl FnOnce()) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
         self.trace(line);
         if catch_unwind(AssertUnwindSafe(answer)).is_err() {
             self.view.report_lost_request("a request ended in a panic");

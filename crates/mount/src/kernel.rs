@@ -15,14 +15,16 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::CWD;
 use rustix::io::Errno;
-use rustix::mount::MountFlags;
+use rustix::mount::{MountFlags, MoveMountFlags, move_mount};
 use sinterfs_model::{Error, Kind, Result};
 
-use crate::attach::{mount_flags, mount_point};
+use crate::attach::{label_data, mount_flags, mount_point};
 use crate::backing::{Backing, OneFile};
 use crate::backing_name::backing_name;
 use crate::detached;
+use crate::image_path::{file_name, mount_at_image_path};
 use crate::loop_device::with_loop_device;
 use crate::mountinfo::{Mount, mounted_at};
 use crate::options::MountOptions;
@@ -53,14 +55,16 @@ pub fn mount_kernel(file: Arc<dyn Backing>, dir: &Path, options: &MountOptions) 
     };
     let (sender, events) = channel();
     let metadata = file.metadata();
-    let image = Arc::new(OneFile::new(file, name.as_bytes()));
-    serve_in_background(image, device, &plain, &sender)?;
+    let mut names = vec![name.clone().into_bytes()];
+    names.extend(file_name(options).map(<[u8]>::to_vec));
+    let image = Arc::new(OneFile::new(file, names));
+    let requests = serve_in_background(image, device, &plain, &sender)?;
     let mount = attach_and_tune(&tree, &name, &point, options);
     let mount = mount.map_err(|error| error.path(dir))?;
     warm(&tree, &name, metadata);
     // from now on EROFS keeps it alive
     drop(tree);
-    Ok(Session::new(mount, events, sender, signals))
+    Ok(Session::new(mount, (events, sender), requests, signals))
 }
 
 /// Reads metadata into the page cache in the background, since EROFS reads it page by page and
@@ -124,16 +128,25 @@ fn read_aheads() -> BTreeSet<String> {
     names.filter(|name| name.starts_with("erofs-")).collect()
 }
 
-/// Mounts EROFS on the file, or on a loop device if the kernel requires a device.
+/// Mounts EROFS on the file, under the path of the image if possible, or on a loop device if the
+/// kernel requires a device.
 fn attach(tree: &OwnedFd, name: &str, point: &Path, options: &MountOptions) -> Result<()> {
+    if !options.loop_device
+        && let Ok(mount) = mount_at_image_path(tree, options)
+    {
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        return move_mount(&mount, "", CWD, point, flags)
+            .map_err(|errno| Error::io("cannot mount there", errno));
+    }
     let file = |process: &str| format!("/proc/{process}/fd/{}/{name}", tree.as_raw_fd());
     let flags = mount_flags(options);
     let on_file = if options.loop_device {
         Err(Errno::NOTBLK)
     } else {
-        match erofs(&file("self"), point, flags, "directio") {
+        let labels = label_data(options);
+        match erofs(&file("self"), point, flags, &format!("directio{labels}")) {
             // an older kernel, which caches content twice
-            Err(Errno::INVAL) => erofs(&file("self"), point, flags, ""),
+            Err(Errno::INVAL) => erofs(&file("self"), point, flags, labels.trim_start_matches(',')),
             other => other,
         }
     };
@@ -144,7 +157,7 @@ fn attach(tree: &OwnedFd, name: &str, point: &Path, options: &MountOptions) -> R
         Errno::BUSY => Err(Error::io("the mount point is busy", errno)),
         _ => {
             let pid = rustix::process::getpid().as_raw_nonzero();
-            mount_on_loop_device(&file(&pid.to_string()), point, flags).map_err(|error| {
+            mount_on_loop_device(&file(&pid.to_string()), point, options).map_err(|error| {
                 let what = format!(
                     "the kernel mounts EROFS neither on a file ({errno}) nor on a loop device \
                      ({error})"
@@ -160,8 +173,15 @@ fn erofs(source: &str, point: &Path, flags: MountFlags, data: &str) -> rustix::i
     rustix::mount::mount(&*text(source)?, point, c"erofs", flags, &*text(data)?)
 }
 
-fn mount_on_loop_device(file: &str, point: &Path, flags: MountFlags) -> Result<()> {
+fn mount_on_loop_device(file: &str, point: &Path, options: &MountOptions) -> Result<()> {
+    let labels = label_data(options);
     with_loop_device(Path::new(file), &["--direct-io=on"], |device| {
-        erofs(device, point, flags, "").map_err(|errno| Error::io("mount failed", errno))
+        erofs(
+            device,
+            point,
+            mount_flags(options),
+            labels.trim_start_matches(','),
+        )
+        .map_err(|errno| Error::io("mount failed", errno))
     })
 }

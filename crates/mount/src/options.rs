@@ -3,6 +3,7 @@
 //! **Invariant:** options are plain data; the defaults suit the user of the process.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use sinterfs_model::{Observer, Quiet};
@@ -25,10 +26,22 @@ pub struct MountOptions {
     /// Allows access by users other than the one that mounts. Ordinary users may request it only if
     /// `/etc/fuse.conf` has `user_allow_other`.
     pub allow_other: bool,
+    /// Allows access by root besides the user that mounts; only through FUSE.
+    pub allow_root: bool,
+    /// Unmounts also if this process is killed, by `fusermount3`; only through FUSE.
+    pub auto_unmount: bool,
+    /// The largest read that the kernel requests, in bytes; only through FUSE.
+    pub max_read: Option<u32>,
     /// Makes the kernel check permission bits and owners.
     pub default_permissions: bool,
     /// The source that `mount` and `df` show.
     pub fsname: String,
+    /// The full path of the image without symlinks, which `mount` and `df` show as the source of a
+    /// mount through the kernel's EROFS, in place of `fsname`.
+    pub image: Option<PathBuf>,
+    /// SELinux labels that are passed on to the kernel: options of mount(8) (`context`,
+    /// `fscontext`, `defcontext`, `rootcontext`) with their values.
+    pub labels: Vec<(String, String)>,
     /// The type that `mount` shows after `fuse.`; letters, digits, `-` and `_`.
     pub subtype: String,
     /// The owner of all files, instead of their own.
@@ -65,8 +78,13 @@ impl Default for MountOptions {
         Self {
             threads: 0,
             allow_other: root,
+            allow_root: false,
+            auto_unmount: false,
+            max_read: None,
             default_permissions: true,
             fsname: "sinter".into(),
+            image: None,
+            labels: Vec::new(),
             subtype: "sinter".into(),
             uid: None,
             gid: None,

@@ -22,6 +22,7 @@ use sinterfs_model::{Error, Result};
 
 use crate::attach::mount_point;
 use crate::backing_name::backing_name;
+use crate::image_path::mount_attributes;
 use crate::loop_device::with_loop_device;
 use crate::options::MountOptions;
 
@@ -57,15 +58,6 @@ pub fn mount_overlay(layers: &OverlayLayers<'_>, dir: &Path, options: &MountOpti
         .map_err(|errno| Error::io("cannot mount there", errno).path(dir))
 }
 
-/// Returns the flags for what the options do not allow.
-fn attributes(options: &MountOptions) -> MountAttrFlags {
-    let mut flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
-    flags.set(MountAttrFlags::MOUNT_ATTR_NODEV, !options.dev);
-    flags.set(MountAttrFlags::MOUNT_ATTR_NOSUID, !options.suid);
-    flags.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, !options.exec);
-    flags
-}
-
 fn overlay(
     metadata: &OwnedFd,
     content: &OwnedFd,
@@ -87,7 +79,11 @@ fn overlay(
         &format!("{}::{}", path(metadata), path(content)),
     )?;
     fsconfig_create(&context)?;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes(options))
+    fsmount(
+        &context,
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        mount_attributes(options),
+    )
 }
 
 /// Mounts EROFS on an image file, detached from the tree.

@@ -6,6 +6,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use sinterfs_model::{Error, Image, Kind, Result};
 
 use crate::attach::{attach, mount_point};
 use crate::detach::{detach, is_busy};
+use crate::idle::IdleUnmounter;
 use crate::mountinfo::{Mount, mounted_at};
 use crate::options::MountOptions;
 use crate::start::{Event, raise_read_ahead, serve_in_background};
@@ -39,6 +41,11 @@ pub struct Session {
     events: Receiver<Event>,
     sender: Sender<Event>,
     signals: Option<Signals>,
+    /// The number of requests so far.
+    requests: Arc<AtomicU64>,
+    idle: Option<IdleUnmounter>,
+    /// The socket by which `fusermount3` notices that this process has ended.
+    helper: Option<OwnedFd>,
     ended: bool,
 }
 
@@ -55,8 +62,8 @@ pub struct Unmounter {
 pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Result<Session> {
     let point = mount_point(dir, &options.subtype)?;
     let signals = options.catch_signals.then(catch_signals).transpose()?;
-    let device = attach(&point, options)?;
-    let started = start(image, &point, device, options);
+    let attached = attach(&point, options)?;
+    let started = start(image, &point, attached.device, options);
     if started.is_err()
         && let Ok(Some(mount)) = mounted_at(&point)
         && mount.kind.ends_with(&options.subtype)
@@ -66,6 +73,7 @@ pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Resul
     }
     let mut session = started.map_err(|error| error.path(dir))?;
     session.signals = signals;
+    session.helper = attached.helper;
     Ok(session)
 }
 
@@ -83,18 +91,18 @@ fn start(
 ) -> Result<Session> {
     let read_ahead = options.read_ahead(image.info().totals.block_size);
     let (sender, events) = channel();
-    serve_in_background(image, device, options, &sender)?;
+    let requests = serve_in_background(image, device, options, &sender)?;
     let mount = mounted_at(point)?;
     let mount = mount.ok_or_else(|| Error::new(Kind::Io, "the mount vanished at once"))?;
     raise_read_ahead(&mount.device, read_ahead);
-    Ok(Session::new(mount, events, sender, None))
+    Ok(Session::new(mount, (events, sender), requests, None))
 }
 
 impl Session {
     pub(crate) fn new(
         mount: Mount,
-        events: Receiver<Event>,
-        sender: Sender<Event>,
+        (events, sender): (Receiver<Event>, Sender<Event>),
+        requests: Arc<AtomicU64>,
         signals: Option<Signals>,
     ) -> Self {
         Self {
@@ -102,6 +110,9 @@ impl Session {
             events,
             sender,
             signals,
+            requests,
+            idle: None,
+            helper: None,
             ended: false,
         }
     }
@@ -114,6 +125,15 @@ impl Session {
     /// Returns a handle that can unmount this session from any thread.
     pub fn unmounter(&self) -> Unmounter {
         self.unmounter.clone()
+    }
+
+    /// Unmounts the file system when nobody has used it for `after` (at the latest after twice that
+    /// time); open files and working directories count as use.
+    pub fn unmount_when_idle(&mut self, after: Duration) -> Result<()> {
+        let mount = self.unmounter.mount.clone();
+        let requests = Arc::clone(&self.requests);
+        self.idle = Some(IdleUnmounter::start(mount, after, requests)?);
+        Ok(())
     }
 
     /// Unmounts and waits for the end. `Io` with `EBUSY`, and still mounted, if it is in use.

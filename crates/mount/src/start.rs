@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
 
 use sinterfs_model::{Error, Image, Result};
@@ -22,24 +23,27 @@ pub(crate) enum Event {
 }
 
 /// Does the handshake with the kernel and serves its requests with threads of their own until the
-/// file system ends, which is sent as an event.
+/// file system ends, which is sent as an event. Returns the number of requests, which goes on
+/// counting.
 pub(crate) fn serve_in_background(
     image: Arc<dyn Image>,
     device: OwnedFd,
     options: &MountOptions,
     sender: &Sender<Event>,
-) -> Result<()> {
+) -> Result<Arc<AtomicU64>> {
+    let requests = Arc::new(AtomicU64::new(0));
     let view = View::new(image, options);
     let failed = |what| move |error| Error::io(what, error);
-    let server =
-        fuse::handshake(device, view).map_err(failed("the handshake with the kernel failed"))?;
+    let server = fuse::handshake(device, view, Arc::clone(&requests))
+        .map_err(failed("the handshake with the kernel failed"))?;
     let on_end = sender.clone();
     let run = move || {
         // the receiver is gone if the session was dropped
         let _ = on_end.send(Event::Ended(server.run()));
     };
     let thread = std::thread::Builder::new().name("mount".into()).spawn(run);
-    thread.map(drop).map_err(failed("cannot start a thread"))
+    thread.map_err(failed("cannot start a thread"))?;
+    Ok(requests)
 }
 
 /// Raises the read-ahead of a mount, since FUSE itself allows at most 128 KiB; only root may. A

@@ -18,4 +18,6 @@ pub use serve::{MountMethod, Mounted, mount};
 #[cfg(feature = "composefs")]
 pub use crate::registry::composefs::overlay_mount::{ObjectVerification, mount_overlay};
 
-pub use sinterfs_mount::{Ended, MountOptions, Session, daemon, umount};
+pub use sinterfs_mount::{
+    Ended, MountOptions, MountedImage, Session, daemon, mounted_images, umount,
+};

@@ -9,4 +9,6 @@ pub struct Shown {
     pub gid: Option<u32>,
     /// Permission bits that no file has.
     pub umask: u16,
+    /// The UUID of the file system.
+    pub uuid: [u8; 16],
 }

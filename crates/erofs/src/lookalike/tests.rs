@@ -242,7 +242,7 @@ fn addresses_of_more_than_32_bits_are_told() {
     let mut scan = Scan::new(&*image, shown);
     scan.content = space;
     let scan = scan.run().unwrap();
-    let first = first_block(image.info().totals, &scan).unwrap();
+    let first = first_block(image.info().totals, &scan, [0; 16]).unwrap();
     let wide = Lookalike {
         first,
         inodes: scan.inodes,

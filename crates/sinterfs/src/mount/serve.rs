@@ -83,6 +83,7 @@ fn by_kernel(
         uid: options.uid,
         gid: options.gid,
         umask: options.umask,
+        uuid: sinterfs_mount::IMAGE_UUID,
     };
     let made = Lookalike::new(image, shown)?;
     let losses = made.losses().to_vec();

@@ -1,0 +1,39 @@
+//! Lists the images that are mounted.
+//!
+//! Enters the mounts of this process' namespace; leaves those of images. **Invariant:** only mounts
+//! that this crate makes are listed.
+
+use std::path::PathBuf;
+
+use sinterfs_model::Result;
+
+use crate::backing_name;
+use crate::mountinfo::{Mount, mounts};
+
+/// A mounted image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MountedImage {
+    /// The path of the image, or the name that was given instead of it.
+    pub source: PathBuf,
+    /// The mount point.
+    pub point: PathBuf,
+    /// The type of the file system as the kernel names it: `erofs`, `overlay` or `fuse.` with the
+    /// subtype.
+    pub kind: String,
+}
+
+/// Returns the images that are mounted in the mount namespace of this process, in the order in
+/// which they were mounted.
+pub fn mounted_images() -> Result<Vec<MountedImage>> {
+    let ours = |mount: &Mount| mount.kind == "fuse.sinter" || backing_name::is_ours(mount);
+    let images = mounts()?
+        .into_iter()
+        .filter(ours)
+        .map(|mount| MountedImage {
+            source: mount.source,
+            point: mount.point,
+            kind: mount.kind,
+        });
+    Ok(images.collect())
+}
