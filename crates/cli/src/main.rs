@@ -9,8 +9,10 @@ mod exit;
 mod flags;
 mod interrupt;
 mod messages;
+mod mount_options;
 mod page;
 mod progress;
+mod shorthand;
 mod size;
 mod text;
 mod timings;
@@ -56,12 +58,15 @@ struct Cli {
 fn main() -> ExitCode {
     let args = std::env::args_os().collect();
     let done = compat::invocation(args).and_then(|invocation| match invocation {
-        Invocation::Own(words) => match Cli::try_parse_from(words) {
-            Ok(cli) => commands::run(cli.command, Cli::command),
-            Err(answer) => show(&answer),
-        },
+        Invocation::Own(words) => {
+            let words = shorthand::expand(words, &Cli::command())?;
+            match Cli::try_parse_from(&words) {
+                Ok(cli) => commands::run(cli.command, &words, Cli::command),
+                Err(answer) => show(&answer),
+            }
+        }
         Invocation::Translated(translated) => match Cli::try_parse_from(&translated.words) {
-            Ok(cli) => commands::run(cli.command, Cli::command),
+            Ok(cli) => commands::run(cli.command, &translated.words, Cli::command),
             Err(error) => Err(translated.error(&error)),
         },
         Invocation::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),

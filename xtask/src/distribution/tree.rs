@@ -19,6 +19,25 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "usr/share/fish/vendor_completions.d/sinter.fish"),
 ];
 
+/// Names by which the system calls the program to mount images.
+const HELPERS: [&str; 2] = ["mount.sinter", "mount.fuse.sinter"];
+
+/// Names of other programs whose options the program takes. They are in a directory of their own,
+/// so that they neither collide with the packages of those programs nor hide them.
+const NAMES: [&str; 11] = [
+    "dwarfs",
+    "dwarfsextract",
+    "erofsfuse",
+    "mkdwarfs",
+    "mkfs.cramfs",
+    "mkfs.erofs",
+    "mksquashfs",
+    "mount.dwarfs",
+    "sqfs2tar",
+    "squashfuse",
+    "unsquashfs",
+];
+
 /// Findings of lintian that are intended, with reasons.
 const OVERRIDES: &str = "\
 # static on purpose, and at any address: one program for every release of every distribution
@@ -37,10 +56,21 @@ pub fn lay_out(release: &Release, licences: &str, root: &Path) -> Outcome {
         let text = run::output(Command::new(&program).args(["completions", shell]))?;
         put(root, path, &text)?;
     }
+    for name in HELPERS {
+        link(root, &format!("usr/sbin/{name}"), "../bin/sinter")?;
+        let page = format!("usr/share/man/man8/{name}.8.gz");
+        link(root, &page, "../man1/sinter-mount.1.gz")?;
+    }
+    for name in NAMES {
+        let path = format!("usr/lib/sinterfs/names/{name}");
+        link(root, &path, "../../../bin/sinter")?;
+    }
     let text = |name: &str| {
         let path = run::root().join(name);
         fs::read_to_string(&path).map_err(|e| path_error(&path, &e))
     };
+    let unit = "usr/lib/systemd/system/sinter@.service";
+    put(root, unit, &text("packaging/sinter@.service")?)?;
     let doc = "usr/share/doc/sinterfs";
     put(
         root,
@@ -76,7 +106,7 @@ pub fn normalize(root: &Path, epoch: u64) -> Outcome {
     Ok(())
 }
 
-/// Returns the files below a directory, ordered by path.
+/// Returns the files below a directory, ordered by path, without symlinks.
 pub fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(entries(root)?.0)
 }
@@ -91,7 +121,9 @@ fn entries(root: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
     while let Some(dir) = directories.get(at).cloned() {
         for entry in fs::read_dir(&dir).map_err(|e| path_error(&dir, &e))? {
             let path = entry.map_err(|e| path_error(&dir, &e))?.path();
-            if path.is_dir() {
+            if path.is_symlink() {
+                continue;
+            } else if path.is_dir() {
                 directories.push(path);
             } else {
                 files.push(path);
@@ -108,6 +140,13 @@ pub fn put(root: &Path, path: &str, text: &str) -> Outcome {
     let path = root.join(path);
     make_parent(&path)?;
     fs::write(&path, text).map_err(|e| path_error(&path, &e))
+}
+
+/// Makes a symlink below a root.
+fn link(root: &Path, path: &str, target: &str) -> Outcome {
+    let path = root.join(path);
+    make_parent(&path)?;
+    std::os::unix::fs::symlink(target, &path).map_err(|e| path_error(&path, &e))
 }
 
 fn make_parent(path: &Path) -> Outcome {

@@ -19,7 +19,7 @@ use crate::text;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The files to write.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Statistics")]
 pub struct StatsArgs {
     /// Write counters to this file as JSON: reads and their times, lookups, cache hits and misses.
@@ -43,6 +43,14 @@ pub struct MountStats {
 }
 
 impl StatsArgs {
+    /// Returns these files, with another one for the order of reads if there is one.
+    pub fn recording(&self, record: Option<PathBuf>) -> Self {
+        Self {
+            stats: self.stats.clone(),
+            record: record.or_else(|| self.record.clone()),
+        }
+    }
+
     /// Returns whether any statistics are requested.
     pub fn is_asked(&self) -> bool {
         self.stats.is_some() || self.record.is_some()

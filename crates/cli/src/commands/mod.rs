@@ -15,10 +15,12 @@ mod make_image;
 mod man;
 mod merge;
 mod mount;
+mod mounts;
 mod recompress;
 mod sign;
 mod umount;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -34,6 +36,7 @@ pub enum Command {
     Recompress(Box<recompress::Args>),
     Merge(Box<merge::Args>),
     Mount(mount::Args),
+    Mounts(mounts::Args),
     Umount(umount::Args),
     Extract(ExtractArgs),
     Ls(ls::Args),
@@ -49,14 +52,20 @@ pub enum Command {
 
 /// Runs a command and returns the exit code of a run without error.
 ///
+/// `words` is the command line that was parsed, for a command that starts the program again;
 /// `definitions` returns those of the whole program, for commands about the program itself.
-pub fn run(command: Command, definitions: fn() -> clap::Command) -> Result<ExitCode> {
+pub fn run(
+    command: Command,
+    words: &[OsString],
+    definitions: fn() -> clap::Command,
+) -> Result<ExitCode> {
     match command {
         Command::Build(args) => build::run(*args),
         Command::Convert(args) => convert::run(*args),
         Command::Recompress(args) => recompress::run(*args),
         Command::Merge(args) => merge::run(*args),
-        Command::Mount(args) => mount::run(&args),
+        Command::Mount(args) => mount::run(&args, words),
+        Command::Mounts(args) => mounts::run(&args),
         Command::Umount(args) => umount::run(&args),
         Command::Extract(args) => extract::run(&args),
         Command::Ls(args) => ls::run(&args),

@@ -3,6 +3,7 @@
 //! For the background, the program starts itself again with `--report-ready`, detached from the
 //! terminal, and returns when that process reports that the mount is usable, or has failed.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -10,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinterfs::mount::{CacheTrimmer, MountMethod, MountOptions, Session, daemon};
-use sinterfs::verify::{Anchor, Trust};
 use sinterfs::{Error, Kind, Result};
 
 use crate::args::input::ImageArgs;
 use crate::args::stats::{MountStats, StatsArgs};
-use crate::{flags, size, text};
+use crate::mount_options::{self, Settings};
+use crate::{flags, text};
 
 /// Mount an image on a directory.
 #[derive(Debug, clap::Args)]
@@ -56,9 +57,11 @@ With --kernel and --objects, the kernel reads the image and the objects itself, 
 fs-verity digests of objects if the file system of the store has them; otherwise --verify hashes \
 all objects before the mount.
 
-Mount options: ro, allow_other, default_permissions, fsname=NAME, subtype=NAME, dev, suid, \
-noexec, uid=N, gid=N, umask=MODE, digest=HEX, signed_by=KEY; under the names of other tools: \
-offset=N, cachesize=SIZE, workers=N.")]
+Mount options: allow_other, allow_root, auto_unmount, default_permissions, fsname=NAME, \
+subtype=NAME, dev, suid, noexec, uid=N, gid=N, umask=MODE, context=LABEL, timeout=SECONDS, \
+digest=HEX, signed_by=KEY, offset=N, cachesize=SIZE, workers=N, and those of mount(8) and fstab(5). \
+`mount -t sinter` and lines of fstab work where the program is also installed as \
+/sbin/mount.sinter; docs/fstab.md has examples.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
@@ -72,7 +75,7 @@ pub struct Args {
     foreground: bool,
 
     /// Mount options, separated by commas.
-    #[arg(short, value_name = "OPTION,..", value_delimiter = ',')]
+    #[arg(short, value_name = "OPTION,..")]
     options: Vec<String>,
 
     /// Verify each object of a composefs image by its digest in the image before its data is shown.
@@ -97,6 +100,10 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     idle: u64,
 
+    /// Unmount the image when nobody has used it for this time.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    idle_unmount: Option<u64>,
+
     /// Do not decode ahead. By default, when readers often wait for decoders, idle processors
     /// decode the rest of the blocks being read, as far as it fits in the cache.
     #[arg(long)]
@@ -105,14 +112,30 @@ pub struct Args {
     #[command(flatten)]
     stats: StatsArgs,
 
+    /// Ignore mount options that are not known.
+    #[arg(long, hide = true)]
+    sloppy: bool,
+
+    /// Take the mount option `rw`, which mount(8) passes by default.
+    #[arg(long, hide = true)]
+    called_by_mount: bool,
+
+    /// Open the image and check the options, but do not mount.
+    #[arg(long, hide = true)]
+    dry_run: bool,
+
     /// Report on standard output when the mount is usable, then close it.
     #[arg(long, hide = true)]
     report_ready: bool,
 }
 
-/// Mounts an image.
-pub fn run(args: &Args) -> Result<ExitCode> {
+/// Mounts an image. `words` is the command line, with the verb as its second word.
+pub fn run(args: &Args, words: &[OsString]) -> Result<ExitCode> {
     sinterfs::mount::return_freed_memory();
+    if args.dry_run {
+        let settings = settings(args)?;
+        return sinterfs::open_with(&args.image.image, &settings.image).map(|_| ExitCode::SUCCESS);
+    }
     if args.foreground {
         serve(attach(args)?)
     } else if args.report_ready {
@@ -122,7 +145,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         // the parent shows the failure
         mounted.map_or(Ok(ExitCode::FAILURE), serve)
     } else {
-        in_background()
+        in_background(words)
     }
 }
 
@@ -135,19 +158,16 @@ struct Attached {
 
 /// Opens and mounts the image; `None` if the mount needs no process.
 fn attach(args: &Args) -> Result<Option<Attached>> {
-    let (mut image, mut options) = (args.image.options(), MountOptions::default());
-    image.verify_objects = args.verify;
-    if args.image.cache_size.is_none() {
-        image.cache_bytes = sinterfs::mount::default_cache_bytes();
-    }
-    options.threads = args.threads.map_or(0, usize::from);
-    options.fsname = fsname(&args.image.image);
-    options.catch_signals = true;
-    for option in args.options.iter().filter(|option| !option.is_empty()) {
-        apply(option, &mut image, &mut options)?;
-    }
+    let settings = settings(args)?;
+    let through = method(args, &settings)?;
+    let Settings {
+        image,
+        mount: options,
+        ..
+    } = settings;
+    let stats = args.stats.recording(settings.record);
     if args.kernel && image.objects.is_some() {
-        if args.stats.is_asked() {
+        if stats.is_asked() {
             return Err(Error::invalid(
                 "--stats and --record need a mount that this program serves: remove --kernel",
             ));
@@ -165,17 +185,12 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
     if !args.no_ahead {
         opened.decode_ahead();
     }
-    let through = match (args.kernel, args.fuse) {
-        (true, _) => MountMethod::Kernel,
-        (_, true) => MountMethod::Fuse,
-        _ => MountMethod::Auto,
-    };
-    let watching = args.stats.start(&opened)?;
+    let watching = stats.start(&opened)?;
     let image = match &watching {
         Some(watching) => watching.image(),
         None => Arc::clone(opened.raw()),
     };
-    let mounted = sinterfs::mount::mount(image, &args.directory, &options, through)?;
+    let mut mounted = sinterfs::mount::mount(image, &args.directory, &options, through)?;
     if let Some(error) = &mounted.fell_back {
         let why = flags::message(error);
         text::warn(&format!("mounted through FUSE: {why}"));
@@ -186,11 +201,60 @@ fn attach(args: &Args) -> Result<Option<Attached>> {
             loss.count, loss.what
         ));
     }
+    if let Some(after) = settings.unmount_after {
+        mounted.session.unmount_when_idle(after)?;
+    }
     Ok(Some(Attached {
         session: mounted.session,
         watching,
-        _idle: CacheTrimmer::start(&opened, Duration::from_secs(args.idle))?,
+        _idle: CacheTrimmer::start(&opened, settings.idle)?,
     }))
+}
+
+/// Returns what the flags and the mount options set.
+fn settings(args: &Args) -> Result<Settings> {
+    let (mut image, mut mount) = (args.image.options(), MountOptions::default());
+    image.verify_objects = args.verify;
+    if args.image.cache_size.is_none() {
+        image.cache_bytes = sinterfs::mount::default_cache_bytes();
+    }
+    mount.threads = args.threads.map_or(0, usize::from);
+    mount.fsname = fsname(&args.image.image);
+    mount.image = args.image.image.canonicalize().ok();
+    mount.catch_signals = true;
+    let mut settings = Settings {
+        image,
+        mount,
+        record: None,
+        idle: Duration::from_secs(args.idle),
+        unmount_after: args.idle_unmount.map(Duration::from_secs),
+        only_fuse: Vec::new(),
+    };
+    for option in args
+        .options
+        .iter()
+        .flat_map(|all| mount_options::split(all))
+    {
+        let is_default = args.called_by_mount && option == "rw";
+        if is_default || args.sloppy && !mount_options::is_known(option) {
+            continue;
+        }
+        mount_options::apply(option, &mut settings)?;
+    }
+    Ok(settings)
+}
+
+/// Returns how to mount; fails if that excludes a mount option.
+fn method(args: &Args, settings: &Settings) -> Result<MountMethod> {
+    match (settings.only_fuse.first(), args.kernel) {
+        (Some(option), true) => Err(Error::invalid(format!(
+            "mount option `{option}` is one of FUSE: remove it, or --kernel"
+        ))),
+        (Some(_), false) => Ok(MountMethod::Fuse),
+        (None, true) => Ok(MountMethod::Kernel),
+        (None, false) if args.fuse => Ok(MountMethod::Fuse),
+        (None, false) => Ok(MountMethod::Auto),
+    }
 }
 
 /// Returns the source that `mount` and `df` show: the full path of the image.
@@ -211,75 +275,12 @@ fn serve(attached: Option<Attached>) -> Result<ExitCode> {
 }
 
 /// Starts this program again as the serving process, and waits until it is ready.
-fn in_background() -> Result<ExitCode> {
+fn in_background(words: &[OsString]) -> Result<ExitCode> {
     let own = std::env::current_exe().map_err(|e| Error::io("cannot find this program", e))?;
     // before the other arguments, which may contain `--`
-    let mut words = std::env::args_os().skip(1);
+    let mut words = words.iter().skip(1);
     let mut command = Command::new(own);
     command.args(words.by_ref().take(1)).arg("--report-ready");
     daemon::start(command.args(words))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Sets a mount option.
-fn apply(option: &str, image: &mut sinterfs::OpenOptions, mount: &mut MountOptions) -> Result<()> {
-    let id = |value: &str| {
-        value
-            .parse()
-            .map_err(|_| Error::invalid(format!("mount option `{option}`: not a number")))
-    };
-    let umask = |value: &str| match u16::from_str_radix(value, 8) {
-        Ok(mask) if mask <= 0o777 => Ok(mask),
-        _ => Err(Error::invalid(format!(
-            "mount option `{option}`: not an octal mask"
-        ))),
-    };
-    let (name, value) = option.split_once('=').unwrap_or((option, ""));
-    let number = |value: &str| {
-        size::parse(value).map_err(|why| Error::invalid(format!("mount option `{option}`: {why}")))
-    };
-    match name {
-        "ro" | "nodev" | "nosuid" | "exec" => {}
-        // for mount(8) and fstab(5), or without effect on a read-only mount
-        "defaults" | "auto" | "noauto" | "nofail" | "_netdev" | "user" | "nouser" | "noatime"
-        | "nodiratime" | "relatime" | "async" => {}
-        "dev" => mount.dev = true,
-        "suid" => mount.suid = true,
-        "noexec" => mount.exec = false,
-        "subtype" => mount.subtype = value.to_owned(),
-        "uid" => mount.uid = Some(id(value)?),
-        "gid" => mount.gid = Some(id(value)?),
-        "umask" => mount.umask = umask(value)?,
-        "rw" => return Err(Error::invalid("mount option `rw`: images are read-only")),
-        "allow_other" => mount.allow_other = true,
-        "default_permissions" => mount.default_permissions = true,
-        "fsname" => mount.fsname = value.to_owned(),
-        "offset" if value == "auto" => image.offset = None,
-        "offset" => image.offset = Some(number(value)?),
-        "device" => image.devices.push(value.into()),
-        "objects" => image.objects = Some(value.into()),
-        "verify" => image.verify_objects = true,
-        "digest" => set_proof(image, Anchor::Digest(value.parse()?)),
-        "signed_by" => {
-            let (key, signature) = (value.into(), None);
-            set_proof(image, Anchor::Signature { key, signature });
-        }
-        "cachesize" => image.cache_bytes = number(value)?,
-        "workers" => mount.threads = usize::try_from(number(value)?).unwrap_or(1).clamp(1, 1024),
-        _ => {
-            return Err(Error::invalid(format!(
-                "unknown mount option `{option}` (see sinter mount --help)"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Sets how the image is proved, in place of an earlier option.
-fn set_proof(image: &mut sinterfs::OpenOptions, anchor: Anchor) {
-    image.trust = Some(Box::new(Trust {
-        anchor,
-        digests: image.trust.take().and_then(|trust| trust.digests),
-        image: None,
-    }));
 }

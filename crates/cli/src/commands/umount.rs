@@ -1,25 +1,51 @@
-//! `sinter umount`: unmounts an image.
+//! `sinter umount`: unmounts images.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sinterfs::Result;
+use sinterfs::{Error, Result};
 
-/// Unmount an image.
+use crate::{flags, messages};
+
+/// Unmount images.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  sinter umount /mnt")]
+#[command(
+    visible_alias = "unmount",
+    after_help = "\
+Examples:
+  sinter umount /mnt
+  sinter umount /mnt/a /mnt/b
+  sinter umount --all
+      Unmount every image that `sinter mounts` lists."
+)]
 pub struct Args {
-    /// The mount point.
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    /// The mount points.
+    #[arg(value_name = "DIR", required_unless_present = "all")]
+    directories: Vec<PathBuf>,
 
-    /// Detach the mount at once even if it is busy; it ends when it is no longer used.
+    /// Unmount all images, the last one that was mounted first.
+    #[arg(short, long, conflicts_with = "directories")]
+    all: bool,
+
+    /// Detach the mounts at once even if they are busy; they end when they are no longer used.
     #[arg(short, long)]
     lazy: bool,
 }
 
-/// Unmounts.
+/// Unmounts; goes on after a failure, and returns the last one.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    sinterfs::mount::umount(&args.directory, args.lazy)?;
-    Ok(ExitCode::SUCCESS)
+    let mut points = args.directories.clone();
+    if args.all {
+        let mounts = sinterfs::mount::mounted_images()?;
+        points.extend(mounts.into_iter().rev().map(|mount| mount.point));
+    }
+    let mut failed: Option<Error> = None;
+    for point in points {
+        if let Err(error) = sinterfs::mount::umount(&point, args.lazy)
+            && let Some(earlier) = failed.replace(error)
+        {
+            messages::line(format_args!("sinter: {}", flags::message(&earlier)));
+        }
+    }
+    failed.map_or(Ok(ExitCode::SUCCESS), Err)
 }

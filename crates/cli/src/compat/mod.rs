@@ -9,6 +9,7 @@ mod mkdwarfs;
 mod mkfs_cramfs;
 mod mkfs_erofs;
 mod mksquashfs;
+mod mounts;
 mod parse;
 mod parsed;
 mod readers;
@@ -48,7 +49,7 @@ pub struct Translated {
     typed: Vec<Typed>,
 }
 
-const TOOLS: [&Tool; 7] = [
+const TOOLS: [&Tool; 13] = [
     &mksquashfs::TOOL,
     &mkfs_erofs::TOOL,
     &mkfs_cramfs::TOOL,
@@ -56,6 +57,12 @@ const TOOLS: [&Tool; 7] = [
     &readers::UNSQUASHFS,
     &readers::SQFS2TAR,
     &readers::DWARFSEXTRACT,
+    &mounts::MOUNT_SINTER,
+    &mounts::MOUNT_FUSE_SINTER,
+    &mounts::MOUNT_DWARFS,
+    &mounts::DWARFS,
+    &mounts::SQUASHFUSE,
+    &mounts::EROFSFUSE,
 ];
 
 /// Returns what a command line asks for, by the name in its first argument.

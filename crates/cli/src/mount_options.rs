@@ -1,0 +1,446 @@
+//! The options of `sinter mount -o`: ours, those of mount(8) and fstab(5), and those of dwarfs(1)
+//! and squashfuse(1).
+//!
+//! In: options separated by commas. Out: settings of a mount. **Invariant:** an option is applied,
+//! has no effect on a read-only mount of ours by its meaning (each with a reason), or is refused
+//! with a hint; none is ignored silently.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sinterfs::mount::MountOptions;
+use sinterfs::verify::{Anchor, Trust};
+use sinterfs::{Error, OpenOptions, Result};
+
+use crate::size;
+
+/// What options set.
+#[derive(Debug)]
+pub struct Settings {
+    pub image: OpenOptions,
+    pub mount: MountOptions,
+    /// The file for the order of first reads.
+    pub record: Option<PathBuf>,
+    /// The time without reads after which decoded blocks are freed.
+    pub idle: Duration,
+    /// The time without use after which the image is unmounted.
+    pub unmount_after: Option<Duration>,
+    /// Options that only FUSE has.
+    pub only_fuse: Vec<String>,
+}
+
+/// What an option does.
+#[derive(Clone, Copy)]
+enum Effect {
+    /// Sets something; the value may be empty.
+    Set(fn(&mut Settings, &Asked<'_>) -> Result<()>),
+    /// Nothing, for the reason of the comment at its row.
+    Nothing,
+    /// It is refused, with this hint.
+    Refused(&'static str),
+}
+
+use Effect::{Nothing, Refused, Set};
+
+/// An option as it was given.
+struct Asked<'a> {
+    text: &'a str,
+    value: &'a str,
+}
+
+impl Asked<'_> {
+    fn wrong(&self, why: &str) -> Error {
+        Error::invalid(format!("mount option `{}`: {why}", self.text))
+    }
+
+    fn id(&self) -> Result<u32> {
+        self.value.parse().map_err(|_| self.wrong("not a number"))
+    }
+
+    fn size(&self) -> Result<u64> {
+        size::parse(self.value).map_err(|why| self.wrong(&why))
+    }
+
+    fn seconds(&self) -> Result<Duration> {
+        let (number, unit) = match self.value.strip_suffix(['s', 'm', 'h']) {
+            Some(number) => (number, self.value.as_bytes().last()),
+            None => (self.value, None),
+        };
+        let unit = match unit {
+            Some(b'm') => 60,
+            Some(b'h') => 3600,
+            _ => 1,
+        };
+        let number: u64 = number.parse().map_err(|_| self.wrong("not a time"))?;
+        Ok(Duration::from_secs(number.saturating_mul(unit)))
+    }
+
+    fn path(&self) -> Result<PathBuf> {
+        if self.value.is_empty() {
+            return Err(self.wrong("the path is missing"));
+        }
+        Ok(self.value.into())
+    }
+}
+
+/// All options; those that set something are described in docs/mount-options.md.
+const OPTIONS: &[(&[&str], Effect)] = &[
+    // what a mount of ours is anyway
+    (&["ro", "nodev", "nosuid", "exec", "defaults"], Nothing),
+    // for mount(8), fstab(5) and systemd, which have acted on them before they start this program
+    (
+        &[
+            "auto", "noauto", "nofail", "_netdev", "user", "users", "owner", "group", "nouser",
+            "nousers", "noowner", "nogroup", "comment", "loop", "silent", "loud", "verbose",
+        ],
+        Nothing,
+    ),
+    // nothing writes to an image, and access times are those of the image
+    (
+        &[
+            "atime",
+            "noatime",
+            "diratime",
+            "nodiratime",
+            "relatime",
+            "norelatime",
+            "strictatime",
+            "nostrictatime",
+            "lazytime",
+            "nolazytime",
+            "sync",
+            "async",
+            "dirsync",
+            "iversion",
+            "noiversion",
+            "mand",
+            "nomand",
+        ],
+        Nothing,
+    ),
+    (
+        &["rw"],
+        Refused("images are read-only; `sinter mount --help` has examples with overlayfs"),
+    ),
+    (
+        &["remount"],
+        Refused("unmount the image and mount it again"),
+    ),
+    (
+        &["bind", "rbind", "move"],
+        Refused("mount(8) does that with the directory of a mount"),
+    ),
+    (
+        &["dev"],
+        Set(|to, _| {
+            to.mount.dev = true;
+            Ok(())
+        }),
+    ),
+    (
+        &["suid"],
+        Set(|to, _| {
+            to.mount.suid = true;
+            Ok(())
+        }),
+    ),
+    (
+        &["noexec"],
+        Set(|to, _| {
+            to.mount.exec = false;
+            Ok(())
+        }),
+    ),
+    (
+        &["uid"],
+        Set(|to, asked| {
+            to.mount.uid = Some(asked.id()?);
+            Ok(())
+        }),
+    ),
+    (
+        &["gid"],
+        Set(|to, asked| {
+            to.mount.gid = Some(asked.id()?);
+            Ok(())
+        }),
+    ),
+    (&["umask"], Set(umask)),
+    (
+        &["readonly"],
+        Set(|to, _| {
+            to.mount.umask |= 0o222;
+            Ok(())
+        }),
+    ),
+    (
+        &["allow_other"],
+        Set(|to, _| {
+            to.mount.allow_other = true;
+            Ok(())
+        }),
+    ),
+    (
+        &["allow_root"],
+        Set(|to, asked| {
+            to.mount.allow_root = true;
+            to.mount.allow_other = false;
+            only_fuse(to, asked)
+        }),
+    ),
+    (
+        &["auto_unmount"],
+        Set(|to, asked| {
+            to.mount.auto_unmount = true;
+            only_fuse(to, asked)
+        }),
+    ),
+    (&["max_read"], Set(max_read)),
+    (
+        &["default_permissions"],
+        Set(|to, _| {
+            to.mount.default_permissions = true;
+            Ok(())
+        }),
+    ),
+    (
+        &["subtype"],
+        Set(|to, asked| {
+            to.mount.subtype = asked.value.to_owned();
+            Ok(())
+        }),
+    ),
+    (
+        &["fsname"],
+        Set(|to, asked| {
+            to.mount.fsname = asked.value.to_owned();
+            to.mount.image = None;
+            Ok(())
+        }),
+    ),
+    (
+        &["context", "fscontext", "defcontext", "rootcontext"],
+        Set(label),
+    ),
+    (&["seclabel"], Nothing), // shown by the kernel, for mounts with labels
+    (
+        &["offset"],
+        Set(|to, asked| {
+            to.image.offset = if asked.value == "auto" {
+                None
+            } else {
+                Some(asked.size()?)
+            };
+            Ok(())
+        }),
+    ),
+    (&["sizelimit"], Refused("an image knows its own length")),
+    (
+        &["device"],
+        Set(|to, asked| {
+            to.image.devices.push(asked.path()?);
+            Ok(())
+        }),
+    ),
+    (
+        &["objects", "basedir"],
+        Set(|to, asked| {
+            to.image.objects = Some(asked.path()?);
+            Ok(())
+        }),
+    ),
+    (
+        &["verify", "verity"],
+        Set(|to, _| {
+            to.image.verify_objects = true;
+            Ok(())
+        }),
+    ),
+    (
+        &["digest"],
+        Set(|to, asked| prove(to, Anchor::Digest(asked.value.parse()?))),
+    ),
+    (
+        &["signed_by"],
+        Set(|to, asked| {
+            let (key, signature) = (asked.value.into(), None);
+            prove(to, Anchor::Signature { key, signature })
+        }),
+    ),
+    (
+        &["cachesize"],
+        Set(|to, asked| {
+            to.image.cache_bytes = asked.size()?;
+            Ok(())
+        }),
+    ),
+    (
+        &["workers"],
+        Set(|to, asked| {
+            to.mount.threads = usize::try_from(asked.size()?).unwrap_or(1).clamp(1, 1024);
+            Ok(())
+        }),
+    ),
+    (
+        &["idle", "tidy_max_age"],
+        Set(|to, asked| {
+            to.idle = asked.seconds()?;
+            Ok(())
+        }),
+    ),
+    (
+        &["timeout", "idle_unmount"],
+        Set(|to, asked| {
+            to.unmount_after = Some(asked.seconds()?);
+            Ok(())
+        }),
+    ),
+    (
+        &["record", "analysis_file"],
+        Set(|to, asked| {
+            to.record = Some(asked.path()?);
+            Ok(())
+        }),
+    ),
+    (
+        &["readahead"],
+        Set(|to, asked| {
+            to.mount.read_ahead = Some(u32::try_from(asked.size()?).unwrap_or(u32::MAX));
+            Ok(())
+        }),
+    ),
+    // links of a file have one inode and its count here, always
+    (&["enable_nlink"], Nothing),
+    // what these choose is decided from reads and from the state of the system
+    (&["tidy_strategy", "tidy_interval", "seq_detector"], Nothing),
+    // the page cache keeps what was read, and the image itself is not kept in it twice
+    (&["cache_files", "no_cache_image"], Nothing),
+    (
+        &["no_cache_files", "cache_image"],
+        Refused("the kernel keeps data that was read as long as it has memory for it"),
+    ),
+    (
+        &["decratio"],
+        Refused("a block is decoded as far as a read needs it"),
+    ),
+    (
+        &["blocksize"],
+        Refused("the kernel decides how much it reads at once"),
+    ),
+    (
+        &["mlock"],
+        Refused("pages of the cache are freed when the system is short of memory"),
+    ),
+    (&["imagesize"], Refused("an image knows its own length")),
+    (
+        &["case_insensitive"],
+        Refused("names are looked up exactly"),
+    ),
+    (
+        &["preload_category", "preload_all"],
+        Refused("`sinter build --hot LIST` stores what a start reads together"),
+    ),
+    (
+        &["debuglevel", "perfmon", "perfmon_trace"],
+        Refused("`sinter mount --stats FILE` has counters"),
+    ),
+    (
+        &["block_allocator", "cache_sparse"],
+        Refused("memory is allocated in one way here"),
+    ),
+    (
+        &["notify_pipe"],
+        Refused("the program returns when the mount is usable"),
+    ),
+    (
+        &["subdir"],
+        Refused("mount the image elsewhere, and the directory by `mount --bind`"),
+    ),
+];
+
+/// Applies an option; fails if it is unknown or refused, or its value is wrong.
+pub fn apply(option: &str, settings: &mut Settings) -> Result<()> {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    let asked = Asked {
+        text: option,
+        value,
+    };
+    match find(name) {
+        Some(Set(set)) => set(settings, &asked),
+        Some(Nothing) => Ok(()),
+        Some(Refused(hint)) => Err(Error::unsupported(format!(
+            "mount option `{name}` is not supported: {hint}"
+        ))),
+        None => Err(Error::invalid(format!(
+            "unknown mount option `{option}` (see sinter mount --help)"
+        ))),
+    }
+}
+
+/// Returns whether an option is known, be it refused.
+pub fn is_known(option: &str) -> bool {
+    find(option.split('=').next().unwrap_or_default()).is_some()
+}
+
+fn find(name: &str) -> Option<Effect> {
+    // comments for programs that read fstab
+    if name.starts_with("x-") || name.starts_with("X-") {
+        return Some(Nothing);
+    }
+    let mut rows = OPTIONS.iter();
+    rows.find_map(|(names, effect)| names.contains(&name).then_some(*effect))
+}
+
+fn umask(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
+    match u16::from_str_radix(asked.value, 8) {
+        Ok(mask) if mask <= 0o777 => to.mount.umask = mask,
+        _ => return Err(asked.wrong("not an octal mask")),
+    }
+    Ok(())
+}
+
+fn max_read(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
+    let bytes = u32::try_from(asked.size()?)
+        .ok()
+        .filter(|bytes| *bytes >= 4096);
+    to.mount.max_read = Some(bytes.ok_or_else(|| asked.wrong("less than 4096, or too large"))?);
+    only_fuse(to, asked)
+}
+
+fn label(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
+    let label = asked.value.trim_matches('"');
+    if label.is_empty() || label.contains('"') {
+        return Err(asked.wrong("not a label"));
+    }
+    let name = asked.text.split('=').next().unwrap_or_default();
+    to.mount.labels.push((name.to_owned(), label.to_owned()));
+    Ok(())
+}
+
+fn only_fuse(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
+    to.only_fuse.push(asked.text.to_owned());
+    Ok(())
+}
+
+/// Sets how the image is proved, in place of an earlier option.
+fn prove(to: &mut Settings, anchor: Anchor) -> Result<()> {
+    to.image.trust = Some(Box::new(Trust {
+        anchor,
+        digests: to.image.trust.take().and_then(|trust| trust.digests),
+        image: None,
+    }));
+    Ok(())
+}
+
+/// Splits options at commas outside of quotes, as mount(8) does.
+pub fn split(options: &str) -> Vec<&str> {
+    let mut quoted = false;
+    let parts = options.split(move |c| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    });
+    parts.filter(|option| !option.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests;

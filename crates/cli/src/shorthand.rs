@@ -1,0 +1,41 @@
+//! Command lines without a verb of ours that still have one meaning.
+//!
+//! In: the words of a command line. Out: the same, with a verb. **Invariant:** a word that is a verb
+//! is taken as one, whatever files there are.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use sinterfs::{Error, Result};
+
+/// Adds the verb to `sinter IMAGE DIR [-o OPTIONS]`, which is how mount.fuse(8) calls the program
+/// for `mount -t fuse.sinter`, and makes `sinter mount` without arguments list mounts. Fails with a
+/// hint if the first word is a file.
+pub fn expand(mut words: Vec<OsString>, program: &clap::Command) -> Result<Vec<OsString>> {
+    let Some(first) = words.get(1).cloned() else {
+        return Ok(words);
+    };
+    if first == "mount" && words.len() == 2 {
+        if let Some(verb) = words.get_mut(1) {
+            *verb = "mounts".into();
+        }
+        return Ok(words);
+    }
+    let is_verb = first == "help" || program.find_subcommand(&first).is_some();
+    if is_verb || is_option(&first) || !Path::new(&first).is_file() {
+        return Ok(words);
+    }
+    if words.get(2).is_some_and(|dir| Path::new(dir).is_dir()) {
+        words.splice(1..1, ["mount".into(), "--called-by-mount".into()]);
+        return Ok(words);
+    }
+    let file = first.to_string_lossy();
+    Err(Error::invalid(format!(
+        "{file} is a file, not a command: try `sinter info {file}`, `sinter ls {file}`, or \
+         `sinter mount {file} DIR`"
+    )))
+}
+
+fn is_option(word: &OsStr) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
+}
