@@ -1,4 +1,5 @@
-//! What the facade asks of a format: one trait, which each row of the registry implements.
+//! The interface between the facade and a format: one trait, which each row of the registry
+//! implements.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::write::format_writer::FormatWriter;
     allow(dead_code, reason = "some of it is for writers")
 )]
 pub trait Format: Sync {
-    /// Returns the name by which the format is asked for.
+    /// Returns the name of the format, as users give it.
     fn name(&self) -> &'static str;
     /// Returns the extensions of image files, without the dot.
     fn extensions(&self) -> &'static [&'static str];
@@ -37,7 +38,7 @@ pub trait Format: Sync {
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
-    /// Returns what makes new images.
+    /// Returns the writer of new images.
     #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter;
 }

@@ -1,8 +1,8 @@
 //! Reading images: open one, look paths up, walk it, read its files.
 //!
 //! Enters an image file; leaves an [`Image`], which is cheap to clone and can be used by many
-//! threads at once. Paths count from the image's root, with or without a leading slash; symlinks
-//! are followed within the image only. **Invariant:** nothing here depends on a format.
+//! threads at once. Paths are relative to the image's root, with or without a leading slash;
+//! symlinks are followed within the image only. **Invariant:** nothing here depends on a format.
 
 mod directory;
 mod file;
@@ -101,7 +101,7 @@ impl Image {
         content.map_err(|error| error.path(path))
     }
 
-    /// Returns the metadata of what a path names; symlinks are followed.
+    /// Returns the metadata of a path; symlinks are followed.
     ///
     /// # Errors
     /// `NotFound` for a path that does not exist.
@@ -109,7 +109,7 @@ impl Image {
         self.stat(path.as_ref(), Follow::All)
     }
 
-    /// Returns the metadata of what a path names, which may be a symlink itself.
+    /// Returns the metadata of a path without following a final symlink.
     ///
     /// # Errors
     /// `NotFound` for a path that does not exist.
@@ -117,7 +117,7 @@ impl Image {
         self.stat(path.as_ref(), Follow::Parents)
     }
 
-    /// Returns the target of a symlink, as it is stored.
+    /// Returns the stored target of a symlink.
     ///
     /// # Errors
     /// `NotFound` for a path that does not exist, `Invalid` for one that is no symlink.
@@ -129,8 +129,8 @@ impl Image {
         Ok(OsString::from_vec(target).into())
     }
 
-    /// Returns the extended attributes of what a path names, which may be a symlink itself: full
-    /// names (`user.x`) and values, sorted by name.
+    /// Returns the extended attributes of a path without following a final symlink: full names
+    /// (`user.x`) and values, sorted by name.
     ///
     /// # Errors
     /// `NotFound` for a path that does not exist.
@@ -157,7 +157,7 @@ impl Image {
 
 /// The image as a whole.
 impl Image {
-    /// Takes what a format has opened.
+    /// Wraps an image that a format has opened.
     pub(crate) fn new(
         format: &'static str,
         handle: Box<dyn Handle>,
@@ -189,7 +189,7 @@ impl Image {
         self.0.root
     }
 
-    /// Returns what is known of the image, as rows for people and programs.
+    /// Returns information about the image, as rows for people and programs.
     ///
     /// # Errors
     /// `Corrupt` for damaged metadata.
@@ -214,7 +214,7 @@ impl Image {
         self.0.handle.decode_ahead();
     }
 
-    /// Measures what takes the space in the image.
+    /// Measures the use of space in the image.
     ///
     /// # Errors
     /// `Corrupt` for damaged metadata.
@@ -233,7 +233,7 @@ impl Image {
         self.0.handle.dump(out)
     }
 
-    /// Returns what the format can do with the image.
+    /// Returns the capabilities of the format.
     #[cfg(any(feature = "write", feature = "mount"))]
     pub(crate) fn handle(&self) -> &dyn Handle {
         &*self.0.handle

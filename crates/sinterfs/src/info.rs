@@ -1,5 +1,5 @@
-//! What an image tells about itself beyond the traits: a small tree of names and values that text
-//! and JSON are made of, so that the command line needs no format's types.
+//! Information about an image beyond the traits: a small tree of names and values that text and
+//! JSON are made of, so that the command line needs no format's types.
 
 /// A value of a detail.
 #[derive(Debug, Clone, PartialEq, Eq)]

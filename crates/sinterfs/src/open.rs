@@ -15,9 +15,8 @@ use crate::verify::trusted_source::{self, TrustedSource};
 
 /// Opens an image file of any format.
 ///
-/// # Errors
-/// `Unsupported` for what is no image of a known format, `Corrupt` for one that is damaged, `Io` for
-/// a file that cannot be read.
+/// # Errors `Unsupported` if the file is no image of a known format, `Corrupt` for one that is
+/// damaged, `Io` for a file that cannot be read.
 pub fn open(path: impl AsRef<Path>) -> Result<Image> {
     open_with(path, &OpenOptions::default())
 }

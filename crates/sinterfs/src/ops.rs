@@ -1,4 +1,4 @@
-//! What programs do with opened images: lists, extraction, archives, comparison, disk usage.
+//! Operations on opened images: lists, extraction, archives, comparison, disk usage.
 //!
 //! These functions take an image by inode numbers ([`crate::Image::raw`]).
 

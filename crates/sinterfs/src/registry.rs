@@ -1,7 +1,7 @@
 //! The formats, one row each: how an image is recognised, opened and created.
 //!
-//! **Invariant:** outside this file and its rows nobody names a format. A new format is a crate and
-//! a row here.
+//! **Invariant:** nothing outside this file and its rows names a format. A new format is a crate
+//! and a row here.
 
 #[cfg(feature = "composefs")]
 pub(crate) mod composefs;

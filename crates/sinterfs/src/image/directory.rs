@@ -1,4 +1,4 @@
-//! Directories of an image and what they hold.
+//! Directories of an image and their entries.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use sinterfs_model::{Cursor, Error, FileType, Image, Ino, Result};
 use super::file::File;
 use super::metadata::Metadata;
 
-/// Entries that are read at once.
+/// Entries per read.
 const BATCH: usize = 128;
 
 /// A directory.
@@ -43,8 +43,7 @@ impl Directory {
 
     /// Lists the entries, in bytewise order of their names, without `.` and `..`.
     ///
-    /// # Errors
-    /// `Invalid` for what is no directory, `Corrupt` for damaged metadata.
+    /// # Errors `Invalid` if it is not a directory, `Corrupt` for damaged metadata.
     pub fn entries(&self) -> Result<Entries> {
         let mut entries = Entries {
             directory: self.clone(),
@@ -200,8 +199,7 @@ impl Entry {
 
     /// Opens a regular file for reading.
     ///
-    /// # Errors
-    /// `Invalid` for what is no file.
+    /// # Errors `Invalid` if it is not a regular file.
     pub fn open(&self) -> Result<File> {
         self.require(self.is_file(), "not a regular file")?;
         self.located(File::open(Arc::clone(&self.image), self.ino))
@@ -209,18 +207,16 @@ impl Entry {
 
     /// Returns the directory that this entry is.
     ///
-    /// # Errors
-    /// `Invalid` for what is no directory.
+    /// # Errors `Invalid` if it is not a directory.
     pub fn directory(&self) -> Result<Directory> {
         self.require(self.is_dir(), "not a directory")?;
         let (image, path) = (Arc::clone(&self.image), self.path.clone());
         Ok(Directory::new(image, self.ino, path))
     }
 
-    /// Returns the target of a symlink, as it is stored.
+    /// Returns the stored target of a symlink.
     ///
-    /// # Errors
-    /// `Invalid` for what is no symlink.
+    /// # Errors `Invalid` if it is not a symlink.
     pub fn read_link(&self) -> Result<PathBuf> {
         self.require(self.is_symlink(), "not a symlink")?;
         let target = self.located(self.image.read_link(self.ino))?;

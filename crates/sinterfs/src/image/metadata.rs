@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use sinterfs_model::{FileType, Inode, Rdev, Time, Times};
 
-/// What `stat` reports of a file.
+/// The attributes that `stat` reports of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadata(Inode);
 

@@ -11,14 +11,14 @@ use super::directory::{Directory, Entries, Entry};
 /// Visits everything below a directory: a directory before its entries.
 ///
 /// Memory is of the order of the depth. A directory that cannot be listed is an error, after which
-/// the walk goes on with what follows it.
+/// the walk continues after it.
 #[derive(Debug)]
 pub struct Walk {
     /// The directories above the next entry, the root first.
     stack: Vec<Entries>,
     /// Their inode numbers: an image whose directories form a cycle must not hang a reader.
     above: HashSet<Ino>,
-    /// What is listed next.
+    /// The stack of open directories.
     pending: Option<Directory>,
     /// Directories that may still be entered.
     left: u64,
@@ -35,7 +35,7 @@ impl Walk {
         }
     }
 
-    /// Leaves out what is below the directory that the walk returned last.
+    /// Skips the contents of the directory that the walk returned last.
     pub fn skip_directory(&mut self) {
         self.pending = None;
     }

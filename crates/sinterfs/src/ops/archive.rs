@@ -1,8 +1,8 @@
 //! Writing an image as an archive or a list, to a file or a stream.
 //!
-//! Enters an image file; leaves an output that is whole or not there, if it is a file. **Invariant:** no
-//! block is decoded twice: where the order of names needs more of them at once than fit into the cache,
-//! what is needed later of those that do not lies in a scratch file.
+//! Enters an image file; leaves an output that is whole or not there, if it is a file.
+//! **Invariant:** no block is decoded twice: if the order of names needs more of them at a time
+//! than fit into the cache, the ranges needed later are in a scratch file.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub struct ArchiveRequest {
     pub image: PathBuf,
     /// How it is opened.
     pub open: OpenOptions,
-    /// What goes into the archive; how far to decode ahead follows from the size of the cache.
+    /// The selection and its form; how far to decode ahead follows from the size of the cache.
     pub options: ArchiveOptions,
     /// Which extended attributes stay.
     pub xattrs: XattrFilter,
@@ -34,8 +34,8 @@ pub struct ArchiveRequest {
     pub destination: Destination,
 }
 
-/// Writes an archive of an image. What is wrong with parts of the image without which it can be read is
-/// told to the observer.
+/// Writes an archive of an image. Damage without which the rest can be read is reported to the
+/// observer.
 pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<ArchiveReport> {
     let cache = shared_cache(request.open.cache_bytes);
     let opened = open_cached(&request.image, &request.open, &cache)?;

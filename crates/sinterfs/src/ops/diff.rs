@@ -1,7 +1,7 @@
 //! Comparing two trees, each a directory, in an archive or in an image.
 //!
-//! Enters two paths; leaves what differs. Times count as exactly as the coarser one of two images has
-//! them.
+//! Enters two paths; leaves their differences. Times count as exactly as the coarser one of two
+//! images has them.
 
 use std::path::Path;
 

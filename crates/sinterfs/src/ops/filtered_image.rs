@@ -1,6 +1,7 @@
 //! An image of which some extended attributes are not shown.
 //!
-//! Enters an image and what stays; leaves an image. **Invariant:** all else is the image's own answer.
+//! Enters an image and a filter; leaves an image. **Invariant:** everything else is answered by the
+//! image.
 
 use std::ops::ControlFlow;
 
@@ -22,7 +23,7 @@ impl std::fmt::Debug for FilteredImage<'_> {
 }
 
 impl<'a> FilteredImage<'a> {
-    /// Stands in front of an image.
+    /// Wraps an image.
     pub fn new(image: &'a dyn Image, filter: &'a XattrFilter) -> Self {
         Self { image, filter }
     }

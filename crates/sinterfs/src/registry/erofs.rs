@@ -54,7 +54,7 @@ impl Format for ErofsFormat {
                 let (image, store) = (Arc::clone(&concrete), Arc::new(ObjectDirectory(dir)));
                 let view = Composefs::new(image, store, options.verify_objects);
                 Arc::new(match options.trust {
-                    // what the image names is as good as the image, and nothing else is
+                    // devices that the image names are as trusted as the image; no others are
                     Some(_) => view.all_named(),
                     None => view,
                 })
@@ -111,7 +111,7 @@ fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Erofs> {
         cache: options.cache.clone(),
     };
     if options.trust.is_some() {
-        // what is on other devices is in no digest
+        // no digest covers content on other devices
         let others = sinterfs_erofs::read::needed_devices(&source, own.offset)?;
         if !others.is_empty() || !options.devices.is_empty() {
             return Err(Error::unsupported(

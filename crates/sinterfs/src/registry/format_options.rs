@@ -25,7 +25,7 @@ pub enum FormatOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DwarfsOptions {
-    /// An image whose blocks are taken over where they hold what the new image needs.
+    /// An image whose blocks are reused where the new image has the same content.
     pub base: Option<PathBuf>,
     /// The compression of blocks of some categories, by name.
     pub by_category: Vec<(String, String)>,
@@ -33,9 +33,9 @@ pub struct DwarfsOptions {
     pub metadata_compression: Option<String>,
     /// How many blocks back repeats are looked for; `None` means all.
     pub lookback: Option<u32>,
-    /// What reads may cost; `None` means nothing.
+    /// The price of reads; `None` means 0.
     pub read_cost: Option<ReadCost>,
-    /// The unit of times, as in `1ns`; `None` means seconds, or what loses nothing of images.
+    /// The unit of times, as in `1ns`; `None` means seconds, or the unit of images that are read.
     pub time_resolution: Option<String>,
     /// Whether times of access and of inode change are kept.
     pub keep_all_times: bool,
@@ -71,7 +71,7 @@ impl Default for DwarfsOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SquashfsOptions {
-    /// What becomes of the tails of files; `None` packs those of small files.
+    /// The placement of tails; `None` packs those of small files.
     pub tails: Option<TailPlacement>,
     /// Parts that are stored without compression, in the format's words.
     pub uncompressed: Option<String>,
@@ -96,7 +96,7 @@ impl Default for SquashfsOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ErofsOptions {
-    /// The oldest version of Linux that is to mount the image; `None` means 6.15.
+    /// The oldest version of Linux that mounts the image; `None` means 6.15.
     pub target_kernel: Option<String>,
     /// Further features, in the words of mkfs.erofs' `-E`.
     pub extended: Option<String>,

@@ -15,7 +15,7 @@ use crate::verify::trusted_source;
 
 /// Computes the root of the digests that an image has of itself, or, if it has none, of its whole file.
 ///
-/// `Corrupt` for the first bytes that are not what the image's digests were made of.
+/// `Corrupt` for the first bytes that do not match the image's digests.
 pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Root> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);

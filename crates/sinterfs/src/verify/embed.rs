@@ -1,5 +1,5 @@
-//! What is written for others to verify: the file of digests beside an image, and the signature in
-//! it. Spec: `docs/formats/digest.md`.
+//! Writes what others verify: the file of digests beside an image, and the signature in it. Spec:
+//! `docs/formats/digest.md`.
 
 use std::path::Path;
 use std::sync::Arc;

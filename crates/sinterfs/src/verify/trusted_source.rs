@@ -1,10 +1,10 @@
-//! Images of which it is known what they must be: a root digest that somebody vouches for.
+//! Images with a trusted root digest.
 //!
-//! In: a source, and the digest it must have or the key that must have signed it. Out: a source that hands out nothing but the bytes that
-//! this digest is of. **Invariant:** the way to the digests is not trusted (the header, sections, the
-//! index, a file beside the image): whatever leads there, their root is compared, and then all reading
-//! goes through them; what they do not cover is not read again.
-//! Spec: `docs/formats/digest.md`.
+//! In: a source, and the digest it must have or the key that must have signed it. Out: a source
+//! that hands out nothing but the bytes that this digest is of. **Invariant:** the way to the
+//! digests is not trusted (the header, sections, the index, a file beside the image): whatever
+//! leads there, their root is compared, and then all reading goes through them; bytes that they do
+//! not cover are not read again. Spec: `docs/formats/digest.md`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::registry;
 use crate::trust::{Anchor, Trust};
 use crate::verify::signature;
 
-/// A source that was proven, if that was asked for, and how the image in it is opened.
+/// A source, verified if requested, and the options of opening its image.
 pub(crate) struct TrustedSource {
     pub(crate) source: Arc<dyn ReadAt>,
     pub(crate) options: OpenOptions,

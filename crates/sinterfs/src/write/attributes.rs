@@ -1,22 +1,22 @@
-//! What a user asks to become of owners, times and permissions.
+//! Changes of owners, times and permissions.
 //!
 //! In: numbers and the words of chmod. Out: `sinterfs_pipeline::Transform`.
 
 use sinterfs_model::{Error, Result, Time};
 use sinterfs_pipeline::{Chmod, IdMap, RootTransform, Transform};
 
-/// Changes of what files look like; the default changes nothing.
+/// Changes of file attributes; the default changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AttributeChanges {
     /// Owner for every file.
     pub owner: Option<u32>,
     /// Group for every file.
     pub group: Option<u32>,
-    /// What becomes of owners, as `FROM:TO[:COUNT]`; the first that holds.
+    /// Mappings of owners, as `FROM:TO[:COUNT]`; the first that matches applies.
     pub owner_map: Vec<String>,
-    /// What becomes of groups, likewise.
+    /// Mappings of groups, in the same form.
     pub group_map: Vec<String>,
-    /// What is added to every owner and group in the end.
+    /// The number added to every owner and group at the end.
     pub id_offset: u32,
     /// One time for every file, in seconds since 1970.
     pub time: Option<i64>,
@@ -24,7 +24,7 @@ pub struct AttributeChanges {
     pub latest_time: Option<i64>,
     /// Changes of permissions.
     pub chmod: Option<String>,
-    /// What the root directory gets in place of that.
+    /// The attributes of the root directory instead.
     pub root: RootChanges,
 }
 

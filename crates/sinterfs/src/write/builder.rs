@@ -12,7 +12,7 @@ use crate::write::input::kinds::{Input, Layering};
 use crate::write::report::BuildReport;
 use crate::write::request::{BuildRequest, Destination};
 
-/// Describes an image that is to be built.
+/// Describes an image to build.
 ///
 /// The same sources and options give the same bytes, whatever the number of threads.
 ///
@@ -40,8 +40,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Packs what a path names: a directory, an archive, a list of files (mtree) or an image. Which of
-    /// these it is, its content decides.
+    /// Packs a path: a directory, an archive, a list of files (mtree) or an image. Which of these
+    /// it is, its content decides.
     pub fn new(source: impl Into<PathBuf>) -> Self {
         let source = source.into();
         Self {
@@ -96,19 +96,19 @@ impl Builder {
         self
     }
 
-    /// Sets the number of threads (default: as many as the machine runs at once).
+    /// Sets the number of threads (default: one for each processor).
     pub fn threads(mut self, threads: usize) -> Self {
         self.request.threads = threads;
         self
     }
 
-    /// Leaves out what matches a pattern. Of several patterns the first that matches a name decides.
+    /// Excludes names that match a pattern. Of several patterns the first that matches applies.
     pub fn exclude(mut self, pattern: impl Into<String>) -> Self {
         self.request.filters.push(Filter::Exclude(pattern.into()));
         self
     }
 
-    /// Keeps what matches a pattern.
+    /// Includes names that match a pattern.
     pub fn include(mut self, pattern: impl Into<String>) -> Self {
         self.request.filters.push(Filter::Include(pattern.into()));
         self
@@ -134,9 +134,8 @@ impl Builder {
 
     /// Builds the image. On an error nothing is left of it.
     ///
-    /// # Errors
-    /// `Invalid` for options that make no sense together, `Unsupported` for ones that the format does
-    /// not have, `Io` for what cannot be read or written.
+    /// # Errors `Invalid` for options that make no sense together, `Unsupported` for ones that the
+    /// format does not have, `Io` if a file cannot be read or written.
     pub fn build(&self, image: impl AsRef<Path>) -> Result<BuildReport> {
         self.build_observed(image, &Quiet)
     }

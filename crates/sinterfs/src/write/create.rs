@@ -1,4 +1,4 @@
-//! How an image is created: what the facade hands to a format, resolved from a request and its level.
+//! The options of a new image, resolved from a request and its level, as a format receives them.
 
 use sinterfs_block::Sink;
 use sinterfs_block::codec::Encoding;
@@ -8,7 +8,7 @@ use crate::write::request::{PerFileOptions, VolumeOptions};
 
 /// A device of its own for the content of an image.
 pub struct Blob {
-    /// What the image calls it.
+    /// Its name in the image.
     pub name: std::ffi::OsString,
     /// Where it goes.
     pub sink: Box<dyn Sink>,
@@ -21,7 +21,7 @@ impl std::fmt::Debug for Blob {
     }
 }
 
-/// How an image is created: what all formats have a use for, and what some have.
+/// The options of a new image, common ones and those of some formats.
 #[derive(Debug, Clone)]
 pub struct CreateOptions {
     /// The compression of blocks, in the format's words.
@@ -49,9 +49,9 @@ pub struct SolidOptions {
     pub by_category: Vec<(String, Encoding)>,
     /// The level of FLAC for audio, if audio and images have codecs of their own.
     pub flac_level: Option<u32>,
-    /// The compression of what looks incompressible.
+    /// The compression of content that looks incompressible.
     pub incompressible: Encoding,
-    /// The compression of what is needed first, if it is another than that of all else.
+    /// The compression of the files needed first, if it differs.
     pub hot: Option<Encoding>,
     /// The compression of metadata.
     pub metadata_compression: Encoding,
@@ -59,7 +59,7 @@ pub struct SolidOptions {
     pub time_resolution: u64,
     /// Whether times of access and of inode change are kept.
     pub keep_all_times: bool,
-    /// The settings in words, if the image is to tell them.
+    /// The settings as text, if the image records them.
     pub history: Option<Vec<String>>,
     /// The runs that made the image that is read, for the history.
     pub former: FormerRuns,

@@ -1,4 +1,4 @@
-//! What a user asks to be left out, to stay, and to be made.
+//! Which files are excluded, included and added.
 //!
 //! In: patterns, definitions and files of them, in the order in which they were given. Out:
 //! `sinterfs_pipeline::source::Exclude` and `Definition`.
@@ -13,20 +13,20 @@ use sinterfs_pipeline::source::{Definition, Exclude, FileContexts, Rule};
 
 use crate::write::input::kinds::Input;
 
-/// One thing said of what is packed; the first pattern that matches a name decides.
+/// A rule about the input; the first pattern that matches a name applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
-    /// What matches a pattern is left out.
+    /// Excludes names that match a pattern.
     Exclude(String),
-    /// What matches a pattern stays.
+    /// Includes names that match a pattern.
     Include(String),
-    /// What matches a line of a file is left out, unless the line says otherwise.
+    /// Excludes names that match a line of a file, unless the line negates it.
     ExcludeFrom(PathBuf),
-    /// What matches a line of a file stays, unless the line says otherwise.
+    /// Includes names that match a line of a file, unless the line negates it.
     IncludeFrom(PathBuf),
 }
 
-/// Compiles what was chosen.
+/// Compiles the rules.
 pub(crate) fn exclude(choices: &[Filter]) -> Result<Exclude> {
     let mut rules = Vec::new();
     for choice in choices {

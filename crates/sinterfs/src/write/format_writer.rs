@@ -1,4 +1,4 @@
-//! What makes the images of a format: by the pipeline, unless the format has a way of its own.
+//! The writer of a format: the pipeline, unless the format has its own.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,8 +24,7 @@ pub trait FormatWriter: Sync {
         false
     }
 
-    /// Resolves what a request asks of the format, for an image that is written anew block by
-    /// block.
+    /// Resolves the options of a request for an image that is rewritten block by block.
     fn resolve(&self, format: &str, _: &BuildRequest, _: &Prepared) -> Result<CreateOptions> {
         let what = format!("{format} images are not written by the pipeline");
         Err(Error::unsupported(what))

@@ -1,4 +1,4 @@
-//! What stands before an image in its file: a program that mounts it, a script, anything.
+//! The header before an image in its file: a program that mounts it, a script, or any other bytes.
 //!
 //! **Invariant:** it is copied piece by piece, whatever its size.
 
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Result};
 
-/// Bytes that are copied at once.
+/// Bytes per copy.
 const PIECE: u64 = 1 << 20;
 
-/// What stands before a new image.
+/// The header before a new image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HeaderSource {
-    /// What stands before the image that is read.
+    /// The header before the existing image.
     #[default]
     Keep,
     /// Nothing.

@@ -1,5 +1,5 @@
-//! The command line that an image records as its history: what its bytes depend on besides the
-//! input, so neither paths nor the number of threads.
+//! The command line that an image records as its history: the options that its bytes depend on
+//! besides the input, so neither paths nor the number of threads.
 //!
 //! **Invariant:** these words are bytes of images: a change of them changes every DwarFS image.
 

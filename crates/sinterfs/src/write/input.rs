@@ -1,7 +1,7 @@
-//! What a build reads: a directory, an archive, an image, or several of these as one.
+//! The input of a build: a directory, an archive, an image, or several of these as one.
 //!
-//! Enters paths; leaves what each of them is (`Input`), and a source for the pipeline
-//! (`OpenInput`). **Invariant:** what a path names is found by its content, never by its name.
+//! Enters paths; leaves the kind of each (`Input`), and a source for the pipeline (`OpenInput`).
+//! **Invariant:** the kind of a file is detected by its content, never by its name.
 
 mod detect;
 mod docker_archive;

@@ -12,7 +12,7 @@ use crate::write::request::BuildRequest;
 pub struct BuildJob<'a> {
     /// The format's name.
     pub(crate) format: &'static str,
-    /// What is asked for.
+    /// The request.
     pub(crate) request: &'a BuildRequest,
     open: Box<dyn FnOnce() -> Result<Prepared> + 'a>,
 }
@@ -46,6 +46,6 @@ pub(crate) struct Prepared {
     pub(crate) former: FormerRuns,
     /// The image whose blocks are taken over.
     pub(crate) base: Option<OpenBase>,
-    /// What comes before the new image in its file.
+    /// The header before the new image in its file.
     pub(crate) header: Option<HeaderBytes>,
 }

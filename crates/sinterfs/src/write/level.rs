@@ -1,10 +1,10 @@
-//! The settings that a level from 0 to 9 stands for.
+//! The settings of levels 0 to 9.
 //!
 //! There are as many levels as upstream's mkdwarfs has. Each format's row has its own table.
 
 use sinterfs_pipeline::Order;
 
-/// The level that is used unless another is asked for.
+/// The default level.
 pub const DEFAULT: u8 = 7;
 
 /// The settings of one level.
@@ -22,7 +22,7 @@ pub struct Level {
     pub special: SpecialCodecs,
 }
 
-/// The codecs of kinds of content that formats with solid blocks keep apart.
+/// The codecs of kinds of content in formats with solid blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpecialCodecs {
     /// The level of FLAC for audio; without one, audio and images are encoded as all content is.

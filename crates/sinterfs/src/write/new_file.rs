@@ -1,6 +1,7 @@
 //! A file that is made beside images: a page, a signature, digests.
 //!
-//! **Invariant:** it is complete or not there, and what stands in its way is found before there is anything to write.
+//! **Invariant:** the file is complete or absent, and obstacles are found before anything is
+//! written.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! An image, or another file that is made, on its way to the disk: written where nobody sees it, made durable, then named.
+//! Writes an image, or another new file, to disk: to an unnamed file that is synced and then
+//! linked.
 //!
 //! Enters: a target path or `-`. Leaves: bytes through `Write`, and after `commit` the file under
 //! its name. **Invariant:** until `commit` the name is untouched, and whatever ends the process,
@@ -91,8 +92,8 @@ impl Output {
             }
             Ok(_) if !replace => Err(exists(path)),
             Ok(found) => {
-                // the file that a symlink names is replaced, not the symlink; who may read the
-                // old image may read the new one, and nobody else
+                // the file that a symlink names is replaced, not the symlink; who may read the old
+                // image may read the new one, and no one else
                 let path = std::fs::canonicalize(path)
                     .map_err(|e| Error::io("cannot resolve the output", e).path(path))?;
                 let output = Self::unnamed(&path, replace)?;
@@ -112,7 +113,7 @@ impl Output {
     }
 
     fn unnamed(path: &Path, replace: bool) -> Result<Self> {
-        // what gives an unnamed file its name is there
+        // /proc/self/fd, by which an unnamed file is linked, exists
         if !Path::new(OWN_FILES).exists() {
             return Self::hidden(path, replace);
         }
@@ -161,7 +162,7 @@ impl Output {
         }
     }
 
-    /// Returns whether what was written can be replaced.
+    /// Returns whether written bytes can be replaced.
     pub fn seeks(&self) -> bool {
         let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         written.position.is_some()
@@ -176,7 +177,7 @@ impl Output {
         Ok(Self::with(OutputTarget::Behind { stream }, scratch))
     }
 
-    /// Returns the end that an image writer writes to; its image begins after what was written before.
+    /// Returns the sink of an image writer; the image begins after the bytes written so far.
     pub fn writer(&self) -> OutputWriter {
         let written = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         OutputWriter {
@@ -235,7 +236,7 @@ impl Drop for Output {
     }
 }
 
-/// Returns where a file stands that can be written to anywhere; one that only appends cannot.
+/// Returns the position of a seekable file; a file opened for appending has none.
 fn seekable_position(file: &File) -> Option<u64> {
     let appends = rustix::fs::fcntl_getfl(file).ok()?.contains(OFlags::APPEND);
     let mut file = file;

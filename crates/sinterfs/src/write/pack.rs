@@ -95,7 +95,7 @@ impl Work<'_> {
         })
     }
 
-    /// Adds to the pipeline's report what the input knows.
+    /// Completes the pipeline's report with counts of the input.
     fn report(&self, mut pipeline: PipelineReport) -> BuildReport {
         let input = &self.prepared.input;
         input.add_unrepresented(&mut pipeline.image.losses);

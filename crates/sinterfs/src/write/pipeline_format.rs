@@ -1,4 +1,4 @@
-//! What the pipeline needs of a format whose images it writes.
+//! The interface of the pipeline to a format that it writes.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::write::request::VolumeOptions;
 pub trait PipelineFormat: Sync {
     /// Returns the settings of a level from 0 to 9 for such a volume; higher numbers mean 9.
     fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level>;
-    /// Returns the kinds of content that are told apart unless something else is asked for.
+    /// Returns the kinds of content that are distinguished by default.
     fn categorizers(&self) -> Categorizers {
         Categorizers::ALL
     }
@@ -23,7 +23,8 @@ pub trait PipelineFormat: Sync {
     fn knows(&self, option: Setting) -> bool;
     /// Returns whether the beginning of an image is written last.
     fn patches(&self) -> bool;
-    /// Creates an image; `blob` takes its content if that was asked for and `knows` allows it.
+    /// Creates an image; `blob` receives the content if the request names one and `knows` allows
+    /// it.
     fn create(
         &self,
         out: Box<dyn Sink>,

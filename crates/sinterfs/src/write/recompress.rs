@@ -72,7 +72,7 @@ pub fn recompress(
     report.map_err(located)
 }
 
-/// Fails for what only makes sense while blocks stay blocks.
+/// Fails for options that apply only if blocks are kept.
 fn check_rebuild(request: &RecompressRequest) -> Result<()> {
     let asked = [
         (request.parts != RecompressParts::All, "choosing parts"),
@@ -86,7 +86,7 @@ fn check_rebuild(request: &RecompressRequest) -> Result<()> {
     })
 }
 
-/// Fails for what only the pipeline can do.
+/// Fails for options that only a rebuild supports.
 fn check_rewrite(request: &RecompressRequest) -> Result<()> {
     let build = &request.build;
     let asked = [

@@ -1,4 +1,4 @@
-//! Everything that can be asked of a recompression, and what it did: plain data.
+//! The request and the report of a recompression: plain data.
 
 use std::path::PathBuf;
 
@@ -30,9 +30,9 @@ pub struct RecompressRequest {
     pub image: PathBuf,
     /// How it is opened.
     pub open: OpenOptions,
-    /// What a build would be asked for; its input is not looked at. A block size other than the
-    /// image's asks for the whole pipeline, and changes of owners, modes, times and packing ask for
-    /// metadata that is made anew.
+    /// The options of a build; its input is ignored. A block size other than the image's asks for
+    /// the whole pipeline, and changes of owners, modes, times and packing ask for metadata that is
+    /// made anew.
     pub build: BuildRequest,
     /// Whether files are ordered, compared and cut anew.
     pub rebuild: bool,
@@ -42,23 +42,23 @@ pub struct RecompressRequest {
     pub parts: RecompressParts,
     /// The categories whose blocks may change, or, if true, all but these.
     pub categories: Option<(Vec<String>, bool)>,
-    /// Whether a block stays as it is where it would not become smaller.
+    /// Whether a block is kept if it would not become smaller.
     pub keep_smaller: bool,
     /// What stands before the new image.
     pub header: HeaderSource,
 }
 
-/// What was made.
+/// The result.
 #[derive(Debug, Clone)]
 pub struct RecompressReport {
     /// The format's name.
     pub format: &'static str,
-    /// Bytes of the old image, without what stands before it.
+    /// Bytes of the old image, without its header.
     pub old_bytes: u64,
     /// The new image.
     pub image: Summary,
     /// Blocks that were compressed anew; the others are as they were.
     pub recoded: u64,
-    /// What the pipeline did, if the image was rebuilt.
+    /// The report of the pipeline, if the image was rebuilt.
     pub rebuilt: Option<BuildReport>,
 }

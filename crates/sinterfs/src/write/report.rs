@@ -1,4 +1,4 @@
-//! What a build did, and what a strict request makes an error of it.
+//! The report of a build, and the errors of a strict request.
 
 use sinterfs_block::verity::VerityDigest;
 use sinterfs_model::{Error, Kind, Loss, Observer, Result, Setting};
@@ -6,16 +6,16 @@ use sinterfs_pipeline::source::merge::Conflicts;
 
 pub use sinterfs_pipeline::Report as PipelineReport;
 
-/// What was built.
+/// The result of a build.
 #[derive(Debug, Clone)]
 pub struct BuildReport {
     /// The format's name.
     pub format: &'static str,
-    /// What the pipeline did.
+    /// The report of the pipeline.
     pub pipeline: PipelineReport,
-    /// What was hidden where several trees met.
+    /// The entries hidden where several trees overlap.
     pub conflicts: Conflicts,
-    /// What became of content that is not in the image: for composefs.
+    /// Counts of content outside the image, for composefs.
     pub objects: Option<ObjectsReport>,
 }
 
@@ -31,7 +31,7 @@ impl BuildReport {
     }
 }
 
-/// What became of the content of files.
+/// Counts of the content of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectsReport {
     /// The fs-verity digest of the image.
@@ -58,7 +58,7 @@ pub(crate) fn interrupted(error: Error, observer: &dyn Observer) -> Error {
     }
 }
 
-/// Fails if anything was lost: what `strict` asks for.
+/// Fails if anything was lost, as `strict` requires.
 pub(crate) fn demand_all(report: &BuildReport) -> Result<()> {
     if !report.is_complete() {
         let count = report.incomplete();

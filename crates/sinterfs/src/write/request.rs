@@ -44,11 +44,11 @@ impl Destination {
 /// Everything that can be asked of a build.
 #[derive(Debug, Clone)]
 pub struct BuildRequest {
-    /// What is packed.
+    /// The input.
     pub input: Input,
     /// Where the image goes.
     pub destination: Destination,
-    /// A file for all content, apart from the image.
+    /// A separate file for all content.
     pub blob_device: Option<PathBuf>,
     /// A file whose content comes before the image.
     pub header: Option<PathBuf>,
@@ -60,7 +60,7 @@ pub struct BuildRequest {
     pub compression: Option<String>,
     /// The compression of blocks of some categories, by name.
     pub by_category: Vec<(String, String)>,
-    /// What kinds of content are told apart; `None` means all.
+    /// The kinds of content that are distinguished; `None` means all.
     pub categorizers: Option<Categorizers>,
     /// The compression of metadata.
     pub metadata_compression: Option<String>,
@@ -68,23 +68,23 @@ pub struct BuildRequest {
     pub block_size: Option<u64>,
     /// How many blocks back repeats are looked for; `None` means all.
     pub lookback: Option<u32>,
-    /// What reads may cost; `None` means nothing.
+    /// The price of reads; `None` means 0.
     pub read_cost: Option<ReadCost>,
     /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for
     /// each thread, or what one thread needs if that is more.
     pub memory: Option<u64>,
-    /// The directory for what does not fit into that memory; `None` means that of the image, or
-    /// that of temporary files if the image goes to standard output.
+    /// The directory of scratch files; `None` means that of the image, or that of temporary files
+    /// if the image goes to standard output.
     pub scratch: Option<PathBuf>,
     /// The order of files.
     pub order: Option<Order>,
-    /// A file that says what is stored before and after all else: a path in the image and a number
-    /// from -32768 to 32767 a line.
+    /// A file with the order of storage: a path in the image and a number from -32768 to 32767 a
+    /// line.
     pub sort: Option<PathBuf>,
-    /// A file that lists what is needed first, a path in the image a line: stored before all else, in small
-    /// blocks.
+    /// A file that lists the files needed first, a path in the image a line: stored before all
+    /// else, in small blocks.
     pub hot: Option<PathBuf>,
-    /// An image whose blocks are taken over as they are stored, where the new image needs what they hold.
+    /// An image whose stored blocks are reused where the new image has the same content.
     pub base: Option<PathBuf>,
     /// Whether equal files are stored once.
     pub duplicates: bool,
@@ -92,7 +92,7 @@ pub struct BuildRequest {
     pub threads: usize,
     /// Where the content is that lists of files name.
     pub manifest: ManifestOptions,
-    /// What is left out and what stays, the first that matches.
+    /// Rules of exclusion and inclusion; the first that matches applies.
     pub filters: Vec<Filter>,
     /// Definitions of files that are made or changed, as of mksquashfs' `-p`.
     pub pseudo: Vec<OsString>,
@@ -100,14 +100,14 @@ pub struct BuildRequest {
     pub pseudo_files: Vec<PathBuf>,
     /// Which extended attributes of the source stay.
     pub xattrs: XattrFilter,
-    /// A file of SELinux file contexts, which tells the label of every file.
+    /// A file of SELinux file contexts, which gives the label of every file.
     pub file_contexts: Option<PathBuf>,
     /// Whether other file systems are left out.
     pub one_file_system: bool,
-    /// What becomes of owners, times and permissions.
+    /// Changes of owners, times and permissions.
     pub attributes: AttributeChanges,
-    /// The unit of times, as in `1ns`; `None` means what loses nothing of images, and seconds for
-    /// a directory alone.
+    /// The unit of times, as in `1ns`; `None` means the unit of images that are read, and seconds
+    /// for a directory alone.
     pub time_resolution: Option<String>,
     /// Whether times of access and of inode change are kept; those that images have are always.
     pub keep_all_times: bool,
@@ -115,15 +115,15 @@ pub struct BuildRequest {
     pub pack_metadata: Option<String>,
     /// The time of creation to record, in seconds since 1970.
     pub create_timestamp: Option<u64>,
-    /// Whether the image tells how it was made.
+    /// Whether the image records how it was made.
     pub history: bool,
     /// Whether the image has an index of its sections.
     pub section_index: bool,
     /// Whether the image has digests of all its bytes.
     pub with_digest: bool,
-    /// What is asked of formats that cut each file for itself.
+    /// Options of formats that encode each file separately.
     pub per_file: PerFileOptions,
-    /// What the image tells as a volume, and to whom.
+    /// The volume's label, UUID and oldest kernel.
     pub volume: VolumeOptions,
     /// For composefs.
     pub composefs: ComposefsOptions,
@@ -203,9 +203,9 @@ impl BuildRequest {
 /// How an image is created whose files are cut each for itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerFileOptions {
-    /// What becomes of the ends of files; `None` means what the format's users expect.
+    /// The placement of tails; `None` means the format's default.
     pub tails: Option<TailPlacement>,
-    /// What is stored without compression, in the format's words.
+    /// What is stored uncompressed, in the format's terms.
     pub raw: Option<String>,
     /// Bytes of chunks that are stored once wherever they are equal.
     pub chunk_size: Option<u64>,
@@ -213,7 +213,7 @@ pub struct PerFileOptions {
     pub no_holes: bool,
     /// Whether extended attributes are left out.
     pub no_xattrs: bool,
-    /// What names of extended attributes begin with.
+    /// Long prefixes of attribute names.
     pub xattr_prefixes: Vec<String>,
     /// Whether the table of all inodes is left out.
     pub no_export: bool,
@@ -221,20 +221,20 @@ pub struct PerFileOptions {
     pub no_padding: bool,
 }
 
-/// What an image tells as a volume, and to whom.
+/// The volume's label, UUID and oldest kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VolumeOptions {
     /// Its UUID; `None` means one made of its content.
     pub uuid: Option<String>,
     /// Its name.
     pub label: Option<String>,
-    /// The oldest version of Linux that is to mount it.
+    /// The oldest version of Linux that mounts it.
     pub target_kernel: Option<String>,
-    /// What more the format can do, in its words.
+    /// Further features, in the format's terms.
     pub extended: Option<String>,
 }
 
-/// What composefs images alone are asked.
+/// Options of composefs images.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ComposefsOptions {
     /// The directory that gets the content of files.

@@ -1,4 +1,4 @@
-//! What is asked of a format for a new image: the request's options and the level's, resolved.
+//! Resolves the options of a new image from the request and its level.
 //!
 //! **Invariant:** an option that the format has no meaning for is an error.
 
@@ -14,7 +14,7 @@ use crate::write::pipeline_format::PipelineFormat;
 use crate::write::request::BuildRequest;
 use crate::write::times;
 
-/// Resolves what is asked of the format.
+/// Resolves the options for the format.
 pub(crate) fn create_options(
     request: &BuildRequest,
     name: &str,
@@ -68,7 +68,7 @@ fn refuse_unknown(
 pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
     let (per_file, volume) = (&request.per_file, &request.volume);
     let composefs = &request.composefs;
-    // all kinds are all that the format can tell apart
+    // "all" means the kinds that the format distinguishes
     let chosen = request
         .categorizers
         .filter(|&chosen| chosen != Categorizers::ALL);
@@ -137,12 +137,12 @@ fn solid_options(
     Ok(SolidOptions {
         by_category,
         flac_level: level.special.flac,
-        // who names a codec gets no other, and what that would hardly make smaller is stored
+        // a codec named by the user is the only one; content that it hardly shrinks is stored
         incompressible: match request.compression {
             Some(_) => Encoding::None,
             None => level.special.incompressible.parse()?,
         },
-        // decoded in a moment, unless somebody names a codec
+        // cheap to decode, unless the user names a codec
         hot: match request.compression {
             Some(_) => None,
             None => level.special.hot.map(str::parse).transpose()?,

@@ -10,7 +10,7 @@ use sinterfs_model::{ContentMap, ImageWriter, Observer, Result, Summary, Tree};
 use crate::write::create::CreateOptions;
 use crate::write::former_runs::FormerRuns;
 
-/// What a format offers whose blocks any file may refer to.
+/// The interface of a format whose blocks any file may refer to.
 pub trait Reuse {
     /// Returns the runs that made the image.
     fn former_runs(&self) -> Result<FormerRuns>;
@@ -41,20 +41,20 @@ pub struct RewriteOptions<'a> {
     pub by_category: Vec<(String, Encoding)>,
     /// The categories whose blocks may change, or, if true, all but these.
     pub selection: Option<(Vec<String>, bool)>,
-    /// Whether a block stays as it is where it would not become smaller.
+    /// Whether a block is kept if it would not become smaller.
     pub keep_smaller: bool,
-    /// What becomes of the metadata.
+    /// The treatment of the metadata.
     pub metadata: MetadataPlan<'a>,
-    /// What is written around the blocks.
+    /// The parts written around the blocks.
     pub create: CreateOptions,
     /// Threads that work.
     pub threads: usize,
 }
 
-/// What becomes of the metadata of an image that is written anew.
+/// The treatment of the metadata of a rewritten image.
 #[derive(Debug, Clone, Copy)]
 pub enum MetadataPlan<'a> {
-    /// It stays as it is stored.
+    /// The stored form is kept.
     Keep,
     /// It is compressed anew.
     Encode,

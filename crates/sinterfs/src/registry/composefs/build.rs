@@ -123,7 +123,7 @@ fn build_from_dump(
     draft.finish(request, None)
 }
 
-/// What is known of an image before its bytes are written.
+/// The plan of an image before its bytes are written.
 struct Draft {
     format: &'static str,
     output: Output,
@@ -169,7 +169,7 @@ impl Draft {
     }
 }
 
-/// Returns what was read.
+/// Returns the counts of the read files.
 fn pipeline(tree: &Tree, bodies: &[Body], left_out: u64, changed: u64) -> PipelineReport {
     let stats = tree.stats();
     let (mut seen, mut duplicates, mut duplicate_bytes) = (HashSet::new(), 0, 0_u64);
@@ -219,7 +219,7 @@ const KNOWN: [Setting; 5] = [
     Setting::UserXattrs,
 ];
 
-/// Fails for an option that has no meaning here: what compresses, orders and lays out content.
+/// Fails for options of compression, order and layout, which have no meaning here.
 fn refuse_foreign(request: &BuildRequest) -> Result<()> {
     let general = [
         (request.level != level::DEFAULT, Setting::Level),

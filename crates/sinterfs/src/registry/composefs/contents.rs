@@ -1,6 +1,6 @@
 //! The content of files: its digests, and objects made of it.
 //!
-//! In: a source's files, by many threads. Out: for each node what an image tells of its content.
+//! In: a source's files, by many threads. Out: for each node the record of its content in an image.
 //!
 //! **Invariant:** an object has the content whose digest it is named by, whatever happens to the file
 //! meanwhile.
@@ -18,13 +18,13 @@ use sinterfs_pipeline::FileVisitor;
 
 use super::object_store::{ObjectStore, Waiting};
 
-/// What a thread takes in bytes: a file, or a piece of a larger one.
+/// Bytes of one job: a file, or a piece of a larger one.
 pub(super) const MEMORY: u64 = BUFFERED;
 
-/// Files up to so many bytes are in memory between their digest and their object, others are read twice.
+/// Files up to this length stay in memory between hashing and storing; others are read twice.
 const BUFFERED: u64 = 4 << 20;
 
-/// How much of other files is read at once, in bytes.
+/// Bytes per read of other files.
 const PIECE: usize = 1 << 20;
 
 /// Finds the digests of files, and stores their content.
@@ -52,7 +52,8 @@ impl<'a> ContentHasher<'a> {
         }
     }
 
-    /// Returns what each node holds, and how many files changed while they were read.
+    /// Returns the content record of each node, and the number of files that changed while they
+    /// were read.
     pub(super) fn finish(self) -> (Vec<Body>, u64) {
         let bodies = self.bodies.into_inner();
         let bodies = bodies.unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +61,7 @@ impl<'a> ContentHasher<'a> {
     }
 }
 
-/// What a thread keeps.
+/// The state of a thread.
 #[derive(Debug, Default)]
 pub(super) struct HasherState {
     buffer: Vec<u8>,

@@ -1,7 +1,8 @@
 //! A composefs-dump(5) as an image, whatever becomes of it.
 //!
-//! Enters a dump and the store of its objects; leaves an image of what it tells, which is in memory but for objects.
-//! **Invariant:** an object that is read is the one of which the dump has the digest, or an error.
+//! Enters a dump and the store of its objects; leaves an image in memory; objects stay in the
+//! store. **Invariant:** an object that is read is the one of which the dump has the digest, or an
+//! error.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -2,10 +2,10 @@
 //!
 //! In: content with its digest. Out: `STORE/ab/cdef...`.
 //!
-//! **Invariant:** what has a name is whole and durable, and is never written again: an object is synced
-//! before it gets its name, and whatever ends the process, no part of one is left (`O_TMPFILE`; where
-//! the file system has no unnamed files, hidden ones, which are removed on failure). Several processes
-//! may fill one store at once.
+//! **Invariant:** a named object is complete and durable, and is never rewritten: an object is
+//! synced before it gets its name, and whatever ends the process, no part of one is left
+//! (`O_TMPFILE`; where the file system has no unnamed files, hidden ones, which are removed on
+//! failure). Several processes may fill one store concurrently.
 
 use std::fs::File;
 use std::io;
@@ -150,7 +150,7 @@ impl ObjectStore {
         }
     }
 
-    /// Makes all new names durable, and tells how many objects there are, and their bytes.
+    /// Makes all new names durable; returns the number of objects and their bytes.
     pub(crate) fn sync(&self) -> Result<(u64, u64)> {
         let numbers = (0..=u8::MAX).zip(&self.changed);
         for (number, _) in numbers.filter(|(_, changed)| changed.load(Ordering::Relaxed)) {

@@ -1,8 +1,8 @@
 //! Mounting a composefs image with its store of objects through overlayfs.
 //!
 //! In: an image's file, the directory of the store. Out: a mount that no process serves.
-//! **Invariant:** what is not trusted is not mounted: either the kernel compares each object's fs-verity digest
-//! when it is opened, or, if it is asked for, all are hashed before.
+//! **Invariant:** only verified objects are mounted if the caller requires it: either the kernel
+//! compares the fs-verity digest of each object on open, or all are hashed before.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -33,8 +33,8 @@ pub enum ObjectVerification {
 
 /// Mounts a composefs image on a directory, with content from the store that the options name.
 ///
-/// `Invalid` for options that overlayfs has nothing for, `Corrupt` for an object that is not what the image
-/// names, `Io` where the kernel cannot do it.
+/// `Invalid` for options that overlayfs does not have, `Corrupt` for an object that differs from
+/// what the image names, `Io` where the kernel cannot do it.
 pub fn mount_overlay(
     image: &Path,
     open: &OpenOptions,

@@ -1,4 +1,4 @@
-//! What a CRAMFS image says of itself, as rows that any program can show.
+//! Information about a CRAMFS image as rows.
 
 use sinterfs_cramfs::layout::Flags;
 use sinterfs_cramfs::read::Cramfs;

@@ -1,4 +1,4 @@
-//! What a DwarFS image says of itself, as rows that any program can show.
+//! Information about a DwarFS image as rows.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn category(category: sinterfs_dwarfs::read::Category) -> InfoValue {
     ])
 }
 
-/// Sums sections by what they hold and how they are encoded.
+/// Sums sections by type and encoding.
 fn sections(image: &Dwarfs) -> Result<InfoValue> {
     let mut sums: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     for section in image.sections()? {

@@ -1,4 +1,5 @@
-//! The levels of DwarFS: a front of size, build time and what a cold read decodes (docs/adr/0005).
+//! The levels of DwarFS: a front of size, build time and bytes decoded by a cold read
+//! (docs/adr/0005).
 //!
 //! Each is smaller and faster than its nearest one of upstream's mkdwarfs, whose own settings can
 //! be had by explicit options. Up to 5 a block decodes at 500 MB/s or more and metadata is not
@@ -23,12 +24,12 @@ pub(super) const LEVELS: [Level; 10] = [
     small("lzma2:level=9:binary=auto", "lzma:level=9", 26, 8),
 ];
 
-/// The compression of what looks incompressible, from level 4 on: repeats over a long distance are
-/// all that is worth looking for. It made debian-desktop 2.6 % smaller; LZMA2 gains 0.1 % more and
-/// decodes it far slower.
+/// The compression of content that looks incompressible, from level 4 on: repeats over a long
+/// distance are all that is worth looking for. It made debian-desktop 2.6 % smaller; LZMA2 gains
+/// 0.1 % more and decodes it far slower.
 const LONG_REPEATS: &str = "zstd:level=3:window=26:long";
 
-/// The compression of what is needed first, from level 4 on: as small as what decodes fast gets.
+/// The compression of the files needed first, from level 4 on: the smallest that decodes fast.
 const HOT: &str = "zstd:level=19";
 
 /// Returns a level from 0 to 3.

@@ -17,8 +17,8 @@ pub(super) fn starts_with_magic(source: &dyn ReadAt, at: u64) -> Result<bool> {
     Ok(head == MAGIC)
 }
 
-/// Turns our options into the format's. Where no sound image is found but one begins the file, it is
-/// that one that is damaged, and opening it tells where.
+/// Turns our options into the format's. Where no sound image is found but one begins the file, it
+/// is a damaged one, and opening it reports where.
 pub(super) fn own_options(
     source: &dyn ReadAt,
     options: &OpenOptions,

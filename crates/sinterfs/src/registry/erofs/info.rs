@@ -1,4 +1,4 @@
-//! What an EROFS image says of itself, as rows that any program can show.
+//! Information about an EROFS image as rows.
 
 use sinterfs_erofs::Kernel;
 use sinterfs_erofs::read::{Algorithm, Erofs, Slot};

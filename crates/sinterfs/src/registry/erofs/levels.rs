@@ -1,4 +1,4 @@
-//! The levels of EROFS, which depend on the oldest version of Linux that is to mount the image.
+//! The levels of EROFS, which depend on the oldest version of Linux that mounts the image.
 
 use sinterfs_pipeline::Order;
 
@@ -83,7 +83,7 @@ const LEVELS: [((u16, u16), [Level; 10]); 6] = [
     ((0, 0), LINUX_OLDER),
 ];
 
-/// Lists levels of LZ4 alone, in clusters of so many bytes as powers of two: up to 6, at 7 and 8, at 9.
+/// Lists levels of LZ4 alone, by log2 of the pcluster size: up to 6, at 7 and 8, at 9.
 const fn lz4_only(bits: u8, strong: u8, strongest: u8) -> [Level; 10] {
     [
         per_file("none", 17, Order::Path),

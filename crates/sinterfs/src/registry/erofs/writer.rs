@@ -64,7 +64,7 @@ impl PipelineFormat for ErofsBuilder {
     }
 }
 
-/// Returns the oldest kernel that is to mount an image.
+/// Returns the oldest kernel that mounts an image.
 fn kernel(volume: &VolumeOptions) -> Result<Kernel> {
     let asked = volume.target_kernel.as_deref();
     asked.map_or(Ok(Kernel::default()), str::parse)

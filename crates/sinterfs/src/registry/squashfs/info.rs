@@ -1,4 +1,4 @@
-//! What a SquashFS image says of itself, as rows that any program can show.
+//! Information about a SquashFS image as rows.
 
 use sinterfs_model::Result;
 use sinterfs_squashfs::layout::Flags;

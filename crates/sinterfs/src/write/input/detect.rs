@@ -1,4 +1,4 @@
-//! What a path names, found by its content, never by its name.
+//! Detects the kind of an input by its content, never by its name.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -31,10 +31,9 @@ impl Whiteouts {
 }
 
 impl Input {
-    /// Finds out what a path names; `options` are for an image.
+    /// Detects the kind of a file; `options` apply to an image.
     ///
-    /// # Errors
-    /// `Io` for what is not there or can't be read.
+    /// # Errors `Io` if it does not exist or cannot be read.
     pub fn of(path: &Path, options: &OpenOptions) -> Result<Self> {
         let path = path.to_owned();
         Ok(match What::of(&path, options)? {
@@ -50,7 +49,7 @@ impl Input {
     }
 }
 
-/// What a path names.
+/// The kind of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Directory,
@@ -111,7 +110,7 @@ impl What {
 fn start(file: &File, most: u64) -> std::io::Result<Vec<u8>> {
     let len = file.metadata()?.len();
     let len = match len {
-        // a device tells no length
+        // a device has no length in its metadata
         0 => most,
         len => len.min(most),
     };

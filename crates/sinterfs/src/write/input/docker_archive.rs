@@ -1,4 +1,4 @@
-//! Archives that hold an image of containers: what `docker save`, podman and skopeo write.
+//! Archives with a container image, as `docker save`, podman and skopeo write them.
 //!
 //! Enters a tar with `manifest.json` (docker-archive), or with an OCI layout (oci-archive); leaves the layers, lowest
 //! first, each as an archive of its own. Facts: moby's image-spec-v1.2.md, what Docker 28 and skopeo 1.9 write.
@@ -135,7 +135,7 @@ impl DockerArchive {
         Ok(names)
     }
 
-    /// Compares what a layer is without compression with its digest.
+    /// Compares the decoded bytes of a layer with its digest.
     fn compare(&self, name: &str, digest: &str) -> Result<()> {
         let failed = |error| Error::io("cannot read", error).path(self.shown(name));
         let (mut stream, _) = self.open(name)?;

@@ -1,8 +1,8 @@
-//! What images among an input tell, and the one cache of their decoded blocks.
+//! The images of an input, and their shared cache of decoded blocks.
 //!
-//! **Invariant:** images share one cache of decoded blocks, of the size that was asked for, but never
-//! smaller than two of the largest blocks for each thread; what does not fit lies in a scratch file, so that
-//! no block is decoded more than once.
+//! **Invariant:** images share one cache of decoded blocks, of the requested size, but never
+//! smaller than two of the largest blocks for each thread; blocks that do not fit are in a scratch
+//! file, so that no block is decoded more than once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::image::Image;
 /// Images among the input.
 pub(super) struct Images {
     pub(super) damage: Arc<Damage>,
-    /// What is known of each.
+    /// Information about each.
     infos: Vec<ImageInfo>,
-    /// What they hold that is lost on the way.
+    /// Attributes of theirs that are lost.
     pub(super) unrepresented: Vec<Loss>,
     /// Their decoded blocks.
     pub(super) cache: Arc<BlockCache>,
     /// Bytes that all decoded blocks may take.
     decoded_bytes: u64,
-    /// The image, if it is one and nobody else has it.
+    /// The image, if there is exactly one.
     pub(super) opened: Option<(Image, PathBuf)>,
 }
 
@@ -53,7 +53,7 @@ impl Images {
         Ok(ImageSource::new(Arc::clone(image), path, damage))
     }
 
-    /// Adds an image whose format has no more to tell.
+    /// Adds an image without further information of its format.
     pub(super) fn add_image(
         &mut self,
         image: Arc<dyn sinterfs_model::Image>,
@@ -63,7 +63,7 @@ impl Images {
         ImageSource::new(image, path, Arc::clone(&self.damage))
     }
 
-    /// Makes room for two of the largest blocks for each thread.
+    /// Grows the cache to two of the largest blocks for each thread.
     pub(super) fn make_room(&self, threads: usize) {
         let largest = self.infos.iter().map(|info| info.totals.block_size).max();
         let largest = largest.unwrap_or(0);
@@ -117,7 +117,7 @@ impl Observer for StopOnDamage<'_> {
     }
 
     fn warn(&self, warning: &Error) {
-        // damage is told once, as the error that it is
+        // damage is reported once, as an error
         if !self.damage.is_found() {
             self.inner.warn(warning);
         }

@@ -1,17 +1,17 @@
-//! What a build is asked to read: plain data.
+//! The requested input of a build: plain data.
 
 use std::path::{Path, PathBuf};
 
 use crate::open_options::OpenOptions;
 
-/// What is packed.
+/// The input.
 #[derive(Debug, Clone)]
 pub enum Input {
     /// The tree below a directory.
     Directory(PathBuf),
     /// The members of an archive, compressed or not; `-` is standard input.
     Archive(PathBuf),
-    /// The files that a list (mtree) names, with content that lies elsewhere.
+    /// The files that a list (mtree) names, with content in other places.
     Manifest(PathBuf),
     /// The files of a composefs-dump(5).
     Dump {
@@ -31,8 +31,8 @@ pub enum Input {
     Merge {
         /// Where each comes from and where it goes.
         parts: Vec<MergePart>,
-        /// For layers, that hide what is below them without telling; `None` for trees that only happen to
-        /// meet.
+        /// For layers, which hide entries of lower ones silently; `None` for trees that only happen
+        /// to meet.
         layers: Option<Layering>,
         /// Bytes that decoded blocks of all images may take.
         cache_bytes: u64,
@@ -65,15 +65,15 @@ pub struct ManifestOptions {
 /// How sources become layers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layering {
-    /// What marks names of lower layers that are gone.
+    /// The marks of names of lower layers that are removed.
     pub whiteouts: Whiteouts,
     /// Which image of a layout of several is taken: `os/architecture`.
     pub platform: Option<String>,
-    /// Whether archives of container images (`docker save`) stand for the layers in them.
+    /// Whether archives of container images (`docker save`) are replaced by their layers.
     pub unpack: bool,
 }
 
-/// What marks names of lower layers that are gone.
+/// The marks of names of lower layers that are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Whiteouts {
     /// In archives both kinds, in directories and images those of overlayfs.
@@ -99,7 +99,7 @@ pub struct MergePart {
 }
 
 impl Input {
-    /// Stacks what several paths name, the lowest first.
+    /// Stacks the trees of several paths, the lowest first.
     pub fn layers(paths: Vec<PathBuf>, layering: Layering) -> Self {
         let part = |path| MergePart {
             path,

@@ -1,10 +1,10 @@
 //! Image layouts of OCI, as skopeo and buildah make them: the layers of an image, lowest first.
 //!
-//! Enters a directory with `oci-layout` and `index.json`; leaves the names of the layers' archives. Spec: OCI
-//! image-spec 1.1, "Image Layout", "Image Index", "Image Manifest", "Descriptors".
-//! **Invariant:** a document that is named by a digest is what the digest says, and digests are paths of
-//! plain characters below `blobs`, and so are layers, which are archives like others: what they hold is judged when
-//! they are read.
+//! Enters a directory with `oci-layout` and `index.json`; leaves the names of the layers' archives.
+//! Spec: OCI image-spec 1.1, "Image Layout", "Image Index", "Image Manifest", "Descriptors".
+//! **Invariant:** a document that is named by a digest has that digest, and digests are paths of
+//! plain characters below `blobs`, and so are layers, which are archives like others: what they
+//! hold is judged when they are read.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ const LONGEST: u64 = 16 << 20;
 /// The file that says that a directory is a layout.
 pub(super) const MARK: &str = "oci-layout";
 
-/// The file that names what is in a layout.
+/// The index file of a layout.
 pub(super) const INDEX: &str = "index.json";
 
 /// How many indexes may be within each other.
 const DEEPEST: usize = 4;
 
-/// What a layout is made of: files by names with slashes, from its root on.
+/// The files of a layout, by paths from its root.
 pub(super) trait Blobs {
-    /// Opens a file, and tells its length.
+    /// Opens a file; returns it and its length.
     fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)>;
 
     /// Returns a file for messages.
@@ -87,7 +87,7 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>) -> Result<&'a Value> {
         Some(asked) => {
             let is_asked = |manifest: &&Value| {
                 let name = name(manifest);
-                // an index within this one, or a layout of one image, may not tell a platform
+                // an index within this one, or a layout of one image, may not name a platform
                 name.is_empty()
                     || name == asked
                     || name
@@ -116,7 +116,7 @@ fn choose<'a>(index: &'a Value, platform: Option<&str>) -> Result<&'a Value> {
     }
 }
 
-/// Names the platform of a manifest; empty if it tells none.
+/// Returns the platform of a manifest; empty if it names none.
 fn name(manifest: &Value) -> String {
     let Some(platform) = manifest.get("platform") else {
         return String::new();
@@ -156,7 +156,7 @@ fn of_manifest(blobs: &dyn Blobs, manifest: &Value) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// An algorithm and what it gave, in hexadecimal digits.
+/// An algorithm and the digest in hexadecimal.
 struct Digest {
     algorithm: String,
     hex: String,

@@ -1,4 +1,4 @@
-//! Opening what a build reads.
+//! Opens the input of a build.
 
 use std::sync::Arc;
 

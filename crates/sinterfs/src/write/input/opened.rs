@@ -1,4 +1,4 @@
-//! An input, opened: one source for the pipeline, and what else is known of it.
+//! An opened input: one source for the pipeline, and information about it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl OpenInput {
         self.images.cache_bytes()
     }
 
-    /// Adds what images and archives hold and sources do not represent to what a writer lost.
+    /// Adds the losses of reading images and archives to those of a writer.
     pub(crate) fn add_unrepresented(&self, losses: &mut Vec<Loss>) {
         let of_archives = self.archives.iter().flat_map(|archive| archive.losses());
         let of_manifests = self.manifests.iter().flat_map(|manifest| manifest.losses());
@@ -125,7 +125,7 @@ impl OpenInput {
         }
     }
 
-    /// Returns what was hidden by later trees.
+    /// Returns the entries that later trees hid.
     pub(crate) fn conflicts(&self) -> Conflicts {
         match &self.tree {
             Tree::Merge(merge) => merge.conflicts(),

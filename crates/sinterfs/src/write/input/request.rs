@@ -1,4 +1,4 @@
-//! What opening an input depends on, and how archives and lists are opened for it.
+//! The options of opening an input, and the opening of archives and lists.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, dire
 use super::docker_archive::Layer;
 use super::kinds::{Input, ManifestOptions};
 
-/// What opening an input depends on.
+/// The options of opening an input.
 pub(crate) struct Request<'a> {
     pub(crate) input: &'a Input,
-    /// For directories; what is left out holds for archives, too.
+    /// The options of directories; exclusions apply to archives, too.
     pub(crate) directory: directory::Options,
     /// Where content is that lists name.
     pub(crate) manifest: ManifestOptions,
-    /// What becomes of the tree.
+    /// Changes of the tree.
     pub(crate) edits: Edits,
     /// Where archives are unpacked.
     pub(crate) scratch: Scratch,

@@ -1,7 +1,8 @@
 //! Several sources on their way into one.
 //!
-//! Enters what paths name, one after the other; leaves a part for each source, and for a layout or an archive of an
-//! image one for each of its layers. **Invariant:** parts are in the order of the paths, layers lowest first.
+//! Enters the files of paths, one after the other; leaves a part for each source, and for a layout
+//! or an archive of an image one for each of its layers. **Invariant:** parts are in the order of
+//! the paths, layers lowest first.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Adds what a path names.
+    /// Adds the tree of a path.
     pub(super) fn add(&mut self, part: &MergePart) -> Result<()> {
         let options = OpenOptions::default();
         let what = What::of(&part.path, &options)?;
@@ -110,7 +111,7 @@ impl<'a> Stack<'a> {
     }
 
     fn directory(&self, part: &MergePart) -> Result<Directory> {
-        // rules are about the common tree; what they leave out of a directory may be left unread where all
+        // rules apply to the common tree; directories that they exclude may stay unread if all
         // roots are one, but no archive's, which may hide what is below it
         let exclude = match self.layers {
             Some(_) => self.request.directory.exclude.clone(),
