@@ -90,7 +90,7 @@ impl Clustering {
     /// Returns the clustering for a price of reads, in solid blocks of a size if there are any.
     pub fn new(read_cost: ReadCost, block_size: Option<u32>) -> Self {
         match (read_cost, block_size) {
-            (ReadCost::Mount, Some(_)) => Self {
+            (ReadCost::Remote, Some(_)) => Self {
                 by_path: true,
                 min_agreement: CLOSE_AGREEMENT,
                 block_size,
@@ -107,8 +107,8 @@ impl Clustering {
 /// The fewest equal sketch values of similar contents: one is often chance, or a licence header.
 const MIN_AGREEMENT: usize = 2;
 
-/// The fewest equal sketch values of contents that leave the path order for each other where reads
-/// have a price: half of a sketch. 4 makes a Go tree 0.6 % smaller, and reading it in path order
+/// The fewest equal sketch values of contents that leave the path order for each other where little
+/// is cached: half of a sketch. 4 makes a Go tree 0.6 % smaller, and reading it in path order
 /// with a small cache four times as expensive.
 const CLOSE_AGREEMENT: usize = 8;
 

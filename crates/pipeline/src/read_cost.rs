@@ -14,10 +14,12 @@ pub enum ReadCost {
     /// Nothing: only size counts, as for an archive that is unpacked as a whole.
     #[default]
     Free,
-    /// Files are read one by one, from a mount: those of a directory are close to each other, large
-    /// ones begin a block, and a reference into another block must save more than its decoding
-    /// costs.
+    /// Files are read one by one, from a mount with a cache: a reference into another block must
+    /// save more than its decoding costs.
     Mount,
+    /// The same, and little is cached: besides, files of a directory are close to each other, and
+    /// large ones begin a block.
+    Remote,
 }
 
 impl fmt::Display for ReadCost {
@@ -25,6 +27,7 @@ impl fmt::Display for ReadCost {
         f.write_str(match self {
             Self::Free => "free",
             Self::Mount => "mount",
+            Self::Remote => "remote",
         })
     }
 }
@@ -36,8 +39,9 @@ impl FromStr for ReadCost {
         match text {
             "free" => Ok(Self::Free),
             "mount" => Ok(Self::Mount),
+            "remote" => Ok(Self::Remote),
             _ => {
-                let what = format!("read cost {text:?} is neither free nor mount");
+                let what = format!("read cost {text:?} is none of free, mount, remote");
                 Err(Error::invalid(what))
             }
         }

@@ -9,9 +9,9 @@ use sinterfs_testkit::noise;
 use support::packing::{BLOCK, mixed, options, pack};
 use support::{Image, Mock, data};
 
-fn priced(threads: usize) -> Options {
+fn priced(read_cost: ReadCost, threads: usize) -> Options {
     Options {
-        read_cost: ReadCost::Mount,
+        read_cost,
         ..options(threads)
     }
 }
@@ -34,19 +34,21 @@ fn decoded(image: &Image, path: &str) -> Vec<(u32, u32)> {
 #[test]
 fn a_price_changes_neither_content_nor_determinism() {
     let source = mixed();
-    let (one, report) = pack(&source, &priced(1));
-    assert!(one.contents() == source.contents());
-    for threads in [2, 8] {
-        let (more, mut other) = pack(&source, &priced(threads));
-        assert!(one.dump() == more.dump(), "{threads} threads");
-        other.memory = report.memory;
-        assert_eq!(report, other);
+    for read_cost in [ReadCost::Mount, ReadCost::Remote] {
+        let (one, report) = pack(&source, &priced(read_cost, 1));
+        assert!(one.contents() == source.contents());
+        for threads in [2, 8] {
+            let (more, mut other) = pack(&source, &priced(read_cost, threads));
+            assert!(one.dump() == more.dump(), "{read_cost}, {threads} threads");
+            other.memory = report.memory;
+            assert_eq!(report, other);
+        }
+        let few = Options {
+            memory: Some(35 << 20),
+            ..priced(read_cost, 2)
+        };
+        assert!(one.dump() == pack(&source, &few).0.dump());
     }
-    let few = Options {
-        memory: Some(35 << 20),
-        ..priced(2)
-    };
-    assert!(one.dump() == pack(&source, &few).0.dump());
 }
 
 #[test]
@@ -62,7 +64,7 @@ fn large_files_begin_a_block() {
         categorizers: sinterfs_pipeline::Categorizers::NONE,
         ..options(2)
     };
-    let (image, _) = pack(&source, &plain(ReadCost::Mount));
+    let (image, _) = pack(&source, &plain(ReadCost::Remote));
     assert_eq!(decoded(&image, "z/zlarge"), [(0, 40_000)]);
     assert!(image.contents() == source.contents());
     // 24 KiB of small files fit behind it, the others come in path order
@@ -78,7 +80,7 @@ fn matches_in_small_blocks_are_taken() {
     let first = noise(1, BLOCK as usize);
     let second = [&noise(2, 30_000)[..], &first[60_000..60_600]].concat();
     let source = Mock::new([("a", data(first)), ("b", data(second))]);
-    for read_cost in [ReadCost::Free, ReadCost::Mount] {
+    for read_cost in [ReadCost::Free, ReadCost::Mount, ReadCost::Remote] {
         let options = Options {
             read_cost,
             categorizers: sinterfs_pipeline::Categorizers::NONE,

@@ -144,7 +144,7 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
     /// Announces a content of `len` bytes, and whether it should begin a block. The open block of
     /// its category is closed for it unless that is nearly empty.
     pub fn start(&mut self, len: u64, category: Category, begins_block: bool) -> Result<()> {
-        if self.read_cost == ReadCost::Mount {
+        if self.read_cost != ReadCost::Free {
             self.content.reach = Some(Reach::new(len));
         }
         let open = self.open.iter().find(|open| open.0 == category);
