@@ -42,6 +42,7 @@ pub fn flag(setting: Setting) -> &'static str {
         Setting::Platform => "--platform",
         Setting::Pseudo => "--pseudo",
         Setting::PseudoFiles => "--pseudo-file",
+        Setting::Purpose => "--for",
         Setting::ReadCost => "--read-cost",
         Setting::Rebuild => "--rebuild",
         Setting::Replace => "--force",

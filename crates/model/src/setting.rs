@@ -84,6 +84,8 @@ pub enum Setting {
     Pseudo,
     /// Files of definitions of files.
     PseudoFiles,
+    /// What the image is packed for.
+    Purpose,
     /// What reads may cost.
     ReadCost,
     /// Whether all content is cut and compressed anew.
@@ -164,6 +166,7 @@ impl Setting {
         Self::Platform,
         Self::Pseudo,
         Self::PseudoFiles,
+        Self::Purpose,
         Self::ReadCost,
         Self::Rebuild,
         Self::Replace,
@@ -225,6 +228,7 @@ impl Setting {
             Self::Platform => "platform",
             Self::Pseudo => "pseudo",
             Self::PseudoFiles => "pseudo_files",
+            Self::Purpose => "purpose",
             Self::ReadCost => "read_cost",
             Self::Rebuild => "rebuild",
             Self::Replace => "replace",

@@ -15,6 +15,7 @@ pub use crate::write::header::HeaderSource;
 pub use crate::write::input::kinds::{Input, Layering, ManifestOptions, MergePart, Whiteouts};
 pub use crate::write::new_file::{NewFile, write_new};
 pub use crate::write::output::is_same_file;
+pub use crate::write::purpose::Purpose;
 pub use crate::write::recompress::recompress;
 pub use crate::write::recompress_request::{RecompressParts, RecompressReport, RecompressRequest};
 pub use crate::write::report::{BuildReport, ObjectsReport, PipelineReport};

@@ -17,6 +17,7 @@ pub mod new_file;
 pub mod output;
 pub(crate) mod pack;
 pub mod pipeline_format;
+pub mod purpose;
 pub mod recompress;
 pub mod recompress_request;
 pub mod report;

@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use sinterfs::build::{
-    BuildRequest, Categorizers, ComposefsOptions, Destination, Order, PerFileOptions, ReadCost,
-    TailPlacement, VolumeOptions,
+    BuildRequest, Categorizers, ComposefsOptions, Destination, Order, PerFileOptions, Purpose,
+    ReadCost, TailPlacement, VolumeOptions,
 };
 use sinterfs::{Error, Result};
 
@@ -231,12 +231,19 @@ struct UncompressedArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Order and deduplication")]
 pub struct LayoutArgs {
+    /// What the image is packed for: `mount` (default) to read single files from it; `archive` to
+    /// keep it and unpack it, as small as it gets; `remote` to read it over a network (blocks of 1
+    /// MiB; name what is needed first with --hot).
+    #[arg(long = "for", value_name = "PURPOSE")]
+    purpose: Option<Purpose>,
+
     /// Search for repeated data only in this number of preceding blocks, not in all of them.
     #[arg(short = 'B', long, value_name = "BLOCKS")]
     lookback: Option<u32>,
 
-    /// What reads of the image may cost: `free` packs smallest, as for an archive; `mount` places
-    /// files so that reading some of them decodes little else.
+    /// What reads of the image may cost, instead of what --for says: `free` packs smallest; `mount`
+    /// refers to data in another block only where that saves more than it costs readers; `remote`
+    /// also keeps the files of a directory together, and begins blocks with large ones.
     #[arg(long, value_name = "COST")]
     read_cost: Option<ReadCost>,
 
@@ -402,6 +409,7 @@ impl LayoutArgs {
     /// Sets these options in a request.
     pub fn apply(self, request: &mut BuildRequest) {
         request.lookback = self.lookback;
+        request.purpose = self.purpose;
         request.read_cost = self.read_cost;
         request.memory = self.memory;
         request.scratch = self.scratch;

@@ -15,6 +15,8 @@ Examples:
       Pack a directory; the format follows from the extension.
   sinter build DIR -o dir.dwarfs -l9
       Make a smaller image, more slowly.
+  sinter build DIR -o dir.dwarfs --for archive
+      Make a still smaller image, which is unpacked rather than mounted.
   sinter build DIR -o dir.dwarfs -C zstd:level=19 -b 8M
       Choose codec and block size.
   sinter build DIR -o dir.dwarfs -C pcmaudio/waveform::flac:level=8:exhaustive
@@ -60,8 +62,11 @@ Examples:
 Higher levels make smaller images and take longer. The meaning of levels, and the codecs, depend \
 on the format.
 
-DwarFS: levels 0 none; 1 lz4; 2 to 5 zstd; 6 to 9 lzma2. From level 6 on, reads are slower, too; \
-level 4 builds in a tenth of the time of level 7. Codecs: none, \
+DwarFS: levels 0 none; 1 lz4; 2 to 7 zstd; 8 and 9 lzma2 in blocks of 64m, which read slowly. \
+--for selects a profile: mount (default), whose levels 6 and 7 have blocks of 16m that decode \
+fast; archive, the smallest images, with lzma2 in blocks of 64m from level 6 on; remote, for \
+reads over a network, with blocks of 1m at every level: name the files that are needed first with \
+--hot. `sinter info` shows the profile. Codecs: none, \
 zstd:level=1..22[:window=LOG][:long], zstd:optimal[=1..3][:window=LOG], \
 lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...], \
 lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N][:binary=auto|x86|arm|arm64|...], lz4[:level=N], \

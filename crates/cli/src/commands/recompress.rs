@@ -42,7 +42,7 @@ history (with a new entry), the section index, the header and sections of unknow
 kept. Blocks of incompressible content, of hot files, and of audio and images with codecs of \
 their own are copied unless -C names their category. `sinter info` lists the categories.
 
-With another block size, or with --rebuild, the image is read as `sinter build` reads a \
+With another block size, with --for or with --rebuild, the image is read as `sinter build` reads a \
 directory: files are compared, ordered and divided into blocks anew. Changes of owners, \
 permissions, times and packing affect only the metadata. SquashFS and EROFS images always need \
 --rebuild.
@@ -87,7 +87,7 @@ pub struct Args {
     rebuild_metadata: bool,
 
     /// Compare, order and divide all files anew; the block size is that of the level unless it is
-    /// given.
+    /// given. --for implies this.
     #[arg(long)]
     rebuild: bool,
 

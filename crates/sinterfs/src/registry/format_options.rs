@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sinterfs_model::TailPlacement;
 use sinterfs_pipeline::ReadCost;
 
+use crate::write::purpose::Purpose;
 use crate::write::request::{BuildRequest, ComposefsOptions};
 
 /// The format of a new image, with options that it alone has.
@@ -33,7 +34,9 @@ pub struct DwarfsOptions {
     pub metadata_compression: Option<String>,
     /// How many blocks back repeats are looked for; `None` means all.
     pub lookback: Option<u32>,
-    /// The price of reads; `None` means 0.
+    /// The use of the image; `None` means a mount.
+    pub purpose: Option<Purpose>,
+    /// The price of reads; `None` means that of the purpose and the level.
     pub read_cost: Option<ReadCost>,
     /// The unit of times, as in `1ns`; `None` means seconds, or the unit of images that are read.
     pub time_resolution: Option<String>,
@@ -56,6 +59,7 @@ impl Default for DwarfsOptions {
             by_category: Vec::new(),
             metadata_compression: None,
             lookback: None,
+            purpose: None,
             read_cost: None,
             time_resolution: None,
             keep_all_times: false,
@@ -141,6 +145,7 @@ impl DwarfsOptions {
         request.by_category = self.by_category;
         request.metadata_compression = self.metadata_compression;
         request.lookback = self.lookback;
+        request.purpose = self.purpose;
         request.read_cost = self.read_cost;
         request.time_resolution = self.time_resolution;
         request.keep_all_times = self.keep_all_times;

@@ -10,6 +10,14 @@ use crate::write::recompress_request::{RecompressParts, RecompressRequest};
 use crate::write::request::BuildRequest;
 use crate::write::times;
 
+/// The beginning of the word for what an image is packed for.
+const PURPOSE: &str = "--for=";
+
+/// Returns what the image of a recorded command line is packed for, if that says so.
+pub(crate) fn purpose(words: &[String]) -> Option<&str> {
+    words.iter().find_map(|word| word.strip_prefix(PURPOSE))
+}
+
 /// Returns the command line of a build, merge or conversion.
 pub(crate) fn of_build(
     request: &BuildRequest,
@@ -21,6 +29,7 @@ pub(crate) fn of_build(
     let mut words = vec![
         "sinter".to_owned(),
         command.to_owned(),
+        format!("{PURPOSE}{}", request.purpose()),
         format!("--level={}", request.level),
         format!(
             "--compression={}",

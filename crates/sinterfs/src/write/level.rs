@@ -2,7 +2,7 @@
 //!
 //! There are as many levels as upstream's mkdwarfs has. Each format's row has its own table.
 
-use sinterfs_pipeline::Order;
+use sinterfs_pipeline::{Order, ReadCost};
 
 /// The default level.
 pub const DEFAULT: u8 = 7;
@@ -18,6 +18,8 @@ pub struct Level {
     pub block_bits: u8,
     /// The order of files.
     pub order: Order,
+    /// What reads may cost.
+    pub read_cost: ReadCost,
     /// The codecs of some kinds of content.
     pub special: SpecialCodecs,
 }
@@ -49,6 +51,7 @@ pub const fn per_file(compression: &'static str, block_bits: u8, order: Order) -
         metadata_compression: "none",
         block_bits,
         order,
+        read_cost: ReadCost::Free,
         special: SpecialCodecs::NONE,
     }
 }

@@ -77,7 +77,9 @@ impl Work<'_> {
 
     fn pipeline_options(&self) -> Result<sinterfs_pipeline::Options> {
         let request = self.request;
-        let level = self.format.level(request.level, &request.volume)?;
+        let level = self
+            .format
+            .level(request.level, request.purpose(), &request.volume)?;
         Ok(sinterfs_pipeline::Options {
             threads: request.threads,
             order: request.order.unwrap_or(level.order),
@@ -85,7 +87,7 @@ impl Work<'_> {
             hot: hot(request.hot.as_deref())?,
             duplicates: request.duplicates,
             lookback: request.lookback,
-            read_cost: request.read_cost.unwrap_or_default(),
+            read_cost: request.read_cost.unwrap_or(level.read_cost),
             memory: request.memory,
             scratch: request.scratch_dir(),
             categorizers: request

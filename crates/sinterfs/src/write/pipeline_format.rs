@@ -9,12 +9,14 @@ use sinterfs_pipeline::Categorizers;
 
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::Level;
+use crate::write::purpose::Purpose;
 use crate::write::request::VolumeOptions;
 
 /// A format whose images are written by the pipeline.
 pub trait PipelineFormat: Sync {
-    /// Returns the settings of a level from 0 to 9 for such a volume; higher numbers mean 9.
-    fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level>;
+    /// Returns the settings of a level from 0 to 9 for such a purpose and volume; higher numbers
+    /// mean 9.
+    fn level(&self, level: u8, purpose: Purpose, volume: &VolumeOptions) -> Result<&'static Level>;
     /// Returns the kinds of content that are distinguished by default.
     fn categorizers(&self) -> Categorizers {
         Categorizers::ALL

@@ -61,7 +61,8 @@ pub fn recompress(
     let cut_anew = request
         .build
         .block_size
-        .is_some_and(|size| size != block_size);
+        .is_some_and(|size| size != block_size)
+        || request.build.purpose.is_some();
     let report = if request.rebuild || cut_anew {
         check_rebuild(request)?;
         rebuild(request, &opened, prepared, observer)
@@ -91,6 +92,7 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
     let build = &request.build;
     let asked = [
         (build.lookback.is_some(), "looking back for repeats"),
+        (build.read_cost.is_some(), "a price for reads"),
         (build.order.is_some(), "another order of files"),
         (build.sort.is_some(), "a sort file"),
         (build.hot.is_some(), "a list of what is needed first"),

@@ -30,9 +30,9 @@ pub struct RecompressRequest {
     pub image: PathBuf,
     /// How it is opened.
     pub open: OpenOptions,
-    /// The options of a build; its input is ignored. A block size other than the image's asks for
-    /// the whole pipeline, and changes of owners, modes, times and packing ask for metadata that is
-    /// made anew.
+    /// The options of a build; its input is ignored. A block size other than the image's, or a
+    /// purpose, asks for the whole pipeline, and changes of owners, modes, times and packing ask
+    /// for metadata that is made anew.
     pub build: BuildRequest,
     /// Whether files are ordered, compared and cut anew.
     pub rebuild: bool,

@@ -11,6 +11,7 @@ use crate::write::attributes::AttributeChanges;
 use crate::write::filters::Filter;
 use crate::write::input::kinds::{Input, ManifestOptions};
 use crate::write::level;
+use crate::write::purpose::Purpose;
 
 /// Where an image goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct BuildRequest {
     pub format: Option<String>,
     /// The level, 0 to 9, whose settings hold where nothing else is asked.
     pub level: u8,
+    /// What the image is packed for; `None` means a mount.
+    pub purpose: Option<Purpose>,
     /// The compression of blocks, as in `zstd:level=19`.
     pub compression: Option<String>,
     /// The compression of blocks of some categories, by name.
@@ -68,7 +71,7 @@ pub struct BuildRequest {
     pub block_size: Option<u64>,
     /// How many blocks back repeats are looked for; `None` means all.
     pub lookback: Option<u32>,
-    /// The price of reads; `None` means 0.
+    /// The price of reads; `None` means that of the purpose and the level.
     pub read_cost: Option<ReadCost>,
     /// The bytes of memory that the build may take; `None` means 512 MiB and as much again for
     /// each thread, or what one thread needs if that is more.
@@ -146,6 +149,7 @@ impl BuildRequest {
             header: None,
             format: None,
             level: level::DEFAULT,
+            purpose: None,
             compression: None,
             by_category: Vec::new(),
             categorizers: None,
@@ -191,6 +195,11 @@ impl BuildRequest {
             Destination::File { path, .. } => Some(path),
             Destination::Stdout => None,
         }
+    }
+
+    /// Returns what the image is packed for.
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.purpose.unwrap_or_default()
     }
 
     /// Returns the directory for scratch files.

@@ -22,7 +22,7 @@ pub(crate) fn create_options(
     prepared: &Prepared,
 ) -> Result<CreateOptions> {
     refuse_unknown(name, format, &given(request))?;
-    let level = format.level(request.level, &request.volume)?;
+    let level = format.level(request.level, request.purpose(), &request.volume)?;
     let block_size = request.block_size.unwrap_or(1 << level.block_bits);
     if !block_size.is_power_of_two() {
         return Err(Error::invalid(format!(
@@ -85,6 +85,7 @@ pub(crate) fn given(request: &BuildRequest) -> Vec<(bool, Setting)> {
         (media, Setting::MediaCategories),
         (request.base.is_some(), Setting::Base),
         (request.lookback.is_some(), Setting::Lookback),
+        (request.purpose.is_some(), Setting::Purpose),
         (request.read_cost.is_some(), Setting::ReadCost),
         (request.time_resolution.is_some(), Setting::TimeResolution),
         (request.keep_all_times, Setting::AllTimes),

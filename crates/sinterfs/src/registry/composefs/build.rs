@@ -223,6 +223,7 @@ const KNOWN: [Setting; 5] = [
 fn refuse_foreign(request: &BuildRequest) -> Result<()> {
     let general = [
         (request.level != level::DEFAULT, Setting::Level),
+        (request.purpose.is_some(), Setting::Purpose),
         (request.compression.is_some(), Setting::Compression),
         (request.block_size.is_some(), Setting::BlockSize),
         (request.header.is_some(), Setting::Header),

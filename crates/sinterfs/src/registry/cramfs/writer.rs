@@ -11,13 +11,14 @@ use sinterfs_pipeline::{Categorizers, Order};
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::{self, Level, per_file};
 use crate::write::pipeline_format::PipelineFormat;
+use crate::write::purpose::Purpose;
 use crate::write::request::VolumeOptions;
 
 /// Makes CRAMFS images.
 pub(super) struct CramfsBuilder;
 
 impl PipelineFormat for CramfsBuilder {
-    fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
+    fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
         Ok(level::at(&LEVELS, level))
     }
 

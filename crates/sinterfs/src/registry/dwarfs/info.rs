@@ -6,6 +6,7 @@ use sinterfs_dwarfs::read::{Dwarfs, HistoryEntry, Version};
 use sinterfs_model::{Image, Result};
 
 use crate::info::{InfoRows, InfoValue};
+use crate::write::history;
 
 pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
     let (info, sizes) = (image.info(), image.sizes());
@@ -45,6 +46,10 @@ pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
     if let Some(made_by) = image.made_by()? {
         add("made by", made_by.into());
     }
+    let runs = image.history()?;
+    if let Some(purpose) = purpose(&runs) {
+        add("packed for", purpose.into());
+    }
     if let Some(created) = image.created()? {
         add("created", created.into());
     }
@@ -58,11 +63,18 @@ pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
     if !categories.is_empty() {
         add("categories", InfoValue::List(categories));
     }
-    let history: Vec<InfoValue> = image.history()?.into_iter().map(history_entry).collect();
+    let history: Vec<InfoValue> = runs.into_iter().map(history_entry).collect();
     if !history.is_empty() {
         add("history", InfoValue::List(history));
     }
     Ok(details)
+}
+
+/// Returns what the image was packed for, as the last run that says so recorded it.
+fn purpose(entries: &[HistoryEntry]) -> Option<String> {
+    let mut runs = entries.iter().rev();
+    let purpose = runs.find_map(|run| history::purpose(&run.arguments));
+    purpose.map(str::to_owned)
 }
 
 fn history_entry(entry: HistoryEntry) -> InfoValue {

@@ -1,28 +1,58 @@
-//! The levels of DwarFS: a front of size, build time and bytes decoded by a cold read
+//! The levels of DwarFS for each purpose: fronts of size, build time and bytes decoded by a cold
+//! read
 //! (docs/adr/0005).
 //!
-//! Each is smaller and faster than its nearest one of upstream's mkdwarfs, whose own settings can
-//! be had by explicit options. Up to 5 a block decodes at 500 MB/s or more and metadata is not
-//! encoded; from 6 on blocks are LZMA2, the smallest there is for its build time, at 100 to
-//! 200 MB/s.
+//! Each is smaller or faster than its nearest one of upstream's mkdwarfs, whose own settings can be
+//! had by explicit options. Blocks of zstd decode at 500 MB/s or more, blocks of LZMA2 at 100 to
+//! 200 MB/s. Up to 5 metadata is not encoded.
 
-use sinterfs_pipeline::Order;
+use sinterfs_pipeline::{Order, ReadCost};
 
 use crate::write::level::{Level, SpecialCodecs};
+use crate::write::purpose::Purpose;
 
-/// The levels.
-pub(super) const LEVELS: [Level; 10] = [
+/// Returns the levels for a purpose.
+pub(super) fn of(purpose: Purpose) -> &'static [Level; 10] {
+    match purpose {
+        Purpose::Mount => &MOUNT,
+        Purpose::Archive => &ARCHIVE,
+        Purpose::Remote => &REMOTE,
+    }
+}
+
+/// The levels for a mount: those from 8 on are the strongest, whatever reads cost.
+const MOUNT: [Level; 10] = [
     fast("none", 24, Order::None, None),
     fast("lz4", 20, Order::Path, Some(0)),
     fast("zstd:level=1:window=24", 24, Order::Path, Some(2)),
     fast("zstd:level=5:window=24", 24, Order::Similarity, Some(4)),
     small("zstd:level=9:window=26:long", "none", 26, 6),
     small("zstd:level=15:window=26:long", "none", 26, 7),
-    small("lzma2:level=2:binary=auto", "zstd:level=22", 24, 8),
-    small("lzma2:level=6:binary=auto", "zstd:level=22", 26, 8),
+    mounted("zstd:optimal=1"),
+    mounted("zstd:optimal"),
     small("lzma2:level=7:binary=auto", "lzma:level=9", 26, 8),
     small("lzma2:level=9:binary=auto", "lzma:level=9", 26, 8),
 ];
+
+/// The levels for an archive: LZMA2 in large blocks from 6 on.
+const ARCHIVE: [Level; 10] = {
+    let mut levels = MOUNT;
+    levels[6] = small("lzma2:level=2:binary=auto", "zstd:level=22", 26, 8);
+    levels[7] = small("lzma2:level=6:binary=auto", "zstd:level=22", 26, 8);
+    levels
+};
+
+/// The levels for reads over a network: blocks of 1 MiB, of what decodes fast.
+const REMOTE: [Level; 10] = {
+    let mut levels = MOUNT;
+    let mut number = 0;
+    while number < levels.len() {
+        levels[number].block_bits = 20;
+        levels[number].read_cost = ReadCost::Remote;
+        number += 1;
+    }
+    levels
+};
 
 /// The compression of content that looks incompressible, from level 4 on: repeats over a long
 /// distance are all that is worth looking for. It made debian-desktop 2.6 % smaller; LZMA2 gains
@@ -39,10 +69,20 @@ const fn fast(compression: &'static str, block_bits: u8, order: Order, flac: Opt
         metadata_compression: "none",
         block_bits,
         order,
+        read_cost: ReadCost::Free,
         special: SpecialCodecs {
             flac,
             ..SpecialCodecs::NONE
         },
+    }
+}
+
+/// Returns a level for the cheapest reads of single files: blocks of 16 MiB, and references into
+/// others have a price.
+const fn mounted(compression: &'static str) -> Level {
+    Level {
+        read_cost: ReadCost::Mount,
+        ..small(compression, "zstd:level=22", 24, 8)
     }
 }
 
@@ -58,6 +98,7 @@ const fn small(
         metadata_compression,
         block_bits,
         order: Order::Similarity,
+        read_cost: ReadCost::Free,
         special: SpecialCodecs {
             flac: Some(flac),
             incompressible: LONG_REPEATS,

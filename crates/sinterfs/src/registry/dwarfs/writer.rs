@@ -10,20 +10,21 @@ use sinterfs_dwarfs::write::{
 };
 use sinterfs_model::{ImageWriter, Result, Setting};
 
-use super::levels::LEVELS;
+use super::levels;
 use super::locate::own_options;
 use crate::open_options::OpenOptions;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::{self, Level};
 use crate::write::pipeline_format::PipelineFormat;
+use crate::write::purpose::Purpose;
 use crate::write::request::VolumeOptions;
 
 /// Makes DwarFS images.
 pub(super) struct DwarfsBuilder;
 
 impl PipelineFormat for DwarfsBuilder {
-    fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
-        Ok(level::at(&LEVELS, level))
+    fn level(&self, level: u8, purpose: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
+        Ok(level::at(levels::of(purpose), level))
     }
 
     fn knows(&self, option: Setting) -> bool {
@@ -34,6 +35,7 @@ impl PipelineFormat for DwarfsBuilder {
                 | Setting::MediaCategories
                 | Setting::Base
                 | Setting::Lookback
+                | Setting::Purpose
                 | Setting::ReadCost
                 | Setting::TimeResolution
                 | Setting::AllTimes

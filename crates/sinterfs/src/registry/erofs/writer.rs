@@ -14,13 +14,14 @@ use crate::registry::per_file::CODE_AND_TEXT;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::Level;
 use crate::write::pipeline_format::PipelineFormat;
+use crate::write::purpose::Purpose;
 use crate::write::request::VolumeOptions;
 
 /// Makes EROFS images.
 pub(super) struct ErofsBuilder;
 
 impl PipelineFormat for ErofsBuilder {
-    fn level(&self, level: u8, volume: &VolumeOptions) -> Result<&'static Level> {
+    fn level(&self, level: u8, _: Purpose, volume: &VolumeOptions) -> Result<&'static Level> {
         let kernel = kernel(volume)?;
         Ok(levels::level((kernel.major, kernel.minor), level))
     }

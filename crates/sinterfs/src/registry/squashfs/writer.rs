@@ -9,13 +9,14 @@ use crate::registry::per_file::CODE_AND_TEXT;
 use crate::write::create::{Blob, CreateOptions};
 use crate::write::level::{self, Level, per_file};
 use crate::write::pipeline_format::PipelineFormat;
+use crate::write::purpose::Purpose;
 use crate::write::request::VolumeOptions;
 
 /// Makes SquashFS images.
 pub(super) struct SquashfsBuilder;
 
 impl PipelineFormat for SquashfsBuilder {
-    fn level(&self, level: u8, _: &VolumeOptions) -> Result<&'static Level> {
+    fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
         Ok(level::at(&LEVELS, level))
     }
 
