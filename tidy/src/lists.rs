@@ -7,6 +7,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-workers", &[]),
     ("sinterfs-model", &["sinterfs-workers"]),
     ("sinterfs-block", &["sinterfs-workers", "sinterfs-model"]),
+    ("sinterfs-cloop", &["sinterfs-model", "sinterfs-block"]),
     (
         "sinterfs-cramfs",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
@@ -46,6 +47,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-model",
             "sinterfs-block",
             "sinterfs-archive",
+            "sinterfs-cloop",
             "sinterfs-cramfs",
             "sinterfs-dwarfs",
             "sinterfs-squashfs",
@@ -76,7 +78,7 @@ pub const UNSAFE_FILES: &[&str] = &[
 
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
-    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "romfs",
+    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "romfs", "cloop",
 ];
 
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.

@@ -72,7 +72,6 @@ impl OpenOptions {
 }
 
 /// Creates a cache for images that are still to be opened.
-#[cfg(feature = "write")]
 pub(crate) fn shared_cache(bytes: u64) -> Arc<BlockCache> {
     // not divided into shards, which would not fill evenly: large blocks must be kept, too
     Arc::new(BlockCache::new(bytes, (bytes / 64).max(16 << 20)))

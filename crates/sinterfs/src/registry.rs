@@ -3,6 +3,7 @@
 //! **Invariant:** nothing outside this file and its rows names a format. A new format is a crate
 //! and a row here.
 
+pub(crate) mod cloop;
 #[cfg(feature = "composefs")]
 pub(crate) mod composefs;
 mod cramfs;

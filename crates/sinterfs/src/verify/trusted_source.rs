@@ -36,9 +36,20 @@ impl TrustedSource {
     }
 }
 
-/// Turns a source into one that hands out only what the options' proof is of; without a proof it
-/// stays what it is. `Corrupt` if the digest is another one.
+/// Turns a source into one that hands out only what the options' proof is of, and a compressed
+/// device into its content. `Corrupt` if the digest is another one.
 pub(crate) fn establish(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<TrustedSource> {
+    let mut trusted = prove(source, options)?;
+    let content = registry::cloop::content(&trusted.source, &trusted.options)?;
+    if let Some((source, options)) = content {
+        (trusted.source, trusted.options) = (source, options);
+    }
+    Ok(trusted)
+}
+
+/// Turns a source into one that hands out only what the options' proof is of; without a proof it
+/// stays what it is.
+fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<TrustedSource> {
     let mut options = options.clone();
     let Some(trust) = &options.trust else {
         return Ok(TrustedSource {

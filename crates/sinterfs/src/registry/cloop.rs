@@ -1,0 +1,38 @@
+//! Compressed devices of cloop: what is opened is the image inside.
+//!
+//! In: a source that may be such a device. Out: its content, and how an image in it is opened.
+
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_cloop::{CloopDevice, is_image};
+use sinterfs_model::Result;
+
+use crate::open_options::{OpenOptions, shared_cache};
+
+/// Returns the content of a compressed device, whose blocks share the cache with those of the image
+/// inside; `None` for other sources.
+pub(crate) fn content(
+    source: &Arc<dyn ReadAt>,
+    options: &OpenOptions,
+) -> Result<Option<(Arc<dyn ReadAt>, OpenOptions)>> {
+    let offset = options.offset.unwrap_or(0);
+    if !is_image(&**source, offset)? {
+        return Ok(None);
+    }
+    let cache = options.cache.clone();
+    let cache = cache.unwrap_or_else(|| shared_cache(options.cache_bytes));
+    let own = sinterfs_cloop::OpenOptions {
+        offset,
+        limits: options.limits,
+        cache: Arc::clone(&cache),
+    };
+    let device = CloopDevice::open(Arc::clone(source), &own)?;
+    let inside = OpenOptions {
+        offset: None,
+        len: None,
+        cache: Some(cache),
+        ..options.clone()
+    };
+    Ok(Some((Arc::new(device), inside)))
+}
