@@ -15,7 +15,7 @@ use sinterfs_workers::WorkerPermits;
 
 use super::bcj::{Bcj, Binary};
 use super::options::Options;
-use super::{brotli, flac, lz4, lzma2, ricepp, xz, xz_options, zstd};
+use super::{brotli, flac, lz4, lzma2, ricepp, xz, xz_options, zstd, zstd_options};
 
 /// Names a codec and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -102,8 +102,8 @@ pub enum Encoding {
 
 const ZSTD_LEVEL: RangeInclusive<i32> = -131_072..=22;
 const ZSTD_WINDOW: RangeInclusive<u32> = 10..=31;
-const ZSTD_OPTIMAL: RangeInclusive<u32> = zstd::EFFORTS;
-const ZSTD_OPTIMAL_WINDOW: RangeInclusive<u32> = zstd::OPTIMAL_WINDOWS;
+const ZSTD_OPTIMAL: RangeInclusive<u32> = zstd_options::EFFORTS;
+const ZSTD_OPTIMAL_WINDOW: RangeInclusive<u32> = zstd_options::WINDOWS;
 const LZMA_LEVEL: RangeInclusive<u32> = 0..=9;
 const LZMA_DICT: RangeInclusive<u32> = 12..=30;
 const LZMA2_LEVEL: RangeInclusive<u32> = 1..=9;
@@ -315,7 +315,7 @@ impl FromStr for Encoding {
             "zstd" if options.has("optimal") => Self::ZstdOptimal {
                 effort: options
                     .flag_or_number("optimal", ZSTD_OPTIMAL)?
-                    .unwrap_or(zstd::DEFAULT_EFFORT),
+                    .unwrap_or(zstd_options::DEFAULT_EFFORT),
                 window: options.number(&["window", "wlog"], ZSTD_OPTIMAL_WINDOW)?,
             },
             "zstd" => Self::Zstd {

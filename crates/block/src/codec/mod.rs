@@ -35,14 +35,8 @@ pub mod unit;
 pub mod xz;
 mod xz_options;
 #[cfg_attr(not(feature = "zstd"), path = "missing/zstd.rs")]
-#[allow(
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_possible_wrap,
-    reason = "decoding is the library's; in our encoder indexes and lengths come from the block being encoded, of less than 4 GiB"
-)]
 pub mod zstd;
+mod zstd_options;
 
 #[cfg(test)]
 mod shapes;

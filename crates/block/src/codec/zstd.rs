@@ -13,8 +13,6 @@ use sinterfs_model::{Error, Result};
 use sinterfs_workers::WorkerPermits;
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
-pub(super) use encoder::{DEFAULT_EFFORT, EFFORTS, WINDOWS as OPTIMAL_WINDOWS};
-
 use super::{check_limit, with_room, wrong_length};
 
 thread_local! {

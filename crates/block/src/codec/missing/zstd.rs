@@ -1,14 +1,7 @@
 //! Zstandard in a build without it: every call fails and names the feature.
 
-use std::ops::RangeInclusive;
-
 use sinterfs_model::{Error, Result};
 use sinterfs_workers::WorkerPermits;
-
-/// The efforts of our own encoder, so that encodings are parsed in every build.
-pub(super) const EFFORTS: RangeInclusive<u32> = 1..=3;
-pub(super) const DEFAULT_EFFORT: u32 = 2;
-pub(super) const OPTIMAL_WINDOWS: RangeInclusive<u32> = 10..=26;
 
 /// Fails.
 pub fn decoded_len(_: &[u8]) -> Result<u64> {

@@ -1,13 +1,5 @@
 //! What an effort means to the match table and the parser.
 
-use std::ops::RangeInclusive;
-
-/// The efforts that can be named.
-pub(in super::super::super) const EFFORTS: RangeInclusive<u32> = 1..=3;
-
-/// The effort where none is named.
-pub(in super::super::super) const DEFAULT_EFFORT: u32 = 2;
-
 /// The settings of one effort.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {

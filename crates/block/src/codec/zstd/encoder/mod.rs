@@ -11,6 +11,14 @@
 //! frame, 5 bytes for each byte of the block (6 at worst; for 64 MiB of it at most) are held with a
 //! memory permit ([`WorkerPermits::reserve_memory`]), and each thread has up to 24 MiB.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "indexes and lengths come from the block being encoded, of less than 4 GiB"
+)]
+
 mod bits;
 mod block;
 mod candidates;
@@ -34,18 +42,14 @@ mod window;
 mod tests;
 
 use std::cell::RefCell;
-use std::ops::RangeInclusive;
 
 use sinterfs_model::{Error, Result};
 use sinterfs_workers::WorkerPermits;
 
 use crate::codec::match_finder::{MAX_COVER, SLICE, Search, Slicer};
+use crate::codec::zstd_options::WINDOWS;
 
-pub(in super::super) use effort::{DEFAULT_EFFORT, EFFORTS};
 use slice::{Settings, SliceEncoder};
-
-/// The longest distances of matches that can be named, as powers of two; the greatest is usual.
-pub(in super::super) const WINDOWS: RangeInclusive<u32> = 10..=26;
 
 thread_local! {
     /// Small tables are dear to make for what they are used for, so each thread keeps its own.

@@ -11,6 +11,7 @@ use sinterfs_workers::WorkerPermits;
 use super::*;
 use crate::codec::shapes::{hard_inputs, noise, prose};
 use crate::codec::zstd::{decode, decoded_len};
+use crate::codec::zstd_options::{DEFAULT_EFFORT, EFFORTS};
 
 /// Encodes, decodes by libzstd, and returns the length of the frame.
 fn round_trip(block: &[u8], effort: u32, window: Option<u32>) -> usize {
