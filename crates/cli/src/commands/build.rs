@@ -72,7 +72,8 @@ lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...], \
 lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N][:binary=auto|x86|arm|arm64|...], lz4[:level=N], \
 lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for \
 images ricepp[:block_size=1..512]. lzma is liblzma; lzma2 is an encoder of our own, which is \
-faster and nearly as strong.
+faster and nearly as strong. zstd:level is libzstd; zstd:optimal is an encoder of our own, as strong \
+as level 22 in less than half the time.
 
 Each category of content has its own blocks: text, machine code (code/x86-64, code/arm64 ...), \
 pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64 and AU files; codec flac), fits/image \
