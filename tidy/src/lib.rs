@@ -3,6 +3,7 @@
 mod arrows;
 mod circles;
 mod files;
+mod formats;
 mod lints;
 mod lists;
 mod modules;
@@ -19,6 +20,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
     let mut broken = arrows::arrows(root)?;
     for file in &files {
         broken.extend(files::file(file, lists::UNSAFE_FILES));
+        broken.extend(formats::formats(file, lists::FORMATS));
         if lists::LIBRARIES.contains(&&*file.package) {
             broken.extend(words::flags(file, lists::FLAG_FILES));
         }

@@ -67,6 +67,15 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("sinterfs-testkit", &["sinterfs-model"]),
 ];
 
+/// The crates of formats, as code names them.
+pub const FORMATS: &[&str] = &[
+    "sinterfs_cramfs",
+    "sinterfs_dwarfs",
+    "sinterfs_erofs",
+    "sinterfs_romfs",
+    "sinterfs_squashfs",
+];
+
 /// Crates that only tests import.
 pub const TEST_CRATES: &[&str] = &["sinterfs-testkit"];
 
@@ -138,6 +147,10 @@ pub const LIBRARIES: &[&str] = &[
 pub const FLAG_FILES: &[(&str, &str)] = &[
     ("crates/mount/src/kernel.rs", "an argument of losetup"),
     ("crates/mount/src/loop_device.rs", "arguments of losetup"),
+    (
+        "crates/sinterfs/src/recorded_purpose.rs",
+        "the command line that images record",
+    ),
     (
         "crates/sinterfs/src/write/history.rs",
         "the command line that images record",

@@ -4,9 +4,11 @@
 //! [`BuildRequest`]; an option that the format does not have is refused by its name
 //! ([`crate::Setting`]), never ignored.
 
+pub use crate::about::FormatInfo;
 pub use crate::registry::format_options::{
     DwarfsOptions, ErofsOptions, FormatOptions, SquashfsOptions,
 };
+pub use crate::registry::formats;
 pub use crate::write::attributes::{AttributeChanges, RootChanges};
 pub use crate::write::build::{build, reports_digest};
 pub use crate::write::builder::Builder;

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use sinterfs_block::ReadAt;
 use sinterfs_model::{Observer, Result};
 
+#[cfg(feature = "write")]
+use crate::about::About;
 use crate::handle::{Bid, Handle, OwnDigests};
+#[cfg(feature = "mount")]
+use crate::mount::kernel_backing::KernelBacking;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
@@ -38,6 +42,25 @@ pub trait Format: Sync {
         depth: CheckOptions,
         observer: &dyn Observer,
     ) -> Result<CheckReport>;
+    /// Makes a file of an image of any format that the kernel mounts as one of this format; `None`
+    /// if this format cannot.
+    #[cfg(feature = "mount")]
+    fn kernel_backing(
+        &self,
+        _: Arc<dyn sinterfs_model::Image>,
+        _: &sinterfs_mount::MountOptions,
+    ) -> Option<Result<KernelBacking>> {
+        None
+    }
+    /// Returns what people are shown about the format when they build an image.
+    #[cfg(feature = "write")]
+    fn about(&self) -> About {
+        About {
+            title: self.name(),
+            codecs: "",
+            notes: "",
+        }
+    }
     /// Returns the writer of new images.
     #[cfg(feature = "write")]
     fn writer(&self) -> &dyn FormatWriter;

@@ -1,11 +1,14 @@
 //! Read-only file system images of several formats behind one interface.
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "write")]
+mod about;
 mod format;
 mod handle;
 mod info;
 mod open;
 mod open_options;
+mod recorded_purpose;
 mod registry;
 mod trust;
 #[cfg(feature = "write")]

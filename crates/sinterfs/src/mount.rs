@@ -6,6 +6,7 @@
 mod access;
 mod allocator;
 mod cache_trimmer;
+pub(crate) mod kernel_backing;
 mod memory;
 mod serve;
 

@@ -27,8 +27,12 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::Setting;
 use sinterfs_model::{Error, Result};
 
+#[cfg(feature = "write")]
+use crate::about::{FormatInfo, levels};
 use crate::format::Format;
 use crate::handle::Bid;
+#[cfg(feature = "mount")]
+use crate::mount::kernel_backing::KernelBacking;
 use crate::open_options::OpenOptions;
 
 /// All formats; the first is the default.
@@ -119,6 +123,37 @@ pub fn dump_image(dump: &Path, store: Option<&Path>) -> Result<Arc<dyn sinterfs_
         let what = "dumps: not in this build of the program (Cargo feature `composefs`)";
         Err(Error::unsupported(what).path(dump))
     }
+}
+
+/// Makes a file of an image that the kernel mounts, by the first format that can.
+#[cfg(feature = "mount")]
+pub fn kernel_backing(
+    image: &Arc<dyn sinterfs_model::Image>,
+    options: &sinterfs_mount::MountOptions,
+) -> Result<KernelBacking> {
+    let made = FORMATS
+        .iter()
+        .find_map(|format| format.kernel_backing(Arc::clone(image), options));
+    made.unwrap_or_else(|| Err(Error::unsupported("no format that the kernel mounts")))
+}
+
+/// Describes all formats.
+#[cfg(feature = "write")]
+pub fn formats() -> Vec<FormatInfo> {
+    FORMATS
+        .iter()
+        .map(|format| {
+            let (about, writer) = (format.about(), format.writer());
+            FormatInfo {
+                name: format.name(),
+                title: about.title,
+                extensions: format.extensions(),
+                levels: levels((0..=9).map_while(|level| writer.codec_of_level(level))),
+                codecs: about.codecs,
+                notes: about.notes,
+            }
+        })
+        .collect()
 }
 
 fn names() -> String {

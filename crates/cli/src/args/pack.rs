@@ -47,13 +47,26 @@ impl TargetArgs {
     }
 }
 
+/// Describes the choice of a format: names, and extensions that choose one.
+fn format_help() -> String {
+    let formats = sinterfs::build::formats();
+    let names: Vec<&str> = formats.iter().map(|format| format.name).collect();
+    let extensions = formats.iter().map(|format| format.extensions.join(", "));
+    let extensions: Vec<String> = extensions.collect();
+    format!(
+        "The format of the image: {} (default: by the extension: {}; else {})",
+        names.join(", "),
+        extensions.join("; "),
+        names.first().copied().unwrap_or_default()
+    )
+}
+
 /// Format, compression and layout of an image.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct PackArgs {
-    /// The format of the image: dwarfs, squashfs, erofs or composefs (default: by the extension:
-    /// dwarfs, dff, dwfs; squashfs, sqfs, sfs, snap; erofs; composefs, cfs; else dwarfs).
-    #[arg(short, long, value_name = "FORMAT")]
+    /// The format of the image.
+    #[arg(short, long, value_name = "FORMAT", help = format_help())]
     format: Option<String>,
 
     /// The compression level, 0 (none, fastest) to 9 (smallest).

@@ -60,20 +60,14 @@ Examples:
       Make the same image everywhere.
 
 Higher levels make smaller images and take longer. The meaning of levels, and the codecs, depend \
-on the format.
+on the format.\n\n";
 
-DwarFS: levels 0 none; 1 lz4; 2 to 7 zstd; 8 and 9 lzma2 in blocks of 64m, which read slowly. \
---for selects a profile: mount (default), whose levels 6 and 7 have blocks of 16m that decode \
-fast; archive, the smallest images, with lzma2 in blocks of 64m from level 6 on; remote, for \
-reads over a network, with blocks of 1m at every level: name the files that are needed first with \
---hot. `sinter info` shows the profile. Codecs: none, \
-zstd:level=1..22[:window=LOG][:long], zstd:optimal[=1..3][:window=LOG], \
-lzma:level=0..9[:extreme][:dict=LOG][:binary=x86|arm|arm64|...], \
-lzma2:level=1..9[:dict=LOG][:lc=N][:lp=N][:pb=N][:binary=auto|x86|arm|arm64|...], lz4[:level=N], \
-lz4hc:level=1..12, brotli:quality=0..11[:lgwin=LOG]; for audio flac:level=0..8[:exhaustive], for \
-images ricepp[:block_size=1..512]. lzma is liblzma; lzma2 is an encoder of our own, which is \
-faster and nearly as strong. zstd:level is libzstd; zstd:optimal is an encoder of our own, as strong \
-as level 22 in less than half the time.
+/// What follows the formats.
+const MORE_HELP: &str = "\
+--for selects a profile of formats with large blocks: mount (default), whose levels 6 and 7 have \
+blocks of 16m that decode fast; archive, the smallest images, with lzma2 in blocks of 64m from \
+level 6 on; remote, for reads over a network, with blocks of 1m at every level: name the files \
+that are needed first with --hot. `sinter info` shows the profile.
 
 Each category of content has its own blocks: text, machine code (code/x86-64, code/arm64 ...), \
 pcmaudio/waveform (PCM audio in WAV, AIFF, CAF, Wave64 and AU files; codec flac), fits/image \
@@ -82,23 +76,26 @@ zstd:level=19, blocks of 1 MiB), incompressible (from level 4 on zstd:level=3:wi
 otherwise stored), and <default> for all other content. -C CATEGORY::CODEC selects the codec of \
 a category, --categorize the categories.
 
-SquashFS: levels 0 none; 1 lz4; 2 to 8 zstd; 9 xz. Codecs, one for the whole image: \
-gzip[:level=1..12], lzo, lz4[:level=N], lz4hc[:level=1..12], \
-xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...], zstd[:level=N], \
-lzma[:level=0..9][:dict=SIZE] (which no kernel reads). Blocks have 4k to 1m. \
-docs/formats/squashfs.md lists the equivalents of the options of mksquashfs.
-
-EROFS: levels 0 none; 1 lz4; 2 to 9 zstd. Codecs: none, lz4[:level=N], lz4hc[:level=1..12], \
-lzma[:level=1..9], deflate[:level=1..12], zstd[:level=N]. The block size is the decoded size of \
-a compressed unit, 4k to 1m. Images need Linux 6.15 or newer; --target-kernel restricts them to \
-what older kernels support: lz4 and lz4hc in clusters of 4k from 5.4, of the block size from \
-5.15, lzma and fragments from 6.1, deflate from 6.6, zstd from 6.10. Levels choose among these.
-
-composefs: the same images, and so the same digests, as mkcomposefs 1.0.8; hard links become \
-separate files, as there. See docs/formats/composefs.md.
-
 The same input and options make the same image. SOURCE_DATE_EPOCH, if set, is recorded as the \
 time of creation, and no file gets a later time.";
+
+/// Returns the examples, each format's levels and codecs as the library describes them, and notes.
+fn long_help() -> String {
+    let mut text = HELP.to_owned();
+    for format in sinterfs::build::formats() {
+        let known = [("levels ", &*format.levels), ("Codecs: ", format.codecs)];
+        let known = known.into_iter().filter(|(_, about)| !about.is_empty());
+        let known = known.map(|(what, about)| format!(" {what}{about}."));
+        let notes = format.notes;
+        if notes.is_empty() && known.clone().next().is_none() {
+            continue;
+        }
+        let gap = if notes.is_empty() { "" } else { " " };
+        let known: String = known.collect();
+        text += &format!("{}:{known}{gap}{notes}\n\n", format.title);
+    }
+    text + MORE_HELP
+}
 
 /// The heading of the flags about what is packed.
 const SOURCE: &str = "Source";
@@ -107,7 +104,7 @@ const SOURCE: &str = "Source";
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "`sinter build --help` has examples, and the levels and codecs of each format.",
-    after_long_help = HELP
+    after_long_help = long_help()
 )]
 pub struct Args {
     /// What to pack: a directory, an archive (tar or cpio, compressed with gzip, zstd, xz or bzip2

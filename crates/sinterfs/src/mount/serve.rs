@@ -3,14 +3,14 @@
 //! In: an image and a directory. Out: a session, and why it is not what it might have been.
 //! **Invariant:** what nobody asked for loses nothing: an image that EROFS cannot show whole gets FUSE.
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use sinterfs_block::ReadAt;
-use sinterfs_erofs::lookalike::{Lookalike, Shown};
 use sinterfs_model::{Error, Image, Loss, Result};
-use sinterfs_mount::{Backing, MountOptions, Session};
+use sinterfs_mount::{MountOptions, Session};
+
+use crate::mount::kernel_backing::KernelBacking;
+use crate::registry;
 
 /// Says by whom names and attributes are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,9 +52,9 @@ pub fn mount(
     let (image, dir) = (image.into(), dir.as_ref());
     let is_root = rustix::process::geteuid().is_root();
     let fell_back = match method {
-        MountMethod::Kernel => return by_kernel(image, dir, options, true),
+        MountMethod::Kernel => return by_kernel(&image, dir, options, true),
         MountMethod::Auto if is_root && !options.helper => {
-            match by_kernel(Arc::clone(&image), dir, options, false) {
+            match by_kernel(&image, dir, options, false) {
                 Ok(mounted) => return Ok(mounted),
                 Err(error) => Some(error),
             }
@@ -69,7 +69,7 @@ pub fn mount(
 }
 
 fn by_kernel(
-    image: Arc<dyn Image>,
+    image: &Arc<dyn Image>,
     dir: &Path,
     options: &MountOptions,
     asked: bool,
@@ -79,14 +79,7 @@ fn by_kernel(
         let what = format!("{inodes} inodes take long to mount through the kernel");
         return Err(Error::limit(what));
     }
-    let shown = Shown {
-        uid: options.uid,
-        gid: options.gid,
-        umask: options.umask,
-        uuid: sinterfs_mount::IMAGE_UUID,
-    };
-    let made = Lookalike::new(image, shown)?;
-    let losses = made.losses().to_vec();
+    let KernelBacking { file, losses } = registry::kernel_backing(image, options)?;
     if let Some(loss) = losses.first().filter(|_| !asked) {
         let what = format!(
             "the kernel's EROFS would not show {} {}",
@@ -95,25 +88,8 @@ fn by_kernel(
         return Err(Error::unsupported(what));
     }
     Ok(Mounted {
-        session: sinterfs_mount::mount_kernel(Arc::new(File(made)), dir, options)?,
+        session: sinterfs_mount::mount_kernel(file, dir, options)?,
         fell_back: None,
         losses,
     })
-}
-
-/// A lookalike as what a mount is made of.
-struct File(Lookalike);
-
-impl Backing for File {
-    fn size(&self) -> u64 {
-        self.0.len()
-    }
-
-    fn metadata(&self) -> Vec<Range<u64>> {
-        self.0.metadata()
-    }
-
-    fn fill(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.0.read_at(offset, buf)
-    }
 }

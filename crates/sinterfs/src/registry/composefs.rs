@@ -17,6 +17,8 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Observer, Result};
 
 use super::erofs::ErofsFormat;
+#[cfg(feature = "write")]
+use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::open_options::OpenOptions;
@@ -54,6 +56,16 @@ impl Format for ComposefsFormat {
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         ErofsFormat.check(source, options, depth, observer)
+    }
+
+    #[cfg(feature = "write")]
+    fn about(&self) -> About {
+        About {
+            title: "composefs",
+            codecs: "",
+            notes: "The same images, and so the same digests, as mkcomposefs 1.0.8; hard links \
+                    become separate files, as there. See docs/formats/composefs.md.",
+        }
     }
 
     #[cfg(feature = "write")]

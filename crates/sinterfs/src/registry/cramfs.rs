@@ -13,6 +13,8 @@ use sinterfs_cramfs::read::{Cramfs, Stored, is_image};
 use sinterfs_model::{Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
 
+#[cfg(feature = "write")]
+use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
@@ -60,6 +62,15 @@ impl Format for CramfsFormat {
             notes,
             ..CheckReport::default()
         })
+    }
+
+    #[cfg(feature = "write")]
+    fn about(&self) -> About {
+        About {
+            title: "CRAMFS",
+            codecs: "",
+            notes: "",
+        }
     }
 
     #[cfg(feature = "write")]

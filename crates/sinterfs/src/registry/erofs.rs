@@ -1,6 +1,8 @@
 //! The row of EROFS: our options to its own. The images of composefs are opened here, too.
 
 mod info;
+#[cfg(feature = "mount")]
+mod kernel_backing;
 #[cfg(feature = "write")]
 mod levels;
 pub(crate) mod object_directory;
@@ -18,9 +20,13 @@ use sinterfs_erofs::read::{Algorithm, Erofs, Slot};
 use sinterfs_model::{Error, Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
 
+#[cfg(feature = "write")]
+use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
+#[cfg(feature = "mount")]
+use crate::mount::kernel_backing::KernelBacking;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
@@ -92,6 +98,29 @@ impl Format for ErofsFormat {
             problems,
             notes,
         })
+    }
+
+    #[cfg(feature = "mount")]
+    fn kernel_backing(
+        &self,
+        image: Arc<dyn Image>,
+        options: &sinterfs_mount::MountOptions,
+    ) -> Option<Result<KernelBacking>> {
+        Some(kernel_backing::kernel_backing(image, options))
+    }
+
+    #[cfg(feature = "write")]
+    fn about(&self) -> About {
+        About {
+            title: "EROFS",
+            codecs: "none, lz4[:level=N], lz4hc[:level=1..12], lzma[:level=1..9], \
+                     deflate[:level=1..12], zstd[:level=N]",
+            notes: "The block size is the decoded size of a compressed unit, 4k to 1m. Images need \
+                    Linux 6.15 or newer; a target kernel restricts them to what older kernels \
+                    support: lz4 and lz4hc in clusters of 4k from 5.4, of the block size from \
+                    5.15, lzma and fragments from 6.1, deflate from 6.6, zstd from 6.10. Levels \
+                    choose among these.",
+        }
     }
 
     #[cfg(feature = "write")]

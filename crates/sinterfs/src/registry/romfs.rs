@@ -11,6 +11,8 @@ use sinterfs_model::{ExtentSource, Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
 use sinterfs_romfs::read::{OpenOptions as RomfsOptions, Romfs, is_image};
 
+#[cfg(feature = "write")]
+use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::{InfoRows, InfoValue};
@@ -60,6 +62,15 @@ impl Format for RomfsFormat {
             notes,
             ..CheckReport::default()
         })
+    }
+
+    #[cfg(feature = "write")]
+    fn about(&self) -> About {
+        About {
+            title: "ROMFS",
+            codecs: "",
+            notes: "",
+        }
     }
 
     #[cfg(feature = "write")]

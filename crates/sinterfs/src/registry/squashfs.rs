@@ -13,6 +13,8 @@ use sinterfs_model::{Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
 use sinterfs_squashfs::read::{Offset, Squashfs, locate, starts_with_magic};
 
+#[cfg(feature = "write")]
+use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
@@ -71,6 +73,18 @@ impl Format for SquashfsFormat {
             problems,
             notes,
         })
+    }
+
+    #[cfg(feature = "write")]
+    fn about(&self) -> About {
+        About {
+            title: "SquashFS",
+            codecs: "gzip[:level=1..12], lzo, lz4[:level=N], lz4hc[:level=1..12], \
+                     xz[:level=0..9][:extreme][:dict=SIZE][:bcj=x86,arm,...], zstd[:level=N], \
+                     lzma[:level=0..9][:dict=SIZE] (which no kernel reads)",
+            notes: "The whole image has one codec. Blocks have 4k to 1m. docs/formats/squashfs.md \
+                    lists the equivalents of the options of mksquashfs.",
+        }
     }
 
     #[cfg(feature = "write")]

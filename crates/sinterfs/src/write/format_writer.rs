@@ -10,14 +10,20 @@ use crate::write::create::CreateOptions;
 use crate::write::job::{BuildJob, Prepared};
 use crate::write::pack::pack;
 use crate::write::pipeline_format::PipelineFormat;
+use crate::write::purpose::Purpose;
 use crate::write::report::BuildReport;
-use crate::write::request::BuildRequest;
+use crate::write::request::{BuildRequest, VolumeOptions};
 use crate::write::resolve::create_options;
 
 /// Makes images of one format.
 pub trait FormatWriter: Sync {
     /// Builds an image. On an error nothing is left of it.
     fn build(&self, job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport>;
+
+    /// Returns the compression of blocks at a level, if levels choose one.
+    fn codec_of_level(&self, _: u8) -> Option<&'static str> {
+        None
+    }
 
     /// Returns whether the report of a build names the digest of the image.
     fn reports_digest(&self) -> bool {
@@ -41,6 +47,11 @@ pub trait FormatWriter: Sync {
 impl<F: PipelineFormat> FormatWriter for F {
     fn build(&self, job: BuildJob<'_>, observer: &dyn Observer) -> Result<BuildReport> {
         pack(self, job, observer)
+    }
+
+    fn codec_of_level(&self, level: u8) -> Option<&'static str> {
+        let level = self.level(level, Purpose::default(), &VolumeOptions::default());
+        Some(level.ok()?.compression)
     }
 
     fn resolve(

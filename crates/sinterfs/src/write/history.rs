@@ -5,18 +5,11 @@
 
 use sinterfs_pipeline::Categorizers;
 
+use crate::recorded_purpose::PURPOSE;
 use crate::write::level::Level;
 use crate::write::recompress_request::{RecompressParts, RecompressRequest};
 use crate::write::request::BuildRequest;
 use crate::write::times;
-
-/// The beginning of the word for what an image is packed for.
-const PURPOSE: &str = "--for=";
-
-/// Returns what the image of a recorded command line is packed for, if that says so.
-pub(crate) fn purpose(words: &[String]) -> Option<&str> {
-    words.iter().find_map(|word| word.strip_prefix(PURPOSE))
-}
 
 /// Returns the command line of a build, merge or conversion.
 pub(crate) fn of_build(

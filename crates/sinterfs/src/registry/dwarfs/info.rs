@@ -6,7 +6,7 @@ use sinterfs_dwarfs::read::{Dwarfs, HistoryEntry, Version};
 use sinterfs_model::{Image, Result};
 
 use crate::info::{InfoRows, InfoValue};
-use crate::write::history;
+use crate::recorded_purpose;
 
 pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
     let (info, sizes) = (image.info(), image.sizes());
@@ -73,7 +73,7 @@ pub(super) fn details(image: &Dwarfs) -> Result<InfoRows> {
 /// Returns what the image was packed for, as the last run that says so recorded it.
 fn purpose(entries: &[HistoryEntry]) -> Option<String> {
     let mut runs = entries.iter().rev();
-    let purpose = runs.find_map(|run| history::purpose(&run.arguments));
+    let purpose = runs.find_map(|run| recorded_purpose::purpose(&run.arguments));
     purpose.map(str::to_owned)
 }
 
