@@ -111,7 +111,7 @@ fn failed(error: std::io::Error) -> Error {
     match error.kind() {
         // a decoder that does not like what it reads
         ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof => {
-            Error::corrupt("what is compressed cannot be decoded").because(error)
+            Error::corrupt("the compressed stream cannot be decoded").because(error)
         }
         _ => Error::io("cannot read the archive", error),
     }

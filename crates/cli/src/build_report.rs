@@ -1,4 +1,4 @@
-//! What is said of an image that the pipeline made: a few lines, or JSON.
+//! The report of a build: a few lines, or JSON.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use crate::size::human;
 use crate::timings::Timings;
 use crate::{exit, messages, text};
 
-/// Ends the display and says what was built; tells the exit code, and how long it took.
+/// Ends the display and prints the report; returns the exit code and the elapsed time.
 pub fn tell(
     report: &BuildReport,
     verbosity: VerbosityArgs,
@@ -62,7 +62,7 @@ fn tell_conflicts(conflicts: &Conflicts) {
     }
 }
 
-/// Says on a few lines what went in, what came out and what was saved where.
+/// Prints a few lines: input, output, and what each step saved.
 fn summary(report: &BuildReport, seconds: f64) -> String {
     let pipeline = &report.pipeline;
     let (tree, image) = (&pipeline.tree, &pipeline.image);
@@ -114,7 +114,7 @@ fn summary(report: &BuildReport, seconds: f64) -> String {
     text + &incomplete(report)
 }
 
-/// Says what was taken over of a base.
+/// Prints what was reused of a base.
 fn of_base(pipeline: &PipelineReport) -> String {
     if pipeline.reused_blocks == 0 {
         return String::new();
@@ -133,7 +133,7 @@ pub fn root_digest(image: &Summary) -> String {
     root.map_or(String::new(), |root| format!("root digest: {root}\n"))
 }
 
-/// Says what became of content that is not in the image.
+/// Prints counts of content outside the image.
 fn of_objects(objects: &ObjectsReport, image_bytes: u64, seconds: f64) -> String {
     format!(
         "{} objects, {}; new in the store: {}, {}\n\

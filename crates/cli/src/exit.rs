@@ -24,7 +24,7 @@ const fn code(kind: Kind) -> u8 {
     }
 }
 
-/// Prints an error in one line and tells its exit code. A reader that closed its end of a pipe
+/// Prints an error in one line and returns its exit code. A reader that closed its end of a pipe
 /// (`| head`) is no error worth a word.
 pub fn report(error: &Error) -> ExitCode {
     let broken_pipe = error

@@ -2,7 +2,7 @@
 
 use sinterfs::{Error, Setting};
 
-/// Returns what an option is called on the command line.
+/// Returns the command-line name of an option.
 pub fn flag(setting: Setting) -> &'static str {
     match setting {
         Setting::AllTimes => "--keep-all-times",

@@ -28,7 +28,7 @@ const STAGES: [Stage; 9] = [
     Stage::Verify,
 ];
 
-/// How many of the stages come one after the other before the others work at once.
+/// The number of stages that run in sequence before the others run concurrently.
 const READING: usize = 3;
 
 /// How many warnings are printed before the rest is only counted.
@@ -42,7 +42,7 @@ struct Counters {
     expected_bytes: AtomicU64,
 }
 
-/// Counts what the stages tell, prints warnings, and asks them to stop on a signal.
+/// Counts the progress of stages, prints warnings, and stops the stages on a signal.
 #[derive(Debug)]
 pub struct Progress {
     counters: [Counters; STAGES.len()],
@@ -137,8 +137,7 @@ impl Progress {
         self.stopwatch.elapsed()
     }
 
-    /// Returns how long its stages took; to be asked at the end, by the thread that asked for the
-    /// work.
+    /// Returns the times of its stages; called at the end, by the thread that started the work.
     pub fn timings(&self) -> Timings {
         self.stopwatch.timings()
     }
@@ -177,14 +176,14 @@ impl Progress {
     fn line(&self) -> String {
         let seconds = self.stopwatch.elapsed().as_secs_f64();
         let begun = |counters: &Counters| counters.items.load(Ordering::Relaxed) > 0;
-        // scan and dedupe are over when what follows has begun
+        // scan and dedupe are over when the next stage has begun
         let last = self.counters.iter().rposition(begun).unwrap_or(0);
         let over = |index: usize| index < last && index < READING;
         let shown: Vec<_> = STAGES
             .iter()
             .zip(&self.counters)
             .enumerate()
-            // what is written is what was compressed
+            // bytes written are those after compression
             .filter(|(index, (stage, _))| !over(*index) && **stage != Stage::Commit)
             .map(|(_, stage)| stage)
             .collect();

@@ -8,7 +8,7 @@ use sinterfs::{Error, Result};
 
 use crate::messages;
 
-/// Shows a name or path: UTF-8 as it is, control characters and other bytes as `\xNN`.
+/// Shows a name or path: UTF-8 unchanged, control characters and other bytes as `\xNN`.
 pub fn name(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -54,7 +54,7 @@ pub fn warn(message: &str) {
     messages::line(format_args!("sinter: warning: {}", one_line(message)));
 }
 
-/// Returns what a format cannot keep: a warning, which `--quiet` leaves.
+/// Formats a loss as a warning, which `--quiet` does not suppress.
 pub fn losses(format: &str, losses: &[Loss]) {
     for Loss { what, count } in losses {
         messages::line(format_args!("sinter: not kept by {format}: {count} {what}"));

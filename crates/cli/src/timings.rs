@@ -1,7 +1,6 @@
 //! How long each stage of the work takes, by the clock.
 //!
-//! Enters what stages tell of their progress; leaves a row for each. **Invariant:** nobody waits
-//! here.
+//! Enters the progress of stages; leaves a row for each. **Invariant:** no thread waits here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sinterfs::model::Stage;
 
-/// The rows, in their order. What has no stage of its own: deciding the order of files, and making
+/// The rows, in their order. Without a stage of their own: deciding the order of files, and making
 /// the image durable.
 const ROWS: [&str; 11] = [
     "scan", "base", "dedupe", "order", "segment", "compress", "write", "finish", "extract",
@@ -31,14 +30,14 @@ pub struct Stopwatch {
     rows: [TimingRow; ROWS.len()],
 }
 
-/// Nanoseconds since the start, and what was done.
+/// Nanoseconds since the start, and the work done.
 #[derive(Debug)]
 struct TimingRow {
     first: AtomicU64,
     last: AtomicU64,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Clone, Default)]
 pub struct Timings {
     /// How long all of it took.
@@ -78,7 +77,7 @@ impl Stopwatch {
         let Some(index) = row(stage) else { return };
         let now = self.now();
         if stage == Stage::Segment {
-            // what comes before it tells nothing, and began when the last stage ended
+            // the step before it reports nothing, and began when the last stage ended
             let ended = self.rows.iter().take(ORDER).map(|row| get(&row.last));
             let ended = ended.max().unwrap_or(0);
             self.tell(ORDER, now);
@@ -104,7 +103,7 @@ impl Stopwatch {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Returns what was measured, at the end of the work.
+    /// Returns the measurements, at the end of the work.
     pub fn timings(&self) -> Timings {
         let now = self.now();
         let has = |index: usize| get(&self.rows[index].last) > 0;
@@ -173,7 +172,7 @@ fn row(stage: Stage) -> Option<usize> {
     ROWS.iter().position(|row| *row == name)
 }
 
-/// Names a stage, as it is shown.
+/// Returns the displayed name of a stage.
 pub const fn name(stage: Stage) -> &'static str {
     match stage {
         Stage::Scan => "scan",

@@ -279,9 +279,9 @@ fn what_is_not_written_is_refused() {
         (&["-b64k", "--target-kernel=5.10"], "5.13 and newer"),
         (&["--target-kernel=6.14"], "the choices are"),
         (&["-b", "2m"], "4 KiB to 1 MiB"),
-        (&["--tailends"], "means nothing for erofs"),
-        (&["--no-exports"], "means nothing for erofs"),
-        (&["--uuid", "x"], "is no UUID"),
+        (&["--tailends"], "does not apply to erofs"),
+        (&["--no-exports"], "does not apply to erofs"),
+        (&["--uuid", "x"], "is not a UUID"),
         (&["--label", "seventeen letters"], "at most 16 bytes"),
     ] {
         let output = try_build(&source, &image, flags);

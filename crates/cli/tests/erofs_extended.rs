@@ -401,10 +401,10 @@ fn what_cannot_be_is_refused() {
             "5.17 and newer",
         ),
         (&["-Eztailpacking"], "begin at any byte"),
-        (&["-Eztailpacking", "-Cnone"], "behind inodes anyway"),
+        (&["-Eztailpacking", "-Cnone"], "tails are always inline"),
         (
             &["-Eztailpacking,all-fragments", "--target-kernel=6.1"],
-            "no file has a tail of its own",
+            "no file has an inline tail",
         ),
         (
             &["-Eall-fragments", "--target-kernel=5.17"],
@@ -428,7 +428,7 @@ fn what_cannot_be_is_refused() {
     let output = try_build("squashfs", &source, &image, &["-Ededupe"]);
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(
-        words.contains("--extended means nothing for squashfs"),
+        words.contains("--extended does not apply to squashfs"),
         "{words}"
     );
 }

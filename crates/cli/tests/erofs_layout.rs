@@ -149,7 +149,7 @@ fn what_chunks_cannot_be_is_refused() {
             &["-Cnone", "--chunk-size=4k", "--target-kernel=5.10"],
             "only 5.15 and newer",
         ),
-        (&["-f", "squashfs", "--chunk-size=4k"], "means nothing"),
+        (&["-f", "squashfs", "--chunk-size=4k"], "does not apply"),
     ] {
         let format = if flags[0] == "-f" { flags[1] } else { "erofs" };
         let flags = flags.strip_prefix(&["-f", "squashfs"]).unwrap_or(flags);

@@ -153,7 +153,7 @@ impl CheckWalk<'_> {
                 report.problem(Error::corrupt(what), &dir.path);
             }
             None if !omitted => {
-                report.problem(Error::corrupt("there is no entry `.`"), &dir.path);
+                report.problem(Error::corrupt("the entry `.` is missing"), &dir.path);
             }
             _ => {}
         }
@@ -162,7 +162,7 @@ impl CheckWalk<'_> {
                 let what = format!("the entry `..` names inode {nid:#x}");
                 report.problem(Error::corrupt(what), &dir.path);
             }
-            None => report.problem(Error::corrupt("there is no entry `..`"), &dir.path),
+            None => report.problem(Error::corrupt("the entry `..` is missing"), &dir.path),
             Some(_) => {}
         }
     }

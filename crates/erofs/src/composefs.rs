@@ -1,6 +1,6 @@
 //! composefs: an EROFS image of metadata, whose files' content is in a store of objects.
 //!
-//! `view` shows what overlayfs shows of an image and a store, `write` makes images, `parse` and
+//! `view` presents an image and a store as overlayfs does, `write` makes images, `parse` and
 //! `print` are their text. Written images have the bytes of the reference's (mkcomposefs, versions
 //! 0 and 1 of the format): nothing of them may change.
 //!
@@ -38,13 +38,13 @@ use crate::layout::{COMPOSEFS_MAGIC, ComposefsHeader};
 /// The prefix of the attributes of overlayfs that only root sees.
 const TRUSTED: &[u8] = b"trusted.overlay.";
 
-/// The prefix of the attributes of overlayfs that everybody sees.
+/// The prefix of the attributes of overlayfs that every user sees.
 const USER: &[u8] = b"user.overlay.";
 
-/// What is between a prefix and the name of an escaped attribute.
+/// The infix between the prefix and the name of an escaped attribute.
 const ESCAPED: &[u8] = b"overlay.";
 
-/// What is in front of a digest in the attribute `metacopy`: the version, the length, no flags,
+/// The bytes before a digest in the attribute `metacopy`: the version, the length, no flags,
 /// SHA-256.
 const METACOPY: [u8; 4] = [0, 36, 0, 1];
 

@@ -1,11 +1,11 @@
-//! An uncompressed EROFS image that exists only as answers to reads: what a kernel mounts to show
-//! any other image.
+//! An uncompressed EROFS image that is computed when it is read: a kernel mounts it to show an
+//! image of any other format.
 //!
-//! In: an opened image of any format. Out: `Lookalike`, whose metadata is made at once and kept,
-//! and whose content is read from the image when somebody asks for it.
+//! In: an opened image of any format. Out: `Lookalike`, whose metadata is computed once and kept in
+//! memory, and whose content is read from the image on demand.
 //!
-//! **Invariant:** a read gives all bytes that were asked for or an error: readers take what is
-//! missing for zeros. What the image shows and EROFS cannot is counted, never dropped in silence.
+//! **Invariant:** a read returns all requested bytes or an error, since readers take missing bytes
+//! for zeros. Attributes that EROFS cannot represent are counted, never dropped silently.
 //!
 //! Format: `docs/formats/erofs.md`, "Lookalikes".
 
@@ -39,7 +39,7 @@ use self::space::{Space, copy_from};
 use crate::layout::{INODE_SLOT, MAGIC, SUPERBLOCK_OFFSET, Superblock, compat, incompat};
 use crate::write::{BLOCK, BLOCK_BITS};
 
-/// An image as EROFS. Many threads may read it at once.
+/// An image as EROFS. Threads may read it concurrently.
 pub struct Lookalike {
     image: Arc<dyn Image>,
     first: Vec<u8>,
@@ -69,7 +69,7 @@ impl Lookalike {
     /// # Errors
     ///
     /// Those of reading the image's metadata, `Corrupt` for directories that form a cycle, `Limit`
-    /// for what EROFS has no room for.
+    /// for values beyond the limits of EROFS.
     pub fn new(image: Arc<dyn Image>, shown: Shown) -> Result<Self> {
         let mut made = Scan::new(&*image, shown).run()?;
         let first = first_block(image.info().totals, &made, shown.uuid)?;
@@ -88,7 +88,7 @@ impl Lookalike {
         })
     }
 
-    /// Returns what the image has and this does not show; empty without losses.
+    /// Returns the losses: attributes of the image that are not shown.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }

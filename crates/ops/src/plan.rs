@@ -42,7 +42,7 @@ impl Item {
         let inode = image.inode(self.ino).map_err(Error::into_corrupt_entry)?;
         if inode.kind != self.kind {
             return Err(Error::corrupt(
-                "the directory and the inode tell different types",
+                "the types of the directory entry and the inode differ",
             ));
         }
         Ok(inode)

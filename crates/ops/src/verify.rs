@@ -137,13 +137,13 @@ impl Check<'_> {
         let inode = self.image.inode(entry.ino)?;
         if inode.kind != entry.kind {
             return Err(Error::corrupt(
-                "the directory and the inode tell different types",
+                "the types of the directory entry and the inode differ",
             ));
         }
         self.image.xattrs(entry.ino)?;
         match inode.kind {
             FileType::Directory if self.image.parent(entry.ino)? != dir => {
-                Err(Error::corrupt("the directory tells another parent"))
+                Err(Error::corrupt("the directory has another parent"))
             }
             FileType::Directory => Ok(()),
             kind => {

@@ -148,7 +148,7 @@ fn proceed(
         let start = path.len();
         path.extend_from_slice(dirent.name);
         if dirent.next <= level.next {
-            let error = Error::corrupt("a directory goes on before its own position");
+            let error = Error::corrupt("a directory listing continues at an earlier position");
             result = Ok(Progress::Broken(error));
             return ControlFlow::Break(());
         }

@@ -375,7 +375,7 @@ fn trees_that_do_not_fit_are_problems() {
         "dir/..: corrupt image: that can't be the name of a file",
         "dir/same: corrupt image: the name is listed but not found",
         "dir/same: corrupt image: the names of a directory are not in order",
-        "moved: corrupt image: the directory tells another parent",
+        "moved: corrupt image: the directory has another parent",
     ];
     assert_eq!(notes.warnings(), expected);
 }

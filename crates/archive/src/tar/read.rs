@@ -262,7 +262,7 @@ fn place(at: u64) -> impl Fn(Error) -> Error {
 /// Returns the bytes of content behind a header.
 fn size(header: &UstarHeader, at: u64) -> Result<u64> {
     let size = number(&header.size).and_then(|size| u64::try_from(size).ok());
-    size.ok_or_else(|| Error::corrupt("a size that is no number").at("tar header", at))
+    size.ok_or_else(|| Error::corrupt("a size that is not a number").at("tar header", at))
 }
 
 /// Returns the bytes between the end of content and the next header.

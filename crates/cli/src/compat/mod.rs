@@ -28,7 +28,7 @@ use parse::Request;
 use parsed::Typed;
 use table::Tool;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 pub enum Invocation {
     /// To run this command line of `sinter`, the name of the program first.
@@ -65,7 +65,7 @@ const TOOLS: [&Tool; 13] = [
     &mounts::EROFSFUSE,
 ];
 
-/// Returns what a command line asks for, by the name in its first argument.
+/// Returns the request of a command line, by the program name in its first argument.
 pub fn invocation(mut args: Vec<OsString>) -> Result<Invocation> {
     let called = args.first().map(OsString::as_os_str).unwrap_or_default();
     let name = Path::new(called).file_name().map(OsStr::to_owned);

@@ -12,7 +12,7 @@ use sinterfs::{Error, Result};
 use super::parsed::{Parsed, Typed};
 use super::table::{Meaning, Rule, Style, Tool};
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 pub(super) enum Request {
     /// To run a command with these options.
@@ -96,7 +96,7 @@ fn find(tool: &Tool, word: &OsStr) -> Result<Found> {
     )))
 }
 
-/// Adds an option to what was parsed, with its value from the arguments that follow.
+/// Adds a parsed option, with its value from the following arguments.
 fn apply(
     tool: &Tool,
     found: Found,

@@ -28,11 +28,11 @@ struct Given {
     value: OsString,
 }
 
-/// How an option was typed, for messages about what it became.
+/// An option as typed, for messages about its translation.
 #[derive(Debug, Clone, Copy)]
 pub struct Typed {
     pub(super) spelling: &'static str,
-    /// What its rule documents: the options of ours that it becomes are words of this.
+    /// The documentation of its rule, which names the options that it is translated to.
     pub(super) becomes: &'static str,
 }
 

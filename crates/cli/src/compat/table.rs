@@ -1,4 +1,4 @@
-//! The description of another program: its options, and what each becomes here.
+//! The description of another program: its options and their translations.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ pub(super) struct Tool {
     pub(super) name: &'static str,
     /// The arguments behind the name, as a usage line shows them.
     pub(super) usage: &'static str,
-    /// What users of the program have to know besides.
+    /// Further notes for users of the program.
     pub(super) about: &'static str,
     pub(super) style: Style,
     /// The options that print help, besides `--help`.
@@ -42,7 +42,7 @@ pub(super) struct Rule {
     pub(super) meaning: Meaning,
 }
 
-/// What an option becomes.
+/// The translation of an option.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Meaning {
     /// This option of ours, with the same value.

@@ -1,4 +1,4 @@
-//! Messages about options of all tables name what was typed.
+//! Messages about options of all tables quote the option as typed.
 
 use std::os::unix::ffi::OsStringExt;
 

@@ -25,7 +25,7 @@ pub(super) fn bytes(option: &str, text: &str) -> Result<u64> {
     number.checked_mul(1 << shift).ok_or_else(invalid)
 }
 
-/// Returns a numeric user or group ID as it is; fails if it is not a 32-bit number.
+/// Returns a numeric user or group ID unchanged; fails if it is not a 32-bit number.
 pub(super) fn id<'a>(option: &str, text: &'a str) -> Result<&'a str> {
     let name = || {
         let what = format!("{option}: `{text}` is not a number, and names are not looked up");
@@ -34,7 +34,7 @@ pub(super) fn id<'a>(option: &str, text: &'a str) -> Result<&'a str> {
     text.parse::<u32>().map(|_| text).map_err(|_| name())
 }
 
-/// Returns a time as it is; fails if it is neither seconds since 1970 nor `now`.
+/// Returns a time unchanged; fails if it is neither seconds since 1970 nor `now`.
 pub(super) fn time<'a>(option: &str, text: &'a str) -> Result<&'a str> {
     if text == "now" || text.parse::<u64>().is_ok() {
         return Ok(text);

@@ -6,7 +6,7 @@ use super::html::{Html, percent};
 use crate::size::human;
 use crate::text;
 
-/// Colours that are told apart; what comes later shares the last one.
+/// Distinct colours; later entries share the last one.
 const COLOURS: usize = 8;
 
 /// Shows the blocks in the order of the image.

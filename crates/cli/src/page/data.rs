@@ -7,7 +7,7 @@ use sinterfs::ops::{Usage, UsageKind, UsageNode};
 
 use crate::text;
 
-/// Writes what was measured as JSON.
+/// Writes the measurements as JSON.
 pub fn json(usage: &Usage) -> String {
     let numbers = [
         ("image", usage.image_bytes),
@@ -46,7 +46,7 @@ fn tree(node: &UsageNode) -> Value {
     Value::Object(fields)
 }
 
-/// Escapes what could end the element that holds the JSON; it is in strings only.
+/// Escapes characters that could end the element around the JSON; they occur in strings only.
 fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

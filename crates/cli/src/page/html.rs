@@ -1,6 +1,6 @@
 //! HTML, piece by piece.
 //!
-//! **Invariant:** what is not the page's own goes through `text`, which leaves no character a
+//! **Invariant:** text that is not the page's own goes through `text`, which leaves no character a
 //! meaning.
 
 use std::fmt::Write;
@@ -29,7 +29,7 @@ impl Html {
         }
     }
 
-    /// Adds a name, whose direction of writing does not reach what is around it.
+    /// Adds a name, isolated from the writing direction of the text around it.
     pub fn name(&mut self, name: &str) {
         self.raw("<bdi>");
         self.text(name);
@@ -57,7 +57,7 @@ impl Html {
         self.raw("</caption>\n");
     }
 
-    /// Adds the head of a table; what begins with `-` is above numbers.
+    /// Adds the head of a table; titles that begin with `-` are above numbers.
     pub fn head(&mut self, cells: &[&str]) {
         self.raw("<tr>");
         for cell in cells {

@@ -1,9 +1,9 @@
-//! One page about an image that needs nothing else: what takes the room in it, in HTML.
+//! One self-contained HTML page about an image: its use of space.
 //!
-//! Enters: what was measured and what the image tells. Leaves: the page. **Invariant:** nothing is
-//! fetched, nothing of the image is markup or script (names are escaped wherever they stand), and
-//! the same image makes the same page, but for how long it took to make it, which is there only
-//! where the image is made. It can be read without script, which draws the treemap only.
+//! Enters: measurements and information about the image. Leaves: the page. **Invariant:** nothing
+//! is fetched, nothing of the image is markup or script (names are escaped everywhere), and the
+//! same image makes the same page, but for how long it took to make it, which is there only where
+//! the image is made. It can be read without script, which draws the treemap only.
 
 mod blocks;
 mod data;
@@ -19,7 +19,7 @@ use crate::text;
 use crate::timings::Timings;
 use html::{Html, share};
 
-/// Makes the page of an image, with what making it took, if that is known.
+/// Makes the page of an image, with the timings of its build, if known.
 pub fn page(name: &[u8], details: &InfoRows, usage: &Usage, timings: Option<&Timings>) -> String {
     let mut html = Html::default();
     let name = text::name(name);
@@ -29,7 +29,7 @@ pub fn page(name: &[u8], details: &InfoRows, usage: &Usage, timings: Option<&Tim
     html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
     html.raw("style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>");
     html.text(&name);
-    html.raw(" - what takes the room</title>\n<style>\n");
+    html.raw(" - use of space</title>\n<style>\n");
     html.raw(include_str!("page.css"));
     html.raw("</style>\n</head>\n<body>\n<h1>What takes the room in ");
     html.name(&name);
@@ -78,16 +78,16 @@ fn summary(html: &mut Html, details: &InfoRows, usage: &Usage) {
     }
     if usage.unknown_bytes > 0 {
         html.paragraph(&format!(
-            "How {} of content are stored is not told by this format; they count as nothing here.",
+            "How {} of content are stored is unknown for this format; they count as 0 here.",
             human(usage.unknown_bytes)
         ));
     }
 }
 
-/// Shows what each step of packing left.
+/// Shows the bytes after each step of packing.
 fn savings(html: &mut Html, usage: &Usage) {
     html.heading("Where the bytes went");
-    html.table("What is left of the files after each step; a step's saving is what it took off.");
+    html.table("Bytes after each step, and the saving of each.");
     html.head(&["", "-Bytes", "-Size", "-Saved by the step", ""]);
     let held = usage.file_bytes.saturating_sub(usage.hole_bytes);
     let steps = [

@@ -32,7 +32,7 @@ pub fn all(html: &mut Html, usage: &Usage) {
     let codecs: Vec<Sum> = usage
         .codecs
         .iter()
-        .map(|codec| named(codec, "not told"))
+        .map(|codec| named(codec, "unknown"))
         .collect();
     sums(
         html,
@@ -64,7 +64,7 @@ pub fn all(html: &mut Html, usage: &Usage) {
         );
     } else {
         html.heading("By category");
-        html.paragraph("This image does not tell categories.");
+        html.paragraph("This image does not record categories.");
     }
     html.raw("</section>\n</div>\n");
     largest(html, usage);

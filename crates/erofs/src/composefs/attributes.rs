@@ -1,7 +1,7 @@
 //! Extended attributes of a written image: those of the files, escaped where overlayfs would take
 //! them for its own, and those that make overlayfs find content in the store.
 //!
-//! In: files. Out: what is behind each inode, and the attributes that several have.
+//! In: files. Out: the attribute area of each inode, and the shared attributes.
 //!
 //! **Invariant:** attributes are sorted by their full names; one that two inodes have is shared,
 //! the shared ones are sorted backwards by name, length and value.
@@ -27,7 +27,7 @@ const PREFIXES: [u8; 5] = [1, 2, 3, 4, 6];
 /// Full names and values.
 pub(super) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What an inode is to overlayfs.
+/// The role of an inode in overlayfs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Role {
     pub(super) is_root: bool,
@@ -51,7 +51,7 @@ pub(super) fn attributes(files: &Files, inode: &Inode, role: Role) -> Pairs {
         pairs.push((name, value.to_vec()));
     };
     if role.is_root {
-        // nothing of the object store below is to be seen
+        // hides the object store below
         set(&[TRUSTED, b"opaque"], b"y");
     }
     if role.is_whiteout {
@@ -89,8 +89,8 @@ fn escaped(name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Counts attributes to find those that are shared: first by a hash of each, then by what they are,
-/// so that memory is not taken by those that one inode alone has.
+/// Counts attributes to find those that are shared: first by a hash of each, then by name and
+/// value, so that memory is not taken by those that one inode alone has.
 #[derive(Debug, Default)]
 pub(super) struct XattrCounts {
     hashes: HashMap<u64, u32>,
@@ -156,7 +156,7 @@ pub(super) struct SharedXattrs {
 }
 
 impl SharedXattrs {
-    /// Makes what is behind an inode; `first` is the number of the first shared attribute.
+    /// Makes the attribute area of an inode; `first` is the number of the first shared attribute.
     pub(super) fn inline(&self, pairs: &Pairs, first: u32) -> Vec<u8> {
         if pairs.is_empty() {
             return Vec::new();

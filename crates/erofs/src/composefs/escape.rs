@@ -22,7 +22,7 @@ pub(super) fn write_escaped(bytes: &[u8], special: &[u8], out: &mut dyn Write) -
     Ok(())
 }
 
-/// Writes a field that may be absent: `-`; what would read the same is escaped.
+/// Writes an optional field: `-` if absent; a value that reads the same is escaped.
 pub(super) fn write_optional(bytes: Option<&[u8]>, out: &mut dyn Write) -> io::Result<()> {
     match bytes {
         None => out.write_all(b"-"),
@@ -44,7 +44,7 @@ pub(super) fn unescape(word: &[u8]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Decodes what follows a backslash.
+/// Decodes the characters after a backslash.
 fn escape(rest: &mut std::slice::Iter<'_, u8>) -> Result<u8> {
     let digit = |digit: Option<&u8>| {
         let value = digit.and_then(|&digit| char::from(digit).to_digit(16));

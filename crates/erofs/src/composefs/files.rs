@@ -1,11 +1,9 @@
-//! The files of an image that is to be written: inodes with all that is known of them, and
-//! directories of names.
+//! The files of an image to write: inodes with their attributes, and directories of names.
 //!
-//! In: a dump, or a scanned tree with what is known of each file's content. Out: `Files`.
+//! In: a dump, or a scanned tree with a record of each file's content. Out: `Files`.
 //!
 //! **Invariant:** inode 0 is the root; each other inode has one name of its own, which says where
-//! the inode stands in the image, and any number of further names; no name stands twice in a
-//! directory.
+//! the inode is placed, and any number of further names; no name occurs twice in a directory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +12,7 @@ use sinterfs_model::{
     Content, Error, FileType, NodeId, Result, Time, Tree, TreeStats, XattrSet, XattrSets,
 };
 
-/// Files of a directory up to so many bytes are in the image, as with the reference.
+/// The longest file of a directory that is stored in the image, as by the reference.
 pub const INLINE_MAX: u64 = 64;
 
 /// The most bytes of a file in the image, as for the reference.
@@ -26,13 +24,13 @@ const TARGET_MAX: usize = 4095;
 /// The most bytes of a name, of a file or of an attribute.
 const NAME_MAX: usize = 255;
 
-/// The most bytes of a file: what the reference's map of chunks has room for.
+/// The longest file in bytes: the limit of the reference's chunk table.
 const SIZE_MAX: u64 = 1 << 53;
 
 /// The most bytes of an inode's attributes, each taken with `XATTR_OVERHEAD`, as for the reference.
 const XATTRS_MAX: usize = 32_755;
 
-/// What an attribute takes besides its name and its value, at most.
+/// The most bytes of an attribute besides its name and value.
 const XATTR_OVERHEAD: usize = 7;
 
 /// The path of an object in its store.
@@ -46,7 +44,7 @@ pub enum ObjectPath {
     Named(Box<[u8]>),
 }
 
-/// What an inode holds.
+/// The content of an inode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// Nothing: a device, a fifo, a socket, an empty file, a directory, whose names are elsewhere.
@@ -83,7 +81,7 @@ pub struct Inode {
     pub mtime: Time,
     /// Extended attributes.
     pub xattrs: XattrSet,
-    /// What it holds.
+    /// The content.
     pub body: Body,
 }
 
@@ -96,12 +94,12 @@ pub(super) struct Name {
     pub(super) own: bool,
 }
 
-/// What of a tree goes into an image.
+/// Which entries and attributes of a tree are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// Whether devices do.
+    /// Whether devices are.
     pub devices: bool,
-    /// Which attributes do.
+    /// Which extended attributes are.
     pub xattrs: KeptXattrs,
 }
 
@@ -156,7 +154,7 @@ impl Files {
         }
     }
 
-    /// Takes a scanned tree, for which `body` tells what files hold. Further names of one file
+    /// Converts a scanned tree; `body` returns the content of files. Further names of one file
     /// become files of their own, as with the reference.
     pub fn of_tree(
         tree: &Tree,
@@ -279,7 +277,7 @@ impl Files {
         }
     }
 
-    /// Counts what there is.
+    /// Counts inodes and bytes.
     pub fn stats(&self) -> TreeStats {
         let mut stats = TreeStats::default();
         for inode in &self.inodes {
@@ -328,7 +326,7 @@ impl Files {
     }
 }
 
-/// Makes sure that the format has room for an inode.
+/// Fails if an inode exceeds a limit of the format.
 fn check(inode: &Inode) -> Result<()> {
     match (&inode.body, inode.kind) {
         (Body::Inline(target), FileType::Symlink) => match target.len() {

@@ -2,8 +2,8 @@
 //!
 //! In: lines of a dump. Out: `Files`.
 //!
-//! **Invariant:** what a line says is kept or the line is refused, with its number. Of a dump of
-//! any length, memory takes what the files take and one line.
+//! **Invariant:** every field of a line is kept, or the line is refused with its number. Memory is
+//! that of the files and one line, for a dump of any length.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -14,7 +14,7 @@ use super::escape::unescape;
 use super::files::{Body, Files, Inode, ObjectPath};
 use super::object_path;
 
-/// The longest line in bytes: what the longest names, values and content take, escaped.
+/// The longest line in bytes: the longest names, values and content, escaped.
 const LINE_MAX: usize = 1 << 20;
 
 /// Reads a dump.
@@ -41,7 +41,7 @@ pub fn parse(mut input: impl BufRead) -> Result<Files> {
     }
 }
 
-/// What is known so far.
+/// The files parsed so far.
 #[derive(Debug, Default)]
 struct Parser {
     files: Files,
@@ -82,13 +82,13 @@ impl Parser {
         let Some((name, dirs)) = names.split_last() else {
             return match kind {
                 FileType::Directory if !is_link => self.root(size, mode, fields),
-                _ => Err(Error::invalid("the root is no directory")),
+                _ => Err(Error::invalid("the root is not a directory")),
             };
         };
         let dir = self.directory(dirs)?;
         if self.known.contains_key(&(dir, name.to_vec())) {
             let shown = String::from_utf8_lossy(&path).into_owned();
-            return Err(Error::invalid(format!("{shown} stands twice")));
+            return Err(Error::invalid(format!("{shown} occurs twice")));
         }
         let key = (dir, name.to_vec());
         if is_link {
@@ -113,7 +113,7 @@ impl Parser {
 
     fn root(&mut self, size: u64, mode: u32, fields: Fields<'_>) -> Result<()> {
         if !self.files.inodes().is_empty() {
-            return Err(Error::invalid("/ stands twice"));
+            return Err(Error::invalid("/ occurs twice"));
         }
         let root = inode(size, FileType::Directory, mode, fields, &mut self.files)?;
         self.files.push(root)?;
@@ -134,7 +134,7 @@ impl Parser {
                 {
                     *place
                 }
-                Some(_) => return Err(Error::invalid(format!("{} is no directory", shown()))),
+                Some(_) => return Err(Error::invalid(format!("{} is not a directory", shown()))),
                 None => {
                     return Err(Error::invalid(format!(
                         "the directory {} does not stand above",
@@ -146,7 +146,7 @@ impl Parser {
         Ok(dir)
     }
 
-    /// Finds what further names are names of.
+    /// Resolves the targets of further names.
     fn finish(mut self) -> Result<Files> {
         if self.files.inodes().is_empty() {
             return Err(no_root());
@@ -249,7 +249,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads what follows the mode of an inode that is no further name of another.
+/// Parses the fields after the mode of an inode that is not a further name.
 fn inode(
     size: u64,
     kind: FileType,
@@ -275,13 +275,13 @@ fn inode(
         FileType::File => file(size, payload, content, digest)?,
         _ if content.is_some() || digest.is_some() => {
             return Err(Error::invalid(
-                "CONTENT or DIGEST of what is no regular file",
+                "CONTENT or DIGEST of an entry that is not a regular file",
             ));
         }
         FileType::Symlink => Body::Inline(payload.unwrap_or_default().into()),
         _ if payload.is_some() => {
             return Err(Error::invalid(
-                "PAYLOAD of what is neither file nor symlink",
+                "PAYLOAD of an entry that is neither file nor symlink",
             ));
         }
         _ => Body::None,

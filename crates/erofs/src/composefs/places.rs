@@ -2,8 +2,9 @@
 //!
 //! In: lengths. Out: offsets, as the reference chooses them.
 //!
-//! **Invariant:** an inode is at a multiple of 32 bytes; what is behind it does not cross a block,
-//! and of a symlink nothing does. What finds no room behind an inode goes into a block of its own.
+//! **Invariant:** an inode is at a multiple of 32 bytes; its attributes and inline tail do not
+//! cross a block, and no part of a symlink does. Content that does not fit after an inode gets a
+//! block of its own.
 
 use crate::layout::INODE_SLOT;
 use crate::write::BLOCK;
@@ -11,10 +12,10 @@ use crate::write::BLOCK;
 /// The longest inline tail.
 const END_MAX: u64 = BLOCK / 2;
 
-/// What an inode takes before it has a place.
+/// The space that an inode needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Blocks of its own, and an inline tail of so many bytes.
+    /// Blocks of its own, and the length of the inline tail.
     Blocks { blocks: u64, tail: u64 },
     /// A symlink's target.
     Target(u64),
@@ -77,7 +78,7 @@ impl Places {
     }
 }
 
-/// Moves an inode so that what is behind it does not cross a block.
+/// Moves an inode so that its inline tail does not cross a block.
 fn behind(at: u64, len: u64, blocks: u64, tail: u64) -> (u64, u64, u64) {
     let fits = |at: u64| (at + len) % BLOCK + tail <= BLOCK;
     if tail == 0 || fits(at) {
@@ -91,8 +92,8 @@ fn behind(at: u64, len: u64, blocks: u64, tail: u64) -> (u64, u64, u64) {
     }
 }
 
-/// Moves a symlink so that all of it is in one block; of what has as many bytes as a block, the
-/// target is elsewhere.
+/// Moves a symlink so that all of it is in one block; of one as long as a block, the target is
+/// elsewhere.
 fn whole(at: u64, len: u64, target: u64) -> (u64, u64, u64) {
     let at = if at % BLOCK + len + target <= BLOCK {
         at

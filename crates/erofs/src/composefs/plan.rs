@@ -1,9 +1,8 @@
-//! What is decided before an image is written: the order of inodes, what they share, where they
-//! stand.
+//! The plan of an image before it is written: the order of inodes, shared attributes, offsets.
 //!
 //! In: files. Out: `ImagePlan`.
 //!
-//! **Invariant:** inodes stand level by level from the root, those of a directory by their names,
+//! **Invariant:** inodes are in breadth-first order from the root, those of a directory by name,
 //! each at its own name. Tables go by the inodes' indexes in `files`.
 
 #![expect(
@@ -162,7 +161,7 @@ impl ImagePlan {
         Ok(())
     }
 
-    /// Returns what an inode takes, and its size.
+    /// Returns the space that an inode needs, and its size.
     pub(super) fn content(&self, inode: u32) -> (Content, u64) {
         let known = self.files.inode(inode);
         match (known.kind, &known.body) {

@@ -1,7 +1,7 @@
 //! A composefs image as composefs-dump(5).
 //!
-//! In: an opened image. Out: a line for each name, as `composefs-info dump` writes it: what the
-//! files were, without what the format added.
+//! In: an opened image. Out: a line for each name, as `composefs-info dump` writes it: the original
+//! files, without additions of the format.
 //!
 //! **Invariant:** each name once, the names of a directory behind it, in bytewise order; memory is
 //! 8 bytes an inode and the names that wait. `parse` reads what is printed.
@@ -76,7 +76,7 @@ fn walk(image: &Erofs, visit: &mut dyn FnMut(&[u8], &ErofsInode) -> Result<()>) 
     Ok(())
 }
 
-/// What an inode was before it was written.
+/// The original attributes of an inode.
 struct Shown {
     kind: FileType,
     size: u64,

@@ -1,10 +1,10 @@
-//! What overlayfs shows of a composefs image and a store of objects.
+//! The view that overlayfs gives of a composefs image and a store of objects.
 //!
 //! In: an opened image and a store. Out: `Composefs`, which shows the content of objects; no
 //! whiteouts (devices 0:0), which hide the store's own directories; and none of overlayfs'
 //! attributes but those that were escaped for it, under their true names.
 //!
-//! **Invariant:** an object whose length is not the file's is refused. If it is asked for, so is
+//! **Invariant:** an object with another length than its file is refused. With verification, so is
 //! one whose fs-verity digest is not the one that the image names: all of it is hashed before the
 //! first byte of it is shown, once for each file. (What changes an object later is for the kernel's
 //! fs-verity.)
@@ -55,7 +55,7 @@ fn digest(xattrs: &Xattrs) -> Option<VerityDigest> {
     value.strip_prefix(&METACOPY)?.try_into().ok()
 }
 
-/// A composefs image with its objects. Many threads may read it at once.
+/// A composefs image with its objects. Threads may read it concurrently.
 pub struct Composefs {
     image: Arc<Erofs>,
     objects: Arc<dyn Objects>,
@@ -110,7 +110,7 @@ impl Composefs {
         Ok(object.map(|object| (object.path, object.digest)))
     }
 
-    /// Opens an object, and makes sure that it is what the image names.
+    /// Opens an object and verifies that it is the one that the image names.
     fn open(&self, inode: &Inode, object: &Object) -> Result<Arc<dyn ReadAt>> {
         let opened = self.objects.open(&object.path)?;
         let name = || String::from_utf8_lossy(&object.path).into_owned();

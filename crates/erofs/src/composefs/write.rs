@@ -35,7 +35,7 @@ enum DataLayout {
     Chunks = 4,
 }
 
-/// What was written.
+/// The result of writing an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     /// The fs-verity digest of the image.

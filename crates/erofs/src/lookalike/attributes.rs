@@ -1,6 +1,6 @@
-//! The attributes that the options of a mount put in place of those of all files.
+//! Attributes that the options of a mount set for all files.
 
-/// What is shown of all files in place of their own attributes.
+/// Attributes shown for all files instead of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shown {
     /// The owner of all files.

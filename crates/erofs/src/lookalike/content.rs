@@ -18,7 +18,7 @@ use super::space::{Space, is_wide};
 use crate::layout::{ChunkIndex, chunk};
 use crate::write::{BLOCK, BLOCK_BITS};
 
-/// The most chunks of a file, as long as there is room for maps of that size.
+/// The most chunks of a file, until maps take `ROOM` bytes.
 const CHUNKS: u64 = 1 << 16;
 
 /// Bytes of maps, after which files get only as many chunks as they have ranges.

@@ -33,7 +33,7 @@ enum DataLayout {
 pub(super) struct Made {
     /// The attributes that are shown.
     pub(super) shown: Inode,
-    /// Where content is; of what is not a file, a row of whole blocks.
+    /// Where content is; for other types than files, consecutive blocks.
     pub(super) body: Body,
     pub(super) xattrs: Vec<u8>,
 }
@@ -57,7 +57,7 @@ impl Made {
         }
     }
 
-    /// Returns the sizes of the inode and of what follows it.
+    /// Returns the sizes of the inode and of its attributes, map and inline tail.
     pub(super) fn extent(&self) -> InodeSize {
         let own = size_of::<InodeExtended>() as u64;
         let end = own + self.xattrs.len() as u64;

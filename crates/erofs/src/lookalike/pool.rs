@@ -1,6 +1,6 @@
 //! Extended attributes: those of several inodes are in one place, the others behind their inode.
 //!
-//! In: the attributes of one inode after the other. Out: what follows each inode, and the shared
+//! In: the attributes of one inode after the other. Out: the bytes after each inode, and the shared
 //! attributes. **Invariant:** memory for attributes that were seen once is bounded; those that come
 //! later are then not shared.
 
@@ -40,7 +40,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Makes what follows an inode with such attributes; empty without attributes.
+    /// Makes the attribute area of an inode; empty without attributes.
     pub(super) fn inline(&mut self, xattrs: &Xattrs) -> Result<Vec<u8>> {
         let (mut shared, mut own, mut entry) = (Vec::new(), Vec::new(), Vec::new());
         for (name, value) in xattrs {

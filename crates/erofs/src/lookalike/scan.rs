@@ -35,7 +35,7 @@ struct Waiting {
     blocks: usize,
 }
 
-/// What has been made so far.
+/// The metadata made so far.
 pub(super) struct Scan<'a> {
     image: &'a dyn Image,
     shown: Shown,
@@ -97,7 +97,7 @@ impl<'a> Scan<'a> {
         Ok(self)
     }
 
-    /// Returns what was lost.
+    /// Returns the losses.
     pub(super) fn losses(&self) -> Vec<Loss> {
         let mut losses = self.pool.dropped.losses();
         if self.times > 0 {
@@ -129,9 +129,9 @@ impl<'a> Scan<'a> {
         put(&mut self.inodes, dir.tail, tail)
     }
 
-    /// Makes an inode; a directory, which tells where it is named, waits for its content.
+    /// Makes an inode; the content of a directory is made later.
     fn place(&mut self, ino: Ino, parent: Option<u64>) -> Result<u64> {
-        // an image may have more names than it has room for inodes
+        // hostile directories may name more inodes than the image declares
         if self.count >= self.image.info().totals.inodes {
             return Err(Error::corrupt("there are more inodes than the image says"));
         }
@@ -218,7 +218,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Reserves the blocks of what is not a file, without its inline tail.
+    /// Reserves the blocks of a directory or symlink, without its inline tail.
     fn blocks(&mut self, size: u64) -> Result<Body> {
         let body = size - crate::write::inodes::tail_of(size);
         let start = DIRECTORIES + self.directories.len() as u64;

@@ -8,10 +8,10 @@ use sinterfs_model::{Error, Image, Ino, Result};
 use super::regions::CONTENT;
 use crate::write::BLOCK;
 
-/// The first address of a block that has no room in 32 bits; the one with all bits set is a hole.
+/// The first block address that does not fit 32 bits; the one with all bits set is a hole.
 const WIDE: u64 = u32::MAX as u64;
 
-/// The address behind the last block that has room in 48 bits, and in the offsets of files.
+/// The end of the address space: block addresses of 48 bits, and offsets of files.
 const END: u64 = 1 << 50;
 
 /// Bytes of a file in a row.

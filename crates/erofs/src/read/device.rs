@@ -173,7 +173,7 @@ impl Devices {
         }
         let index = usize::from(address.device) - 1;
         let extra = self.extra.get(index).ok_or_else(|| {
-            Error::corrupt(format!("there is no device {}", address.device))
+            Error::corrupt(format!("device {} does not exist", address.device))
                 .at("content", address.at)
         })?;
         if extra.within {

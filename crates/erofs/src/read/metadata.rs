@@ -56,7 +56,7 @@ impl Erofs {
     }
 
     fn metabox(&self) -> Result<&ErofsInode> {
-        let missing = || Error::corrupt("there is no metabox").within("superblock");
+        let missing = || Error::corrupt("the metabox is missing").within("superblock");
         self.metabox.as_ref().ok_or_else(missing)
     }
 

@@ -282,14 +282,12 @@ impl WriteOptions {
             )));
         }
         let why = match self.form() {
-            Form::Clusters if self.packs_all() => {
-                "with all-fragments, no file has a tail of its own"
-            }
+            Form::Clusters if self.packs_all() => "with all-fragments, no file has an inline tail",
             Form::Clusters => return Ok(()),
             Form::Extents => {
                 "the extents of Linux 6.15 and newer begin at any byte and leave no block unfilled"
             }
-            Form::Plain | Form::Chunks => "without compression, tails are behind inodes anyway",
+            Form::Plain | Form::Chunks => "without compression, tails are always inline",
         };
         Err(Error::invalid(format!("ztailpacking: {why}")))
     }

@@ -18,7 +18,7 @@ impl FromStr for Uuid {
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
             Error::invalid(format!(
-                "`{text}` is no UUID, as 01234567-89ab-cdef-0123-456789abcdef is one"
+                "`{text}` is not a UUID, for example 01234567-89ab-cdef-0123-456789abcdef"
             ))
         };
         let groups: Vec<usize> = text.split('-').map(str::len).collect();

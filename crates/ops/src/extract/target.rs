@@ -215,7 +215,7 @@ impl Target {
                 made.map_err(failed("can't make the directory"))?;
             }
             Err(Errno::EXIST) => {
-                return Err(in_the_way("something that is no directory is in the way"));
+                return Err(in_the_way("a file that is not a directory is in the way"));
             }
             other => other.map_err(failed("can't make the directory"))?,
         }
@@ -438,7 +438,7 @@ fn remove(dir: &OwnedFd, name: &[u8]) -> Result<()> {
     match fs::unlinkat(dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(Errno::ISDIR) => Err(in_the_way("a directory is in the way")),
-        Err(errno) => Err(Error::io("can't remove what is in the way", errno)),
+        Err(errno) => Err(Error::io("can't remove the file in the way", errno)),
     }
 }
 

@@ -115,7 +115,7 @@ impl Entries {
                 ControlFlow::Break(())
             })?;
         if stuck {
-            let error = Error::corrupt("a directory goes on before its own position");
+            let error = Error::corrupt("a directory listing continues at an earlier position");
             return Err(error.path(&directory.path));
         }
         Ok(())

@@ -18,7 +18,7 @@ pub struct Walk {
     stack: Vec<Entries>,
     /// Their inode numbers: an image whose directories form a cycle must not hang a reader.
     above: HashSet<Ino>,
-    /// The stack of open directories.
+    /// The directory to list next.
     pending: Option<Directory>,
     /// Directories that may still be entered.
     left: u64,

@@ -31,7 +31,7 @@ pub fn signature_path(image: &Path) -> PathBuf {
 }
 
 /// What is said where there is no signature at all.
-pub(crate) const NONE: &str = "there is no signature of the image";
+pub(crate) const NONE: &str = "the image has no signature";
 
 /// A signature that nobody has compared with anything yet.
 pub(crate) struct Signed {
@@ -55,7 +55,7 @@ pub(crate) fn read_file(file: &Path) -> Result<Signed> {
 /// Takes a signature that an image holds.
 pub(crate) fn of_image(bytes: &[u8]) -> Result<Signed> {
     let text = String::from_utf8(bytes.to_vec());
-    let text = text.map_err(|_| Error::corrupt("the signature in the image is no text"))?;
+    let text = text.map_err(|_| Error::corrupt("the signature in the image is not text"))?;
     Ok(Signed { text, file: None })
 }
 

@@ -113,7 +113,7 @@ impl Output {
     }
 
     fn unnamed(path: &Path, replace: bool) -> Result<Self> {
-        // /proc/self/fd, by which an unnamed file is linked, exists
+        // an unnamed file is linked through /proc/self/fd
         if !Path::new(OWN_FILES).exists() {
             return Self::hidden(path, replace);
         }

@@ -95,9 +95,9 @@ fn check_rewrite(request: &RecompressRequest) -> Result<()> {
         (build.read_cost.is_some(), "a price for reads"),
         (build.order.is_some(), "another order of files"),
         (build.sort.is_some(), "a sort file"),
-        (build.hot.is_some(), "a list of what is needed first"),
+        (build.hot.is_some(), "a list of files needed first"),
         (!build.duplicates, "storing equal files more than once"),
-        (build.categorizers.is_some(), "telling content apart"),
+        (build.categorizers.is_some(), "the choice of categories"),
         (build.memory.is_some(), "a bound of memory"),
         (build.scratch.is_some(), "a scratch directory"),
     ];

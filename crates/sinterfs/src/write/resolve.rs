@@ -57,7 +57,7 @@ fn refuse_unknown(
         .filter(|&&(is_given, option)| is_given && !format.knows(option));
     match unknown.next() {
         Some(&(_, option)) => {
-            let what = format!("{option} means nothing for {name} images");
+            let what = format!("{option} does not apply to {name} images");
             Err(Error::invalid(what).about([option]))
         }
         None => Ok(()),

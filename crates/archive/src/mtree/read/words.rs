@@ -31,7 +31,7 @@ pub(super) fn number<T: FromStr>(word: &[u8]) -> Result<T> {
     let text = std::str::from_utf8(word).unwrap_or_default();
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits);
-    number.ok_or_else(|| Error::invalid(format!("`{text}` is no such number")))
+    number.ok_or_else(|| Error::invalid(format!("`{text}` is not a number in range")))
 }
 
 /// Parses permissions; the type bits that some writers add are ignored.
@@ -39,7 +39,7 @@ pub(super) fn mode(word: &[u8]) -> Result<u16> {
     let text = std::str::from_utf8(word).unwrap_or_default();
     let octal = !text.is_empty() && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
     let bits = u16::from_str_radix(text, 8).ok().filter(|_| octal);
-    let wrong = || Error::invalid(format!("`{text}` is no octal number of 16 bits"));
+    let wrong = || Error::invalid(format!("`{text}` is not an octal number of 16 bits"));
     Ok(bits.ok_or_else(wrong)? & 0o7777)
 }
 
@@ -48,7 +48,7 @@ pub(super) fn mode(word: &[u8]) -> Result<u16> {
 pub(super) fn time(word: &[u8]) -> Result<Time> {
     let text = std::str::from_utf8(word).unwrap_or_default();
     let (secs, nanos) = text.split_once('.').unwrap_or((text, "0"));
-    let wrong = || Error::invalid(format!("`{text}` is no time"));
+    let wrong = || Error::invalid(format!("`{text}` is not a time"));
     let digits = secs.strip_prefix('-').unwrap_or(secs);
     number::<u64>(digits.as_bytes()).map_err(|_| wrong())?;
     let nanos: u32 = number(nanos.as_bytes()).map_err(|_| wrong())?;
@@ -119,7 +119,7 @@ pub(super) fn escaped(word: &[u8]) -> Result<Vec<u8>> {
         }
         let (byte, after) = escape(rest).ok_or_else(|| {
             let shown = String::from_utf8_lossy(word).into_owned();
-            Error::invalid(format!("a backslash that means nothing in `{shown}`"))
+            Error::invalid(format!("an unknown escape in `{shown}`"))
         })?;
         name.push(byte);
         rest = after;

@@ -167,7 +167,7 @@ impl Maker<'_> {
 
     #[cold]
     fn bad(&self, what: &str) -> Error {
-        Error::corrupt(format!("{what} that is no number")).at("tar header", self.at)
+        Error::corrupt(format!("{what} that is not a number")).at("tar header", self.at)
     }
 }
 

@@ -111,7 +111,7 @@ fn ranges(fields: &[u8], runs: &mut Vec<DataRun>, at: u64) -> Result<()> {
         let run = offset.zip(len).map(|(offset, len)| DataRun { offset, len });
         push(
             runs,
-            run.ok_or_else(|| bad(at, "a range that is no number"))?,
+            run.ok_or_else(|| bad(at, "a range that is not a number"))?,
             at,
         )?;
     }
@@ -173,7 +173,7 @@ impl<S: Stream> Lines<'_, S> {
                     let value = value.and_then(|value| value.checked_add(u64::from(digit - b'0')));
                     number = Some(value.ok_or_else(|| bad(at, "a number beyond 64 bits"))?);
                 }
-                _ => return Err(bad(at, "a line that is no number")),
+                _ => return Err(bad(at, "a line that is not a number")),
             }
         }
     }

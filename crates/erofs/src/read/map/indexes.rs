@@ -146,7 +146,7 @@ impl Indexes {
             (Form::Packed { before, large, big }, None) => {
                 self.unpack(image, number, (before, large, big))?;
                 let found = self.unpacked.get(number);
-                found.ok_or_else(|| Error::corrupt(format!("there is no cluster {number:#x}")))
+                found.ok_or_else(|| Error::corrupt(format!("lcluster {number:#x} does not exist")))
             }
         }?;
         match entry {

@@ -267,7 +267,7 @@ fn refuse_for_dump(request: &BuildRequest, objects: Option<&Path>) -> Result<()>
         ..AttributeChanges::default()
     };
     if *attributes != only_times {
-        let what = "a change of owners, permissions or the root means nothing for dumps";
+        let what = "changes of owners, permissions or the root do not apply to dumps";
         return Err(Error::invalid(what));
     }
     Ok(())
@@ -276,7 +276,7 @@ fn refuse_for_dump(request: &BuildRequest, objects: Option<&Path>) -> Result<()>
 fn refuse(options: impl IntoIterator<Item = (bool, Setting)>, of: &str) -> Result<()> {
     match options.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) => {
-            let what = format!("{option} means nothing for {of}");
+            let what = format!("{option} does not apply to {of}");
             Err(Error::invalid(what).about([option]))
         }
         None => Ok(()),

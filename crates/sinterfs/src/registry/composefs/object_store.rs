@@ -62,7 +62,7 @@ impl ObjectStore {
         match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_file() && found.len() == len => Ok(true),
             Ok(_) => {
-                Err(Error::corrupt(format!("the object is no file of {len} bytes")).path(path))
+                Err(Error::corrupt(format!("the object is not a file of {len} bytes")).path(path))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(Error::io("cannot look for the object", error).path(path)),

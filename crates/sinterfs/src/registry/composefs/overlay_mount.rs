@@ -42,7 +42,7 @@ pub fn mount_overlay(
     options: &MountOptions,
 ) -> Result<ObjectVerification> {
     let Some(store) = &open.objects else {
-        return Err(Error::invalid("there is no store of objects"));
+        return Err(Error::invalid("no object store is given"));
     };
     if open.trust.is_some() {
         let what = "the kernel would read the image itself, and compare it with no digest";

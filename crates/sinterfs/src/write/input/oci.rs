@@ -140,7 +140,7 @@ fn of_manifest(blobs: &dyn Blobs, manifest: &Value) -> Result<Vec<String>> {
         let media = layer.get("mediaType").and_then(Value::as_str);
         let media = media.unwrap_or_default();
         if !media.contains(".tar") {
-            let what = format!("a layer of the type {media:?}, which is no tar");
+            let what = format!("a layer of the type {media:?}, which is not a tar");
             return Err(Error::unsupported(what));
         }
         let digest = digest(layer)?;
@@ -171,8 +171,7 @@ impl Digest {
             "sha256" => ("SHA-256", in_hex(&sha256_of(bytes).map_err(failed)?.0)),
             "sha512" => ("SHA-512", in_hex(&sha512_of(bytes).map_err(failed)?)),
             other => {
-                let what =
-                    format!("a {what} with a digest by {other}, which nobody here can compare");
+                let what = format!("a {what} with a digest by {other}, which is not supported");
                 return Err(Error::unsupported(what));
             }
         };
