@@ -19,6 +19,7 @@ pub struct Trust {
 
 /// What vouches for a root digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Anchor {
     /// The caller knows it.
     Digest(Root),

@@ -21,6 +21,7 @@ pub struct AccessRecorder {
 
 /// What was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AccessReport {
     /// Since when.
     pub uptime: Duration,

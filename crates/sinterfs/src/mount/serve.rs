@@ -14,6 +14,7 @@ use crate::registry;
 
 /// Says by whom names and attributes are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum MountMethod {
     /// The kernel, for root, where it can and loses nothing; else FUSE.
     #[default]
@@ -26,6 +27,7 @@ pub enum MountMethod {
 
 /// A mounted image.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Mounted {
     /// The mount.
     pub session: Session,

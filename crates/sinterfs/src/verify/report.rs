@@ -4,6 +4,7 @@ use sinterfs_block::digest::Root;
 
 /// What a verification found.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// Sections whose checksums were verified, where a format has sections.
     pub sections: Option<u64>,

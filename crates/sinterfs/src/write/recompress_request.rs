@@ -50,6 +50,7 @@ pub struct RecompressRequest {
 
 /// The result.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RecompressReport {
     /// The format's name.
     pub format: &'static str,

@@ -8,6 +8,7 @@ pub use sinterfs_pipeline::Report as PipelineReport;
 
 /// The result of a build.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BuildReport {
     /// The format's name.
     pub format: &'static str,
@@ -33,6 +34,7 @@ impl BuildReport {
 
 /// Counts of the content of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ObjectsReport {
     /// The fs-verity digest of the image.
     pub digest: VerityDigest,

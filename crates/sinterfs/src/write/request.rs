@@ -15,6 +15,7 @@ use crate::write::purpose::Purpose;
 
 /// Where an image goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Destination {
     /// Standard output.
     Stdout,

@@ -6,6 +6,7 @@ use crate::open_options::OpenOptions;
 
 /// The input.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Input {
     /// The tree below a directory.
     Directory(PathBuf),
