@@ -142,3 +142,42 @@ fn unused_mounts_are_unmounted() {
         "#,
     );
 }
+
+#[test]
+fn units_are_what_systemd_takes() {
+    let work = scratch();
+    let work = work.path();
+    if Command::new("systemd-analyze")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        skip("no systemd-analyze");
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let unit = fs::read_to_string(root.join("packaging/sinter@.service")).unwrap();
+    let page = fs::read_to_string(root.join("docs/fstab.md")).unwrap();
+    let mount = page.split("```ini\n").nth(1).unwrap();
+    let mount = mount.split("```").next().unwrap();
+    let program = env!("CARGO_BIN_EXE_sinter");
+    let units = [
+        (
+            "sinter@mnt-data.service",
+            unit.replace("/usr/bin/sinter", program),
+        ),
+        ("mnt-data.mount", mount.to_owned()),
+    ];
+    for (name, text) in units {
+        let path = work.join(name);
+        fs::write(&path, text).unwrap();
+        let mut analyze = Command::new("systemd-analyze");
+        let output = analyze.args(["verify", "--man=no"]).arg(&path).output();
+        let output = output.unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && words.is_empty(),
+            "{name}: {words}"
+        );
+    }
+}
