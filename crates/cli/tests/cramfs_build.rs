@@ -96,7 +96,7 @@ fn holes_are_kept_and_threads_do_not_show() {
     let to = path("extracted");
     run([Path::new("extract"), &path("one"), Path::new("-o"), &to]);
     compare(&shared, LOST, &path("tree"), &to);
-    if support::kernel_mounts("cramfs") {
+    if support::kernel_has("cramfs") {
         let mounted = support::KernelMount::new("cramfs", &path("one"), &path("mnt"));
         compare(&shared, LOST, &path("tree"), &mounted.0);
     }

@@ -274,7 +274,7 @@ fn content_is_where_a_list_says_and_what_it_says() {
         (format!("a {common} contents=sub"), "is not a regular file"),
         (
             format!("a {common} contents=none"),
-            "there is no store/none",
+            "no such file: store/none",
         ),
         ("a\n".to_owned(), "line 2"),
         (

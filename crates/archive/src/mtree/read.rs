@@ -390,7 +390,7 @@ mod tests {
             ("a time=1.x\n", "line 1: time:"),
             ("a device=native,1\n", "line 1: device:"),
             ("a sha256=abc\n", "line 1: sha256:"),
-            ("a\\q\n", "line 1: a backslash"),
+            ("a\\q\n", "line 1: an unknown escape"),
             ("a\\0\n", "line 1: a NUL"),
         ] {
             let error = list(text.as_bytes()).unwrap_err();

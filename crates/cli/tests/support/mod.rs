@@ -228,6 +228,16 @@ pub fn kernel_overlays() -> bool {
     kernel_mounts("erofs") && kernel_mounts("overlay")
 }
 
+/// Returns whether the kernel has a driver that many kernels are built without; says so if not.
+pub fn kernel_has(format: &str) -> bool {
+    let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    if is_root() && known.contains(format) {
+        return true;
+    }
+    eprintln!("NOT RUN: this kernel does not mount {format}");
+    false
+}
+
 /// Returns whether the kernel can mount images of a format from a file.
 pub fn kernel_mounts(format: &str) -> bool {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();

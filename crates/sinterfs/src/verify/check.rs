@@ -26,7 +26,19 @@ pub fn check(
 ) -> Result<CheckReport> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
-    let trusted = trusted_source::establish(source, &options.beside(path)).map_err(located)?;
+    let trusted = trusted_source::prove(source, &options.beside(path)).map_err(located)?;
+    if let Some(verified) = &trusted.verified {
+        let problems = wrong_bytes(verified, depth, observer)?;
+        if !problems.is_empty() {
+            return Ok(CheckReport {
+                problems,
+                root_digest: trusted.root(),
+                signed: trusted.comment.clone(),
+                ..CheckReport::default()
+            });
+        }
+    }
+    let trusted = trusted_source::inside(trusted).map_err(located)?;
     let TrustedSource {
         source,
         options,
@@ -34,17 +46,6 @@ pub fn check(
         comment,
     } = &trusted;
     let source = Arc::clone(source);
-    if let Some(verified) = verified {
-        let problems = wrong_bytes(verified, depth, observer)?;
-        if !problems.is_empty() {
-            return Ok(CheckReport {
-                problems,
-                root_digest: trusted.root(),
-                signed: comment.clone(),
-                ..CheckReport::default()
-            });
-        }
-    }
     let format = registry::for_image(&source, options).map_err(located)?;
     let mut report = format
         .check(Arc::clone(&source), options, depth, observer)

@@ -39,7 +39,12 @@ impl TrustedSource {
 /// Turns a source into one that hands out only what the options' proof is of, and a compressed
 /// device into its content. `Corrupt` if the digest is another one.
 pub(crate) fn establish(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<TrustedSource> {
-    let mut trusted = prove(source, options)?;
+    inside(prove(source, options)?)
+}
+
+/// Turns the source of a compressed device into its content; others stay what they are. Reads the
+/// first bytes, so it fails where they are damaged.
+pub(crate) fn inside(mut trusted: TrustedSource) -> Result<TrustedSource> {
     let content = registry::cloop::content(&trusted.source, &trusted.options)?;
     if let Some((source, options)) = content {
         (trusted.source, trusted.options) = (source, options);
@@ -49,7 +54,7 @@ pub(crate) fn establish(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Resul
 
 /// Turns a source into one that hands out only what the options' proof is of; without a proof it
 /// stays what it is.
-fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<TrustedSource> {
+pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<TrustedSource> {
     let mut options = options.clone();
     let Some(trust) = &options.trust else {
         return Ok(TrustedSource {

@@ -291,7 +291,7 @@ fn what_ends_too_soon_or_is_damaged_tells_where() {
     let endless = header("f", typeflag::FILE, 0, |header| {
         header.size = *b"\x7f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
     });
-    assert!(fails(&[&endless]).contains("no number"));
+    assert!(fails(&[&endless]).contains("not a number"));
     let long = plain("f", typeflag::GNU_LONG_NAME, 1 << 30);
     assert!(fails(&[&long]).contains("1073741824 bytes"));
     assert!(fails(&[&records(b'x', &[("uid", b"1")])]).contains("ends before"));
