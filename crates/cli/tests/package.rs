@@ -59,6 +59,7 @@ fn the_package_is_whole_and_the_same_each_time() {
     told_to_dpkg(&package);
     let root = work.path().join("root");
     output(Command::new("dpkg-deb").arg("-x").args([&package, &root]));
+    names(&root);
     manual_and_completions(&root);
     licences(&root);
 }
@@ -81,6 +82,7 @@ fn told_to_dpkg(package: &Path) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let mode = match (&words[0][..1], words[5]) {
             ("d", _) => "drwxr-xr-x",
+            ("l", _) => "lrwxrwxrwx",
             (_, "./usr/bin/sinter") => "-rwxr-xr-x",
             _ => "-rw-r--r--",
         };
@@ -99,6 +101,24 @@ fn told_to_dpkg(package: &Path) {
     );
     let listed = output(Command::new("find").arg(&root).args(["-type", "f"]));
     assert_eq!(checked.lines().count(), listed.lines().count());
+}
+
+/// The names by which mount(8) calls the program, and those of other programs.
+fn names(root: &Path) {
+    let program = root.join("usr/bin/sinter").canonicalize().unwrap();
+    let others = fs::read_dir(root.join("usr/lib/sinterfs/names")).unwrap();
+    let mut links: Vec<PathBuf> = others.map(|entry| entry.unwrap().path()).collect();
+    assert!(links.len() > 9, "{links:?}");
+    links
+        .extend(["mount.sinter", "mount.fuse.sinter"].map(|name| root.join("usr/sbin").join(name)));
+    for link in links {
+        assert_eq!(link.canonicalize().unwrap(), program, "{}", link.display());
+        let help = output(Command::new(&link).arg("--help"));
+        let name = link.file_name().unwrap().to_str().unwrap();
+        assert!(help.starts_with(&format!("Usage: {name} ")), "{help}");
+    }
+    let page = root.join("usr/share/man/man8/mount.sinter.8.gz");
+    assert!(page.canonicalize().unwrap().ends_with("sinter-mount.1.gz"));
 }
 
 fn manual_and_completions(root: &Path) {
