@@ -109,7 +109,10 @@ impl Dump<'_> {
         let image = self.image;
         let options = image.options();
         self.line(format_args!("block_size {}", image.block_size()))?;
-        self.line(format_args!("options {options:?}"))?;
+        // without the name of the type, which is ours to change
+        let fields = format!("{options:?}");
+        let fields = fields.strip_prefix("StorageOptions ").unwrap_or(&fields);
+        self.line(format_args!("options {fields}"))?;
         self.line(format_args!("features {:?}", image.features()?))?;
         self.line(format_args!("dwarfs_version {:?}", image.made_by()?))?;
         self.line(format_args!("create_timestamp {:?}", image.created()?))?;
