@@ -36,7 +36,7 @@ fn user() -> String {
 }
 
 /// Runs a program in a directory as a user with no more than so many threads.
-fn limited(dir: &Path, threads: usize, args: &[&str]) -> Output {
+fn limited(program: &Path, dir: &Path, threads: usize, args: &[&str]) -> Output {
     let user = user();
     let identity = ["--reuid", &user, "--regid", &user, "--clear-groups"];
     let mut command = Command::new("timeout");
@@ -44,7 +44,7 @@ fn limited(dir: &Path, threads: usize, args: &[&str]) -> Output {
     command
         .arg("prlimit")
         .arg(format!("--nproc={threads}:{threads}"));
-    command.arg(env!("CARGO_BIN_EXE_sinter")).args(args);
+    command.arg(program).args(args);
     command.env_remove("SOURCE_DATE_EPOCH").current_dir(dir);
     command.output().expect("timeout (package coreutils)")
 }
@@ -97,8 +97,14 @@ fn few_threads_are_no_panic_and_the_same_bytes() {
     let scratch = scratch();
     let work = scratch.path();
     open_to_all(work, 0o777);
-    if !limited(work, 1, &["--version"]).status.success() {
-        return skip("needs setpriv and prlimit, and a program that other users can start");
+    // a checkout may be in a directory that other users cannot enter
+    let shared = tempfile::tempdir().expect("a directory");
+    open_to_all(shared.path(), 0o755);
+    let program = &shared.path().join("sinter");
+    std::fs::copy(env!("CARGO_BIN_EXE_sinter"), program).expect("a copy of the program");
+    open_to_all(program, 0o755);
+    if !limited(program, work, 1, &["--version"]).status.success() {
+        return skip("needs setpriv and prlimit");
     }
     make_tree(work);
     for format in FORMATS {
@@ -111,11 +117,11 @@ fn few_threads_are_no_panic_and_the_same_bytes() {
             if args[0] == "build" {
                 args.extend(["-f", format]);
             }
-            let free = limited(work, 100, &args);
+            let free = limited(program, work, 100, &args);
             assert!(free.status.success(), "{format} {args:?}: {free:?}");
             let free_made = made(work);
             for threads in [1, 3, 5, 20] {
-                let few = limited(work, threads, &args);
+                let few = limited(program, work, threads, &args);
                 let words = String::from_utf8_lossy(&few.stderr);
                 let what = format!("{format} {args:?} {threads}: {} {words}", few.status);
                 assert!(!words.contains("panicked"), "{what}");
