@@ -25,7 +25,7 @@ pub fn tidy(root: &Path) -> Result<(), String> {
             broken.extend(words::flags(file, lists::FLAG_FILES));
         }
     }
-    broken.extend(words::verbs(&files, lists::VERBS_PENDING));
+    broken.extend(words::verbs(&files));
     broken.extend(files::columns(&files, lists::LONG_LINES));
     broken.extend(names::names(&files, lists::SHARED_NAMES));
     broken.extend(circles::circles(&files, lists::CIRCLES));

@@ -1,6 +1,5 @@
 //! Rules of language: how doc comments begin, and no flag of the command line in a library.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use proc_macro2::{TokenStream, TokenTree};
@@ -10,32 +9,16 @@ use super::source::SourceFile;
 /// Verbs that no comment begins with: "Returns ..." says what a function does.
 const VERBS: &[&str] = &["Tells", "Says", "Gives"];
 
-/// Finds comments that begin with one of the verbs that are not used. `pending` names folders of
-/// crates that still have some.
-pub fn verbs(files: &[SourceFile], pending: &[&str]) -> Vec<String> {
+/// Finds comments that begin with one of the verbs that are not used.
+pub fn verbs(files: &[SourceFile]) -> Vec<String> {
     let mut broken = Vec::new();
-    let mut found = BTreeSet::new();
     for file in files {
-        for (number, line) in file
-            .text
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| begins(line))
-        {
-            found.insert(&*file.package);
-            if !pending.contains(&&*file.package) {
-                let place = format!("{}:{}", file.path.display(), number + 1);
-                broken.push(format!(
-                    "{place}: a comment begins with such a verb: {}",
-                    line.trim()
-                ));
-            }
+        let lines = file.text.lines().enumerate();
+        for (number, line) in lines.filter(|(_, line)| begins(line)) {
+            let place = format!("{}:{}", file.path.display(), number + 1);
+            let comment = line.trim();
+            broken.push(format!("{place}: a comment begins with such a verb: {comment}"));
         }
-    }
-    for package in pending.iter().filter(|package| !found.contains(*package)) {
-        broken.push(format!(
-            "VERBS_PENDING: {package} needs no exception any more"
-        ));
     }
     broken
 }
@@ -105,11 +88,9 @@ mod tests {
         let text =
             "//! Says a.\n/// Tells b.\n    // Gives c.\n/// Returns what he Tells.\nfn f() {}";
         let sources = files(&[("crates/a/src/b.rs", text)]);
-        let broken = verbs(&sources, &[]);
+        let broken = verbs(&sources);
         assert_eq!(broken.len(), 3, "{broken:?}");
         assert!(broken[1].starts_with("crates/a/src/b.rs:2"));
-        assert!(verbs(&sources, &["a"]).is_empty());
-        assert_eq!(verbs(&sources, &["a", "b"]).len(), 1);
     }
 
     #[test]

@@ -55,7 +55,8 @@ impl StreamFormat {
     /// Decodes a stream.
     ///
     /// # Errors
-    /// `Limit` if there is no memory for a decoder, `Unsupported` if the build has none. A damaged stream fails when it is read.
+    /// `Limit` if there is no memory for a decoder, `Unsupported` if the build has none. A damaged
+    /// stream fails when it is read.
     pub fn decode<R: BufRead + Send + 'static>(self, stream: R) -> Result<Box<dyn Read + Send>> {
         match self {
             Self::Gzip => built_in!("streams", "gzip", gzip::decode(stream)),

@@ -127,7 +127,7 @@ fn of_base(pipeline: &PipelineReport) -> String {
     )
 }
 
-/// Says which root digest an image has, if it has one.
+/// Prints the root digest of an image, if it has one.
 pub fn root_digest(image: &Summary) -> String {
     let root = image.root_digest.map(Root::from);
     root.map_or(String::new(), |root| format!("root digest: {root}\n"))

@@ -1,7 +1,7 @@
 //! Command lines without a verb of ours that still have one meaning.
 //!
-//! In: the words of a command line. Out: the same, with a verb. **Invariant:** a word that is a verb
-//! is taken as one, whatever files there are.
+//! In: the words of a command line. Out: the same, with a verb. **Invariant:** a word that is a
+//! verb is taken as one, whatever files there are.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

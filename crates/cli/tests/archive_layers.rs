@@ -1,4 +1,5 @@
-//! Several sources as layers: what `sinter build` makes of them is what overlayfs shows of the same layers.
+//! Several sources as layers: what `sinter build` makes of them is what overlayfs shows of the same
+//! layers.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -15,7 +16,8 @@ use support::{is_root, lacking, run, scratch, shell, sinter};
 struct Stacked(PathBuf);
 
 impl Stacked {
-    /// Mounts directories on top of each other, the lowest first, with the last one to write to or not.
+    /// Mounts directories on top of each other, the lowest first, with the last one to write to or
+    /// not.
     fn new(work: &Path, layers: &[&str], writable: bool) -> Option<Self> {
         let (upper, lower) = match writable {
             true => layers
@@ -86,7 +88,7 @@ fn layers(work: &Path) -> bool {
     true
 }
 
-/// Says what OCI's layers say in their words.
+/// Rewrites whiteouts as the layers of OCI have them.
 const TO_OCI: &str = r#"
     cp -a $layer oci$layer; cd oci$layer
     find . -type c | while read path; do

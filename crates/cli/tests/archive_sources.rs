@@ -86,8 +86,9 @@ fn tars_of_upstream_are_what_tar_and_bsdtar_read() {
         }
         let ours = ours(work.path(), &path, made);
         for program in ["tar", "bsdtar"] {
-            // GNU tar knows no attributes in libarchive's words, and takes the number of whoever has the
-            // name in an access control list on this machine; bsdtar takes the number beside the name
+            // GNU tar knows no attributes in libarchive's words, and takes the number of whoever
+            // has the name in an access control list on this machine; bsdtar takes the number
+            // beside the name
             let known = ["xattr-libarchive.tar", "acl.tar"];
             if program == "tar" && known.iter().any(|known| name.ends_with(known)) {
                 continue;
@@ -190,8 +191,8 @@ fn every_dialect_of_bsdtar_and_of_python() {
     }
     let (work, made) = (scratch(), now());
     make_tree(&work.path().join("tree"));
-    // bsdtar writes and reads a fraction of a second before 1970 as one behind it, and reads its own escapes
-    // in names of attributes as names
+    // bsdtar writes and reads a fraction of a second before 1970 as one behind it, and reads its
+    // own escapes in names of attributes as names
     shell(
         work.path(),
         "touch -h -d '1969-12-31 12:00:00 UTC' tree/a/symlink; setfattr -x trusted.a=b%c tree/a/empty",

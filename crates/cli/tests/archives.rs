@@ -1,5 +1,5 @@
-//! `sinter extract --tar`, `--cpio` and `--mtree`: what other programs make of them, and that their bytes
-//! depend on the tree alone.
+//! `sinter extract --tar`, `--cpio` and `--mtree`: what other programs make of them, and that their
+//! bytes depend on the tree alone.
 
 mod support;
 

@@ -1,5 +1,6 @@
-//! Odd arguments: each is an error that says what is wrong, with the exit code that `--help` documents, and harms
-//! nothing. Names, help and completions that are made of the same definitions are valid in their languages.
+//! Odd arguments: each is an error that says what is wrong, with the exit code that `--help`
+//! documents, and harms nothing. Names, help and completions that are made of the same definitions
+//! are valid in their languages.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,5 @@
-//! What goes wrong ends in one line that says what and where, with its exit code, and nothing damaged.
+//! What goes wrong ends in one line that says what and where, with its exit code, and nothing
+//! damaged.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,5 @@
-//! What `sinter check` reports of damaged images: each problem once, and the files that are damaged.
+//! What `sinter check` reports of damaged images: each problem once, and the files that are
+//! damaged.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! The program called as mksquashfs, mkfs.erofs, mkdwarfs and the like: images that hold what the real
-//! tools' hold, and options that are refused and not ignored.
+//! The program called as mksquashfs, mkfs.erofs, mkdwarfs and the like: images that hold what the
+//! real tools' hold, and options that are refused and not ignored.
 
 mod support;
 
@@ -498,7 +498,8 @@ fn help_is_an_option_and_no_value() {
             "{name} {words:?}"
         );
     }
-    // values and names that look like it: a label, an excluded file, a directory, a path in the image
+    // values and names that look like it: a label, an excluded file, a directory, a path in the
+    // image
     call(work, "mkfs.erofs", &["-L", "-V", "e", "tree"]);
     let info = run([OsStr::new("info"), work.join("e").as_os_str()]).stdout;
     assert!(String::from_utf8_lossy(&info).contains("-V"));

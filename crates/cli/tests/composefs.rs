@@ -1,6 +1,6 @@
-//! Every composefs image of the shared vectors, with a store of objects made from the tree that it is
-//! of: extracted and mounted it must show what the tree's manifest says; without the store, content
-//! is refused.
+//! Every composefs image of the shared vectors, with a store of objects made from the tree that it
+//! is of: extracted and mounted it must show what the tree's manifest says; without the store,
+//! content is refused.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! composefs images that we build: the bytes of mkcomposefs' images of the same trees, stores that hold
-//! what they name, and what the kernel's overlayfs makes of both.
+//! composefs images that we build: the bytes of mkcomposefs' images of the same trees, stores that
+//! hold what they name, and what the kernel's overlayfs makes of both.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 

@@ -1,5 +1,5 @@
-//! Root digests by the whole program: made by `build`, kept to by every command that reads, refused with
-//! a reason; and what upstream's tools say of images that have digests.
+//! Root digests by the whole program: made by `build`, kept to by every command that reads, refused
+//! with a reason; and what upstream's tools say of images that have digests.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -164,7 +164,8 @@ fn a_mount_serves_nothing_else_than_what_the_digest_is_of() {
             .unwrap();
         flip(&image, tail - 200);
         refused(&mounts(&root), 3, "do not match their digest");
-        // in content, with the sections' own checksums made right by who changed it: nothing is mounted
+        // in content, with the sections' own checksums made right by who changed it: nothing is
+        // mounted
         fs::write(&image, &sound).unwrap();
         forge(work.path(), &image, &flags);
         let served = Mounted::new(&image, &mount_point, &[way]);
@@ -198,8 +199,8 @@ fn a_mount_serves_nothing_else_than_what_the_digest_is_of() {
     }
 }
 
-/// Builds an image of which one file's content is another one, and gives it the digests of the first: all
-/// checksums of sections are right, and all metadata is the same.
+/// Builds an image of which one file's content is another one, and gives it the digests of the
+/// first: all checksums of sections are right, and all metadata is the same.
 fn forge(work: &Path, image: &Path, flags: &[&str]) {
     let sound = fs::read(image).unwrap();
     let changed = work.join("tree/f1");

@@ -1,5 +1,5 @@
-//! EROFS images that we write, read by what we did not write: the kernel and fsck.erofs. Compared with the
-//! source by the vectors' own program, nothing may differ.
+//! EROFS images that we write, read by what we did not write: the kernel and fsck.erofs. Compared
+//! with the source by the vectors' own program, nothing may differ.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -22,8 +22,8 @@ fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
     support::build("erofs", tree, image, flags)
 }
 
-/// Adds what the vectors' trees do not have: a directory of many blocks, holes and ends of all lengths,
-/// long targets, attributes that several have, times far away.
+/// Adds what the vectors' trees do not have: a directory of many blocks, holes and ends of all
+/// lengths, long targets, attributes that several have, times far away.
 fn add_odd_files(tree: &Path) {
     let odd = tree.join("odd");
     fs::create_dir_all(odd.join("many")).unwrap();
@@ -86,7 +86,8 @@ fn every_compression_is_read_by_all_readers() {
     check(&shared, &source, &image, work.path(), &less);
 }
 
-/// Makes files whose lengths are around those of blocks, clusters and units, of every kind of content.
+/// Makes files whose lengths are around those of blocks, clusters and units, of every kind of
+/// content.
 fn make_edges(tree: &Path) {
     fs::create_dir(tree).unwrap();
     let text = |len: usize| -> Vec<u8> {
@@ -167,7 +168,8 @@ fn every_kernel_gets_what_it_mounts() {
         let flags = ["-C", compression, "-b", size, "--target-kernel", kernel];
         let bytes = build(&source, &image, &flags);
         let (found, known) = needs(&bytes);
-        // where ends of files are together, it depends on their lengths whether one is behind an inode
+        // where ends of files are together, it depends on their lengths whether one is behind an
+        // inode
         let open = if features & FRAGMENTS > 0 { INLINE } else { 0 };
         assert_eq!((found & !open, known), (features, algorithms), "{flags:?}");
         check(&shared, &source, &image, work.path(), &[]);

@@ -27,8 +27,8 @@ fn text(seed: u64, len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Makes files that have parts in common: at all distances from blocks, of all lengths, of text and of what
-/// no codec makes shorter, within files and among them, in large and in small ones.
+/// Makes files that have parts in common: at all distances from blocks, of all lengths, of text and
+/// of what no codec makes shorter, within files and among them, in large and in small ones.
 fn make_alike(tree: &Path) {
     fs::create_dir(tree).unwrap();
     let write = |name: &str, parts: &[&[u8]]| fs::write(tree.join(name), parts.concat()).unwrap();
@@ -233,7 +233,8 @@ const WORDS: [&[&str]; 4] = [
     &["", "all-fragments"],
 ];
 
-/// Lists values of `-E` so that each two words of different options are together in one, as far as they may be.
+/// Lists values of `-E` so that each two words of different options are together in one, as far as
+/// they may be.
 fn pairs() -> Vec<String> {
     let refused = |words: &[&str]| {
         let has = |word| words.contains(&word);

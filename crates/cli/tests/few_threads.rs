@@ -11,9 +11,10 @@ use support::{build, is_root, scratch, shell, skip};
 
 const FORMATS: [&str; 3] = ["dwarfs", "squashfs", "erofs"];
 
-/// Commands in a directory with an image `i` and the tree `tree` that it was made of, which make `out`; and
-/// the threads with which each has to work. With fewer it may fail with an error that names the reason: the
-/// stages of a build are threads of their own, and an image that it reads may have started others.
+/// Commands in a directory with an image `i` and the tree `tree` that it was made of, which make
+/// `out`; and the threads with which each has to work. With fewer it may fail with an error that
+/// names the reason: the stages of a build are threads of their own, and an image that it reads may
+/// have started others.
 const COMMANDS: [(&[&str], usize); 13] = [
     (&["info", "i"], 1),
     (&["ls", "-R", "i"], 1),
@@ -68,7 +69,8 @@ fn made(dir: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Makes a tree with more to do than one thread would take on: directories, files, and one of many blocks.
+/// Makes a tree with more to do than one thread would take on: directories, files, and one of many
+/// blocks.
 fn make_tree(dir: &Path) {
     let script = "
         mkdir tree

@@ -1,4 +1,5 @@
-//! The bytes that we write: digests of images of a fixed tree, for each level, any number of threads.
+//! The bytes that we write: digests of images of a fixed tree, for each level, any number of
+//! threads.
 //!
 //! `cargo xtask golden --bless` records them in tests/golden; a change there needs a reason, since
 //! whoever relies on reproducible images notices it.

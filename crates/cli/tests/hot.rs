@@ -1,4 +1,5 @@
-//! What a program needs first: recorded by a mount, stored at the front of an image, counted while served.
+//! What a program needs first: recorded by a mount, stored at the front of an image, counted while
+//! served.
 
 mod support;
 

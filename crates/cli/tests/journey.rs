@@ -1,5 +1,5 @@
-//! A tree goes through every format and an archive, and comes back as it was but for what one of them cannot
-//! keep; that is told, counted, and with `--strict` an error.
+//! A tree goes through every format and an archive, and comes back as it was but for what one of
+//! them cannot keep; that is told, counted, and with `--strict` an error.
 
 mod support;
 
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use support::{compare, is_root, make_tree, run, scratch, sinter, vectors};
 
-/// What GNU tar and every tar leaves out: sockets. What DwarFS can't keep: hard links of symlinks and special
-/// files.
+/// What GNU tar and every tar leaves out: sockets. What DwarFS can't keep: hard links of symlinks
+/// and special files.
 const TAR_AND_DWARFS: &[&str] = &["--skip-type", "s", "--drop", "link,nlink:lpcb"];
 
 /// What SquashFS can't keep.

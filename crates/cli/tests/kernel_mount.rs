@@ -1,5 +1,5 @@
-//! Mounts through the kernel by the whole program: whoever ends them, and however, nothing hangs and nothing
-//! is left.
+//! Mounts through the kernel by the whole program: whoever ends them, and however, nothing hangs
+//! and nothing is left.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::disallowed_methods, reason = "a test fails without threads")]

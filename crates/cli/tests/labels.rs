@@ -1,5 +1,5 @@
-//! SELinux labels by file contexts: those that libselinux' own matchpathcon tells for each file, and those
-//! that mkfs.erofs gives.
+//! SELinux labels by file contexts: those that libselinux' own matchpathcon tells for each file,
+//! and those that mkfs.erofs gives.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]

@@ -1,5 +1,5 @@
-//! Lists of files as sources: what bsdtar, NetBSD's mtree, mkcomposefs and we ourselves write of trees becomes these
-//! trees again, and what lists lie about is refused.
+//! Lists of files as sources: what bsdtar, NetBSD's mtree, mkcomposefs and we ourselves write of
+//! trees becomes these trees again, and what lists lie about is refused.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]

@@ -1,5 +1,6 @@
-//! The Debian package, made of the program under test: what dpkg says of it, what is in it, and that it is the same each
-//! time. `xtask dist` installs it into a root of its own before it gives it away.
+//! The Debian package, made of the program under test: what dpkg says of it, what is in it, and
+//! that it is the same each time. `xtask dist` installs it into a root of its own before it gives
+//! it away.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,6 +1,7 @@
-//! Upstream's own tools read what we write. They are in no package registry, so this runs for whoever
-//! has them: SINTER_PEER_DWARFS=DIR, with dwarfsck, dwarfsextract and mkdwarfs in it. Elsewhere it
-//! says that it did not run, under CI too; the `dwarfs` crate stands in for them there.
+//! Upstream's own tools read what we write. They are in no package registry, so this runs for
+//! whoever has them: SINTER_PEER_DWARFS=DIR, with dwarfsck, dwarfsextract and mkdwarfs in it.
+//! Elsewhere it says that it did not run, under CI too; the `dwarfs` crate stands in for them
+//! there.
 
 mod support;
 

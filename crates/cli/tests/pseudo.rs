@@ -1,4 +1,5 @@
-//! Files by definition: the image of a tree with them is the one that mksquashfs makes, for every source and format.
+//! Files by definition: the image of a tree with them is the one that mksquashfs makes, for every
+//! source and format.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]

@@ -1,5 +1,5 @@
-//! `sinter recompress`: the new image shows what the old one does, whoever made that, and upstream's
-//! tools read it; what is damaged leaves nothing behind.
+//! `sinter recompress`: the new image shows what the old one does, whoever made that, and
+//! upstream's tools read it; what is damaged leaves nothing behind.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

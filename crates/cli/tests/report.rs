@@ -1,5 +1,5 @@
-//! `sinter info --report`: the page holds what is in the image and nothing that a browser would fetch or obey, is
-//! the same each time, and is drawn by Chromium.
+//! `sinter info --report`: the page holds what is in the image and nothing that a browser would
+//! fetch or obey, is the same each time, and is drawn by Chromium.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -29,7 +29,8 @@ const HOSTILE: &[&[u8]] = &[
     "\u{202e}txt\u{2028}".as_bytes(),
 ];
 
-/// Makes a tree with equal files, hard links, holes, many small files and names that mean something to browsers.
+/// Makes a tree with equal files, hard links, holes, many small files and names that mean something
+/// to browsers.
 fn tree(work: &Path) -> PathBuf {
     let tree = work.join("tree");
     fs::create_dir_all(tree.join("dir/deep/deeper")).unwrap();

@@ -1,5 +1,5 @@
-//! Archives of container images, as skopeo writes them, and as docker save did and does: their layers are those of the
-//! OCI layout that they were made of.
+//! Archives of container images, as skopeo writes them, and as docker save did and does: their
+//! layers are those of the OCI layout that they were made of.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]

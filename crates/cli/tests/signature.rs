@@ -1,5 +1,5 @@
-//! Signatures of images by the whole program, beside those of minisign: each accepts what the other signs,
-//! and whatever is wrong is refused with a reason.
+//! Signatures of images by the whole program, beside those of minisign: each accepts what the other
+//! signs, and whatever is wrong is refused with a reason.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,7 +1,9 @@
-//! A mount under mixed load for a while: every byte is compared with the source, and memory stays bounded.
+//! A mount under mixed load for a while: every byte is compared with the source, and memory stays
+//! bounded.
 //!
-//! Eight threads read whole files, pieces anywhere, names and attributes; `SINTER_SOAK=SECONDS` tells for how
-//! long (5 by default, for each of four mounts). The cache is far smaller than the content.
+//! Eight threads read whole files, pieces anywhere, names and attributes; `SINTER_SOAK=SECONDS`
+//! tells for how long (5 by default, for each of four mounts). The cache is far smaller than the
+//! content.
 
 #![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 

@@ -1,6 +1,6 @@
-//! SquashFS images that we write, read by what we did not write: the kernel, unsquashfs and rdsquashfs.
-//! Compared with the source by the vectors' own program, nothing may differ but what the format can't
-//! keep: parts of seconds and POSIX ACLs.
+//! SquashFS images that we write, read by what we did not write: the kernel, unsquashfs and
+//! rdsquashfs. Compared with the source by the vectors' own program, nothing may differ but what
+//! the format can't keep: parts of seconds and POSIX ACLs.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -40,7 +40,8 @@ fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
     support::build("squashfs", tree, image, flags)
 }
 
-/// Finds a tool wherever there is one: in PATH, and in the directories that `SINTER_PEER_SQUASHFS` names.
+/// Finds a tool wherever there is one: in PATH, and in the directories that `SINTER_PEER_SQUASHFS`
+/// names.
 fn tools(name: &str) -> Vec<PathBuf> {
     let more = std::env::var_os("SINTER_PEER_SQUASHFS").unwrap_or_default();
     let path = std::env::var_os("PATH").unwrap_or_default();

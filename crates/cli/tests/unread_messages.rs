@@ -1,5 +1,5 @@
-//! Messages that nobody reads: whatever becomes of standard error, the work is done to its end, and the
-//! exit code is that of the work.
+//! Messages that nobody reads: whatever becomes of standard error, the work is done to its end, and
+//! the exit code is that of the work.
 
 mod support;
 
@@ -231,8 +231,8 @@ fn a_mount_is_served() {
     }
 }
 
-/// Runs a program that reads a file from a pipe and whose standard error is a terminal, which is taken
-/// away after the first words on it, when half of the file is read.
+/// Runs a program that reads a file from a pipe and whose standard error is a terminal, which is
+/// taken away after the first words on it, when half of the file is read.
 const LOSE_THE_TERMINAL: &str = "
 import os, pty, subprocess, sys
 content = open(sys.argv[1], 'rb').read()

@@ -96,8 +96,8 @@ fn the_kernel_shows_the_same() {
     if !is_root() {
         return;
     }
-    // LZMA of SquashFS, and an image without padding, are no images to the kernel; further devices of
-    // EROFS would have to be block devices
+    // LZMA of SquashFS, and an image without padding, are no images to the kernel; further devices
+    // of EROFS would have to be block devices
     for (format, least) in [("squashfs", 26), ("erofs", 45)] {
         let (work, mut seen) = (scratch(), 0);
         let mut vectors = vectors_of(format, &shared, work.path());

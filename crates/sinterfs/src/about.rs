@@ -21,8 +21,8 @@ pub struct FormatInfo {
     pub title: &'static str,
     /// The extensions of image files, without the dot.
     pub extensions: &'static [&'static str],
-    /// The codecs of the levels from 0 to 9, as in `0 none; 1 lz4; 2 to 9 zstd`; empty if all levels
-    /// are the same.
+    /// The codecs of the levels from 0 to 9, as in `0 none; 1 lz4; 2 to 9 zstd`; empty if all
+    /// levels are the same.
     pub levels: String,
     /// The codecs and their options, as the compression of a request spells them.
     pub codecs: &'static str,

@@ -1,5 +1,5 @@
-//! Images that must have a digest: whatever is flipped, cut, appended, swapped or put before one, what is
-//! read of it is what it was, or nothing is.
+//! Images that must have a digest: whatever is flipped, cut, appended, swapped or put before one,
+//! what is read of it is what it was, or nothing is.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

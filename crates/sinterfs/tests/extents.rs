@@ -1,4 +1,5 @@
-//! What a file's extents tell from any byte on is what they tell from its beginning, in every format.
+//! What a file's extents tell from any byte on is what they tell from its beginning, in every
+//! format.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

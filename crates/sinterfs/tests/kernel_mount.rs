@@ -1,4 +1,5 @@
-//! Mounts images from memory through the kernel's EROFS and compares what it shows. Needs root and FUSE.
+//! Mounts images from memory through the kernel's EROFS and compares what it shows. Needs root and
+//! FUSE.
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 #![allow(clippy::print_stderr, reason = "a test that does not run says so")]
@@ -20,7 +21,8 @@ use sinterfs::{Error, Kind, Result};
 use sinterfs_testkit::mounted::{self, Way};
 use sinterfs_testkit::{Builder, MemImage, Piece, meta, noise, sample, skip};
 
-/// Returns whether this machine can: Linux from 5.4 on with EROFS, FUSE and, before 6.12, loop devices.
+/// Returns whether this machine can: Linux from 5.4 on with EROFS, FUSE and, before 6.12, loop
+/// devices.
 fn possible() -> bool {
     let fuse = File::options().read(true).write(true).open("/dev/fuse");
     if !rustix::process::geteuid().is_root() || fuse.is_err() {

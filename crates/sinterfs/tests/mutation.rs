@@ -1,5 +1,6 @@
 //! Mutated images, in a loop: whatever is changed, cut, repeated or swapped in an image, opening it
-//! and reading all of it ends in an error or in data, never in a panic, a hang or a flood of memory.
+//! and reading all of it ends in an error or in data, never in a panic, a hang or a flood of
+//! memory.
 //!
 //! Runs for a few seconds as a test; SINTER_FUZZ_SECONDS makes it longer (`cargo xtask fuzz`). The
 //! seed is printed and can be given again with SINTER_FUZZ_SEED. In three of four cases the section

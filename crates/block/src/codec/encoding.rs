@@ -304,7 +304,8 @@ const fn bits_of(machine: Machine) -> (u32, u32, u32) {
 impl FromStr for Encoding {
     type Err = Error;
 
-    /// Reads `none`, `zstd:level=19:window=27:long`, `zstd:optimal=2:window=24`, `lzma:level=9:extreme:dict=26:binary=x86`,
+    /// Reads `none`, `zstd:level=19:window=27:long`, `zstd:optimal=2:window=24`,
+    /// `lzma:level=9:extreme:dict=26:binary=x86`,
     /// `lzma2:level=6:dict=26:lc=3:lp=0:pb=2:binary=auto`, `lz4`, `lz4hc:level=9`,
     /// `brotli:quality=11:lgwin=24`, `flac:level=8:exhaustive`, `ricepp:block_size=128`; every
     /// option may be left out. mkdwarfs' names `null`, `wlog` and `dict_size` are taken too.

@@ -171,8 +171,8 @@ struct ErofsArgs {
     /// Extended features, as mkfs.erofs -E: dedupe (repeated data is stored once; needs Linux 6.1),
     /// ztailpacking (tails are stored behind inodes; needs 5.17, default), fragments (tails are
     /// packed together; needs 6.1, default), all-fragments (whole files are packed together; needs
-    /// 6.1). A ^ in front disables a feature. Of CRAMFS: big-endian, front-padding (512 bytes before
-    /// the superblock), edition=N, boot=FILE (boot code behind the superblock).
+    /// 6.1). A ^ in front disables a feature. Of CRAMFS: big-endian, front-padding (512 bytes
+    /// before the superblock), edition=N, boot=FILE (boot code behind the superblock).
     #[arg(short = 'E', long, value_name = "OPTION,..")]
     extended: Option<String>,
 

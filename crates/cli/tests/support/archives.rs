@@ -25,8 +25,8 @@ pub const GNU_TAR: Reader = Reader {
     ],
     options: &["--skip", "special/socket"],
 };
-/// Restores everything but fractions of seconds before 1970, whose sign it takes for that of the seconds
-/// alone (libarchive 3.6).
+/// Restores everything but fractions of seconds before 1970, whose sign it takes for that of the
+/// seconds alone (libarchive 3.6).
 pub const BSDTAR: Reader = Reader {
     words: &["bsdtar", "-xpf", "-"],
     options: &["--skip", "special/socket"],

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use super::{KernelMount, compare, run};
 
-/// Finds fsck.erofs in `SINTER_PEER_EROFS` or in PATH; versions before 1.9 do not know what we write.
+/// Finds fsck.erofs in `SINTER_PEER_EROFS` or in PATH; versions before 1.9 do not know what we
+/// write.
 pub fn fsck() -> Option<PathBuf> {
     let own = std::env::var_os("SINTER_PEER_EROFS").unwrap_or_default();
     let path = std::env::var_os("PATH").unwrap_or_default();

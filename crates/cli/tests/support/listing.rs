@@ -1,4 +1,5 @@
-//! What `lstat`, `readlink`, reading and the attributes tell of every file below a directory, one text each.
+//! What `lstat`, `readlink`, reading and the attributes tell of every file below a directory, one
+//! text each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

@@ -149,7 +149,8 @@ impl Drop for Mounted {
     }
 }
 
-/// Finds a tool of upstream's, which no registry has: where it is missing, that is said and no failure.
+/// Finds a tool of upstream's, which no registry has: where it is missing, that is said and no
+/// failure.
 pub fn peer(tool: &str) -> Option<PathBuf> {
     let Some(dir) = std::env::var_os("SINTER_PEER_DWARFS") else {
         eprintln!("NOT RUN: SINTER_PEER_DWARFS does not name a directory with upstream's tools");
@@ -187,7 +188,8 @@ impl Drop for KernelMount {
     }
 }
 
-/// Returns whether images can be mounted through the kernel: by root, with EROFS, on a file or a loop device.
+/// Returns whether images can be mounted through the kernel: by root, with EROFS, on a file or a
+/// loop device.
 pub fn kernel_serves() -> bool {
     if !is_root() {
         return false;
@@ -207,7 +209,8 @@ pub fn kernel_serves() -> bool {
     false
 }
 
-/// Returns why a test of the kernel's can't run here: a failure in CI only where the kernel has the file system.
+/// Returns why a test of the kernel's can't run here: a failure in CI only where the kernel has the
+/// file system.
 pub fn lacking(format: &str, why: &str) {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     match known.contains(format) {
@@ -216,7 +219,8 @@ pub fn lacking(format: &str, why: &str) {
     }
 }
 
-/// Returns whether the kernel mounts composefs images itself: by EROFS and data-only layers, from Linux 6.6 on.
+/// Returns whether the kernel mounts composefs images itself: by EROFS and data-only layers, from
+/// Linux 6.6 on.
 pub fn kernel_overlays() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split('.').map(|word| word.parse().unwrap_or(0));

@@ -1,4 +1,5 @@
-//! Every image that the formats' own tools made for the shared vectors, with the manifest of its source.
+//! Every image that the formats' own tools made for the shared vectors, with the manifest of its
+//! source.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

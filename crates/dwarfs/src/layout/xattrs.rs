@@ -21,8 +21,8 @@ pub fn is_name(name: &[u8]) -> bool {
 /// The only version.
 pub const VERSION: u32 = 1;
 
-/// The start of the section. It is followed by `inodes` [`XattrTableRow`]s, `sets + 1` offsets of sets (32
-/// bits each; the last is the end), and the sets.
+/// The start of the section. It is followed by `inodes` [`XattrTableRow`]s, `sets + 1` offsets of
+/// sets (32 bits each; the last is the end), and the sets.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]

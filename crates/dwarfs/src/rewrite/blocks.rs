@@ -111,7 +111,8 @@ impl<'a> Recoder<'a> {
         })
     }
 
-    /// Returns the bytes of content that memory permits have to be for, so that they keep `threads` threads busy.
+    /// Returns the bytes of content that memory permits have to be for, so that they keep `threads`
+    /// threads busy.
     pub(super) fn memory_capacity(&self, threads: usize) -> u64 {
         let len = u32::try_from(self.image.block_size()).unwrap_or(u32::MAX);
         let encodings = self.categories.iter().filter_map(|rule| rule.encoding);

@@ -1,8 +1,8 @@
 //! All that is not content: long targets of symlinks, shared attributes, directories, inodes.
 //!
 //! In: the tree, the map of its content, and where that was put. Out: the rest of the image, and
-//! the values of its superblock. **Invariant:** sizes are sources before offsets, and offsets before
-//! bytes: inodes are made twice, and nothing is kept of them but their numbers.
+//! the values of its superblock. **Invariant:** sizes are sources before offsets, and offsets
+//! before bytes: inodes are made twice, and nothing is kept of them but their numbers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! TailPlacement behind the last full pclusters of files, put together in groups for the packed inode.
+//! TailPlacement behind the last full pclusters of files, put together in groups for the packed
+//! inode.
 //!
 //! In: the tail of each unit, from many threads. Out: groups of tails, cut into pclusters by the
 //! thread that added the last missing tail, and where each unit's tail is. **Invariant:** groups

@@ -4,8 +4,8 @@
 //! reader decodes a block from its beginning as far as it is needed, so a match costs what it makes
 //! the reader decode beyond what the content needs of that block already. What is refused counts
 //! for later matches in the same block: many short ones are worth as much as a long one.
-//! **Invariant:** depends on the content and the matches alone. Memory: 24 bytes for each block that
-//! the content uses or matches.
+//! **Invariant:** depends on the content and the matches alone. Memory: 24 bytes for each block
+//! that the content uses or matches.
 
 use std::collections::HashMap;
 

@@ -335,8 +335,8 @@ impl<E: FnMut(Segment) -> Result<()>> Solid<E> {
         }))
     }
 
-    /// Returns whether a match saves more than it costs readers. The open block of the category costs
-    /// nothing: the content itself goes there.
+    /// Returns whether a match saves more than it costs readers. The open block of the category
+    /// costs nothing: the content itself goes there.
     fn is_worth_reading(&mut self, category: Category, at: BlockPosition, len: usize) -> bool {
         let Some(reach) = &mut self.content.reach else {
             return true;

@@ -58,8 +58,8 @@ impl File {
         Metadata::new(self.inode)
     }
 
-    /// Reads bytes from an offset on, without regard to the position; fewer than `buf` holds only at
-    /// the end of the file.
+    /// Reads bytes from an offset on, without regard to the position; fewer than `buf` holds only
+    /// at the end of the file.
     ///
     /// # Errors
     /// `Corrupt` for a damaged block, `Io` for a file that cannot be read.

@@ -1,6 +1,8 @@
-//! Watching an image while it is served: numbers for whoever tunes it, and the order in which files are read.
+//! Watching an image while it is served: numbers for whoever tunes it, and the order in which files
+//! are read.
 //!
-//! Enters an opened image; leaves one that counts, what it counted, and a list for `sinter build --hot`.
+//! Enters an opened image; leaves one that counts, what it counted, and a list for
+//! `sinter build --hot`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Giving the memory of decoded blocks back while nobody needs them.
 //!
-//! Enters the cache of an image that is served for a long time; leaves it empty when nothing was read for a
-//! while, or when the system runs short of memory. **Invariant:** answers do not depend on it: what was
-//! forgotten is decoded again.
+//! Enters the cache of an image that is served for a long time; leaves it empty when nothing was
+//! read for a while, or when the system runs short of memory. **Invariant:** answers do not depend
+//! on it: what was forgotten is decoded again.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -26,8 +26,8 @@ pub struct CacheTrimmer {
 }
 
 impl CacheTrimmer {
-    /// Looks after the cache of an image, which is emptied after so long without reads, and whenever less
-    /// than a 32nd of the system's memory is available.
+    /// Looks after the cache of an image, which is emptied after so long without reads, and
+    /// whenever less than a 32nd of the system's memory is available.
     pub fn start(image: &Image, idle: Duration) -> Result<Self> {
         let cache = Arc::clone(image.handle().cache());
         let (end, ended) = channel::<()>();

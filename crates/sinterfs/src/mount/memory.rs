@@ -1,4 +1,5 @@
-//! How much memory the machine has, and how much of it decoded blocks may take while an image is served.
+//! How much memory the machine has, and how much of it decoded blocks may take while an image is
+//! served.
 //!
 //! **Invariant:** where the system does not tell, there is enough for what everybody may take.
 
@@ -11,8 +12,9 @@ const PART: u64 = 16;
 /// The part of the memory below which what is available is short.
 const SHORT: u64 = 32;
 
-/// Returns the bytes that decoded blocks of a mounted image may take unless somebody says otherwise: 512 MiB, or
-/// a sixteenth of the machine's memory if that is more. They are given back when it runs short.
+/// Returns the bytes that decoded blocks of a mounted image may take unless somebody says
+/// otherwise: 512 MiB, or a sixteenth of the machine's memory if that is more. They are given back
+/// when it runs short.
 pub fn default_cache_bytes() -> u64 {
     cache_by(&meminfo())
 }

@@ -1,7 +1,9 @@
-//! Mounting an image: through the kernel's EROFS where that is possible and shows all, else through FUSE.
+//! Mounting an image: through the kernel's EROFS where that is possible and shows all, else through
+//! FUSE.
 //!
 //! In: an image and a directory. Out: a session, and why it is not what it might have been.
-//! **Invariant:** what nobody asked for loses nothing: an image that EROFS cannot show whole gets FUSE.
+//! **Invariant:** what nobody asked for loses nothing: an image that EROFS cannot show whole gets
+//! FUSE.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use sinterfs_mount::{MountOptions, Session};
 use crate::mount::kernel_backing::KernelBacking;
 use crate::registry;
 
-/// Says by whom names and attributes are served.
+/// By whom names and attributes are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MountMethod {
@@ -37,14 +39,15 @@ pub struct Mounted {
     pub losses: Vec<Loss>,
 }
 
-/// The most inodes of an image that is mounted through the kernel unasked: their metadata takes some 150
-/// bytes each, and a second for a million.
+/// The most inodes of an image that is mounted through the kernel unasked: their metadata takes
+/// some 150 bytes each, and a second for a million.
 const INODES: u64 = 4_000_000;
 
 /// Mounts an image on a directory and serves it from threads of its own.
 ///
-/// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY` where an
-/// image is mounted already, `NotFound`, `Io` or `Unsupported` where the system cannot do it.
+/// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY`
+/// where an image is mounted already, `NotFound`, `Io` or `Unsupported` where the system cannot do
+/// it.
 pub fn mount(
     image: impl Into<Arc<dyn Image>>,
     dir: impl AsRef<Path>,

@@ -55,8 +55,8 @@ pub fn archive(request: &ArchiveRequest, observer: &dyn Observer) -> Result<Arch
     Ok(report)
 }
 
-/// Divides the cache among blocks that are decoded, decoded ahead, and kept for further use; makes room for
-/// three of the first for each thread and two more.
+/// Divides the cache among blocks that are decoded, decoded ahead, and kept for further use; makes
+/// room for three of the first for each thread and two more.
 fn divided(cache: &BlockCache, info: &ImageInfo, options: &ArchiveOptions) -> ArchiveOptions {
     /// So much is worth to be ahead even where blocks are small.
     const LEAST: u64 = 16 << 20;

@@ -16,7 +16,8 @@ use crate::write::input::open::open as open_input;
 use crate::write::input::opened::OpenInput;
 use crate::write::input::request::Request;
 
-/// Compares two trees; each path is a directory, an archive, or an image, which is opened by its own options.
+/// Compares two trees; each path is a directory, an archive, or an image, which is opened by its
+/// own options.
 ///
 /// `options.time_unit` 0 means the coarsest unit of the images. Damage of an image is an error, a
 /// file of a directory that cannot be read counts as changed.

@@ -1,4 +1,5 @@
-//! The row of composefs: images that are written here, and opened as the EROFS images that they are.
+//! The row of composefs: images that are written here, and opened as the EROFS images that they
+//! are.
 
 #[cfg(feature = "write")]
 mod build;

@@ -13,7 +13,8 @@ use sinterfs_model::{Error, Observer, Result};
 use crate::open_options::OpenOptions;
 use crate::verify::trusted_source;
 
-/// Computes the root of the digests that an image has of itself, or, if it has none, of its whole file.
+/// Computes the root of the digests that an image has of itself, or, if it has none, of its whole
+/// file.
 ///
 /// `Corrupt` for the first bytes that do not match the image's digests.
 pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Root> {

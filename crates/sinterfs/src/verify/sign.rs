@@ -11,11 +11,12 @@ use sinterfs_model::{Error, Result};
 
 use super::signature::{read, signed_statement};
 
-/// Bytes of a secret key: three names of algorithms, the parameters for its password, number, key and
-/// checksum.
+/// Bytes of a secret key: three names of algorithms, the parameters for its password, number, key
+/// and checksum.
 const SECRET_KEY: usize = 3 * 2 + 32 + 2 * 8 + 8 + 64 + 32;
 
-/// Signs a root digest with the secret key in a file. `comment` is signed, too, and shown to whoever verifies.
+/// Signs a root digest with the secret key in a file. `comment` is signed, too, and shown to
+/// whoever verifies.
 ///
 /// A key with a password needs that; if `password` is `None`, it is asked for on the terminal.
 pub fn sign(root: Root, key: &Path, password: Option<String>, comment: &str) -> Result<String> {
@@ -48,8 +49,8 @@ pub fn sign(root: Root, key: &Path, password: Option<String>, comment: &str) -> 
     Ok(text)
 }
 
-/// Reads a secret key that has no password; `None` if it has one, or is none. minisign itself writes such
-/// keys without the checksum that the library wants.
+/// Reads a secret key that has no password; `None` if it has one, or is none. minisign itself
+/// writes such keys without the checksum that the library wants.
 fn plain_key(text: &str) -> Option<minisign::SecretKey> {
     let bytes = Base64::decode_to_vec(text.lines().nth(1)?.trim(), None).ok()?;
     let is_plain = bytes.get(2..4) == Some(&[0, 0]) && bytes.len() == SECRET_KEY;

@@ -3,8 +3,8 @@
 //! In: a root, a key. Out: the file of a signature, or the word that it is one of this root.
 //! Spec: `docs/formats/digest.md`, "Signatures".
 //!
-//! **Invariant:** what is signed begins with words that nothing else begins with, so no signature of
-//! another thing is one of an image. What is read of strangers (signatures) goes through
+//! **Invariant:** what is signed begins with words that nothing else begins with, so no signature
+//! of another thing is one of an image. What is read of strangers (signatures) goes through
 //! `minisign-verify` alone, which says no to what makes no sense.
 
 use std::ffi::{OsStr, OsString};
@@ -60,8 +60,8 @@ pub(crate) fn of_image(bytes: &[u8]) -> Result<Signed> {
 }
 
 impl Signed {
-    /// Compares the signature with a root and a public key, and gives what else the signer says (the
-    /// trusted comment).
+    /// Compares the signature with a root and a public key, and gives what else the signer says
+    /// (the trusted comment).
     pub(crate) fn verify(&self, root: Root, key: &OsStr) -> Result<String> {
         let key = public_key(key)?;
         let refuse = |why: String| match &self.file {

@@ -1,8 +1,8 @@
 //! Making a new image of an image without the tree that it was made of: block by block while their
 //! size stays, or by the whole pipeline.
 //!
-//! Enters a request; leaves the new image's file. **Invariant:** the new image holds what the old one
-//! does; damage to the old one is an error, and then nothing is left of the new one.
+//! Enters a request; leaves the new image's file. **Invariant:** the new image holds what the old
+//! one does; damage to the old one is an error, and then nothing is left of the new one.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Decodes inodes of every version to one structure.
 //!
-//! In: a reader at an inode. Out: `InodeRecord`: the inode's fields, and the positions of its lists.
+//! In: a reader at an inode. Out: `InodeRecord`: the inode's fields, and the positions of its
+//! lists.
 //!
 //! **Invariant:** nothing is resolved: owners are indexes, lists are not read. Sizes are within the
 //! bounds of the format and the kernel.

@@ -18,7 +18,7 @@ use super::model::Properties;
 use super::slice::{Settings, SliceEncoder};
 use super::trial;
 
-/// Says how to encode.
+/// How to encode.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Options {
     /// The effort, from 1 to 9.

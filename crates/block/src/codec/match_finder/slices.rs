@@ -156,7 +156,7 @@ impl Slicer {
         self.table.fill(bytes, depth, reach, helped);
     }
 
-    /// Gives the memory of a long table back.
+    /// Returns the memory of a long table to the system.
     pub(in super::super) fn shrink(&mut self) {
         self.table.shrink(KEPT);
     }

@@ -19,8 +19,8 @@ const LARGE_ALIGN: u64 = 32;
 /// The bits of an index below its type.
 const LOW_BITS: u32 = 12;
 
-/// Makes the packs of a table of `count` indexes that begins at a multiple of 8, as short as possible,
-/// and returns them with the flags for the header.
+/// Makes the packs of a table of `count` indexes that begins at a multiple of 8, as short as
+/// possible, and returns them with the flags for the header.
 pub(super) fn packs<I: Iterator<Item = Index>>(
     indexes: &impl Fn() -> I,
     count: u64,

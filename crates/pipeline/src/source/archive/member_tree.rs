@@ -152,7 +152,7 @@ impl MemberTree {
         }
     }
 
-    /// Gives the content of a further name to a file without any: of several names, cpio stores it
+    /// Hands the content of a further name to a file without any: of several names, cpio stores it
     /// with the last.
     fn fill(&mut self, file: u32, member: &mut Member) -> Result<()> {
         if member.size == 0 {

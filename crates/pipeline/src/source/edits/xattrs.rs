@@ -7,7 +7,7 @@
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use sinterfs_model::{Error, Result, Tree, Xattrs};
 
-/// Says which extended attributes stay; by default all do.
+/// Which extended attributes stay; by default all do.
 #[derive(Debug, Clone, Default)]
 pub struct XattrFilter {
     /// What stays, if only some do.

@@ -2,8 +2,8 @@
 //!
 //! In: a source's files, by many threads. Out: for each node the record of its content in an image.
 //!
-//! **Invariant:** an object has the content whose digest it is named by, whatever happens to the file
-//! meanwhile.
+//! **Invariant:** an object has the content whose digest it is named by, whatever happens to the
+//! file meanwhile.
 
 use std::fs::File;
 use std::io::Write;

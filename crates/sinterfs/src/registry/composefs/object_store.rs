@@ -19,8 +19,8 @@ use sinterfs_block::verity::VerityDigest;
 use sinterfs_erofs::composefs::object_path;
 use sinterfs_model::{Error, Result};
 
-/// The most objects that wait for their names: syncing them one after the other costs little more than
-/// syncing one.
+/// The most objects that wait for their names: syncing them one after the other costs little more
+/// than syncing one.
 const WAITING: usize = 64;
 
 /// The most bytes of these.

@@ -20,7 +20,7 @@ use sinterfs_ops::{Visit, WalkStep, walk};
 use crate::open_options::OpenOptions;
 use crate::registry::erofs::object_directory::ObjectDirectory;
 
-/// Says who compares objects with the digests that the image names.
+/// Who compares objects with the digests that the image names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectVerification {
     /// The kernel, each time an object is opened, by fs-verity.

@@ -1,9 +1,10 @@
 //! Archives with a container image, as `docker save`, podman and skopeo write them.
 //!
-//! Enters a tar with `manifest.json` (docker-archive), or with an OCI layout (oci-archive); leaves the layers, lowest
-//! first, each as an archive of its own. Facts: moby's image-spec-v1.2.md, what Docker 28 and skopeo 1.9 write.
-//! **Invariant:** a layer has the digest that the image's configuration or manifest says; names are looked up in the
-//! archive's own tree, so that nothing of the system is read, whatever they are.
+//! Enters a tar with `manifest.json` (docker-archive), or with an OCI layout (oci-archive); leaves
+//! the layers, lowest first, each as an archive of its own. Facts: moby's image-spec-v1.2.md, what
+//! Docker 28 and skopeo 1.9 write. **Invariant:** a layer has the digest that the image's
+//! configuration or manifest says; names are looked up in the archive's own tree, so that nothing
+//! of the system is read, whatever they are.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
@@ -84,7 +85,8 @@ impl DockerArchive {
         names.iter().map(layer).collect()
     }
 
-    /// Finds the layers that the manifest names, and compares them with the configuration's digests.
+    /// Finds the layers that the manifest names, and compares them with the configuration's
+    /// digests.
     fn of_manifest(&self) -> Result<Vec<String>> {
         let located = |error: Error| error.path(self.shown(MANIFEST));
         let images = oci::parsed(self, MANIFEST, &oci::whole(self, MANIFEST)?)?;

@@ -82,8 +82,8 @@ impl Images {
         Some((unit, all))
     }
 
-    /// Keeps decoded blocks in a scratch file, too, if not all fit into memory: files are read twice,
-    /// and the second time in another order than that of the blocks.
+    /// Keeps decoded blocks in a scratch file, too, if not all fit into memory: files are read
+    /// twice, and the second time in another order than that of the blocks.
     pub(super) fn spill(&self, scratch: &Scratch) -> Result<()> {
         if self.decoded_bytes > self.cache.capacity() {
             self.cache.spill_to(scratch.file()?);

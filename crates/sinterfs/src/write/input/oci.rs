@@ -163,8 +163,8 @@ struct Digest {
 }
 
 impl Digest {
-    /// Fails with `Corrupt` for bytes that have another digest, and with `Unsupported` for an algorithm that
-    /// OCI's specification has not registered.
+    /// Fails with `Corrupt` for bytes that have another digest, and with `Unsupported` for an
+    /// algorithm that OCI's specification has not registered.
     fn compare(&self, bytes: impl Read, what: &str) -> Result<()> {
         let failed = |error| Error::io("cannot read", error);
         let (name, found) = match &*self.algorithm {
@@ -210,8 +210,8 @@ fn blob(digest: &Digest) -> String {
     format!("blobs/{}/{}", digest.algorithm, digest.hex)
 }
 
-/// Compares a layer with its descriptor: it is read once more, but nothing is made of bytes that the image's
-/// maker did not name.
+/// Compares a layer with its descriptor: it is read once more, but nothing is made of bytes that
+/// the image's maker did not name.
 fn compare(blobs: &dyn Blobs, name: &str, digest: &Digest, size: Option<u64>) -> Result<()> {
     let (stream, len) = blobs.open(name)?;
     if let Some(size) = size.filter(|&size| size != len) {

@@ -29,8 +29,8 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Adds the lowest `count` bits of a value. At most 63 bits fit between two flushes, less those that
-    /// the last flush left.
+    /// Adds the lowest `count` bits of a value. At most 63 bits fit between two flushes, less those
+    /// that the last flush left.
     #[inline(always)]
     pub(super) fn add(&mut self, value: u32, count: u32) {
         let mask = (1u64 << count).wrapping_sub(1);

@@ -1,9 +1,10 @@
-//! The blocks of a frame (RFC 8878, section 3.1.1.2): compressed where that is shorter, or as they are.
+//! The blocks of a frame (RFC 8878, section 3.1.1.2): compressed where that is shorter, or as they
+//! are.
 //!
 //! In: the content of a block and its sequences. Out: the block.
 //!
-//! **Invariant:** recent offsets, codes and distributions are at every moment what a decoder has after
-//! the same blocks.
+//! **Invariant:** recent offsets, codes and distributions are at every moment what a decoder has
+//! after the same blocks.
 
 use super::huffman::Code;
 use super::literals;
@@ -57,7 +58,8 @@ impl BlockWriter {
         self.recent
     }
 
-    /// Writes a block of at most [`MAX_CONTENT`] bytes. What is after the last sequence are literals.
+    /// Writes a block of at most [`MAX_CONTENT`] bytes. What is after the last sequence are
+    /// literals.
     pub(super) fn write(&mut self, content: &[u8], sequences: &[Sequence]) {
         let mut recent = self.recent;
         self.gather(content, sequences, &mut recent);

@@ -1,8 +1,8 @@
 //! The codes of lengths and offsets (RFC 8878, section 3.1.1.3.2.1.1), and their predefined tables
 //! (section 3.1.1.3.2.2).
 //!
-//! In: the number of literals, the length of a match, or the value of an offset. Out: a code and how
-//! many bits follow it.
+//! In: the number of literals, the length of a match, or the value of an offset. Out: a code and
+//! how many bits follow it.
 
 /// The shortest match.
 pub(super) const MIN_MATCH: usize = 3;

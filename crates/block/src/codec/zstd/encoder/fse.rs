@@ -1,10 +1,11 @@
-//! Finite state entropy (RFC 8878, section 4.1): distributions, their descriptions, and the states of an
-//! encoder.
+//! Finite state entropy (RFC 8878, section 4.1): distributions, their descriptions, and the states
+//! of an encoder.
 //!
-//! In: counts of symbols. Out: a normalized distribution, its description in bits, and a table by which
-//! symbols are encoded, the last one first.
+//! In: counts of symbols. Out: a normalized distribution, its description in bits, and a table by
+//! which symbols are encoded, the last one first.
 //!
-//! **Invariant:** the probabilities of a distribution add up to the size of its table (-1 counts as one).
+//! **Invariant:** the probabilities of a distribution add up to the size of its table (-1 counts as
+//! one).
 
 use super::bits::BitWriter;
 use super::codes::MAX_CODES;
@@ -41,8 +42,8 @@ impl Distribution {
         distribution
     }
 
-    /// Makes the distribution that suits some counts best. At least two symbols have to occur, and the
-    /// table must have room for all of them.
+    /// Makes the distribution that suits some counts best. At least two symbols have to occur, and
+    /// the table must have room for all of them.
     pub(super) fn of_counts(counts: &[u32], log: u32) -> Self {
         let size = 1u64 << log;
         let total: u64 = counts.iter().map(|&count| u64::from(count)).sum();
@@ -86,7 +87,8 @@ impl Distribution {
         }
     }
 
-    /// Returns what symbols so frequent cost, in fractions of a bit; `None` if one has no probability.
+    /// Returns what symbols so frequent cost, in fractions of a bit; `None` if one has no
+    /// probability.
     pub(super) fn cost(&self, counts: &[u32]) -> Option<u64> {
         let mut cost = 0;
         for (&count, &part) in counts.iter().zip(&self.parts) {

@@ -1,7 +1,7 @@
 //! Huffman codes of literals (RFC 8878, section 4.2): lengths, their description, and streams.
 //!
-//! In: counts of bytes. Out: the best code of at most 11 bits a byte, its description, and streams that
-//! are encoded by it, the last byte first.
+//! In: counts of bytes. Out: the best code of at most 11 bits a byte, its description, and streams
+//! that are encoded by it, the last byte first.
 //!
 //! **Invariant:** a code is complete: at least two bytes have one, and no bits are unused.
 
@@ -34,7 +34,8 @@ pub(super) struct Code {
 const LENGTH_BITS: u32 = 4;
 
 impl Code {
-    /// Makes the best code for some counts; `None` if fewer than two bytes occur or no description holds it.
+    /// Makes the best code for some counts; `None` if fewer than two bytes occur or no description
+    /// holds it.
     pub(super) fn new(counts: &[u32; 256]) -> Option<Self> {
         let lengths = code_lengths(counts)?;
         let description = describe(&lengths)?;
@@ -94,7 +95,8 @@ impl Code {
     }
 }
 
-/// Returns the lengths of the best code of at most [`MAX_BITS`] bits, by the package-merge algorithm.
+/// Returns the lengths of the best code of at most [`MAX_BITS`] bits, by the package-merge
+/// algorithm.
 fn code_lengths(counts: &[u32; 256]) -> Option<[u8; 256]> {
     let mut leaves: Vec<(u32, u8)> = (0..=u8::MAX)
         .zip(counts)
@@ -105,7 +107,8 @@ fn code_lengths(counts: &[u32; 256]) -> Option<[u8; 256]> {
         return None;
     }
     leaves.sort_unstable();
-    // for each level the items in order of their counts: leaves, and pairs of items of the level below
+    // for each level the items in order of their counts: leaves, and pairs of items of the level
+    // below
     let mut levels: Vec<Vec<bool>> = Vec::with_capacity(MAX_BITS);
     let mut below: Vec<u64> = Vec::new();
     for _ in 0..MAX_BITS {
@@ -164,7 +167,8 @@ fn describe(lengths: &[u8; 256]) -> Option<Vec<u8>> {
     best
 }
 
-/// Describes weights by finite state entropy, with the smaller table; `None` if that is not possible.
+/// Describes weights by finite state entropy, with the smaller table; `None` if that is not
+/// possible.
 fn describe_by_states(weights: &[u8]) -> Option<Vec<u8>> {
     let mut counts = [0; MAX_BITS + 2];
     for &weight in weights {

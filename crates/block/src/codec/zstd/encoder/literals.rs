@@ -1,7 +1,7 @@
 //! The literals section of a block (RFC 8878, section 3.1.1.3.1).
 //!
-//! In: the literals and the code of the block before. Out: the section in its shortest form, and the code
-//! that the next block may use again.
+//! In: the literals and the code of the block before. Out: the section in its shortest form, and
+//! the code that the next block may use again.
 
 use super::huffman::Code;
 use super::logarithm::FRACTION;

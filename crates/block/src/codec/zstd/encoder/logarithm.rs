@@ -35,7 +35,8 @@ const fn mantissas() -> [u32; 1 << INDEX_BITS] {
     table
 }
 
-/// Returns the logarithm of a number, rounded down to what ten bits after the highest one give; 0 for 0.
+/// Returns the logarithm of a number, rounded down to what ten bits after the highest one give; 0
+/// for 0.
 #[inline(always)]
 pub(super) fn log2(number: u32) -> u32 {
     let number = number | u32::from(number == 0);

@@ -16,8 +16,8 @@ impl RecentOffsets {
     /// What a slice starts with that does not know how the one before it ends.
     pub(super) const UNKNOWN: Self = Self([0; 3]);
 
-    /// Returns the offsets that the values 1 to 3 mean; 0 where there is none. They mean others when the
-    /// sequence has no literals.
+    /// Returns the offsets that the values 1 to 3 mean; 0 where there is none. They mean others
+    /// when the sequence has no literals.
     #[inline(always)]
     pub(super) fn meanings(self, has_literals: bool) -> [u32; 3] {
         let [first, second, third] = self.0;

@@ -1,7 +1,7 @@
 //! What literals and matches cost by some statistics, in fractions of a bit.
 //!
-//! **Invariant:** prices only steer the parser: a wrong one costs bytes, never correctness. They are
-//! integers, so that every machine chooses alike.
+//! **Invariant:** prices only steer the parser: a wrong one costs bytes, never correctness. They
+//! are integers, so that every machine chooses alike.
 
 use super::codes::{
     LITERAL_LENGTH_CODES, MATCH_LENGTH_CODES, MIN_MATCH, OFFSET_CODES, literal_length_bits,

@@ -1,7 +1,7 @@
 //! The sequences section of a block (RFC 8878, section 3.1.1.3.2).
 //!
-//! In: sequences with the values of their offsets, and the distributions of the block before. Out: the
-//! section with the cheapest distributions.
+//! In: sequences with the values of their offsets, and the distributions of the block before. Out:
+//! the section with the cheapest distributions.
 
 use super::bits::BitWriter;
 use super::codes::{

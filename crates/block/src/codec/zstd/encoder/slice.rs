@@ -1,7 +1,7 @@
 //! A slice of a block in, blocks of a frame out: the parser and the block writer together.
 //!
-//! A stretch of the slice at a time is parsed by the statistics of what is before it, split into blocks,
-//! and each block is parsed again by its own statistics.
+//! A stretch of the slice at a time is parsed by the statistics of what is before it, split into
+//! blocks, and each block is parsed again by its own statistics.
 //!
 //! **Invariant:** what a thread encoded before does not show in the result.
 

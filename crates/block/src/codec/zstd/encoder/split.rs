@@ -1,8 +1,10 @@
-//! Where blocks begin: where the statistics change so much that new tables are worth their descriptions.
+//! Where blocks begin: where the statistics change so much that new tables are worth their
+//! descriptions.
 //!
 //! In: the sequences of a stretch. Out: the ends of blocks.
 //!
-//! Short pieces of the stretch are joined with their neighbours as long as the estimated cost falls.
+//! Short pieces of the stretch are joined with their neighbours as long as the estimated cost
+//! falls.
 //!
 //! **Invariant:** no block is longer than the limit.
 

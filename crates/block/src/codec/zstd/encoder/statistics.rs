@@ -1,7 +1,7 @@
 //! How often each code occurs, and what that costs.
 //!
-//! In: content and its sequences. Out: counts of literals and codes, and an estimate of the bits that a
-//! block of them takes.
+//! In: content and its sequences. Out: counts of literals and codes, and an estimate of the bits
+//! that a block of them takes.
 
 use super::block::Sequence;
 use super::codes::{
