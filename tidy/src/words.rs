@@ -17,7 +17,9 @@ pub fn verbs(files: &[SourceFile]) -> Vec<String> {
         for (number, line) in lines.filter(|(_, line)| begins(line)) {
             let place = format!("{}:{}", file.path.display(), number + 1);
             let comment = line.trim();
-            broken.push(format!("{place}: a comment begins with such a verb: {comment}"));
+            broken.push(format!(
+                "{place}: a comment begins with such a verb: {comment}"
+            ));
         }
     }
     broken

@@ -25,8 +25,6 @@ pub struct Settings {
     pub idle: Duration,
     /// The time without use after which the image is unmounted.
     pub unmount_after: Option<Duration>,
-    /// Options that only FUSE has.
-    pub only_fuse: Vec<String>,
 }
 
 /// What an option does.
@@ -182,17 +180,17 @@ const OPTIONS: &[(&[&str], Effect)] = &[
     ),
     (
         &["allow_root"],
-        Set(|to, asked| {
+        Set(|to, _| {
             to.mount.allow_root = true;
             to.mount.allow_other = false;
-            only_fuse(to, asked)
+            Ok(())
         }),
     ),
     (
         &["auto_unmount"],
-        Set(|to, asked| {
+        Set(|to, _| {
             to.mount.auto_unmount = true;
-            only_fuse(to, asked)
+            Ok(())
         }),
     ),
     (&["max_read"], Set(max_read)),
@@ -404,7 +402,7 @@ fn max_read(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
         .ok()
         .filter(|bytes| *bytes >= 4096);
     to.mount.max_read = Some(bytes.ok_or_else(|| asked.wrong("less than 4096, or too large"))?);
-    only_fuse(to, asked)
+    Ok(())
 }
 
 fn label(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
@@ -414,11 +412,6 @@ fn label(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
     }
     let name = asked.text.split('=').next().unwrap_or_default();
     to.mount.labels.push((name.to_owned(), label.to_owned()));
-    Ok(())
-}
-
-fn only_fuse(to: &mut Settings, asked: &Asked<'_>) -> Result<()> {
-    to.only_fuse.push(asked.text.to_owned());
     Ok(())
 }
 

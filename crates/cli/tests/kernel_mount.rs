@@ -221,6 +221,28 @@ fn an_image_without_its_end_is_refused() {
 }
 
 #[test]
+fn options_of_fuse_are_not_lost_in_the_kernel() {
+    if !kernel_serves() {
+        return;
+    }
+    let work = scratch();
+    let image = image(work.path());
+    let dir = work.path().join("mnt");
+    fs::create_dir(&dir).unwrap();
+    for option in ["allow_root", "auto_unmount", "max_read=65536"] {
+        let name = option.split('=').next().unwrap();
+        let words = ["mount", "--kernel", "-o", option].map(Path::new);
+        let output = try_run(words.into_iter().chain([&*image, &*dir]));
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && messages.contains(name),
+            "{messages}"
+        );
+        assert!(is_free(&dir));
+    }
+}
+
+#[test]
 fn fuse_stands_in_only_where_that_is_not_forbidden() {
     if !kernel_serves() {
         return;

@@ -7,7 +7,7 @@
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "an image is limited to 2^32 blocks and inodes, and a unit to 2^32 bytes, before layout"
+    reason = "blocks, inodes and bytes of a unit are limited to 2^32 each before layout"
 )]
 
 mod body;

@@ -120,6 +120,17 @@ const READ_AHEAD: u32 = 1 << 20;
 const READ_AHEAD_SMALL: u32 = 256 << 10;
 
 impl MountOptions {
+    /// Returns the name of an option that is set and that only FUSE has, if there is one.
+    pub fn needs_fuse(&self) -> Option<&'static str> {
+        let options = [
+            (self.allow_root, "allow_root"),
+            (self.auto_unmount, "auto_unmount"),
+            (self.max_read.is_some(), "max_read"),
+        ];
+        let mut set = options.into_iter().filter(|(is_set, _)| *is_set);
+        set.next().map(|(_, name)| name)
+    }
+
     /// Returns the bytes that the kernel should read ahead in an image with blocks of `block_size`
     /// bytes.
     pub(crate) fn read_ahead(&self, block_size: u64) -> u32 {

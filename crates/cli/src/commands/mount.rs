@@ -159,7 +159,7 @@ struct Attached {
 /// Opens and mounts the image; `None` if the mount needs no process.
 fn attach(args: &Args) -> Result<Option<Attached>> {
     let settings = settings(args)?;
-    let through = method(args, &settings)?;
+    let through = method(args);
     let Settings {
         image,
         mount: options,
@@ -228,7 +228,6 @@ fn settings(args: &Args) -> Result<Settings> {
         record: None,
         idle: Duration::from_secs(args.idle),
         unmount_after: args.idle_unmount.map(Duration::from_secs),
-        only_fuse: Vec::new(),
     };
     for option in args
         .options
@@ -244,16 +243,14 @@ fn settings(args: &Args) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Returns how to mount; fails if that excludes a mount option.
-fn method(args: &Args, settings: &Settings) -> Result<MountMethod> {
-    match (settings.only_fuse.first(), args.kernel) {
-        (Some(option), true) => Err(Error::invalid(format!(
-            "mount option `{option}` is one of FUSE: remove it, or --kernel"
-        ))),
-        (Some(_), false) => Ok(MountMethod::Fuse),
-        (None, true) => Ok(MountMethod::Kernel),
-        (None, false) if args.fuse => Ok(MountMethod::Fuse),
-        (None, false) => Ok(MountMethod::Auto),
+/// Returns how to mount.
+fn method(args: &Args) -> MountMethod {
+    if args.kernel {
+        MountMethod::Kernel
+    } else if args.fuse {
+        MountMethod::Fuse
+    } else {
+        MountMethod::Auto
     }
 }
 

@@ -9,7 +9,6 @@ fn settings() -> Settings {
         record: None,
         idle: Duration::from_secs(300),
         unmount_after: None,
-        only_fuse: Vec::new(),
     }
 }
 

@@ -15,7 +15,8 @@ use sinterfs_model::Result;
 const PAGES: usize = 4;
 
 thread_local! {
-    static LAST: RefCell<[Option<(u128, HeldBlock)>; PAGES]> = const { RefCell::new([const { None }; PAGES]) };
+    static LAST: RefCell<[Option<(u128, HeldBlock)>; PAGES]> =
+        const { RefCell::new([const { None }; PAGES]) };
 }
 
 /// Fills the buffer with bytes of a page; `find` is called if it is not at hand.

@@ -8,7 +8,7 @@
 
 #![allow(
     unsafe_code,
-    reason = "there are no safe wrappers of mallopt(3) and malloc_trim(3), which take numbers and touch nothing of ours"
+    reason = "mallopt(3) and malloc_trim(3) have no safe wrappers; they take numbers alone"
 )]
 
 /// The shortest pieces that go back to the system as soon as they are freed, in bytes. Shorter ones

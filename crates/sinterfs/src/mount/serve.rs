@@ -47,7 +47,7 @@ const INODES: u64 = 4_000_000;
 ///
 /// `NotFound` or `Invalid` for a mount point that is missing or no directory, `Io` with `EBUSY`
 /// where an image is mounted already, `NotFound`, `Io` or `Unsupported` where the system cannot do
-/// it.
+/// it. `Invalid` for [`MountMethod::Kernel`] with an option that only FUSE has.
 pub fn mount(
     image: impl Into<Arc<dyn Image>>,
     dir: impl AsRef<Path>,
@@ -56,9 +56,16 @@ pub fn mount(
 ) -> Result<Mounted> {
     let (image, dir) = (image.into(), dir.as_ref());
     let is_root = rustix::process::geteuid().is_root();
+    let needs_fuse = options.needs_fuse();
     let fell_back = match method {
-        MountMethod::Kernel => return by_kernel(&image, dir, options, true),
-        MountMethod::Auto if is_root && !options.helper => {
+        MountMethod::Kernel => {
+            if let Some(option) = needs_fuse {
+                let what = format!("the mount option {option} is one of FUSE alone");
+                return Err(Error::invalid(what));
+            }
+            return by_kernel(&image, dir, options, true);
+        }
+        MountMethod::Auto if is_root && !options.helper && needs_fuse.is_none() => {
             match by_kernel(&image, dir, options, false) {
                 Ok(mounted) => return Ok(mounted),
                 Err(error) => Some(error),
