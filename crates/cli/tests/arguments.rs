@@ -61,6 +61,12 @@ fn each_says_what_is_wrong() {
         (&["build", "d", "-o", "x", "--report", "file"], 2, "--force"),
         (&["build", "d", "-o", "x", "--report", "nope/r"], 5, "nope"),
         (&["build", "d", "-o", "x", "--report", "-"], 2, "a file"),
+        (&["build", "d", "-o", "x.romfs"], 4, "read, but not written"),
+        (
+            &["build", "d", "-o", "x", "-f", "romfs"],
+            4,
+            "formats are dwarfs",
+        ),
         (&["extract", "i"], 2, "--output"),
         (&["extract", "i", "-o", "-"], 2, "--tar"),
         (
@@ -164,6 +170,13 @@ fn verbs() -> Vec<String> {
         .filter(|verb| !verb.is_empty() && *verb != "help")
         .map(str::to_owned)
         .collect()
+}
+
+#[test]
+fn only_formats_that_are_written_are_offered() {
+    let help = String::from_utf8(run(["build", "--help"]).stdout).unwrap();
+    assert!(help.contains("cramfs") && help.contains("squashfs"));
+    assert!(!help.to_lowercase().contains("romfs"), "{help}");
 }
 
 #[test]

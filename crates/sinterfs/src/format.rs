@@ -61,7 +61,9 @@ pub trait Format: Sync {
             notes: "",
         }
     }
-    /// Returns the writer of new images.
+    /// Returns the writer of new images; `None` for a format that is read only.
     #[cfg(feature = "write")]
-    fn writer(&self) -> &dyn FormatWriter;
+    fn writer(&self) -> Option<&dyn FormatWriter> {
+        None
+    }
 }

@@ -13,8 +13,6 @@ mod erofs;
 pub(crate) mod format_options;
 #[cfg(feature = "write")]
 mod per_file;
-#[cfg(feature = "write")]
-mod read_only;
 mod romfs;
 mod squashfs;
 
@@ -34,8 +32,10 @@ use crate::handle::Bid;
 #[cfg(feature = "mount")]
 use crate::mount::kernel_backing::KernelBacking;
 use crate::open_options::OpenOptions;
+#[cfg(feature = "write")]
+use crate::write::format_writer::FormatWriter;
 
-/// All formats; the first is the default.
+/// All formats; the first is the default, and is written.
 pub const FORMATS: &[&dyn Format] = &[
     &dwarfs::DwarfsFormat,
     &squashfs::SquashfsFormat,
@@ -50,40 +50,72 @@ pub const FORMATS: &[&dyn Format] = &[
 #[cfg(feature = "write")]
 const FOREIGN: &[&str] = &["iso", "wim", "esd", "cpio", "tar", "zip"];
 
-/// Finds a format by its name.
+/// A format together with its writer.
 #[cfg(feature = "write")]
-pub fn by_name(name: &str) -> Result<&'static dyn Format> {
+#[derive(Clone, Copy)]
+pub struct Writing {
+    /// The format.
+    pub format: &'static dyn Format,
+    /// Its writer.
+    pub writer: &'static dyn FormatWriter,
+}
+
+/// Finds a format that is written by its name.
+#[cfg(feature = "write")]
+pub fn by_name(name: &str) -> Result<Writing> {
     let found = FORMATS.iter().copied().find(|f| f.name() == name);
-    found.ok_or_else(|| {
-        Error::invalid(format!(
-            "unknown format `{name}`; the formats are {}",
-            names()
-        ))
-    })
+    let written = || names(written().map(|writing| writing.format));
+    let Some(format) = found else {
+        let what = format!("unknown format `{name}`; the formats are {}", written());
+        return Err(Error::invalid(what));
+    };
+    let writer = format.writer().ok_or_else(|| {
+        let what = format!(
+            "{name} images are read, but not written; the formats are {}",
+            written()
+        );
+        Error::unsupported(what)
+    })?;
+    Ok(Writing { format, writer })
+}
+
+/// Returns the formats that are written.
+#[cfg(feature = "write")]
+fn written() -> impl Iterator<Item = Writing> {
+    let writing = |format: &'static dyn Format| {
+        Some(Writing {
+            format,
+            writer: format.writer()?,
+        })
+    };
+    FORMATS.iter().copied().filter_map(writing)
 }
 
 /// Finds the format of a new image: by name, else by the extension, else the default.
 #[cfg(feature = "write")]
-pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<&'static dyn Format> {
+pub fn for_output(name: Option<&str>, output: Option<&Path>) -> Result<Writing> {
     if let Some(name) = name {
         return by_name(name);
     }
     let extension = output
         .and_then(Path::extension)
         .and_then(|extension| extension.to_str());
-    let named = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions().contains(&e)));
-    match (named, extension) {
-        (None, Some(promised)) if FOREIGN.contains(&promised) => {
+    let promised = extension.and_then(|e| FORMATS.iter().find(|f| f.extensions().contains(&e)));
+    if let Some(format) = promised {
+        return by_name(format.name());
+    }
+    match extension {
+        Some(promised) if FOREIGN.contains(&promised) => {
             let option = Setting::Format;
             let what = format!(
                 "an image named .{promised} would not be what its name says; the formats are {} \
                  ({option} {} writes it all the same)",
-                names(),
+                names(written().map(|writing| writing.format)),
                 FORMATS[0].name()
             );
             Err(Error::unsupported(what).about([option]))
         }
-        _ => Ok(*named.unwrap_or(&FORMATS[0])),
+        _ => by_name(FORMATS[0].name()),
     }
 }
 
@@ -106,8 +138,10 @@ pub fn for_image(source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<&'st
             best = (bid, Some(format));
         }
     }
-    best.1
-        .ok_or_else(|| Error::unsupported(format!("not an image of a known format ({})", names())))
+    best.1.ok_or_else(|| {
+        let names = names(FORMATS.iter().copied());
+        Error::unsupported(format!("not an image of a known format ({names})"))
+    })
 }
 
 /// Makes the image of a composefs-dump(5).
@@ -137,29 +171,24 @@ pub fn kernel_backing(
     made.unwrap_or_else(|| Err(Error::unsupported("no format that the kernel mounts")))
 }
 
-/// Describes all formats.
+/// Describes the formats that are written.
 #[cfg(feature = "write")]
 pub fn formats() -> Vec<FormatInfo> {
-    FORMATS
-        .iter()
-        .map(|format| {
-            let (about, writer) = (format.about(), format.writer());
-            FormatInfo {
-                name: format.name(),
-                title: about.title,
-                extensions: format.extensions(),
-                levels: levels((0..=9).map_while(|level| writer.codec_of_level(level))),
-                codecs: about.codecs,
-                notes: about.notes,
-            }
-        })
-        .collect()
+    let described = |Writing { format, writer }| {
+        let about = format.about();
+        FormatInfo {
+            name: format.name(),
+            title: about.title,
+            extensions: format.extensions(),
+            levels: levels((0..=9).map_while(|level| writer.codec_of_level(level))),
+            codecs: about.codecs,
+            notes: about.notes,
+        }
+    };
+    written().map(described).collect()
 }
 
-fn names() -> String {
-    FORMATS
-        .iter()
-        .map(|format| format.name())
-        .collect::<Vec<_>>()
-        .join(", ")
+fn names(formats: impl Iterator<Item = &'static dyn Format>) -> String {
+    let names: Vec<_> = formats.map(|format| format.name()).collect();
+    names.join(", ")
 }

@@ -70,7 +70,7 @@ impl Format for ComposefsFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> &dyn FormatWriter {
-        &build::ComposefsBuilder
+    fn writer(&self) -> Option<&dyn FormatWriter> {
+        Some(&build::ComposefsBuilder)
     }
 }

@@ -74,8 +74,8 @@ impl Format for CramfsFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> &dyn FormatWriter {
-        &writer::CramfsBuilder
+    fn writer(&self) -> Option<&dyn FormatWriter> {
+        Some(&writer::CramfsBuilder)
     }
 }
 

@@ -114,7 +114,7 @@ impl Format for DwarfsFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> &dyn FormatWriter {
-        &writer::DwarfsBuilder
+    fn writer(&self) -> Option<&dyn FormatWriter> {
+        Some(&writer::DwarfsBuilder)
     }
 }

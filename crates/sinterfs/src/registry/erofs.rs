@@ -124,8 +124,8 @@ impl Format for ErofsFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> &dyn FormatWriter {
-        &writer::ErofsBuilder
+    fn writer(&self) -> Option<&dyn FormatWriter> {
+        Some(&writer::ErofsBuilder)
     }
 }
 

@@ -11,17 +11,11 @@ use sinterfs_model::{ExtentSource, Image, Ino, Observer, Result};
 use sinterfs_ops::StoredBlock;
 use sinterfs_romfs::read::{OpenOptions as RomfsOptions, Romfs, is_image};
 
-#[cfg(feature = "write")]
-use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::{InfoRows, InfoValue};
 use crate::open_options::OpenOptions;
-#[cfg(feature = "write")]
-use crate::registry::read_only::ReadOnly;
 use crate::verify::report::{CheckOptions, CheckReport};
-#[cfg(feature = "write")]
-use crate::write::format_writer::FormatWriter;
 
 /// romfs.
 #[derive(Debug)]
@@ -62,20 +56,6 @@ impl Format for RomfsFormat {
             notes,
             ..CheckReport::default()
         })
-    }
-
-    #[cfg(feature = "write")]
-    fn about(&self) -> About {
-        About {
-            title: "ROMFS",
-            codecs: "",
-            notes: "",
-        }
-    }
-
-    #[cfg(feature = "write")]
-    fn writer(&self) -> &dyn FormatWriter {
-        &ReadOnly
     }
 }
 

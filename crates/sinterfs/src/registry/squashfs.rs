@@ -88,8 +88,8 @@ impl Format for SquashfsFormat {
     }
 
     #[cfg(feature = "write")]
-    fn writer(&self) -> &dyn FormatWriter {
-        &writer::SquashfsBuilder
+    fn writer(&self) -> Option<&dyn FormatWriter> {
+        Some(&writer::SquashfsBuilder)
     }
 }
 

@@ -32,11 +32,9 @@ pub fn embed_signature(image: &Path, signature: &str) -> Result<()> {
         )));
     }
     let format = registry::for_image(&source, &OpenOptions::default()).map_err(located)?;
+    let writer = registry::by_name(format.name()).map_err(located)?.writer;
     let output = Output::create(image, true)?;
     let mut out = output.writer();
-    format
-        .writer()
-        .sign(&source, signature, &mut out)
-        .map_err(located)?;
+    writer.sign(&source, signature, &mut out).map_err(located)?;
     output.commit()
 }

@@ -23,15 +23,15 @@ use crate::write::request::BuildRequest;
 
 /// Builds an image. On an error nothing is left of it.
 pub fn build(request: &BuildRequest, observer: &dyn Observer) -> Result<BuildReport> {
-    let format = registry::for_output(request.format.as_deref(), request.path())?;
-    let job = BuildJob::new(format.name(), request, || prepare(request));
-    format.writer().build(job, observer)
+    let new = registry::for_output(request.format.as_deref(), request.path())?;
+    let job = BuildJob::new(new.format.name(), request, || prepare(request));
+    new.writer.build(job, observer)
 }
 
 /// Returns whether the report of a build is going to name the digest of the image.
 pub fn reports_digest(request: &BuildRequest) -> bool {
-    let format = registry::for_output(request.format.as_deref(), request.path());
-    format.is_ok_and(|format| format.writer().reports_digest())
+    let new = registry::for_output(request.format.as_deref(), request.path());
+    new.is_ok_and(|new| new.writer.reports_digest())
 }
 
 /// Opens everything that a build reads.

@@ -122,9 +122,9 @@ fn rebuild(
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
     let build = &request.build;
-    let format = registry::for_output(build.format.as_deref(), build.path())?;
-    let job = BuildJob::new(format.name(), build, || Ok(prepared));
-    let report = format.writer().build(job, observer)?;
+    let new = registry::for_output(build.format.as_deref(), build.path())?;
+    let job = BuildJob::new(new.format.name(), build, || Ok(prepared));
+    let report = new.writer.build(job, observer)?;
     Ok(RecompressReport {
         format: report.format,
         old_bytes: opened.raw().info().totals.stored,
@@ -142,7 +142,7 @@ fn rewrite(
 ) -> Result<RecompressReport> {
     let build = &request.build;
     let format = opened.raw().info().format;
-    let writer = registry::by_name(format)?.writer();
+    let writer = registry::by_name(format)?.writer;
     let mut create = writer.resolve(format, build, prepared)?;
     if create.solid.history.is_some() {
         create.solid.history = Some(history::of_recompression(request, &create.compression));
