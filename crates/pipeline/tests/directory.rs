@@ -148,7 +148,9 @@ fn trees_deeper_than_path_max_work() {
     let dir = tempfile::tempdir().unwrap();
     let mut at = openat(CWD, dir.path(), OFlags::PATH, Mode::empty()).unwrap();
     let name = "n".repeat(200);
-    for _ in 0..60 {
+    // deep enough that more directories wait than are kept open
+    for _ in 0..400 {
+        mkdirat(&at, "beside", Mode::RWXU).unwrap();
         mkdirat(&at, name.as_str(), Mode::RWXU).unwrap();
         at = openat(&at, name.as_str(), OFlags::PATH, Mode::empty()).unwrap();
     }
@@ -156,10 +158,10 @@ fn trees_deeper_than_path_max_work() {
     rustix::io::write(&file, b"down here").unwrap();
     let (image, report, warned) = pack(dir.path(), Options::default());
     assert_eq!(warned, [""; 0]);
-    assert_eq!((report.tree.directories, report.tree.files), (61, 1));
+    assert_eq!((report.tree.directories, report.tree.files), (801, 1));
     let contents = image.contents();
     let (path, bytes) = contents.iter().next().unwrap();
-    assert!(path.len() > 12_000 && path.ends_with("/deep"));
+    assert!(path.len() > 80_000 && path.ends_with("/deep"));
     assert_eq!(bytes, b"down here");
     // `remove_dir_all` of the temporary directory works relative to descriptors, too
 }

@@ -2,7 +2,8 @@
 //!
 //! Enters an open root; leaves the sorted `Tree`. A task is a directory; a thread lists it with
 //! large `getdents` calls, calls `statx` for each name relative to its descriptor and adds the
-//! entries in batches. Each thread has only the directory open that it is listing.
+//! entries in batches. Each thread has the directory open that it is listing; some far below the
+//! root stay open as long as others below them wait, so that the cost of a deep chain is linear.
 //! **Invariant:** what cannot be read is reported to the observer and left out; an unreadable
 //! directory is kept, empty.
 
@@ -11,7 +12,8 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Condvar, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use rustix::fs::{OFlags, RawDir};
 use rustix::io::Errno;
@@ -31,6 +33,13 @@ const LISTING: usize = 64 << 10;
 /// Entries that are added to the tree at once.
 const BATCH: usize = 1024;
 
+/// The longest path in bytes from an open directory to one below it, before another one is kept
+/// open: opening costs the kernel a lookup for each component.
+const LONGEST_REACH: usize = 1024;
+
+/// Directories kept open for those below them, at most: far fewer than a process may have.
+const KEPT_OPEN: usize = 64;
+
 /// Walks the directory.
 pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> Result<Tree> {
     let root = status::of_fd(&dir.root)
@@ -48,6 +57,7 @@ pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> 
     let first = Task {
         node: NodeId::ROOT,
         path: Vec::new(),
+        base: Base::default(),
     };
     let walk = Walk {
         dir,
@@ -61,6 +71,7 @@ pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> 
         wake: Condvar::new(),
         growth: Mutex::new(growth),
         xattrs: readable,
+        kept_open: Arc::default(),
     };
     let mut own = walk.xattrs(&dir.root, c".", &[]);
     lock(&walk.growth)
@@ -74,10 +85,32 @@ pub(super) fn scan(dir: &Directory, threads: usize, observer: &dyn Observer) -> 
     growth.builder.finish()
 }
 
-/// A directory to list: its node and its path from the root.
+/// A directory to list: its node, its path from the root, and what it is opened relative to.
 struct Task {
     node: NodeId,
     path: Vec<u8>,
+    base: Base,
+}
+
+/// A directory above others that is kept open, so that a deep one is not looked up from the root.
+#[derive(Clone, Default)]
+struct Base {
+    /// `None` for the root.
+    dir: Option<Arc<KeptOpen>>,
+    /// The length of its path, with the slash behind it.
+    len: usize,
+}
+
+/// A descriptor that counts among [`KEPT_OPEN`].
+struct KeptOpen {
+    fd: OwnedFd,
+    count: Arc<AtomicUsize>,
+}
+
+impl Drop for KeptOpen {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 struct Queue {
@@ -113,6 +146,8 @@ struct Walk<'a> {
     growth: Mutex<GrowingTree>,
     /// Whether extended attributes are wanted and can be read.
     xattrs: bool,
+    /// Directories that are kept open.
+    kept_open: Arc<AtomicUsize>,
 }
 
 impl Walk<'_> {
@@ -152,7 +187,12 @@ impl Walk<'_> {
 
     fn list(&self, task: &Task) -> Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        let fd = match beneath::open(self.dir.root.as_fd(), &task.path, flags) {
+        let above = match &task.base.dir {
+            Some(kept) => kept.fd.as_fd(),
+            None => self.dir.root.as_fd(),
+        };
+        let reach = task.path.get(task.base.len..).unwrap_or_default();
+        let fd = match beneath::open(above, reach, flags) {
             Ok(fd) => fd,
             Err(errno) => {
                 self.warn("cannot open the directory, left empty", errno, &task.path);
@@ -161,7 +201,7 @@ impl Walk<'_> {
         };
         let mut buffer = vec![MaybeUninit::uninit(); LISTING];
         let mut listing = RawDir::new(&fd, &mut buffer);
-        let mut batch = Vec::new();
+        let (mut batch, base) = (Vec::new(), self.base_below(task, reach.len(), &fd));
         // a name that is replaced meanwhile may be listed twice
         let mut seen = HashSet::new();
         while let Some(found) = listing.next() {
@@ -177,10 +217,34 @@ impl Walk<'_> {
                 batch.extend(self.inspect(&fd, task, name));
             }
             if batch.len() >= BATCH {
-                self.add(task, &mut batch)?;
+                self.add(task, &base, &mut batch)?;
             }
         }
-        self.add(task, &mut batch)
+        self.add(task, &base, &mut batch)
+    }
+
+    /// Returns what the directories below a listed one are opened relative to: it, if it is far
+    /// below its own base and not too many are open.
+    fn base_below(&self, task: &Task, reach: usize, fd: &OwnedFd) -> Base {
+        if reach <= LONGEST_REACH {
+            return task.base.clone();
+        }
+        let count = Arc::clone(&self.kept_open);
+        if count.fetch_add(1, Ordering::Relaxed) >= KEPT_OPEN {
+            count.fetch_sub(1, Ordering::Relaxed);
+            return task.base.clone();
+        }
+        match fd.try_clone() {
+            Ok(fd) => Base {
+                dir: Some(Arc::new(KeptOpen { fd, count })),
+                len: task.path.len() + 1,
+            },
+            // no descriptor is left: the way from the base above is longer, no more
+            Err(_) => {
+                count.fetch_sub(1, Ordering::Relaxed);
+                task.base.clone()
+            }
+        }
     }
 
     /// Finds out about a name; `None` if it is left out.
@@ -243,7 +307,7 @@ impl Walk<'_> {
     }
 
     /// Adds entries to the tree and queues the directories among them.
-    fn add(&self, task: &Task, batch: &mut Vec<ScannedEntry>) -> Result<()> {
+    fn add(&self, task: &Task, base: &Base, batch: &mut Vec<ScannedEntry>) -> Result<()> {
         let mut found = Vec::new();
         let mut tally = Tally {
             items: batch.len() as u64,
@@ -262,6 +326,7 @@ impl Walk<'_> {
                 found.push(Task {
                     node,
                     path: join(&task.path, entry.name.as_bytes()),
+                    base: base.clone(),
                 });
             }
         }
