@@ -74,6 +74,31 @@ fn hash_of<D: Digest>(mut source: impl Read) -> std::io::Result<(D, u64)> {
     }
 }
 
+/// A SHA-1 digest.
+pub type Sha1Digest = [u8; 20];
+
+/// Computes SHA-1 of bytes that arrive in parts.
+#[derive(Default, Clone)]
+pub struct Sha1(sha1::Sha1);
+
+impl Sha1 {
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        Digest::update(&mut self.0, bytes);
+    }
+
+    /// Returns the digest of all bytes.
+    pub fn finish(self) -> Sha1Digest {
+        self.0.finalize().into()
+    }
+}
+
+impl std::fmt::Debug for Sha1 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sha1")
+    }
+}
+
 /// Computes SHA-512/256 (FIPS 180-4), which is not a truncated SHA-512.
 pub fn sha512_256(bytes: &[u8]) -> [u8; 32] {
     Sha512_256::digest(bytes).into()

@@ -20,6 +20,8 @@ pub mod flac;
 #[cfg_attr(not(feature = "lz4"), path = "missing/lz4.rs")]
 pub mod lz4;
 mod lzma2;
+pub mod lzms;
+pub mod lzx;
 #[allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
@@ -28,9 +30,11 @@ mod lzma2;
 mod match_finder;
 pub(crate) mod missing;
 mod options;
+mod prefix_code;
 pub mod ricepp;
 mod share;
 pub mod unit;
+pub mod xpress;
 #[cfg_attr(not(feature = "lzma"), path = "missing/xz.rs")]
 pub mod xz;
 mod xz_options;

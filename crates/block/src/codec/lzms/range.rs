@@ -1,0 +1,123 @@
+//! The range coder: decisions with probabilities that adapt to the latest 64 of a state.
+//!
+//! **Invariant:** the probability of a 0 is its number among the latest 64 decisions of the state,
+//! in 64ths, but at least 1 and at most 63.
+
+/// The number of decisions that a probability depends on, as a power of two.
+const SHIFT: u32 = 6;
+
+/// The latest decisions of a state.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Probability {
+    /// The newest in the least significant bit.
+    latest: u64,
+    zeros: u32,
+}
+
+impl Default for Probability {
+    fn default() -> Self {
+        Self {
+            latest: 0x5555_5555,
+            zeros: 48,
+        }
+    }
+}
+
+impl Probability {
+    /// Returns the probability of a 0 in 64ths.
+    #[inline]
+    pub(super) fn of_zero(self) -> u32 {
+        self.zeros.clamp(1, 63)
+    }
+
+    /// Takes note of a decision.
+    #[inline]
+    pub(super) fn update(&mut self, bit: bool) {
+        let oldest = u32::from(self.latest >> 63 != 0);
+        self.zeros = self.zeros + oldest - u32::from(bit);
+        self.latest = (self.latest << 1) | u64::from(bit);
+    }
+}
+
+/// A kind of decision: a probability for each of the latest sequences of its decisions.
+#[derive(Debug, Clone)]
+pub(super) struct Decision<const STATES: usize> {
+    probabilities: [Probability; STATES],
+    state: usize,
+}
+
+impl<const STATES: usize> Default for Decision<STATES> {
+    fn default() -> Self {
+        Self {
+            probabilities: [Probability::default(); STATES],
+            state: 0,
+        }
+    }
+}
+
+impl<const STATES: usize> Decision<STATES> {
+    /// Codes a decision: `code` gets the probability of a 0 in 64ths and returns the bit.
+    #[inline]
+    pub(super) fn code(&mut self, code: impl FnOnce(u32) -> bool) -> bool {
+        let Some(probability) = self.probabilities.get_mut(self.state) else {
+            return false;
+        };
+        let bit = code(probability.of_zero());
+        probability.update(bit);
+        self.state = ((self.state << 1) | usize::from(bit)) & (STATES - 1);
+        bit
+    }
+}
+
+/// Decodes decisions from words at the start of a stream; past its end, words are zero.
+#[derive(Debug)]
+pub(super) struct RangeDecoder<'a> {
+    rest: &'a [u8],
+    range: u32,
+    code: u32,
+}
+
+impl<'a> RangeDecoder<'a> {
+    pub(super) fn new(stream: &'a [u8]) -> Self {
+        let mut decoder = Self {
+            rest: stream,
+            range: u32::MAX,
+            code: 0,
+        };
+        decoder.take_word();
+        decoder.take_word();
+        decoder
+    }
+
+    /// Decodes a decision.
+    #[inline]
+    pub(super) fn decide<const STATES: usize>(&mut self, decision: &mut Decision<STATES>) -> bool {
+        decision.code(|of_zero| self.bit(of_zero))
+    }
+
+    #[inline]
+    fn bit(&mut self, of_zero: u32) -> bool {
+        if self.range >> 16 == 0 {
+            self.range <<= 16;
+            self.take_word();
+        }
+        let bound = (self.range >> SHIFT) * of_zero;
+        if self.code < bound {
+            self.range = bound;
+            return false;
+        }
+        self.range -= bound;
+        self.code -= bound;
+        true
+    }
+
+    #[inline]
+    fn take_word(&mut self) {
+        let mut word = 0;
+        if let Some((first, rest)) = self.rest.split_first_chunk::<2>() {
+            self.rest = rest;
+            word = u16::from_le_bytes(*first);
+        }
+        self.code = (self.code << 16) | u32::from(word);
+    }
+}

@@ -1,0 +1,46 @@
+//! The latest distances or deltas, which an item can repeat.
+//!
+//! **Invariant:** the newest is first. An item directly after one that used the queue cannot refer
+//! to the newest, which would have made one longer item of the two.
+
+use super::REPEATS;
+
+/// The latest values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recent<T> {
+    values: [T; REPEATS + 1],
+    /// 1 if the latest item used this queue, else 0.
+    skipped: usize,
+}
+
+impl<T: Copy> Recent<T> {
+    pub(super) fn new(values: [T; REPEATS + 1]) -> Self {
+        Self { values, skipped: 0 }
+    }
+
+    /// Takes note of an item that does not use the queue.
+    #[inline]
+    pub(super) fn pass(&mut self) {
+        self.skipped = 0;
+    }
+
+    /// Puts a new value first.
+    #[inline]
+    pub(super) fn push(&mut self, value: T) {
+        let [a, b, c, _] = self.values;
+        self.values = [value, a, b, c];
+        self.skipped = 1;
+    }
+
+    /// Returns the value that an item refers to by an index below [`REPEATS`], and puts it first.
+    #[inline]
+    pub(super) fn repeat(&mut self, index: usize) -> T {
+        let last = (index + self.skipped).min(REPEATS);
+        if let Some(part) = self.values.get_mut(..=last) {
+            part.rotate_right(1);
+        }
+        self.skipped = 1;
+        let [first, ..] = self.values;
+        first
+    }
+}
