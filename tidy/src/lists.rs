@@ -25,6 +25,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
     ),
     ("sinterfs-romfs", &["sinterfs-model", "sinterfs-block"]),
+    ("sinterfs-wim", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-archive", &["sinterfs-model"]),
     (
         "sinterfs-pipeline",
@@ -53,6 +54,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-squashfs",
             "sinterfs-erofs",
             "sinterfs-romfs",
+            "sinterfs-wim",
             "sinterfs-pipeline",
             "sinterfs-ops",
             "sinterfs-mount",
@@ -74,6 +76,7 @@ pub const FORMATS: &[&str] = &[
     "sinterfs_erofs",
     "sinterfs_romfs",
     "sinterfs_squashfs",
+    "sinterfs_wim",
 ];
 
 /// Crates that only tests import.
@@ -87,7 +90,7 @@ pub const UNSAFE_FILES: &[&str] = &[
 
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
-    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "romfs", "cloop",
+    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "romfs", "cloop", "wim",
 ];
 
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.
@@ -135,8 +138,8 @@ pub const LONG_LINES: &[(&str, usize)] = &[
 
 /// Folders of crates that no flag of the command line is named in.
 pub const LIBRARIES: &[&str] = &[
-    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "romfs", "pipeline",
-    "ops", "mount", "sinterfs",
+    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "romfs", "wim",
+    "pipeline", "ops", "mount", "sinterfs",
 ];
 
 /// Files of libraries with flags in string literals, with the reason.

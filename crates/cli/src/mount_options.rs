@@ -241,6 +241,13 @@ const OPTIONS: &[(&[&str], Effect)] = &[
         }),
     ),
     (
+        &["image"],
+        Set(|to, asked| {
+            to.image.image = Some(asked.value.to_owned());
+            Ok(())
+        }),
+    ),
+    (
         &["objects", "basedir"],
         Set(|to, asked| {
             to.image.objects = Some(asked.path()?);

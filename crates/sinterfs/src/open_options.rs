@@ -23,6 +23,8 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// The files of an image's further devices, in their order.
     pub devices: Vec<PathBuf>,
+    /// Which image is opened where a file has several, by its number or name; `None` for all.
+    pub image: Option<String>,
     /// The directory of the objects that composefs images refer to.
     pub objects: Option<PathBuf>,
     /// Whether objects are hashed when they are first read, and compared with the digests that
@@ -44,6 +46,7 @@ impl Default for OpenOptions {
             cache: None,
             limits: Limits::default(),
             devices: Vec::new(),
+            image: None,
             objects: None,
             verify_objects: true,
             trust: None,

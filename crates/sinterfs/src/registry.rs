@@ -15,6 +15,7 @@ pub(crate) mod format_options;
 mod per_file;
 mod romfs;
 mod squashfs;
+mod wim;
 
 #[cfg(feature = "write")]
 use std::path::Path;
@@ -44,11 +45,12 @@ pub const FORMATS: &[&dyn Format] = &[
     &composefs::ComposefsFormat,
     &cramfs::CramfsFormat,
     &romfs::RomfsFormat,
+    &wim::WimFormat,
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
 #[cfg(feature = "write")]
-const FOREIGN: &[&str] = &["iso", "wim", "esd", "cpio", "tar", "zip"];
+const FOREIGN: &[&str] = &["iso", "wim", "esd", "swm", "cpio", "tar", "zip"];
 
 /// A format together with its writer.
 #[cfg(feature = "write")]

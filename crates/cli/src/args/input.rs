@@ -27,10 +27,16 @@ pub struct ImageArgs {
     #[arg(long, help_heading = OPENING, value_name = "SIZE", value_parser = size::parse)]
     pub cache_size: Option<u64>,
 
-    /// A file that contains data of the image (an extra device or blob of EROFS). Can be repeated,
-    /// in the order of the image. Files beside the image are found by the names in the image.
+    /// A file that contains data of the image (an extra device or blob of EROFS, a part of a split
+    /// WIM file, the file that a WIM file is a delta of). Can be repeated, in the order of the
+    /// image. Files beside the image are found by the names in the image; parts by their headers.
     #[arg(long, help_heading = OPENING, value_name = "FILE")]
     pub device: Vec<PathBuf>,
+
+    /// The image of a WIM file with several, by its number or its name (default: all of them, as
+    /// directories named by their numbers).
+    #[arg(long = "image", id = "image_in_file", help_heading = OPENING, value_name = "N|NAME")]
+    pub image_in_file: Option<String>,
 
     /// The object directory of a composefs image. Data read from objects is verified by the digests
     /// in the image (in mounts only with --verify).
@@ -112,6 +118,7 @@ impl ImageArgs {
             offset: self.offset.0,
             cache_bytes: self.cache_size.unwrap_or(default),
             devices: self.device.clone(),
+            image: self.image_in_file.clone(),
             objects: self.objects.clone(),
             trust: self.trust.trust().map(Box::new),
             ..OpenOptions::default()

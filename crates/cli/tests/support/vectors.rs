@@ -12,7 +12,8 @@ pub struct Vector {
     pub image: PathBuf,
     pub manifest: PathBuf,
     pub options: Vec<String>,
-    /// Further files of the image, as the program's options; a test may add options of its own.
+    /// The program's options to open the image: its further files, and which one of several it is;
+    /// a test may add options of its own.
     pub devices: Vec<String>,
 }
 
@@ -22,7 +23,7 @@ impl Vector {
         self.options.iter().map(String::as_str).collect()
     }
 
-    /// Returns the program's options for the image's further files.
+    /// Returns the program's options to open the image.
     pub fn more(&self) -> Vec<&str> {
         self.devices.iter().map(String::as_str).collect()
     }
@@ -35,11 +36,12 @@ impl Vector {
 }
 
 /// The formats that are read, and how many images of each there are at least.
-pub const FORMATS: [(&str, usize); 4] = [
+pub const FORMATS: [(&str, usize); 5] = [
     ("dwarfs", 31),
     ("squashfs", 28),
     ("erofs", 47),
     ("cramfs", 4),
+    ("wim", 12),
 ];
 
 /// Lists the vectors, with packed images unpacked into a directory.
@@ -79,8 +81,13 @@ pub fn vectors_of(format: &str, vectors: &Path, work: &Path) -> Vec<Vector> {
                 file.to_str().expect("UTF-8").to_owned(),
             ]
         });
+        let mut devices: Vec<String> = devices.collect();
+        if text("file").contains("two-images") {
+            // the manifest is that of the first one
+            devices.extend(["--image".to_owned(), "1".to_owned()]);
+        }
         found.push(Vector {
-            devices: devices.collect(),
+            devices,
             image: unpacked(&vectors.join("images").join(text("file")), &work),
             manifest: vectors.join(text("manifest")),
             options: row["compare"]

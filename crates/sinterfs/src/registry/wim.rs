@@ -1,0 +1,130 @@
+//! The row of WIM: our options to its own.
+
+mod info;
+mod parts;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_block::cache::BlockCache;
+use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result};
+use sinterfs_ops::StoredBlock;
+use sinterfs_wim::read::{Wim, is_image};
+
+use crate::format::Format;
+use crate::handle::{Bid, Handle};
+use crate::info::InfoRows;
+use crate::open_options::OpenOptions;
+use crate::verify::report::{CheckOptions, CheckReport};
+
+/// WIM.
+#[derive(Debug)]
+pub struct WimFormat;
+
+impl Format for WimFormat {
+    fn name(&self) -> &'static str {
+        "wim"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["wim", "esd", "swm"]
+    }
+
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
+        Ok(if is_image { Bid::Certain } else { Bid::No })
+    }
+
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        let own = parts::own_options(&source, options)?;
+        let concrete = Arc::new(Wim::open(source, &own)?);
+        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        Ok(Box::new(Opened { image, concrete }))
+    }
+
+    fn check(
+        &self,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        depth: CheckOptions,
+        observer: &dyn Observer,
+    ) -> Result<CheckReport> {
+        let own = parts::own_options(&source, options)?;
+        let report = sinterfs_wim::check::check(source, &own, depth.deep, observer)?;
+        let (problems, notes) = report.findings.into_messages();
+        Ok(CheckReport {
+            inodes: Some(report.inodes),
+            problems,
+            notes,
+            ..CheckReport::default()
+        })
+    }
+}
+
+/// An opened WIM file.
+struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Wim>,
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<InfoRows> {
+        Ok(info::details(&self.concrete))
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        sinterfs_wim::dump::dump(&self.concrete, out)
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn unrepresented(&self) -> Result<Vec<Loss>> {
+        let losses = self.concrete.losses();
+        let all = [
+            ("attributes of Windows", losses.attributes),
+            ("security descriptors", losses.security),
+            ("short names", losses.short_names),
+            ("reparse points that are no links", losses.reparse_points),
+            ("named streams of more than 64 KiB", losses.streams),
+            ("entries whose names cannot be shown", losses.names),
+        ];
+        let found = all.into_iter().filter(|(_, count)| *count > 0);
+        Ok(found.map(|(what, count)| Loss { what, count }).collect())
+    }
+
+    fn warnings(&self) -> Vec<Error> {
+        let left_out = self.concrete.left_out().iter();
+        left_out
+            .map(|what| Error::corrupt(what.clone()).within("metadata"))
+            .collect()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
+    }
+
+    fn decoded_bytes(&self) -> u64 {
+        self.concrete.decoded_bytes()
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        if of.is_some() {
+            return Ok(());
+        }
+        self.concrete.stored_chunks(&mut |chunk| {
+            visit(StoredBlock {
+                block: chunk.block,
+                stored: chunk.stored,
+                codec: chunk.codec,
+                category: "",
+            });
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! Reads WIM images: opens them and implements `sinterfs_model::Image`.
+//!
+//! In: sources of bytes. Out: `Wim`.
+//!
+//! **Invariant:** tables and metadata are checked when an image is opened, chunk tables whenever
+//! they are used.
+
+mod blobs;
+mod chunks;
+mod content;
+mod decoding;
+mod dentries;
+mod digests;
+mod image;
+mod items;
+mod link_target;
+mod nodes;
+mod open;
+mod parts;
+mod stored;
+mod xml;
+
+pub use open::{OpenOptions, Wim, WimImage, WimLosses};
+pub use parts::{header, is_image};
+pub use stored::StoredChunk;
+
+pub(crate) use chunks::ResourceKind;
