@@ -208,7 +208,7 @@ impl BlobEntry {
 
 /// The header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct WimHeader {
     /// Whether the file can be written to a pipe.
     pub is_pipable: bool,
     /// The version.
@@ -237,7 +237,7 @@ pub struct Header {
     pub integrity: ResourceEntry,
 }
 
-impl Header {
+impl WimHeader {
     /// Decodes a header; `None` if it has no magic number.
     pub fn decode(bytes: &[u8; HEADER_LEN]) -> Option<Self> {
         let magic = part::<8>(bytes, 0);

@@ -11,7 +11,7 @@ use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_model::{Cursor, FileType, Image, Ino, Kind, Limits, Quiet, Result};
 use sinterfs_testkit::{Random, read_file, shared, skip};
 use sinterfs_wim::check::check;
-use sinterfs_wim::layout::{HEADER_LEN, Header};
+use sinterfs_wim::layout::{HEADER_LEN, WimHeader};
 use sinterfs_wim::read::{OpenOptions, Wim};
 
 fn source(bytes: &[u8]) -> Arc<dyn ReadAt> {
@@ -224,7 +224,7 @@ fn mutations_do_no_harm() {
             return;
         };
         let mut bytes = bytes.clone();
-        let header = Header::decode(bytes[..HEADER_LEN].first_chunk().unwrap()).unwrap();
+        let header = WimHeader::decode(bytes[..HEADER_LEN].first_chunk().unwrap()).unwrap();
         for _ in 0..=random.below(3) {
             let table = header.blobs.at as usize..bytes.len();
             let at = match random.below(4) {
@@ -262,7 +262,7 @@ fn every_truncation_is_told() {
 /// Changes the metadata of an image that is stored without compression.
 fn with_metadata(change: impl Fn(&mut [u8])) -> Option<Vec<u8>> {
     let mut bytes = upstream("linux_xattrs_old.wim")?;
-    let header = *Header::decode(bytes.first_chunk().unwrap())
+    let header = *WimHeader::decode(bytes.first_chunk().unwrap())
         .as_ref()
         .unwrap();
     let _ = header;

@@ -41,7 +41,7 @@ pub(super) struct Dentry<'a> {
 
 /// A stream of a directory entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stream<'a> {
+pub(super) struct StreamEntry<'a> {
     pub(super) digest: Sha1Digest,
     /// The name in UTF-16; empty for content.
     pub(super) name: &'a [u8],
@@ -110,7 +110,7 @@ pub(super) fn entry(metadata: &[u8], at: u64) -> Result<Option<Dentry<'_>>> {
 }
 
 /// Parses the entry of a stream.
-pub(super) fn stream(metadata: &[u8], at: u64) -> Result<Stream<'_>> {
+pub(super) fn stream(metadata: &[u8], at: u64) -> Result<StreamEntry<'_>> {
     let rest = from(metadata, at)?;
     let len = long(rest, 0);
     let bytes = usize::try_from(len).ok().and_then(|len| rest.get(..len));
@@ -119,7 +119,7 @@ pub(super) fn stream(metadata: &[u8], at: u64) -> Result<Stream<'_>> {
     let name_len = usize::from(short(bytes, 36));
     let name = bytes.get(STREAM_LEN..STREAM_LEN + name_len);
     let name = name.filter(|_| name_len % 2 == 0);
-    Ok(Stream {
+    Ok(StreamEntry {
         digest: part(bytes, 16),
         name: name.ok_or_else(|| Error::corrupt("a stream's name past the end of its entry"))?,
         next: after(at, len),

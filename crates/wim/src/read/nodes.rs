@@ -197,7 +197,7 @@ impl Nodes {
         parent: u32,
     ) -> Result<u32> {
         let (_, at) = dentries::security(metadata).map_err(|error| located(error, 0))?;
-        let mut walk = Walk {
+        let mut walk = MetadataWalk {
             nodes: self,
             metadata,
             table,
@@ -235,7 +235,7 @@ impl WimNode {
 type Group = (u64, u32, FileType);
 
 /// The walk of the directories of one image.
-struct Walk<'a> {
+struct MetadataWalk<'a> {
     nodes: &'a mut Nodes,
     metadata: &'a [u8],
     table: &'a BlobTable,
@@ -244,7 +244,7 @@ struct Walk<'a> {
     groups: HashMap<Group, u32>,
 }
 
-impl Walk<'_> {
+impl MetadataWalk<'_> {
     fn root(&mut self, at: u64, parent: u32) -> Result<u32> {
         let entry = dentries::entry(self.metadata, at).map_err(|error| located(error, at))?;
         let index = match entry {

@@ -19,7 +19,7 @@ use super::digests::{self, DigestChecks};
 use super::nodes::{NO_BLOB, Nodes};
 use super::parts::Part;
 use super::xml;
-use crate::layout::{Header, HeaderFlags};
+use crate::layout::{HeaderFlags, WimHeader};
 
 /// Options for opening an image.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ pub struct Wim {
     pub(crate) images: Vec<WimImage>,
     pub(crate) shown: Vec<u32>,
     pub(crate) xml: String,
-    header: Header,
+    header: WimHeader,
     pub(super) info: ImageInfo,
 }
 
@@ -156,7 +156,7 @@ impl Wim {
     }
 
     /// Returns the header of the first part.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &WimHeader {
         &self.header
     }
 
@@ -215,7 +215,7 @@ impl Wim {
 }
 
 /// Checks that all parts of the image are there.
-fn check_parts(first: &Header, parts: &[Part]) -> Result<()> {
+fn check_parts(first: &WimHeader, parts: &[Part]) -> Result<()> {
     let of_image = parts.iter().filter(|part| part.header.guid == first.guid);
     let mut numbers: Vec<u16> = of_image.map(|part| part.header.part).collect();
     numbers.sort_unstable();

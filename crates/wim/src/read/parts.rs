@@ -11,13 +11,13 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Error, Result};
 
 use crate::layout::{
-    HEADER_LEN, Header, HeaderFlags, MAGIC, PIPABLE_MAGIC, SOLID_VERSION, VERSION,
+    HEADER_LEN, HeaderFlags, MAGIC, PIPABLE_MAGIC, SOLID_VERSION, VERSION, WimHeader,
 };
 
 /// A file of an image.
 #[derive(Debug)]
 pub(crate) struct Part {
-    pub(crate) header: Header,
+    pub(crate) header: WimHeader,
     pub(crate) window: Window,
 }
 
@@ -65,7 +65,7 @@ pub fn is_image(source: &dyn ReadAt, offset: u64) -> Result<bool> {
 ///
 /// [`Wim::header`]: super::Wim::header
 /// [`Wim::open`]: super::Wim::open
-pub fn header(source: &dyn ReadAt, offset: u64) -> Result<Header> {
+pub fn header(source: &dyn ReadAt, offset: u64) -> Result<WimHeader> {
     let len = source.len().saturating_sub(offset);
     let first = read_header(source, offset, 0, len)?;
     match first.is_pipable {
@@ -75,19 +75,19 @@ pub fn header(source: &dyn ReadAt, offset: u64) -> Result<Header> {
 }
 
 /// Reads the header at a position of a file of `len` bytes that starts at an offset.
-fn read_header(source: &dyn ReadAt, offset: u64, at: u64, len: u64) -> Result<Header> {
+fn read_header(source: &dyn ReadAt, offset: u64, at: u64, len: u64) -> Result<WimHeader> {
     if len < HEADER_LEN as u64 {
         return Err(Error::invalid("no WIM image"));
     }
     let mut bytes = [0; HEADER_LEN];
     source.read_at(offset.saturating_add(at), &mut bytes)?;
-    Header::decode(&bytes).ok_or_else(|| match at {
+    WimHeader::decode(&bytes).ok_or_else(|| match at {
         0 => Error::invalid("no WIM image"),
         _ => Error::corrupt("truncated: no header at the end"),
     })
 }
 
-fn check(header: &Header) -> Result<()> {
+fn check(header: &WimHeader) -> Result<()> {
     if header.version != VERSION && header.version != SOLID_VERSION {
         let what = format!("version {:#x}", header.version);
         return Err(Error::unsupported(what));

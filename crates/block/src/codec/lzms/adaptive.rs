@@ -13,7 +13,7 @@ const MAX_LEN: usize = 15;
 
 /// How often symbols occurred, and the lengths of their codewords.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct SymbolCounts {
     counts: Vec<u32>,
     lengths: Vec<u8>,
     builder: LengthBuilder,
@@ -21,7 +21,7 @@ pub(super) struct Counts {
     left: u32,
 }
 
-impl Counts {
+impl SymbolCounts {
     /// Makes counts of `symbols` symbols, for a code that adapts after `period` of them.
     pub(super) fn new((symbols, period): (usize, u32)) -> Self {
         let mut counts = Self {
@@ -40,7 +40,7 @@ impl Counts {
         &self.lengths
     }
 
-    /// Counts a symbol; returns whether the lengths changed.
+    /// SymbolCounts a symbol; returns whether the lengths changed.
     #[inline]
     pub(super) fn add(&mut self, symbol: u16) -> bool {
         if let Some(count) = self.counts.get_mut(usize::from(symbol)) {
@@ -66,13 +66,13 @@ impl Counts {
 /// A code that is decoded.
 #[derive(Debug)]
 pub(super) struct AdaptiveDecoder {
-    counts: Counts,
+    counts: SymbolCounts,
     table: DecodeTable,
 }
 
 impl AdaptiveDecoder {
     pub(super) fn new(shape: (usize, u32)) -> Result<Self> {
-        let counts = Counts::new(shape);
+        let counts = SymbolCounts::new(shape);
         let mut table = DecodeTable::new();
         table.build(counts.lengths())?;
         Ok(Self { counts, table })

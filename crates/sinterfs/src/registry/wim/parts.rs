@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Result};
-use sinterfs_wim::layout::Header;
+use sinterfs_wim::layout::WimHeader;
 use sinterfs_wim::read::header;
 
 use crate::open_options::OpenOptions;
@@ -45,7 +45,7 @@ pub(super) fn own_options(
 }
 
 /// Adds the parts in a directory that were not given.
-fn add_parts(first: &Header, dir: &Path, more: &mut Vec<Arc<dyn ReadAt>>) -> Result<()> {
+fn add_parts(first: &WimHeader, dir: &Path, more: &mut Vec<Arc<dyn ReadAt>>) -> Result<()> {
     let mut known = vec![first.part];
     for source in &*more {
         if let Some(part) = part_of(first, &**source) {
@@ -74,7 +74,7 @@ fn add_parts(first: &Header, dir: &Path, more: &mut Vec<Arc<dyn ReadAt>>) -> Res
 }
 
 /// Returns the number of the part that a file is; `None` for other files.
-fn part_of(first: &Header, source: &dyn ReadAt) -> Option<u16> {
+fn part_of(first: &WimHeader, source: &dyn ReadAt) -> Option<u16> {
     let found = header(source, 0).ok()?;
     (found.guid == first.guid && found.parts == first.parts).then_some(found.part)
 }
