@@ -24,7 +24,13 @@ pub(crate) struct Mount {
 /// Lists all mounts, the oldest first.
 pub(crate) fn mounts() -> Result<Vec<Mount>> {
     let path = "/proc/self/mountinfo";
-    let text = std::fs::read(path).map_err(|error| Error::io("read failed", error).path(path))?;
+    let text = std::fs::read(path).map_err(|error| {
+        let what = match error.kind() {
+            std::io::ErrorKind::NotFound => "mounting needs /proc, which is not mounted here",
+            _ => "cannot list mounts",
+        };
+        Error::io(what, error).path(path)
+    })?;
     Ok(text
         .split(|&byte| byte == b'\n')
         .filter_map(parse)

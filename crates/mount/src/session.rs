@@ -3,6 +3,7 @@
 //! **Invariant:** when `mount` returns, the file system can be used; dropping a `Session` unmounts
 //! it.
 
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use sinterfs_model::{Error, Image, Kind, Result};
+use sinterfs_model::{Cursor, Dirent, Error, FileType, Image, Kind, Result};
 
 use crate::attach::{attach, mount_point};
 use crate::detach::{detach, is_busy};
@@ -61,6 +62,7 @@ pub struct Unmounter {
 /// an image is already mounted there, `NotFound` or `Io` if FUSE or `fusermount3` is missing.
 pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Result<Session> {
     let point = mount_point(dir, &options.subtype)?;
+    check_root(&*image).map_err(|error| error.path("/"))?;
     let signals = options.catch_signals.then(catch_signals).transpose()?;
     let attached = attach(&point, options)?;
     let started = start(image, &point, attached.device, options);
@@ -75,6 +77,19 @@ pub fn mount(image: Arc<dyn Image>, dir: &Path, options: &MountOptions) -> Resul
     session.signals = signals;
     session.helper = attached.helper;
     Ok(session)
+}
+
+/// Fails if the root cannot be shown: the mount of such an image would be of no use.
+fn check_root(image: &dyn Image) -> Result<()> {
+    let root = image.info().root;
+    let inode = image.inode(root).map_err(Error::into_corrupt_entry)?;
+    if inode.kind != FileType::Directory {
+        return Err(Error::corrupt("the root is not a directory"));
+    }
+    let mut first = |_: Dirent<'_>| ControlFlow::Break(());
+    image
+        .read_dir(root, Cursor::START, &mut first)
+        .map_err(Error::into_corrupt_entry)
 }
 
 /// Starts to catch the signals that end a session.

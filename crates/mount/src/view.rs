@@ -79,22 +79,29 @@ impl View {
         })
     }
 
+    /// Returns the attributes of an inode that the image names: one that is missing is damage.
     fn attr_of(&self, ino: Ino) -> Answer<Attr> {
-        let mut inode = self.answer(self.image.inode(ino))?;
+        let inode = self.image.inode(ino).map_err(Error::into_corrupt_entry);
+        self.shown(self.answer(inode)?)
+    }
+
+    /// Returns the attributes of an inode as the options show them.
+    fn shown(&self, mut inode: Inode) -> Answer<Attr> {
         inode.meta.uid = self.options.uid.unwrap_or(inode.meta.uid);
         inode.meta.gid = self.options.gid.unwrap_or(inode.meta.gid);
         if inode.kind != FileType::Symlink {
             inode.meta.mode &= !self.options.umask;
         }
         Ok(Attr {
-            number: self.inos.to_fuse(ino)?,
+            number: self.inos.to_fuse(inode.ino)?,
             inode,
         })
     }
 
     /// Returns the attributes of an inode.
     pub(crate) fn attr(&self, number: u64) -> Answer<Attr> {
-        self.attr_of(self.inos.to_image(number)?)
+        let inode = self.image.inode(self.inos.to_image(number)?);
+        self.shown(self.answer(inode)?)
     }
 
     /// Looks up a name, which may be `.` or `..`, as NFS servers need.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
-use sinterfs_model::{Cursor, Image, Ino, Kind};
+use sinterfs_model::{Cursor, Dirent, Error, Extent, Image, ImageInfo, Ino, Inode, Kind, Result};
 use sinterfs_mount::{MountOptions, Session, Trace, mount, umount};
 use sinterfs_testkit::mounted::{self, Way};
 use sinterfs_testkit::{MemImage, sample, skip};
@@ -368,4 +368,67 @@ fn the_observer_is_told_of_damage() {
         told.iter().any(|text| text.starts_with(&expected)),
         "{told:?}"
     );
+}
+
+/// An image that names a root and does not have it.
+struct Rootless(MemImage);
+
+impl Image for Rootless {
+    fn info(&self) -> &ImageInfo {
+        self.0.info()
+    }
+
+    fn inode(&self, ino: Ino) -> Result<Inode> {
+        match ino == self.info().root {
+            true => Err(Error::not_found("the root")),
+            false => self.0.inode(ino),
+        }
+    }
+
+    fn read_dir(
+        &self,
+        dir: Ino,
+        from: Cursor,
+        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.0.read_dir(dir, from, visit)
+    }
+
+    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        self.0.lookup(dir, name)
+    }
+
+    fn parent(&self, dir: Ino) -> Result<Ino> {
+        self.0.parent(dir)
+    }
+
+    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
+        self.0.read_link(ino)
+    }
+
+    fn extents(
+        &self,
+        ino: Ino,
+        from: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.0.extents(ino, from, visit)
+    }
+
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self.0.read_at(ino, offset, buf)
+    }
+}
+
+#[test]
+fn an_image_without_a_root_is_not_mounted() {
+    if !possible() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let image = Arc::new(Rootless(sample(0)));
+    let error = mount(image, dir.path(), &MountOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(dir.path().to_str().unwrap()));
 }

@@ -188,6 +188,41 @@ fn replacing_can_be_repeated_and_keeping_keeps() {
 }
 
 #[test]
+fn further_names_of_a_kept_file_have_the_content_of_the_image() {
+    let mut builder = Builder::new(meta(0o755, 0, 0), 1 << 16);
+    let file = builder.file(
+        Builder::ROOT,
+        b"a",
+        meta(0o644, 0, 0),
+        &[Piece::Data(b"image".to_vec())],
+    );
+    for name in [b"b", b"c", b"d"] {
+        builder.link(Builder::ROOT, name, file);
+    }
+    let image = builder.finish(0);
+    for (threads, kept) in [(1, "a"), (4, "a"), (1, "c")] {
+        let (_guard, target) = target();
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join(kept), "theirs").unwrap();
+        let keep = ExtractOptions {
+            overwrite: Overwrite::Keep,
+            owner: false,
+            threads,
+            ..Default::default()
+        };
+        let report = extract(&image, &target, &keep, &Quiet).unwrap();
+        assert_eq!((report.kept, report.failed), (1, 0));
+        assert_eq!((report.files, report.links), (1, 2));
+        for name in ["a", "b", "c", "d"] {
+            let expected = if name == kept { "theirs" } else { "image" };
+            assert_eq!(fs::read_to_string(target.join(name)).unwrap(), expected);
+            let links = fs::metadata(target.join(name)).unwrap().nlink();
+            assert_eq!(links, if name == kept { 1 } else { 3 }, "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_damaged_block_costs_only_its_files() {
     let image = sample(0);
     let find = |path: &[u8]| resolve(&image, path, Follow::Nothing).unwrap();

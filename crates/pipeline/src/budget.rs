@@ -94,7 +94,7 @@ impl Budget {
                 )));
             }
             Some(bound) => bound,
-            None => least.max(BASE + PER_THREAD * threads as u64),
+            None => least.max(default_memory(threads, address_space())),
         };
         let most = blocks.min(threads as u64);
         let workers = ((bound - fixed - permit) / worker).clamp(1, most);
@@ -125,6 +125,18 @@ impl Budget {
                 + kept * block,
         })
     }
+}
+
+/// Returns the memory of a build by default, with so much address space for the process: half of
+/// it, since libraries and stacks take a part, and an allocation that fails ends the process.
+fn default_memory(threads: usize, address_space: Option<u64>) -> u64 {
+    let usual = BASE + PER_THREAD * threads as u64;
+    address_space.map_or(usual, |space| usual.min(space / 2))
+}
+
+/// Returns the limit of the address space (RLIMIT_AS), if there is one.
+fn address_space() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
 #[cfg(test)]
@@ -192,6 +204,13 @@ mod tests {
             ..needs()
         };
         assert_eq!(Budget::new(huge, None).unwrap().workers, 1);
+    }
+
+    #[test]
+    fn a_limit_of_the_address_space_bounds_the_default() {
+        assert_eq!(default_memory(2, None), 1536 * MIB);
+        assert_eq!(default_memory(2, Some(1 << 40)), 1536 * MIB);
+        assert_eq!(default_memory(2, Some(400 * MIB)), 200 * MIB);
     }
 
     #[test]

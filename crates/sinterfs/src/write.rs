@@ -9,6 +9,7 @@ pub mod filters;
 pub mod format_writer;
 pub mod former_runs;
 pub mod header;
+pub(crate) mod hidden_file;
 pub(crate) mod history;
 pub mod input;
 pub mod job;

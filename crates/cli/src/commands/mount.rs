@@ -273,7 +273,13 @@ fn serve(attached: Option<Attached>) -> Result<ExitCode> {
 
 /// Starts this program again as the serving process, and waits until it is ready.
 fn in_background(words: &[OsString]) -> Result<ExitCode> {
-    let own = std::env::current_exe().map_err(|e| Error::io("cannot find this program", e))?;
+    let own = std::env::current_exe().map_err(|e| {
+        let what = match Path::new("/proc/self").exists() {
+            true => "cannot find this program",
+            false => "mounting needs /proc, which is not mounted here",
+        };
+        Error::io(what, e)
+    })?;
     // before the other arguments, which may contain `--`
     let mut words = words.iter().skip(1);
     let mut command = Command::new(own);

@@ -1,7 +1,8 @@
 //! Writes mtree: first the digest of every file, on all threads and in the order of the image's
 //! blocks, then a line a name.
 //!
-//! **Invariant:** memory is 33 bytes a file, and 1 MiB a thread.
+//! **Invariant:** memory is 33 bytes a file, and 1 MiB a thread; time is bounded by what the image
+//! stores and `MAX_HOLES` a file, since a small image can have holes of 2^63 bytes.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -21,8 +22,24 @@ use crate::workers;
 
 const CHUNK: usize = 1 << 20;
 
-/// The digests of all leaves that are files and could be read.
-type Digests = Vec<Option<[u8; 32]>>;
+/// The most bytes of holes that are hashed of a file.
+const MAX_HOLES: u64 = 64 << 30;
+
+/// What the list says of a file whose holes are longer.
+const LONG_HOLES: &str = "digests of files with more than 64 GiB of holes";
+
+/// What is known of the content of a leaf.
+#[derive(Debug, Clone, Copy)]
+enum Content {
+    /// It has none, or cannot be read.
+    None,
+    Digest([u8; 32]),
+    /// Its holes are too long to be hashed.
+    LongHoles,
+}
+
+/// The contents of all leaves.
+type Digests = Vec<Content>;
 
 /// Writes all lines and returns the length of the list.
 pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64> {
@@ -41,7 +58,15 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
             Name::Leaf(leaf) => Some(leaf),
             Name::Alias(alias) => Some(archive.plan.alias(alias).first),
         };
-        let digest = leaf.and_then(|leaf| digests.get(leaf as usize)?.as_ref());
+        let content = leaf.and_then(|leaf| digests.get(leaf as usize));
+        let digest = match content {
+            Some(Content::Digest(digest)) => Some(digest),
+            Some(Content::LongHoles) => {
+                losses.push(LONG_HOLES);
+                None
+            }
+            _ => None,
+        };
         let lost = &mut |what| losses.push(what);
         mtree::write::line(&mut line, &known.outgoing(), digest, lost);
         archive.lose(&losses, spot)?;
@@ -58,7 +83,7 @@ fn digests(archive: &ArchiveJob<'_>) -> Result<Digests> {
     let mut jobs = Jobs::by_file(&archive.plan, archive.image).list;
     // a digest is made from the start to the end, by one thread
     jobs.retain(|job| job.first);
-    let digests: Mutex<Digests> = Mutex::new(vec![None; archive.plan.leaves.len()]);
+    let digests: Mutex<Digests> = Mutex::new(vec![Content::None; archive.plan.leaves.len()]);
     let threads = archive.options.threads;
     let buffer = || vec![0; CHUNK];
     let observer = archive.observer;
@@ -75,7 +100,7 @@ fn digests(archive: &ArchiveJob<'_>) -> Result<Digests> {
             if let Some(digest) = archive.settle(digest)? {
                 let mut digests = digests.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(place) = digests.get_mut(job.leaf as usize) {
-                    *place = Some(digest);
+                    *place = digest;
                 }
             }
             archive.advance(1, 0);
@@ -85,9 +110,12 @@ fn digests(archive: &ArchiveJob<'_>) -> Result<Digests> {
     Ok(digests.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<[u8; 32]> {
+fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<Content> {
     let inode = archive.image.inode(ino)?;
     debug_assert_eq!(inode.kind, FileType::File);
+    if holes_exceed(archive, ino, inode.size)? {
+        return Ok(Content::LongHoles);
+    }
     let mut digest = Sha256::new();
     runs(archive.image, ino, 0..inode.size, &mut |run| {
         let (Run::Data(range) | Run::Hole(range)) = &run;
@@ -113,5 +141,20 @@ fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<[u8; 32]
         }
         Ok(())
     })?;
-    Ok(digest.finalize().into())
+    Ok(Content::Digest(digest.finalize().into()))
+}
+
+/// Returns whether a file has more bytes of holes than are hashed.
+fn holes_exceed(archive: &ArchiveJob<'_>, ino: Ino, size: u64) -> Result<bool> {
+    if size <= MAX_HOLES {
+        return Ok(false);
+    }
+    let mut holes = 0_u64;
+    runs(archive.image, ino, 0..size, &mut |run| {
+        if let Run::Hole(range) = run {
+            holes = holes.saturating_add(range.end - range.start);
+        }
+        Ok(())
+    })?;
+    Ok(holes > MAX_HOLES)
 }

@@ -106,7 +106,11 @@ impl<'a> Files<'a> {
     fn write_job(&self, buf: &mut Vec<u8>, job: &Job) -> Result<()> {
         let item = self.work.plan.leaf(job.leaf);
         let done = match self.parted.get(&job.leaf) {
-            None => write_whole(self.work, item, buf),
+            None => write_whole(self.work, item, buf).map(|written| {
+                if !written {
+                    self.work.keep(item.spot);
+                }
+            }),
             Some(parted) => self.write_part(parted, item, self.jobs.ranges(job), buf),
         };
         self.jobs.done(self.work.plan, self.work.image, job);
@@ -199,7 +203,7 @@ fn begin_part(
             let mode = work.target.part_mode();
             let Some(new) = work.target.make_file(&dir, name, mode)? else {
                 parted.state = PartState::Closed;
-                work.counts.add(|counts| counts.kept += 1);
+                work.keep(item.spot);
                 return Ok(None);
             };
             parted.state = PartState::Open(new.ticket()?);
@@ -209,11 +213,13 @@ fn begin_part(
 }
 
 /// Writes a file that is a copy where a hard link was not possible.
-pub(crate) fn write_copy(work: &Extraction<'_>, item: &Item) -> Result<()> {
+///
+/// Returns whether it was written: an existing file may be kept.
+pub(crate) fn write_copy(work: &Extraction<'_>, item: &Item) -> Result<bool> {
     write_whole(work, item, &mut vec![0; CHUNK])
 }
 
-fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<()> {
+fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<bool> {
     let inode = item.inode(work.image)?;
     let (dir, name) = (
         work.target.dir(work.plan, item.spot.dir)?,
@@ -221,9 +227,8 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
     );
     let mode = work.target.first_mode(&inode);
     let Some(new) = work.target.make_file(&dir, name, mode)? else {
-        work.counts.add(|counts| counts.kept += 1);
         work.observer.advance(Stage::Extract, Tally::items(1));
-        return Ok(());
+        return Ok(false);
     };
     let done = write_range(work, &new, &inode, 0..inode.size, buf)
         .and_then(|end| finish(work, &dir, item, &new, &inode, Some(end)));
@@ -231,7 +236,7 @@ fn write_whole(work: &Extraction<'_>, item: &Item, buf: &mut Vec<u8>) -> Result<
         work.target.discard(&dir, name, &new.ticket()?)?;
     }
     work.observer.advance(Stage::Extract, Tally::items(1));
-    done
+    done.map(|()| true)
 }
 
 /// Sets the length and metadata of a file that is complete, and gives it its name. `end` is where

@@ -2,8 +2,12 @@
 //!
 //! **Invariant:** a failure is either returned, or reported to the observer and counted.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
+
 use sinterfs_model::{Error, Image, Kind, Observer, Result};
 
+use super::lock::lock;
 use super::options::ExtractOptions;
 use super::report::Counts;
 use super::target::{Target, ends_all};
@@ -18,7 +22,13 @@ pub(crate) struct Extraction<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) target: &'a Target,
     pub(crate) counts: &'a Counts,
+    pub(crate) kept: Kept,
 }
+
+/// First names whose existing files were kept, by when the walk met them; each with the further
+/// name that has the content of the image instead, once there is one.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(pub(crate) Mutex<HashMap<usize, Option<Spot>>>);
 
 impl Extraction<'_> {
     /// Stops if asked to.
@@ -32,6 +42,12 @@ impl Extraction<'_> {
     /// Adds the path to an error.
     pub(crate) fn locate(&self, error: Error, spot: Spot) -> Error {
         error.path(self.plan.path(spot))
+    }
+
+    /// Counts a file that was kept, to which no further name of the image's file may be linked.
+    pub(crate) fn keep(&self, spot: Spot) {
+        self.counts.add(|counts| counts.kept += 1);
+        lock(&self.kept.0).insert(spot.met(), None);
     }
 
     /// Counts and reports a failure that leaves the rest possible, and returns any other.

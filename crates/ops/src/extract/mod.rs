@@ -18,10 +18,10 @@ use std::sync::Mutex;
 
 use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
 
-use crate::plan::{Alias, Item};
+use crate::plan::{Alias, Item, Spot};
 use crate::{select, workers};
 use content::Files;
-use job::Extraction;
+use job::{Extraction, Kept};
 use lock::lock;
 use report::Counts;
 use target::Target;
@@ -51,6 +51,7 @@ pub fn extract(
         plan: &plan,
         target: &target,
         counts: &counts,
+        kept: Kept::default(),
     };
     for error in unsafe_names.into_iter().chain(selection.unmatched()) {
         job.settle::<()>(Err(error))?;
@@ -107,8 +108,10 @@ impl Steps<'_> {
             let made = self
                 .special(item)
                 .map_err(|error| self.0.locate(error, item.spot));
-            if self.0.settle(made)?.is_none() {
-                lock(missing).insert(*index);
+            match self.0.settle(made)? {
+                None => drop(lock(missing).insert(*index)),
+                Some(false) => self.0.keep(item.spot),
+                Some(true) => {}
             }
             self.0.observer.advance(Stage::Extract, Tally::items(1));
             Ok(())
@@ -132,8 +135,8 @@ impl Steps<'_> {
         workers::run(threads, all, one_dir, self.0.observer, || (), work)
     }
 
-    /// Creates an entry without content.
-    fn special(&self, item: &Item) -> Result<()> {
+    /// Creates an entry without content; `false` if an existing file is kept.
+    fn special(&self, item: &Item) -> Result<bool> {
         let inode = item.inode(self.0.image)?;
         let dir = self.0.target.dir(self.0.plan, item.spot.dir)?;
         let name = self.0.plan.name(item.spot);
@@ -145,15 +148,14 @@ impl Steps<'_> {
             self.0.target.make_special(&dir, name, &inode)
         }?;
         if !made {
-            self.0.counts.add(|counts| counts.kept += 1);
-            return Ok(());
+            return Ok(false);
         }
         self.0.counts.add(|counts| match item.kind {
             FileType::Symlink => counts.symlinks += 1,
             _ => counts.specials += 1,
         });
         metadata::of_name(self.0, &dir, item, &inode);
-        Ok(())
+        Ok(true)
     }
 
     fn aliases(&self, missing: &Mutex<HashSet<u32>>) -> Result<()> {
@@ -172,22 +174,40 @@ impl Steps<'_> {
         })
     }
 
+    /// Makes a further name of an inode. Where the file of the first name was there and was kept, it
+    /// has other content: the first of the further names gets a copy, and the others are linked to
+    /// that.
     fn alias(&self, alias: &Alias) -> Result<()> {
         let first = self.0.plan.leaf(alias.first);
-        let from = self.0.target.dir(self.0.plan, first.spot.dir)?;
+        let mut kept = lock(&self.0.kept.0);
+        let linked_to = match kept.get_mut(&first.spot.met()) {
+            None => first.spot,
+            Some(Some(stand_in)) => *stand_in,
+            Some(stand_in) => {
+                // others of the same inode wait for the copy
+                if self.copy(alias, first)? {
+                    *stand_in = Some(alias.spot);
+                } else {
+                    self.0.counts.add(|counts| counts.kept += 1);
+                }
+                return Ok(());
+            }
+        };
+        drop(kept);
+        self.link(alias, first, linked_to)
+    }
+
+    fn link(&self, alias: &Alias, first: &Item, linked_to: Spot) -> Result<()> {
+        let from = self.0.target.dir(self.0.plan, linked_to.dir)?;
         let to = self.0.target.dir(self.0.plan, alias.spot.dir)?;
-        let (old, new) = (self.0.plan.name(first.spot), self.0.plan.name(alias.spot));
+        let (old, new) = (self.0.plan.name(linked_to), self.0.plan.name(alias.spot));
         let made = match self.0.target.make_link(&from, old, &to, new) {
-            // The file system has no hard links, or no more of them: a copy is the next best.
+            // the file system has no hard links, or no more of them: a copy is the next best
             Err(error) if target::no_links(&error) => {
-                let copy = Item {
-                    spot: alias.spot,
-                    ..*first
-                };
-                return match first.kind {
-                    FileType::File => content::write_copy(self.0, &copy),
-                    _ => self.special(&copy),
-                };
+                if !self.copy(alias, first)? {
+                    self.0.counts.add(|counts| counts.kept += 1);
+                }
+                return Ok(());
             }
             other => other?,
         };
@@ -196,6 +216,18 @@ impl Steps<'_> {
             false => counts.kept += 1,
         });
         Ok(())
+    }
+
+    /// Restores an inode under a further name; `false` if an existing file is kept.
+    fn copy(&self, alias: &Alias, first: &Item) -> Result<bool> {
+        let copy = Item {
+            spot: alias.spot,
+            ..*first
+        };
+        match first.kind {
+            FileType::File => content::write_copy(self.0, &copy),
+            _ => self.special(&copy),
+        }
     }
 
     /// Sets the metadata of directories, deepest first: permissions may close a directory to us.

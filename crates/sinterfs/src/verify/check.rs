@@ -26,7 +26,9 @@ pub fn check(
 ) -> Result<CheckReport> {
     let located = |error: Error| error.path(path);
     let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
-    let trusted = trusted_source::prove(source, &options.beside(path)).map_err(located)?;
+    let plain = Arc::clone(&source);
+    let asked = options.beside(path);
+    let trusted = trusted_source::prove(source, &asked).map_err(located)?;
     if let Some(verified) = &trusted.verified {
         let problems = wrong_bytes(verified, depth, observer)?;
         if !problems.is_empty() {
@@ -43,6 +45,7 @@ pub fn check(
         source,
         options,
         verified,
+        in_image,
         comment,
     } = &trusted;
     let source = Arc::clone(source);
@@ -54,6 +57,10 @@ pub fn check(
         Some(_) => {
             report.root_digest = trusted.root();
             report.signed = comment.clone();
+            if *in_image {
+                let more = uncovered(plain, &asked, depth, observer);
+                report.problems.extend(more.map_err(located)?);
+            }
         }
         None => own_digest(format, &source, options, &mut report, depth, observer)?,
     }
@@ -68,6 +75,28 @@ pub fn check(
     }
     keep_first(&mut report.problems);
     Ok(report)
+}
+
+/// Returns what is wrong with an image as it is without its proof. Its digests do not cover their
+/// own header and what follows them, such as a section index; that says nothing about content, but
+/// who proves an image expects no weaker check than who does not.
+fn uncovered(
+    source: Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    depth: CheckOptions,
+    observer: &dyn Observer,
+) -> Result<Vec<String>> {
+    let depth = CheckOptions {
+        deep: false,
+        ..depth
+    };
+    let options = OpenOptions {
+        trust: None,
+        ..options.clone()
+    };
+    let format = registry::for_image(&source, &options)?;
+    let report = format.check(source, &options, depth, observer)?;
+    Ok(report.problems)
 }
 
 /// Reads every file, and adds to a report which of them cannot be read.

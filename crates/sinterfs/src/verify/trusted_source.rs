@@ -25,6 +25,8 @@ pub(crate) struct TrustedSource {
     pub(crate) options: OpenOptions,
     /// The source again, if it is one that verifies.
     pub(crate) verified: Option<Arc<Verified>>,
+    /// Whether the digests are in the image, so that they do not cover what follows them.
+    pub(crate) in_image: bool,
     /// What the signer said besides.
     pub(crate) comment: Option<String>,
 }
@@ -61,6 +63,7 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
             source,
             options,
             verified: None,
+            in_image: false,
             comment: None,
         });
     };
@@ -88,11 +91,13 @@ pub(crate) fn prove(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Tr
         options.offset = Some(found.start);
         options.len = Some(found.digests.covered());
     }
+    let in_image = found.in_image;
     let verified = Arc::new(Verified::new(source, found.start, found.digests)?);
     Ok(TrustedSource {
         source: Arc::clone(&verified) as _,
         options,
         verified: Some(verified),
+        in_image,
         comment,
     })
 }

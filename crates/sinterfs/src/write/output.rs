@@ -4,8 +4,9 @@
 //! Enters: a target path or `-`. Leaves: bytes through `Write`, and after `commit` the file under
 //! its name. **Invariant:** until `commit` the name is untouched, and whatever ends the process,
 //! nothing half-written is left (`O_TMPFILE`); where the file system has no unnamed files, or there
-//! is no /proc, a hidden file beside the target is used and removed on failure. Where a format
-//! writes its beginning last and the target is a pipe, a scratch file holds the image until then.
+//! is no /proc, a hidden file beside the target is used (`hidden_file.rs`) and removed on failure.
+//! Where a format writes its beginning last and the target is a pipe, a scratch file holds the image
+//! until then.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
@@ -19,6 +20,7 @@ use sinterfs_block::Sink;
 use sinterfs_model::{Error, Result, Setting};
 use sinterfs_pipeline::Scratch;
 
+use crate::write::hidden_file::{self, parent};
 use crate::write::request::Destination;
 
 /// How much is collected before a write reaches the kernel, in bytes.
@@ -135,12 +137,7 @@ impl Output {
     }
 
     fn hidden(path: &Path, replace: bool) -> Result<Self> {
-        let temporary = temporary_name(path)?;
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)
-            .map_err(|e| Error::io("cannot create the output", e).path(&temporary))?;
+        let (temporary, file) = hidden_file::create(path)?;
         let path = path.to_owned();
         Ok(Self::with(
             OutputTarget::Hidden {
@@ -203,8 +200,9 @@ impl Output {
             OutputTarget::Unnamed { path, replace } => {
                 file.sync_all()
                     .map_err(|e| Error::io("cannot sync the output", e).path(&*path))?;
+                let dir = open_directory(path)?;
                 name_file(file, path, *replace)?;
-                sync_directory(path)
+                sync_directory(&dir, path)
             }
             OutputTarget::Hidden {
                 path,
@@ -214,9 +212,10 @@ impl Output {
             } => {
                 file.sync_all()
                     .map_err(|e| Error::io("cannot sync the output", e).path(&*path))?;
+                let dir = open_directory(path)?;
                 rename(temporary, path, *replace)?;
                 *done = true;
-                sync_directory(path)
+                sync_directory(&dir, path)
             }
         }
     }
@@ -283,26 +282,10 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b || resolved(a).is_some_and(|path| Some(path) == resolved(b))
 }
 
-fn parent(path: &Path) -> &Path {
-    path.parent()
-        .filter(|dir| !dir.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
-}
-
 fn exists(path: &Path) -> Error {
     let option = Setting::Replace;
     let what = format!("the output exists; use {option} to replace it");
     Error::invalid(what).about([option]).path(path)
-}
-
-fn temporary_name(path: &Path) -> Result<PathBuf> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| Error::invalid("the output has no file name").path(path))?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    Ok(parent(path).join(hidden))
 }
 
 /// Links an unnamed file to its path; a replacement goes through a temporary name, since linking
@@ -313,7 +296,9 @@ fn name_file(file: &File, path: &Path, replace: bool) -> Result<()> {
     match link(path) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::EXIST) if replace => {
-            let temporary = temporary_name(path)?;
+            hidden_file::lock(file);
+            let temporary = hidden_file::name(path)?;
+            hidden_file::remove_leftovers(path);
             link(&temporary)
                 .map_err(|e| Error::io("cannot name the output", e).path(&temporary))?;
             rename(&temporary, path, true)
@@ -339,9 +324,16 @@ fn rename(temporary: &Path, path: &Path, replace: bool) -> Result<()> {
     }
 }
 
+/// Opens the directory of a path before the name is made, so that a lack of descriptors leaves
+/// nothing behind.
+fn open_directory(path: &Path) -> Result<File> {
+    File::open(parent(path))
+        .map_err(|e| Error::io("cannot open the output's directory", e).path(path))
+}
+
 /// Makes the new name durable; file systems that cannot sync a directory are left alone.
-fn sync_directory(path: &Path) -> Result<()> {
-    match File::open(parent(path)).and_then(|dir| dir.sync_all()) {
+fn sync_directory(dir: &File, path: &Path) -> Result<()> {
+    match dir.sync_all() {
         Err(e) if e.kind() != io::ErrorKind::InvalidInput => {
             Err(Error::io("cannot sync the output's directory", e).path(path))
         }
