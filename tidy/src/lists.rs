@@ -40,6 +40,10 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         "sinterfs-ops",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-archive"],
     ),
+    (
+        "sinterfs-parity",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+    ),
     ("sinterfs-mount", &["sinterfs-model"]),
     (
         "sinterfs",
@@ -57,6 +61,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-wim",
             "sinterfs-pipeline",
             "sinterfs-ops",
+            "sinterfs-parity",
             "sinterfs-mount",
         ],
     ),
@@ -91,6 +96,7 @@ pub const UNSAFE_FILES: &[&str] = &[
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
     "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "romfs", "cloop", "wim",
+    "parity",
 ];
 
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.

@@ -8,6 +8,8 @@ use crate::{messages, text};
 
 /// The work was done, but something was left out, changed or found damaged.
 pub const PARTIAL: u8 = 1;
+/// Files were salvaged: restored with zeros for what cannot be read.
+pub const SALVAGED: u8 = 8;
 /// Wrong use.
 pub const USAGE: u8 = 2;
 

@@ -49,6 +49,7 @@ Examples:
 
 Exit codes: 0 success; 1 done, but something was left out, changed or is damaged; 2 wrong usage; \
 3 corrupt image; 4 unsupported; 5 not found; 6 limit exceeded; 7 error of the system; \
+8 files were salvaged in part; \
 130 interrupted.")]
 struct Cli {
     #[command(subcommand)]

@@ -1,7 +1,7 @@
 //! The table from kinds of errors to `errno`.
 //!
-//! **Invariant:** damage and errors of reading the image are `EIO`. An inode that the image names and
-//! does not have is damage (`View::attr_of`); one that only the kernel names is `ENOENT`.
+//! **Invariant:** damage and errors of reading the image are `EIO`. An inode that the image names
+//! and does not have is damage (`View::attr_of`); one that only the kernel names is `ENOENT`.
 
 use rustix::io::Errno;
 use sinterfs_model::{Error, Kind};

@@ -275,38 +275,38 @@ fn the_helper_of_ordinary_users_works() {
 struct Buggy(MemImage, Ino);
 
 impl Image for Buggy {
-    fn info(&self) -> &sinterfs_model::ImageInfo {
+    fn info(&self) -> &ImageInfo {
         self.0.info()
     }
-    fn inode(&self, ino: Ino) -> sinterfs_model::Result<sinterfs_model::Inode> {
+    fn inode(&self, ino: Ino) -> Result<Inode> {
         self.0.inode(ino)
     }
     fn read_dir(
         &self,
         dir: Ino,
         from: Cursor,
-        visit: &mut dyn FnMut(sinterfs_model::Dirent<'_>) -> ControlFlow<()>,
-    ) -> sinterfs_model::Result<()> {
+        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
         self.0.read_dir(dir, from, visit)
     }
-    fn lookup(&self, dir: Ino, name: &[u8]) -> sinterfs_model::Result<Option<Ino>> {
+    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
         self.0.lookup(dir, name)
     }
-    fn parent(&self, dir: Ino) -> sinterfs_model::Result<Ino> {
+    fn parent(&self, dir: Ino) -> Result<Ino> {
         self.0.parent(dir)
     }
-    fn read_link(&self, ino: Ino) -> sinterfs_model::Result<Vec<u8>> {
+    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
         self.0.read_link(ino)
     }
     fn extents(
         &self,
         ino: Ino,
         from: u64,
-        visit: &mut dyn FnMut(sinterfs_model::Extent) -> ControlFlow<()>,
-    ) -> sinterfs_model::Result<()> {
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
         self.0.extents(ino, from, visit)
     }
-    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> sinterfs_model::Result<usize> {
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
         assert_ne!(ino, self.1, "a bug that a test asked for");
         self.0.read_at(ino, offset, buf)
     }
@@ -338,10 +338,10 @@ fn a_bug_costs_one_request_and_not_the_mount() {
 fn the_observer_is_told_of_damage() {
     #[derive(Default)]
     struct Notes(Mutex<Vec<String>>);
-    impl sinterfs_model::Observer for Notes {
-        fn expect(&self, _: sinterfs_model::Stage, _: sinterfs_model::Tally) {}
-        fn advance(&self, _: sinterfs_model::Stage, _: sinterfs_model::Tally) {}
-        fn warn(&self, warning: &sinterfs_model::Error) {
+    impl Observer for Notes {
+        fn expect(&self, _: Stage, _: Tally) {}
+        fn advance(&self, _: Stage, _: Tally) {}
+        fn warn(&self, warning: &Error) {
             self.0.lock().unwrap().push(warning.to_string());
         }
     }
@@ -350,7 +350,7 @@ fn the_observer_is_told_of_damage() {
     let bad = image.lookup(docs, b"small").unwrap().unwrap();
     image.damage(bad, 0);
     let notes = Arc::new(Notes::default());
-    let observer = Arc::clone(&notes) as Arc<dyn sinterfs_model::Observer>;
+    let observer = Arc::clone(&notes) as Arc<dyn Observer>;
     let options = MountOptions {
         observer,
         ..Default::default()

@@ -256,6 +256,48 @@ fn a_damaged_block_costs_only_its_files() {
 }
 
 #[test]
+fn what_can_be_read_is_salvaged() {
+    let mut builder = Builder::new(meta(0o755, 0, 0), 1 << 16);
+    let content = noise(6, 8 << 16);
+    let pieces = [Piece::Data(content.clone()), Piece::Hole(10_000)];
+    let file = builder.file(Builder::ROOT, b"file", meta(0o644, 0, 0), &pieces);
+    builder.link(Builder::ROOT, b"name", file);
+    builder.file(Builder::ROOT, b"sound", meta(0o644, 0, 0), &pieces[..1]);
+    let image = builder.finish(0);
+    // two of its blocks, one of them the last
+    image.damage(image.ino(file), 70_000);
+    image.damage(image.ino(file), (8 << 16) - 1);
+    let mut expected = content.clone();
+    expected[1 << 16..2 << 16].fill(0);
+    expected[7 << 16..].fill(0);
+    expected.resize((8 << 16) + 10_000, 0);
+    for (threads, cached) in [(1, 1 << 30), (4, 0)] {
+        let options = ExtractOptions {
+            owner: false,
+            salvage: true,
+            threads,
+            cached,
+            ..Default::default()
+        };
+        let (_guard, target) = target();
+        let notes = Notes::default();
+        let report = extract(&image, &target, &options, &notes).unwrap();
+        assert_eq!(
+            (report.damaged, report.failed),
+            (1, 0),
+            "{:?}",
+            notes.warnings()
+        );
+        assert!(fs::read(target.join("file")).unwrap() == expected);
+        assert!(fs::read(target.join("name")).unwrap() == expected);
+        assert!(fs::read(target.join("sound")).unwrap() == content);
+        let lost = "file: corrupt image: restored with zeros for 131072 bytes";
+        let told = notes.warnings();
+        assert!(told.iter().any(|text| text.starts_with(lost)), "{told:?}");
+    }
+}
+
+#[test]
 fn a_failed_replacement_leaves_the_old_file() {
     let mut b = Builder::new(meta(0o755, 0, 0), 4096);
     let file = b.file(

@@ -4,6 +4,8 @@ mod check;
 mod digest;
 #[cfg(feature = "write")]
 mod embed;
+#[cfg(feature = "write")]
+mod parity;
 pub(crate) mod report;
 #[cfg(feature = "write")]
 mod sign;
@@ -15,6 +17,8 @@ pub use check::check;
 pub use digest::digest;
 #[cfg(feature = "write")]
 pub use embed::{embed_signature, write_digests};
+#[cfg(feature = "write")]
+pub use parity::{Damage, ParityReport, check_parity, parity_path, repair, write_parity};
 pub use report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 pub use sign::sign;

@@ -21,6 +21,8 @@ Examples:
       Unpack paths that match.
   sinter extract image.dwarfs -o out --xattrs-exclude '^security\\.selinux$'
       Do not restore SELinux labels.
+  sinter extract --salvage damaged.dwarfs -o out
+      Unpack all that can be read of a damaged image.
   sinter extract image.dwarfs --tar | zstd > out.tar.zst
       Write a tar archive to a pipe.
   sinter extract image.dwarfs --cpio -o out.cpio
@@ -98,6 +100,11 @@ pub struct ExtractArgs {
     /// Write holes as zeros.
     #[arg(long)]
     pub no_sparse: bool,
+
+    /// Unpack files of which parts are damaged, too, with zeros for what cannot be read. The files
+    /// are named, and the exit code is 8.
+    #[arg(long, conflicts_with_all = ["archive", "stop_on_error"])]
+    pub salvage: bool,
 
     /// Stop at the first file that cannot be restored or read.
     #[arg(long)]

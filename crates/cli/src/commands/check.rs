@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sinterfs::Result;
-use sinterfs::verify::{CheckOptions, CheckReport};
+use sinterfs::verify::{CheckOptions, CheckReport, ParityReport};
 
+use super::repair::{as_json as parity_json, describe};
 use crate::args::input::ImageArgs;
 use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
@@ -21,6 +22,8 @@ Examples:
       Also decode every block and read every file.
   sinter check --digest HEX image.dwarfs
       Verify that the image has this root digest.
+  sinter check --parity image.dwarfs
+      Also compare the image with image.dwarfs.parity, which `sinter parity` writes.
 
 Digests in the image are always verified; --digest and --signed-by prove that they are the \
 expected ones.")]
@@ -31,6 +34,10 @@ pub struct Args {
     /// Decode every block and read every file.
     #[arg(long)]
     deep: bool,
+
+    /// Compare the image with its parity file, IMAGE.parity.
+    #[arg(long)]
+    parity: bool,
 
     #[command(flatten)]
     jobs: JobsArgs,
@@ -47,10 +54,23 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         threads: args.jobs.threads(),
     };
     let options = args.image.options();
-    let report = sinterfs::verify::check(&args.image.image, &options, depth, display.observer())?;
+    let parity = compare_parity(args, &display)?;
+    let damaged = parity.filter(|parity| !parity.damage.is_none());
+    let report = sinterfs::verify::check(&args.image.image, &options, depth, display.observer());
     drop(display);
+    let mut report = match report {
+        Ok(report) => report,
+        Err(error) => {
+            // an image that cannot be read at all may still be repaired
+            if let Some(parity) = &damaged {
+                messages::line(format_args!("sinter: {}", parity_problem(parity)));
+            }
+            return Err(error);
+        }
+    };
+    report.problems.extend(damaged.as_ref().map(parity_problem));
     if args.verbosity.json {
-        text::print(&format!("{:#}\n", as_json(args, &report)))?;
+        text::print(&format!("{:#}\n", as_json(args, &report, parity.as_ref())))?;
     } else {
         for problem in &report.problems {
             messages::line(format_args!("sinter: {}", text::one_line(problem)));
@@ -64,6 +84,25 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         ExitCode::from(exit::PARTIAL)
     })
+}
+
+/// Compares the image with its parity, if asked to.
+fn compare_parity(args: &Args, display: &Display) -> Result<Option<ParityReport>> {
+    if !args.parity {
+        return Ok(None);
+    }
+    let image = &args.image.image;
+    let parity = sinterfs::verify::parity_path(image);
+    let threads = args.jobs.threads();
+    sinterfs::verify::check_parity(image, &parity, threads, display.observer()).map(Some)
+}
+
+fn parity_problem(report: &ParityReport) -> String {
+    let next = match report.is_repairable {
+        true => "`sinter repair` restores them",
+        false => "too many for `sinter repair`",
+    };
+    format!("parity: {}: {next}", describe(report))
 }
 
 fn summary(deep: bool, report: &CheckReport) -> String {
@@ -97,7 +136,7 @@ fn summary(deep: bool, report: &CheckReport) -> String {
     notes.chain(root).chain(signed).chain([verdict]).collect()
 }
 
-fn as_json(args: &Args, report: &CheckReport) -> serde_json::Value {
+fn as_json(args: &Args, report: &CheckReport, parity: Option<&ParityReport>) -> serde_json::Value {
     json!({
         "image": text::json_name(args.image.image.as_os_str().as_encoded_bytes()),
         "deep": args.deep,
@@ -106,6 +145,7 @@ fn as_json(args: &Args, report: &CheckReport) -> serde_json::Value {
         "blocks_decoded": report.blocks,
         "files_read": report.files,
         "root_digest": report.root_digest.map(|root| root.to_string()),
+        "parity": parity.map(parity_json),
         "problems": report.problems,
         "signed": report.signed,
         "notes": report.notes,

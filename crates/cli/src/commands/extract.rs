@@ -41,7 +41,11 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
         messages::line(summary(&report, seconds));
     }
     let complete = report.failed == 0 && report.imperfect == 0 && opened.warnings().is_empty();
-    Ok(ExitCode::from(if complete { 0 } else { exit::PARTIAL }))
+    Ok(ExitCode::from(match (report.damaged, complete) {
+        (0, true) => 0,
+        (0, false) => exit::PARTIAL,
+        _ => exit::SALVAGED,
+    }))
 }
 
 fn options(args: &ExtractArgs) -> ExtractOptions {
@@ -61,6 +65,7 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
             _ => Overwrite::Refuse,
         },
         continue_on_error: !args.stop_on_error,
+        salvage: args.salvage,
         cached: args.image.options().cache_bytes,
         ..defaults
     }
@@ -80,6 +85,7 @@ fn summary(report: &ExtractReport, seconds: f64) -> String {
     for (count, what) in [
         (report.kept, "existing files kept"),
         (report.failed, "not restored"),
+        (report.damaged, "restored in part"),
         (
             report.imperfect,
             "restored without some of their attributes",
@@ -102,6 +108,7 @@ fn as_json(report: &ExtractReport, seconds: f64) -> serde_json::Value {
         "bytes": report.bytes,
         "kept": report.kept,
         "failed": report.failed,
+        "damaged": report.damaged,
         "imperfect": report.imperfect,
         "seconds": seconds,
     })

@@ -16,7 +16,9 @@ mod man;
 mod merge;
 mod mount;
 mod mounts;
+mod parity;
 mod recompress;
+mod repair;
 mod sign;
 mod umount;
 
@@ -46,6 +48,8 @@ pub enum Command {
     Diff(diff::Args),
     Digest(digest::Args),
     Sign(sign::Args),
+    Parity(parity::Args),
+    Repair(repair::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -75,6 +79,8 @@ pub fn run(
         Command::Diff(args) => diff::run(&args),
         Command::Digest(args) => digest::run(&args),
         Command::Sign(args) => sign::run(&args),
+        Command::Parity(args) => parity::run(&args),
+        Command::Repair(args) => repair::run(&args),
         Command::Completions(args) => completions::run(&args, definitions()),
         Command::Man(args) => man::run(&args, definitions()),
     }

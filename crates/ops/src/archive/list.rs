@@ -30,16 +30,16 @@ const LONG_HOLES: &str = "digests of files with more than 64 GiB of holes";
 
 /// What is known of the content of a leaf.
 #[derive(Debug, Clone, Copy)]
-enum Content {
+enum FileDigest {
     /// It has none, or cannot be read.
     None,
-    Digest([u8; 32]),
+    Known([u8; 32]),
     /// Its holes are too long to be hashed.
     LongHoles,
 }
 
-/// The contents of all leaves.
-type Digests = Vec<Content>;
+/// What is known of all leaves.
+type Digests = Vec<FileDigest>;
 
 /// Writes all lines and returns the length of the list.
 pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64> {
@@ -60,8 +60,8 @@ pub(super) fn write(archive: &ArchiveJob<'_>, out: &mut dyn Write) -> Result<u64
         };
         let content = leaf.and_then(|leaf| digests.get(leaf as usize));
         let digest = match content {
-            Some(Content::Digest(digest)) => Some(digest),
-            Some(Content::LongHoles) => {
+            Some(FileDigest::Known(digest)) => Some(digest),
+            Some(FileDigest::LongHoles) => {
                 losses.push(LONG_HOLES);
                 None
             }
@@ -83,7 +83,7 @@ fn digests(archive: &ArchiveJob<'_>) -> Result<Digests> {
     let mut jobs = Jobs::by_file(&archive.plan, archive.image).list;
     // a digest is made from the start to the end, by one thread
     jobs.retain(|job| job.first);
-    let digests: Mutex<Digests> = Mutex::new(vec![Content::None; archive.plan.leaves.len()]);
+    let digests: Mutex<Digests> = Mutex::new(vec![FileDigest::None; archive.plan.leaves.len()]);
     let threads = archive.options.threads;
     let buffer = || vec![0; CHUNK];
     let observer = archive.observer;
@@ -110,11 +110,11 @@ fn digests(archive: &ArchiveJob<'_>) -> Result<Digests> {
     Ok(digests.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<Content> {
+fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<FileDigest> {
     let inode = archive.image.inode(ino)?;
     debug_assert_eq!(inode.kind, FileType::File);
     if holes_exceed(archive, ino, inode.size)? {
-        return Ok(Content::LongHoles);
+        return Ok(FileDigest::LongHoles);
     }
     let mut digest = Sha256::new();
     runs(archive.image, ino, 0..inode.size, &mut |run| {
@@ -141,7 +141,7 @@ fn digest(archive: &ArchiveJob<'_>, ino: Ino, buf: &mut [u8]) -> Result<Content>
         }
         Ok(())
     })?;
-    Ok(Content::Digest(digest.finalize().into()))
+    Ok(FileDigest::Known(digest.finalize().into()))
 }
 
 /// Returns whether a file has more bytes of holes than are hashed.

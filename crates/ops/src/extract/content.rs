@@ -6,7 +6,6 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
 use sinterfs_model::{Error, Inode, Result, Stage, Tally};
@@ -307,10 +306,18 @@ fn copy(
     while at < range.end {
         work.pause()?;
         let part = front(buf, range.end - at);
-        let count = work.image.read_at(inode.ino, at, part)?;
-        let data = part.get(..count).filter(|data| !data.is_empty());
-        let data = data.ok_or_else(|| Error::corrupt("a file ends before its size"))?;
-        put(new, data, at)?;
+        let count = match work.image.read_at(inode.ino, at, part) {
+            Ok(count) => {
+                let data = part.get(..count).filter(|data| !data.is_empty());
+                let data = data.ok_or_else(|| Error::corrupt("a file ends before its size"))?;
+                new.put(data, at)?;
+                count
+            }
+            Err(error) => {
+                work.salvage(new, inode, (at, &mut *part), error)?;
+                part.len()
+            }
+        };
         at += count as u64;
         work.observer
             .advance(Stage::Extract, Tally::bytes(count as u64));
@@ -324,7 +331,7 @@ fn fill(work: &Extraction<'_>, new: &NewFile, range: Range<u64>, buf: &mut [u8])
         work.pause()?;
         let part = front(buf, range.end - at);
         part.fill(0);
-        put(new, part, at)?;
+        new.put(part, at)?;
         at += part.len() as u64;
     }
     Ok(())
@@ -333,10 +340,4 @@ fn fill(work: &Extraction<'_>, new: &NewFile, range: Range<u64>, buf: &mut [u8])
 fn front(buf: &mut [u8], len: u64) -> &mut [u8] {
     let len = usize::try_from(len).map_or(buf.len(), |len| len.min(buf.len()));
     buf.split_at_mut(len).0
-}
-
-fn put(new: &NewFile, data: &[u8], at: u64) -> Result<()> {
-    new.file
-        .write_all_at(data, at)
-        .map_err(|error| Error::io("write failed", error))
 }

@@ -23,6 +23,18 @@ pub(crate) struct Extraction<'a> {
     pub(crate) target: &'a Target,
     pub(crate) counts: &'a Counts,
     pub(crate) kept: Kept,
+    pub(crate) losses: Losses,
+}
+
+/// What is lost of each file, by its inode.
+#[derive(Debug, Default)]
+pub(crate) struct Losses(pub(crate) Mutex<HashMap<u64, LostBytes>>);
+
+/// What is lost of a file.
+#[derive(Debug)]
+pub(crate) struct LostBytes {
+    pub(crate) bytes: u64,
+    pub(crate) first: Error,
 }
 
 /// First names whose existing files were kept, by when the walk met them; each with the further

@@ -10,6 +10,7 @@ mod lock;
 mod metadata;
 mod options;
 mod report;
+mod salvage;
 mod target;
 
 use std::collections::HashSet;
@@ -21,7 +22,7 @@ use sinterfs_model::{Error, FileType, Image, Observer, Result, Stage, Tally};
 use crate::plan::{Alias, Item, Spot};
 use crate::{select, workers};
 use content::Files;
-use job::{Extraction, Kept};
+use job::{Extraction, Kept, Losses};
 use lock::lock;
 use report::Counts;
 use target::Target;
@@ -52,6 +53,7 @@ pub fn extract(
         target: &target,
         counts: &counts,
         kept: Kept::default(),
+        losses: Losses::default(),
     };
     for error in unsafe_names.into_iter().chain(selection.unmatched()) {
         job.settle::<()>(Err(error))?;
@@ -80,6 +82,7 @@ impl Steps<'_> {
         let missing = files.missing();
         self.specials(&missing)?;
         self.aliases(&missing)?;
+        self.0.tell_losses();
         self.directory_metadata()
     }
 
@@ -174,9 +177,9 @@ impl Steps<'_> {
         })
     }
 
-    /// Makes a further name of an inode. Where the file of the first name was there and was kept, it
-    /// has other content: the first of the further names gets a copy, and the others are linked to
-    /// that.
+    /// Makes a further name of an inode. Where the file of the first name was there and was kept,
+    /// it has other content: the first of the further names gets a copy, and the others are linked
+    /// to that.
     fn alias(&self, alias: &Alias) -> Result<()> {
         let first = self.0.plan.leaf(alias.first);
         let mut kept = lock(&self.0.kept.0);

@@ -40,6 +40,8 @@ pub struct ExtractOptions {
     pub overwrite: Overwrite,
     /// Continues after a failure that concerns one entry.
     pub continue_on_error: bool,
+    /// Restores files of which parts cannot be read, with zeros in their place; each is reported.
+    pub salvage: bool,
     /// How many bytes of decoded blocks the image keeps. If those that are needed take more, files
     /// are written in parts, block by block, so that no block is decoded twice; 0 always writes in
     /// parts.
@@ -60,6 +62,7 @@ impl Default for ExtractOptions {
             sparse: true,
             overwrite: Overwrite::default(),
             continue_on_error: true,
+            salvage: false,
             cached: 0,
         }
     }

@@ -23,6 +23,8 @@ pub struct ExtractReport {
     pub kept: u64,
     /// Entries that could not be restored; each was reported to the observer.
     pub failed: u64,
+    /// Files of which parts could not be read; each was reported to the observer.
+    pub damaged: u64,
     /// Entries restored without some of their metadata; each was reported to the observer.
     pub imperfect: u64,
 }

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -378,6 +379,13 @@ impl OpenDirs {
 }
 
 impl NewFile {
+    /// Writes bytes at an offset.
+    pub(crate) fn put(&self, data: &[u8], at: u64) -> Result<()> {
+        self.file
+            .write_all_at(data, at)
+            .map_err(|error| Error::io("write failed", error))
+    }
+
     /// Returns what identifies this file when it is reopened.
     pub(crate) fn ticket(&self) -> Result<Ticket> {
         let stat = fs::fstat(&self.file).map_err(failed("stat failed"))?;

@@ -1,8 +1,8 @@
-//! Hidden files that hold an output until it is complete, where the file system has no unnamed ones.
+//! Hidden files that hold an output until it is complete, where there are no unnamed ones.
 //!
-//! In: the path of an output. Out: a file `.NAME.PID.tmp` beside it. **Invariant:** a hidden file is
-//! locked (flock(2)) by its writer for as long as it is written; one that nobody has locked was left
-//! by a process that was killed, and the next writer of the same output removes it.
+//! In: the path of an output. Out: a file `.NAME.PID.tmp` beside it. **Invariant:** a hidden file
+//! is locked (flock(2)) by its writer for as long as it is written; one that nobody has locked was
+//! left by a process that was killed, and the next writer of the same output removes it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,7 +17,7 @@ use sinterfs_model::{Error, Result};
 const ATTEMPTS: usize = 100;
 
 /// Returns the directory of a path.
-pub(super) fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     path.parent()
         .filter(|dir| !dir.as_os_str().is_empty())
         .unwrap_or(Path::new("."))

@@ -5,8 +5,8 @@
 //! its name. **Invariant:** until `commit` the name is untouched, and whatever ends the process,
 //! nothing half-written is left (`O_TMPFILE`); where the file system has no unnamed files, or there
 //! is no /proc, a hidden file beside the target is used (`hidden_file.rs`) and removed on failure.
-//! Where a format writes its beginning last and the target is a pipe, a scratch file holds the image
-//! until then.
+//! Where a format writes its beginning last and the target is a pipe, a scratch file holds the
+//! image until then.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};

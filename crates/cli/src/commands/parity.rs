@@ -1,0 +1,84 @@
+//! `sinter parity`: writes a file from which an image can be restored after damage.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use sinterfs::{Error, Result};
+
+use super::digest::is_same;
+use crate::args::run::{JobsArgs, VerbosityArgs};
+use crate::messages;
+use crate::progress::Display;
+use crate::size::human;
+use crate::text;
+
+/// Write parity of an image, from which `sinter repair` restores it after damage.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter parity image.dwarfs
+      Write image.dwarfs.parity, of 5 % of the size of the image.
+  sinter parity image.squashfs --percent 20 -o /other/disk/image.parity
+      Restore up to a fifth of the image, from a file on another disk.
+  sinter check --parity image.dwarfs
+      Compare the image with its parity.
+  sinter repair image.dwarfs
+      Restore it.
+
+Images of all formats, and any other files, can be protected. With P percent, that many percent of \
+the image may be overwritten, cut out or flipped, together with damage of the parity file itself. \
+docs/formats/parity.md describes the file and the bound.")]
+pub struct Args {
+    /// The image file.
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// The amount of parity, in percent of the size of the image.
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = percentage())]
+    percent: u8,
+
+    /// The parity file (default: IMAGE.parity).
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace that file if it exists.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    jobs: JobsArgs,
+
+    #[command(flatten)]
+    verbosity: VerbosityArgs,
+}
+
+fn percentage() -> clap::builder::RangedI64ValueParser<u8> {
+    clap::value_parser!(u8).range(1..=100)
+}
+
+/// Writes parity.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let default = || sinterfs::verify::parity_path(&args.image);
+    let output = args.output.clone().unwrap_or_else(default);
+    if is_same(&output, &args.image) {
+        return Err(Error::invalid("the parity would replace the image").path(output));
+    }
+    let display = Display::start(args.verbosity.show());
+    let bytes = sinterfs::verify::write_parity(
+        &args.image,
+        &output,
+        args.percent,
+        args.force,
+        args.jobs.threads(),
+        display.observer(),
+    )?;
+    drop(display);
+    if args.verbosity.json {
+        let json = serde_json::json!({ "percent": args.percent, "bytes": bytes });
+        text::print(&format!("{json:#}\n"))?;
+    } else if !args.verbosity.quiet {
+        let name = text::name(output.as_os_str().as_encoded_bytes());
+        messages::line(format_args!("{name}: {} of parity", human(bytes)));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,117 @@
+//! `sinter repair`: restores an image from its parity.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use sinterfs::verify::ParityReport;
+use sinterfs::{Error, Result};
+
+use super::digest::is_same;
+use crate::args::run::{JobsArgs, VerbosityArgs};
+use crate::messages;
+use crate::progress::Display;
+use crate::text;
+
+/// Restore a damaged image from its parity.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sinter repair image.dwarfs
+      Restore the image, and image.dwarfs.parity if that is damaged, too.
+  sinter repair image.dwarfs -o new.dwarfs
+      Write the restored image to a new file.
+
+The image is replaced only when all of it is restored and verified: the very bytes of which the \
+parity was made. If too much is damaged, nothing is changed and the exit code is 3; \
+`sinter extract --salvage` then unpacks what can be read.")]
+pub struct Args {
+    /// The image file.
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// The parity file (default: IMAGE.parity).
+    #[arg(long, value_name = "FILE")]
+    parity: Option<PathBuf>,
+
+    /// Write the restored image to this file, and change nothing else.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace that file if it exists.
+    #[arg(long, requires = "output")]
+    force: bool,
+
+    #[command(flatten)]
+    jobs: JobsArgs,
+
+    #[command(flatten)]
+    verbosity: VerbosityArgs,
+}
+
+/// Restores an image.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let default = || sinterfs::verify::parity_path(&args.image);
+    let parity = args.parity.clone().unwrap_or_else(default);
+    let output = args.output.as_deref();
+    if output.is_some_and(|output| is_same(output, &parity)) {
+        return Err(Error::invalid("the image would replace its parity").path(parity));
+    }
+    let display = Display::start(args.verbosity.show());
+    let report = sinterfs::verify::repair(
+        &args.image,
+        &parity,
+        output.map(|output| (output, args.force)),
+        args.jobs.threads(),
+        display.observer(),
+    )?;
+    drop(display);
+    if args.verbosity.json {
+        text::print(&format!("{:#}\n", as_json(&report)))?;
+    } else if !args.verbosity.quiet {
+        messages::line(format_args!("{}", summary(&report)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn summary(report: &ParityReport) -> String {
+    match report.damage.is_none() {
+        true => "nothing is damaged".to_owned(),
+        false => format!("restored: {}", describe(report)),
+    }
+}
+
+/// Describes damage that was found.
+pub(super) fn describe(report: &ParityReport) -> String {
+    let damage = report.damage;
+    let mut words = format!(
+        "{} of {} parts of {} bytes were damaged",
+        damage.data, report.parts, report.part_bytes
+    );
+    for (count, what) in [
+        (damage.parity, "parts of the parity"),
+        (damage.tables, "parts of its tables"),
+    ] {
+        if count > 0 {
+            words += &format!(", and {count} {what}");
+        }
+    }
+    if damage.moved {
+        words += "; bytes were missing or added";
+    }
+    words
+}
+
+/// Returns the report for programs.
+pub(super) fn as_json(report: &ParityReport) -> serde_json::Value {
+    json!({
+        "parts": report.parts,
+        "part_bytes": report.part_bytes,
+        "parity_parts": report.parity,
+        "damaged_parts": report.damage.data,
+        "damaged_parity": report.damage.parity,
+        "damaged_tables": report.damage.tables,
+        "moved": report.damage.moved,
+        "repairable": report.is_repairable,
+    })
+}
