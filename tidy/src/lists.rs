@@ -13,6 +13,10 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
     ),
     (
+        "sinterfs-iso9660",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+    ),
+    (
         "sinterfs-dwarfs",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
     ),
@@ -57,6 +61,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-dwarfs",
             "sinterfs-squashfs",
             "sinterfs-erofs",
+            "sinterfs-iso9660",
             "sinterfs-romfs",
             "sinterfs-wim",
             "sinterfs-pipeline",
@@ -79,6 +84,7 @@ pub const FORMATS: &[&str] = &[
     "sinterfs_cramfs",
     "sinterfs_dwarfs",
     "sinterfs_erofs",
+    "sinterfs_iso9660",
     "sinterfs_romfs",
     "sinterfs_squashfs",
     "sinterfs_wim",
@@ -96,7 +102,7 @@ pub const UNSAFE_FILES: &[&str] = &[
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
     "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "romfs", "cloop", "wim",
-    "parity",
+    "parity", "iso9660",
 ];
 
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.
@@ -144,8 +150,8 @@ pub const LONG_LINES: &[(&str, usize)] = &[
 
 /// Folders of crates that no flag of the command line is named in.
 pub const LIBRARIES: &[&str] = &[
-    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "romfs", "wim",
-    "pipeline", "ops", "mount", "sinterfs",
+    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "iso9660", "romfs",
+    "wim", "pipeline", "ops", "mount", "sinterfs",
 ];
 
 /// Files of libraries with flags in string literals, with the reason.

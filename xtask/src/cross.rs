@@ -26,8 +26,8 @@ const TARGETS: [Target; 2] = [
 ];
 
 /// The crates that read.
-const CRATES: [&str; 7] = [
-    "model", "archive", "block", "squashfs", "erofs", "dwarfs", "cramfs",
+const CRATES: [&str; 8] = [
+    "model", "archive", "block", "squashfs", "erofs", "dwarfs", "cramfs", "iso9660",
 ];
 
 /// Tests that only repeat, under an emulator for minutes, what others show: the search of encoders

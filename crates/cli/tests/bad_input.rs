@@ -402,9 +402,9 @@ fn a_name_that_promises_another_format_is_refused() {
     let work = scratch();
     let tree = work.path().join("tree");
     fs::create_dir(&tree).unwrap();
-    let iso = work.path().join("image.iso");
+    let zip = work.path().join("image.zip");
     fails(
-        &try_run([Path::new("build"), &tree, Path::new("-o"), &iso]),
+        &try_run([Path::new("build"), &tree, Path::new("-o"), &zip]),
         4,
         "--format dwarfs",
     );

@@ -304,7 +304,7 @@ fn what_is_not_written_is_refused() {
         Path::new("build"),
         &source,
         Path::new("-o"),
-        &work.path().join("i.iso"),
+        &work.path().join("i.zip"),
     ]);
     assert!(!output.status.success());
 }

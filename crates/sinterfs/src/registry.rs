@@ -11,6 +11,7 @@ mod dwarfs;
 mod erofs;
 #[cfg(feature = "write")]
 pub(crate) mod format_options;
+mod iso9660;
 #[cfg(feature = "write")]
 mod per_file;
 mod romfs;
@@ -46,11 +47,12 @@ pub const FORMATS: &[&dyn Format] = &[
     &cramfs::CramfsFormat,
     &romfs::RomfsFormat,
     &wim::WimFormat,
+    &iso9660::Iso9660Format,
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
 #[cfg(feature = "write")]
-const FOREIGN: &[&str] = &["iso", "wim", "esd", "swm", "cpio", "tar", "zip"];
+const FOREIGN: &[&str] = &["wim", "esd", "swm", "cpio", "tar", "zip"];
 
 /// A format together with its writer.
 #[cfg(feature = "write")]

@@ -99,6 +99,8 @@ fn vectors() -> Vec<Vec<u8>> {
         "images/dwarfs/categorize.img",
         "images/cramfs/holes.img",
         "images/cramfs/big-endian.img",
+        "images/iso9660/zisofs-v1-xorriso.img.gz",
+        "images/iso9660/zisofs-v2-susp-z2.img.gz",
         "upstream/dwarfs/compat/compat-v0.2.0.dwarfs",
         "upstream/dwarfs/compat/compat-v0.4.1.dwarfs",
     ];

@@ -7,12 +7,16 @@
 //! zlib and zstd are kept per thread; those of xz and LZMA are made for each unit and may take a
 //! dictionary of `MAX_DICTIONARY` bytes in addition to the buffer.
 
+#[cfg(feature = "streams")]
+mod bzip2;
 #[cfg(feature = "deflate")]
 mod deflate;
 pub mod encode;
 mod limits;
 #[cfg(feature = "lz4")]
 mod lz4;
+#[cfg(feature = "lz4")]
+mod lz4_frame;
 #[cfg(feature = "lzma")]
 mod lzma;
 #[cfg(feature = "lzma")]
@@ -23,6 +27,8 @@ mod lzo;
 mod micro_lzma;
 #[cfg(any(feature = "deflate", feature = "zstd"))]
 mod part;
+#[cfg(any(feature = "lz4", feature = "streams"))]
+mod whole;
 #[cfg(feature = "lzma")]
 mod xz;
 #[cfg(feature = "deflate")]
@@ -52,12 +58,16 @@ pub enum UnitCodec {
     Xz,
     /// An LZ4 block.
     Lz4,
+    /// LZ4 blocks in a frame.
+    Lz4Frame,
     /// A zstd frame.
     Zstd,
     /// Deflate without a header.
     Deflate,
     /// LZMA with a header of one byte; its content must fill the output.
     MicroLzma,
+    /// A bzip2 stream.
+    Bzip2,
 }
 
 impl UnitCodec {
@@ -76,9 +86,11 @@ impl UnitCodec {
             Self::Lzo => built_in!("lzo", "lzo", lzo::decode(stream, output)),
             Self::Xz => built_in!("lzma", "xz", xz::decode(stream, output)),
             Self::Lz4 => built_in!("lz4", "lz4", lz4::decode(stream, output)),
+            Self::Lz4Frame => built_in!("lz4", "lz4", lz4_frame::decode(stream, output)),
             Self::Zstd => built_in!("zstd", "zstd", zstd::decode(stream, output)),
             Self::Deflate => built_in!("deflate", "deflate", deflate::decode(stream, output)),
             Self::MicroLzma => built_in!("lzma", "microlzma", micro_lzma::decode(stream, output)),
+            Self::Bzip2 => built_in!("streams", "bzip2", bzip2::decode(stream, output)),
         }
     }
 
@@ -95,7 +107,7 @@ impl UnitCodec {
             }
             Self::Zstd => built_in!("zstd", "zstd", zstd::decode_part(stream, output)),
             Self::Deflate => built_in!("deflate", "deflate", deflate::decode_part(stream, output)),
-            Self::Zlib | Self::Lzma | Self::Lzo | Self::Xz => {
+            Self::Zlib | Self::Lzma | Self::Lzo | Self::Xz | Self::Lz4Frame | Self::Bzip2 => {
                 Err(Error::unsupported(format!("{self:?}: parts of streams")))
             }
         }

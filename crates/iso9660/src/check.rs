@@ -1,0 +1,130 @@
+//! Checks an image: `check`, which lists every problem with its location.
+//!
+//! **Invariant:** continues after damage where possible. Whether blocks decode shows when all files
+//! are read.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+
+use crate::read::{Iso9660, OpenOptions};
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The number of inodes checked.
+    pub inodes: u64,
+    /// Problems and notes, in the order of the image.
+    pub findings: Findings,
+}
+
+impl Report {
+    /// Records damage as a finding; returns errors that end the check.
+    fn record(&mut self, result: Result<()>) -> Result<()> {
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
+            Err(error) => {
+                self.findings.problem(error);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Checks the image in a source.
+///
+/// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
+/// no image, reading failed, or the observer cancelled.
+pub fn check(
+    source: Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let image = match Iso9660::open(source, options) {
+        Ok(image) => image,
+        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
+            report.findings.problem(error);
+            return Ok(report);
+        }
+        Err(error) => return Err(error),
+    };
+    report.record(volume(&image))?;
+    if image.associated_files() > 0 {
+        report.findings.note(format!(
+            "{} associated files, which are not shown",
+            image.associated_files()
+        ));
+    }
+    if let Some(catalog) = image.boot_catalog() {
+        report.record(catalog.and_then(|catalog| {
+            if catalog.is_valid {
+                return Ok(());
+            }
+            let what = "the checksum of the validation entry is wrong";
+            Err(Error::corrupt(what).within("boot catalog"))
+        }))?;
+    }
+    inodes(&image, &mut report, observer)?;
+    Ok(report)
+}
+
+/// Compares the size of the volume with that of the source.
+fn volume(image: &Iso9660) -> Result<()> {
+    let (expected, found) = (image.info().totals.stored, image.window.len());
+    if expected <= found {
+        return Ok(());
+    }
+    let what = format!("a volume of {expected} bytes, of which there are {found}");
+    Err(Error::corrupt(what).within("volume descriptor"))
+}
+
+fn inodes(image: &Iso9660, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+    let tally = |items| Tally {
+        items,
+        ..Tally::default()
+    };
+    observer.expect(Stage::Verify, tally(image.nodes.all().len() as u64));
+    for (number, node) in (1..).zip(image.nodes.all()) {
+        if observer.cancelled() {
+            return Err(Error::new(Kind::Cancelled, "stopped on request"));
+        }
+        let ino = Ino(number);
+        let found = match node.kind {
+            FileType::File => image
+                .extents(ino, 0, &mut |_| ControlFlow::Continue(()))
+                .and_then(|()| within(image, number - 1)),
+            FileType::Symlink => image.read_link(ino).map(drop),
+            _ => Ok(()),
+        };
+        report.record(found)?;
+        report.record(image.xattrs(ino).map(drop))?;
+        report.inodes += 1;
+        observer.advance(Stage::Verify, tally(1));
+    }
+    Ok(())
+}
+
+/// Checks that all sections of a file are within the image.
+fn within(image: &Iso9660, index: u64) -> Result<()> {
+    let node = u32::try_from(index)
+        .ok()
+        .and_then(|index| image.nodes.get(index));
+    let Some(node) = node else {
+        return Ok(());
+    };
+    let stored = image.stored(node);
+    let last = stored.len().saturating_sub(1);
+    if stored.len() == 0 {
+        return Ok(());
+    }
+    let (position, _) = stored.locate(last)?;
+    if position < image.window.len() {
+        return Ok(());
+    }
+    let what = format!("content that ends at {position:#x}, after the end of the image");
+    Err(Error::corrupt(what).at("directory record", image.offset() + node.record))
+}

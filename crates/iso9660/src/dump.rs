@@ -1,0 +1,70 @@
+//! Prints an image as text: the descriptors and every inode with its sections, one item per line.
+//!
+//! In: an opened image. Out: lines that depend on the image alone, for people and for golden tests.
+//!
+//! **Invariant:** prints what is stored; inodes are in the order of the walk from the root.
+
+use std::io::Write;
+
+use sinterfs_model::{Error, FileType, Image, Ino, Result};
+
+use crate::layout::VolumeFields;
+use crate::read::Iso9660;
+
+/// Writes an image as text.
+pub fn dump(image: &Iso9660, out: &mut dyn Write) -> Result<()> {
+    let volumes = image.volumes();
+    let mut line = |line: String| {
+        writeln!(out, "{line}").map_err(|error| Error::io("cannot write the dump", error))
+    };
+    line(format!(
+        "iso9660 at {:#x}, names by {:?}",
+        image.offset(),
+        image.names()
+    ))?;
+    line(format!("sessions at {:?}", image.sessions()))?;
+    line(volume("primary", &volumes.primary))?;
+    for (name, fields) in [("joliet", &volumes.joliet), ("enhanced", &volumes.enhanced)] {
+        if let Some(fields) = fields {
+            line(volume(name, fields))?;
+        }
+    }
+    if let Some(catalog) = image.boot_catalog() {
+        line(format!("{:?}", catalog?))?;
+    }
+    for (number, node) in (1u64..).zip(image.nodes.all()) {
+        let inode = image.inode(Ino(number))?;
+        line(format!(
+            "inode {number} at {:#x} {:?} mode {:#o} owner {}:{} links {} size {}",
+            node.record, node.kind, node.mode, node.uid, node.gid, inode.nlink, inode.size
+        ))?;
+        match node.kind {
+            FileType::Directory => {
+                for entry in image.nodes.entries(node) {
+                    let name = String::from_utf8_lossy(image.nodes.name(entry));
+                    line(format!("  {} {name:?}", u64::from(entry.node) + 1))?;
+                }
+            }
+            FileType::File => {
+                for section in image.nodes.sections(node) {
+                    line(format!("  block {} bytes {}", section.block, section.len))?;
+                }
+                image.stored_blocks(Ino(number), &mut |_, _, _| {})?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn volume(name: &str, fields: &VolumeFields) -> String {
+    format!(
+        "{name} version {} {:?} blocks {} of {} root at {} volume {:?}",
+        fields.version,
+        fields.characters,
+        fields.blocks,
+        fields.block_size,
+        fields.root().block,
+        String::from_utf8_lossy(&fields.volume)
+    )
+}

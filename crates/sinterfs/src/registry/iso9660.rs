@@ -1,0 +1,116 @@
+//! The row of ISO 9660: our options to its own.
+
+mod info;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_block::cache::BlockCache;
+use sinterfs_iso9660::read::{Iso9660, is_image};
+use sinterfs_model::{Image, Ino, Observer, Result};
+use sinterfs_ops::StoredBlock;
+
+use crate::format::Format;
+use crate::handle::{Bid, Handle};
+use crate::info::InfoRows;
+use crate::open_options::OpenOptions;
+use crate::verify::report::{CheckOptions, CheckReport};
+
+/// ISO 9660 with Rock Ridge, Joliet and zisofs.
+#[derive(Debug)]
+pub struct Iso9660Format;
+
+impl Format for Iso9660Format {
+    fn name(&self) -> &'static str {
+        "iso9660"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["iso"]
+    }
+
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
+        Ok(if is_image { Bid::Certain } else { Bid::No })
+    }
+
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        let concrete = Arc::new(Iso9660::open(source, &own_options(options))?);
+        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        Ok(Box::new(Opened { image, concrete }))
+    }
+
+    fn check(
+        &self,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        _: CheckOptions,
+        observer: &dyn Observer,
+    ) -> Result<CheckReport> {
+        let report = sinterfs_iso9660::check::check(source, &own_options(options), observer)?;
+        let (problems, notes) = report.findings.into_messages();
+        Ok(CheckReport {
+            inodes: Some(report.inodes),
+            problems,
+            notes,
+            ..CheckReport::default()
+        })
+    }
+}
+
+fn own_options(options: &OpenOptions) -> sinterfs_iso9660::read::OpenOptions {
+    sinterfs_iso9660::read::OpenOptions {
+        offset: options.offset.unwrap_or(0),
+        limits: options.limits,
+        cache_bytes: options.cache_bytes,
+        cache: options.cache.clone(),
+    }
+}
+
+/// An opened ISO 9660 image.
+struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Iso9660>,
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<InfoRows> {
+        Ok(info::details(&self.concrete))
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        sinterfs_iso9660::dump::dump(&self.concrete, out)
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
+    }
+
+    fn decoded_bytes(&self) -> u64 {
+        self.image.info().totals.bytes.unwrap_or(u64::MAX)
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        let Some(file) = of else {
+            return Ok(());
+        };
+        self.concrete
+            .stored_blocks(file, &mut |block, stored, codec| {
+                visit(StoredBlock {
+                    block,
+                    stored: stored.len,
+                    codec,
+                    category: "",
+                });
+            })
+    }
+}
