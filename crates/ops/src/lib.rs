@@ -6,14 +6,18 @@
 
 mod archive;
 mod cat;
+mod contents;
 mod diff;
 mod extract;
+mod find;
+mod glob;
 mod jobs;
 mod list;
 mod plan;
 mod resolve;
 mod runs;
 mod select;
+mod tree;
 mod usage;
 mod verify;
 mod walk;
@@ -22,11 +26,18 @@ mod workers;
 
 pub use self::archive::{Archive, ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport};
 pub use cat::cat;
+pub use contents::{ContentReader, ContentsOptions, ContentsReport, FileContent, contents};
 pub use diff::{Change, DiffOptions, DiffReport, Difference, Field, Side, What, diff};
 pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
+pub use find::{FindOptions, find};
+pub use glob::expand;
 pub use list::{ListOptions, Row, list, row};
 pub use resolve::{Follow, resolve};
-pub use usage::{Cell, ShowBlocks, StoredBlock, Sum, Usage, UsageKind, UsageNode, usage};
+pub use tree::{TreeEntry, TreeOptions, tree};
+pub use usage::{
+    Cell, DuOptions, DuRow, ShowBlocks, StoredBlock, Sum, Usage, UsageKind, UsageNode, disk_usage,
+    usage,
+};
 pub use verify::{VerifyReport, verify};
 pub use walk::{Visit, WalkEntry, WalkStep, walk};
 pub use watch::{Activity, Watched};

@@ -106,7 +106,7 @@ pub fn list(
     })
 }
 
-fn join(start: &[u8], path: &[u8]) -> Vec<u8> {
+pub(crate) fn join(start: &[u8], path: &[u8]) -> Vec<u8> {
     if start.is_empty() || start.ends_with(b"/") {
         return [start, path].concat();
     }

@@ -8,7 +8,9 @@
 //! of content between unused ones, and the inodes of several names.
 
 mod blocks;
+mod disk;
 mod ranges;
+mod shared;
 mod sums;
 mod tree;
 
@@ -20,6 +22,7 @@ use sinterfs_model::{ExtentSource, FileType, Image, Ino, Kind, Result};
 use crate::walk::{Visit, WalkStep, walk};
 use blocks::BlockTable;
 pub use blocks::{Cell, StoredBlock};
+pub use disk::{DuOptions, DuRow, disk_usage};
 use ranges::Ranges;
 pub use sums::Sum;
 use sums::largest_first;
@@ -122,7 +125,12 @@ pub fn usage(image: &dyn Image, show: &ShowBlocks<'_>) -> Result<Usage> {
 
 /// An event of a walk.
 enum Met<'a> {
-    Directory(&'a [u8], usize),
+    Directory {
+        path: &'a [u8],
+        name: &'a [u8],
+        ino: Ino,
+        depth: usize,
+    },
     Left(usize),
     File {
         path: &'a [u8],
@@ -145,7 +153,12 @@ fn each(image: &dyn Image, visit: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Resu
             Visit::Enter(entry) => (entry, entry.depth),
         };
         visit(match entry.kind {
-            FileType::Directory => Met::Directory(entry.name, depth),
+            FileType::Directory => Met::Directory {
+                path: entry.path,
+                name: entry.name,
+                ino: entry.ino,
+                depth,
+            },
             FileType::File => {
                 let inode = image.inode(entry.ino)?;
                 match inode.nlink > 1 && !seen.insert(entry.ino) {
@@ -187,7 +200,7 @@ impl Counted {
         met: &Met<'_>,
     ) -> Result<()> {
         match *met {
-            Met::Directory(..) => self.directories += 1,
+            Met::Directory { .. } => self.directories += 1,
             Met::Left(_) => {}
             Met::Link => self.hard_links += 1,
             Met::Other => self.others += 1,
@@ -227,7 +240,7 @@ impl Shares {
 
     fn second(&mut self, image: &dyn Image, blocks: &mut BlockTable, met: &Met<'_>) -> Result<()> {
         match *met {
-            Met::Directory(name, depth) => self.tree.enter(name, depth),
+            Met::Directory { name, depth, .. } => self.tree.enter(name, depth),
             Met::Left(depth) => self.tree.leave(depth),
             Met::Link | Met::Other => {}
             Met::File {

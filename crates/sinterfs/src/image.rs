@@ -225,6 +225,20 @@ impl Image {
         sinterfs_ops::usage(&**self.raw(), &show)
     }
 
+    /// Measures directories: what they have, and what of it they take in the image.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged metadata.
+    pub fn disk_usage(
+        &self,
+        options: &sinterfs_ops::DuOptions,
+    ) -> Result<Vec<sinterfs_ops::DuRow>> {
+        let show = |of, visit: &mut dyn FnMut(sinterfs_ops::StoredBlock<'_>)| {
+            self.0.handle.stored_blocks(of, visit)
+        };
+        sinterfs_ops::disk_usage(&**self.raw(), &show, options)
+    }
+
     /// Writes all structures as text.
     ///
     /// # Errors

@@ -17,8 +17,9 @@ pub use diff::diff;
 pub use filtered_image::FilteredImage;
 
 pub use sinterfs_ops::{
-    ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, DiffOptions,
-    DiffReport, Difference, ExtractOptions, ExtractReport, Field, Follow, ListOptions, Overwrite,
-    Row, Sum, Usage, UsageKind, UsageNode, VerifyReport, WalkStep, What, cat, extract, list,
-    resolve, row, verify,
+    ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport, Cell, Change, ContentReader,
+    ContentsOptions, ContentsReport, DiffOptions, DiffReport, Difference, DuOptions, DuRow,
+    ExtractOptions, ExtractReport, Field, FileContent, FindOptions, Follow, ListOptions, Overwrite,
+    Row, Sum, TreeEntry, TreeOptions, Usage, UsageKind, UsageNode, VerifyReport, WalkStep, What,
+    cat, contents, expand, extract, find, list, resolve, row, tree, verify,
 };

@@ -1,0 +1,79 @@
+//! Expands patterns to the paths of an image that match, as a shell does.
+//!
+//! Enters a path or a pattern; leaves paths that exist, in the order of the tree. **Invariant:** a
+//! path that exists is taken as it is, whatever characters it has; only directories in which
+//! something can match are listed.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use globset::{Candidate, GlobBuilder};
+use sinterfs_model::{Error, FileType, Image, Kind, Result};
+
+use crate::resolve::{Follow, resolve};
+use crate::walk::{Visit, WalkStep, walk};
+
+/// Returns the paths that a pattern stands for: itself if it exists, else all that match; `*`
+/// matches within a name, `**` across slashes.
+///
+/// `NotFound` if there is none, `Invalid` for a malformed pattern.
+pub fn expand(image: &dyn Image, pattern: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let shown = || OsStr::from_bytes(pattern);
+    match resolve(image, pattern, Follow::Parents) {
+        Ok(_) => return Ok(vec![pattern.to_vec()]),
+        Err(error) if error.kind() != Kind::NotFound => return Err(error.path(shown())),
+        Err(error) if !is_pattern(pattern) => return Err(error.path(shown())),
+        Err(_) => {}
+    }
+    let parts = pattern.split(|&byte| byte == b'/');
+    let parts: Vec<&[u8]> = parts
+        .filter(|part| !part.is_empty() && *part != b".")
+        .collect();
+    let literal = parts.iter().take_while(|part| !is_pattern(part)).count();
+    let (prefix, rest) = parts.split_at(literal);
+    let prefix = prefix.join(&b'/');
+    // alternatives in braces may have slashes, and `**` matches them
+    let any_depth = pattern.contains(&b'{') || rest.iter().any(|part| part.starts_with(b"**"));
+    let text = std::str::from_utf8(pattern);
+    let text = text.map_err(|_| Error::invalid("a pattern has to be UTF-8").path(shown()))?;
+    let glob = GlobBuilder::new(text.trim_matches('/').trim_start_matches("./"))
+        .literal_separator(true)
+        .build();
+    let glob = glob.map_err(|error| Error::invalid(error.to_string()))?;
+    let matcher = glob.compile_matcher();
+    let none = || Error::not_found("nothing in the image matches").path(shown());
+    let start = resolve(image, &prefix, Follow::All).map_err(|_| none())?;
+    if image.inode(start)?.kind != FileType::Directory {
+        return Err(none());
+    }
+    let mut found = Vec::new();
+    walk(image, start, &mut |visit| {
+        let entry = match visit {
+            Visit::Enter(entry) => entry,
+            Visit::Broken(_, error) => return Err(error),
+            Visit::Leave(_) => return Ok(WalkStep::On),
+        };
+        let path = join(&prefix, entry.path);
+        if matcher.is_match_candidate(&Candidate::from_bytes(&path)) {
+            found.push(path);
+        }
+        let deeper = any_depth || entry.depth + 1 < rest.len();
+        Ok(if deeper { WalkStep::On } else { WalkStep::Over })
+    })?;
+    if found.is_empty() {
+        return Err(none());
+    }
+    Ok(found)
+}
+
+/// Returns whether a path has characters with a meaning in patterns.
+fn is_pattern(path: &[u8]) -> bool {
+    path.iter().any(|byte| b"*?[{".contains(byte))
+}
+
+fn join(prefix: &[u8], path: &[u8]) -> Vec<u8> {
+    match prefix {
+        b"" => path.to_vec(),
+        _ => [prefix, b"/", path].concat(),
+    }
+}
