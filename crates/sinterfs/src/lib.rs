@@ -25,6 +25,7 @@ pub mod verify;
 pub use image::Image;
 pub use open::{open, open_source, open_with};
 pub use open_options::OpenOptions;
+pub use registry::formats_read;
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};
 #[cfg(feature = "write")]

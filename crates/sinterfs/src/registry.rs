@@ -192,6 +192,11 @@ pub fn formats() -> Vec<FormatInfo> {
     written().map(described).collect()
 }
 
+/// Returns the names of the formats that are read.
+pub fn formats_read() -> Vec<&'static str> {
+    FORMATS.iter().map(|format| format.name()).collect()
+}
+
 fn names(formats: impl Iterator<Item = &'static dyn Format>) -> String {
     let names: Vec<_> = formats.map(|format| format.name()).collect();
     names.join(", ")

@@ -6,6 +6,7 @@ mod digest;
 mod embed;
 #[cfg(feature = "write")]
 mod parity;
+mod keys;
 pub(crate) mod report;
 #[cfg(feature = "write")]
 mod sign;
@@ -19,6 +20,7 @@ pub use digest::digest;
 pub use embed::{embed_signature, write_digests};
 #[cfg(feature = "write")]
 pub use parity::{Damage, ParityReport, check_parity, parity_path, repair, write_parity};
+pub use keys::{KeyFiles, KeyPassword, generate_keys};
 pub use report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 pub use sign::sign;

@@ -90,6 +90,7 @@ impl Format for DwarfsFormat {
             files: 0,
             root_digest: None,
             signed: None,
+            damaged: Vec::new(),
             problems,
             notes,
         })

@@ -95,6 +95,7 @@ impl Format for ErofsFormat {
             files: 0,
             root_digest: None,
             signed: None,
+            damaged: Vec::new(),
             problems,
             notes,
         })

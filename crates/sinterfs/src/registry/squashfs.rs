@@ -70,6 +70,7 @@ impl Format for SquashfsFormat {
             files: 0,
             root_digest: None,
             signed: None,
+            damaged: Vec::new(),
             problems,
             notes,
         })

@@ -1,7 +1,8 @@
 //! Verifying an image: the format's checksums and structure, then, if asked, every file as a reader
 //! sees it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -108,7 +109,7 @@ fn read_files(
 ) -> Result<()> {
     let collector = Collector {
         inner: observer,
-        findings: Mutex::default(),
+        found: Mutex::default(),
     };
     let is_sound = report.problems.is_empty();
     match sinterfs_ops::verify(image, depth.threads, &collector) {
@@ -117,11 +118,11 @@ fn read_files(
         Err(error) if !is_sound && error.kind() != Kind::Cancelled => {}
         Err(error) => return Err(error),
     }
-    let found = collector.findings.into_inner();
-    let (problems, _) = found
-        .unwrap_or_else(PoisonError::into_inner)
-        .into_messages();
+    let found = collector.found.into_inner();
+    let found = found.unwrap_or_else(PoisonError::into_inner);
+    let (problems, _) = found.findings.into_messages();
     report.problems.extend(problems);
+    report.damaged.extend(found.paths);
     Ok(())
 }
 
@@ -182,8 +183,19 @@ fn wrong_bytes(
 /// Keeps what is wrong for the report and passes on everything else.
 struct Collector<'a> {
     inner: &'a dyn Observer,
-    findings: Mutex<Findings<String>>,
+    found: Mutex<Found>,
 }
+
+/// What reading files found.
+#[derive(Default)]
+struct Found {
+    findings: Findings<String>,
+    /// The paths that are concerned, as many as there are findings.
+    paths: BTreeSet<Vec<u8>>,
+}
+
+/// The most paths that are kept.
+const PATHS: usize = 1 << 20;
 
 impl Observer for Collector<'_> {
     fn expect(&self, stage: Stage, total: Tally) {
@@ -195,8 +207,14 @@ impl Observer for Collector<'_> {
     }
 
     fn warn(&self, warning: &Error) {
-        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.problem(warning.to_string());
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.findings.problem(warning.to_string());
+        if let Some(path) = warning
+            .concerned_path()
+            .filter(|_| found.paths.len() < PATHS)
+        {
+            found.paths.insert(path.as_os_str().as_bytes().to_vec());
+        }
     }
 
     fn cancelled(&self) -> bool {

@@ -18,6 +18,8 @@ pub struct CheckReport {
     pub root_digest: Option<Root>,
     /// The trusted comment of the root's signature, if it was signed.
     pub signed: Option<String>,
+    /// The paths that cannot be read whole, as far as they are known; of a deep verification, all.
+    pub damaged: Vec<Vec<u8>>,
     /// Everything that is wrong, each with its place.
     pub problems: Vec<String>,
     /// What is unusual but harmless.
