@@ -166,6 +166,9 @@ struct SegmentSender<'a> {
 
 impl SegmentSender<'_> {
     fn send(&self, segment: Segment) -> Result<()> {
+        let stored = segment.data.len() as u64;
+        self.observer
+            .advance(Stage::Segment, Tally::new(0, 0, stored));
         loop {
             threads::check_cancelled(self.observer)?;
             match self.permits.recv_timeout(POLL) {
