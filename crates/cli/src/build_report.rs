@@ -36,7 +36,7 @@ pub fn tell(
             messages::write(&timings.as_text());
         }
         if !verbosity.quiet {
-            messages::write(&summary(report, seconds));
+            messages::write(&summary(report, seconds, verbose));
         }
     }
     let code = if report.is_complete() {
@@ -63,55 +63,81 @@ fn tell_conflicts(conflicts: &Conflicts) {
 }
 
 /// Prints a few lines: input, output, and what each step saved.
-fn summary(report: &BuildReport, seconds: f64) -> String {
+fn summary(report: &BuildReport, seconds: f64, verbose: bool) -> String {
     let pipeline = &report.pipeline;
     let (tree, image) = (&pipeline.tree, &pipeline.image);
     let percent = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
     let mut text = format!(
-        "{} files, {} directories, {} symlinks, {} special files, {} hard links: {}\n",
-        tree.files,
-        tree.directories,
-        tree.symlinks,
-        tree.specials,
-        tree.hard_links,
+        "{}: {}\n",
+        text::counts(&[
+            (tree.files, "file"),
+            (tree.directories, "directory"),
+            (tree.symlinks, "symlink"),
+            (tree.specials, "special file"),
+            (tree.hard_links, "hard link"),
+        ]),
         human(tree.bytes),
     );
     if let Some(objects) = &report.objects {
         text += &of_objects(objects, image.image_bytes, seconds);
         return text + &incomplete(report);
     }
+    text += &savings(pipeline);
     text += &format!(
-        "equal files saved {} in {} files; repeats saved {}; holes {}\n",
-        human(pipeline.duplicate_bytes),
-        pipeline.duplicates,
-        human(pipeline.matched_bytes),
-        human(pipeline.hole_bytes),
-    );
-    text += &format!(
-        "{} in {} blocks -> {} ({:.1}%); metadata {}\n",
+        "{} in {} -> {} ({:.1}%); metadata {}\n",
         human(image.raw_bytes),
-        image.blocks,
+        text::count(image.blocks, "block"),
         human(image.block_bytes),
         percent(image.block_bytes, image.raw_bytes),
         human(image.metadata_bytes),
     );
     text += &of_base(pipeline);
-    let of_files = match tree.bytes {
-        0 => String::new(),
-        bytes => format!(" ({:.1}% of the files)", percent(image.image_bytes, bytes)),
+    // of files that are smaller than the metadata, a ratio says nothing
+    let of_files = match tree.bytes > image.metadata_bytes {
+        false => String::new(),
+        true => format!(
+            " ({:.1}% of the files)",
+            percent(image.image_bytes, tree.bytes)
+        ),
     };
     text += &format!(
-        "image: {}{} in {seconds:.1} s, {}/s, memory bound {}\n",
+        "image: {}{} in {seconds:.1} s, {}/s\n",
         human(image.image_bytes),
         of_files,
         human((tree.bytes as f64 / seconds.max(1e-3)) as u64),
-        human(pipeline.memory),
     );
+    if verbose {
+        text += &format!("memory bound {}\n", human(pipeline.memory));
+    }
     text += &root_digest(image);
     if report.conflicts.count > 0 {
         text += &format!("{} names hidden by later sources\n", report.conflicts.count);
     }
     text + &incomplete(report)
+}
+
+/// Prints what is stored once, or not at all, if there is any.
+fn savings(pipeline: &PipelineReport) -> String {
+    let mut parts = Vec::new();
+    if pipeline.duplicate_bytes > 0 {
+        parts.push(format!(
+            "equal files saved {} in {}",
+            human(pipeline.duplicate_bytes),
+            text::count(pipeline.duplicates, "file")
+        ));
+    }
+    for (bytes, what) in [
+        (pipeline.matched_bytes, "repeats saved"),
+        (pipeline.hole_bytes, "holes"),
+    ] {
+        if bytes > 0 {
+            parts.push(format!("{what} {}", human(bytes)));
+        }
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => parts.join("; ") + "\n",
+    }
 }
 
 /// Prints what was reused of a base.

@@ -13,7 +13,7 @@ pub fn utc(secs: i64) -> String {
 
 /// Turns days since 1970 into year, month and day: years are counted from March, so that a leap
 /// day ends its year, in eras of 400 years of 146097 days.
-fn date(days: i64) -> (i64, i64, i64) {
+pub fn date(days: i64) -> (i64, i64, i64) {
     let since_year_0 = days.saturating_add(719_468);
     let era = since_year_0.div_euclid(146_097);
     let day_of_era = since_year_0.rem_euclid(146_097);

@@ -13,11 +13,14 @@ pub const SALVAGED: u8 = 8;
 /// Wrong use.
 pub const USAGE: u8 = 2;
 
+/// A part of the image is damaged.
+pub const DAMAGED: u8 = 3;
+
 /// Maps an error's kind to the exit code that `sinter --help` documents.
-const fn code(kind: Kind) -> u8 {
+pub const fn code(kind: Kind) -> u8 {
     match kind {
         Kind::Invalid => USAGE,
-        Kind::Corrupt => 3,
+        Kind::Corrupt => DAMAGED,
         Kind::Unsupported => 4,
         Kind::NotFound => 5,
         Kind::Limit => 6,

@@ -7,20 +7,27 @@ mod commands;
 mod compat;
 mod exit;
 mod flags;
+mod help;
+mod hints;
 mod interrupt;
 mod messages;
+mod moment;
 mod mount_options;
+mod owners;
 mod page;
 mod progress;
+mod rows;
 mod shorthand;
 mod size;
 mod text;
 mod timings;
+mod version;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use sinterfs::{Error, Result};
 
 use commands::Command;
@@ -30,7 +37,8 @@ use compat::Invocation;
 #[derive(Debug, Parser)]
 #[command(
     name = "sinter",
-    version,
+    version = env!("CARGO_PKG_VERSION"),
+    long_version = version::LONG.as_str(),
     arg_required_else_help = true,
     max_term_width = 100
 )]
@@ -61,13 +69,13 @@ fn main() -> ExitCode {
     let done = compat::invocation(args).and_then(|invocation| match invocation {
         Invocation::Own(words) => {
             let words = shorthand::expand(words, &Cli::command())?;
-            match Cli::try_parse_from(&words) {
-                Ok(cli) => commands::run(cli.command, &words, Cli::command),
-                Err(answer) => show(&answer),
+            match parse(&words) {
+                Ok(cli) => commands::run(cli.command, &words, definitions),
+                Err(answer) => show(&answer, &words),
             }
         }
-        Invocation::Translated(translated) => match Cli::try_parse_from(&translated.words) {
-            Ok(cli) => commands::run(cli.command, &translated.words, Cli::command),
+        Invocation::Translated(translated) => match parse(&translated.words) {
+            Ok(cli) => commands::run(cli.command, &translated.words, definitions),
             Err(error) => Err(translated.error(&error)),
         },
         Invocation::Text(text) => text::print(&text).map(|()| ExitCode::SUCCESS),
@@ -78,9 +86,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints an answer of the parser: help and versions, which are results, or an error.
-fn show(answer: &clap::Error) -> Result<ExitCode> {
+/// Returns the definitions of the command line.
+fn definitions() -> clap::Command {
+    help::with_short_help(Cli::command())
+}
+
+fn parse(words: &[OsString]) -> std::result::Result<Cli, clap::Error> {
+    let mut definitions = definitions();
+    let matches = definitions.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut definitions))
+}
+
+/// Prints an answer of the parser to a command line: help and versions, which are results, or an
+/// error.
+fn show(answer: &clap::Error, words: &[OsString]) -> Result<ExitCode> {
     let printed = answer.print();
+    if let Some(hint) = hints::hint(words, answer) {
+        messages::line(format_args!("\n  tip: {hint}"));
+    }
     if !answer.use_stderr() {
         printed
             .and_then(|()| std::io::stdout().flush())

@@ -1,20 +1,28 @@
-//! Progress as people see it: bars on a terminal, a plain line now and then elsewhere, warnings
-//! above them. Implements `Observer` with counters and a stopwatch; one thread draws.
+//! Progress as people and programs see it: a line with a bar on a terminal, a plain line now and
+//! then elsewhere, JSON lines if asked, warnings above them. Implements `Observer` with counters
+//! and a stopwatch; one thread draws.
+//!
+//! SIGUSR1 asks for a plain line, whatever is drawn.
+
+mod line;
+mod overall;
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 use sinterfs::model::{Stage, Tally};
 use sinterfs::{Error, Observer};
 
 use crate::interrupt::Interrupt;
 use crate::messages;
-use crate::size::human;
-use crate::timings::{self, Stopwatch, Timings};
+use crate::timings::{Stopwatch, Timings};
+use line::Moment;
+use overall::{Rounds, StageState, Stages};
 
 const STAGES: [Stage; 9] = [
     Stage::Scan,
@@ -28,18 +36,28 @@ const STAGES: [Stage; 9] = [
     Stage::Verify,
 ];
 
-/// The number of stages that run in sequence before the others run concurrently.
-const READING: usize = 3;
-
 /// How many warnings are printed before the rest is only counted.
 const MAX_WARNINGS: u64 = 100;
+
+/// How often a bar is drawn.
+const DRAW: Duration = Duration::from_millis(100);
+
+/// How often a plain line and a line of JSON are printed.
+const PLAIN: Duration = Duration::from_secs(10);
+const JSON: Duration = Duration::from_secs(1);
+
+/// The width of plain lines.
+const WIDE: usize = 200;
 
 #[derive(Debug, Default)]
 struct Counters {
     items: AtomicU64,
     bytes: AtomicU64,
     stored: AtomicU64,
+    expected_items: AtomicU64,
     expected_bytes: AtomicU64,
+    /// When the stage began, in nanoseconds since the start and one more; zero before.
+    began: AtomicU64,
 }
 
 /// Counts the progress of stages, prints warnings, and stops the stages on a signal.
@@ -48,8 +66,14 @@ pub struct Progress {
     counters: [Counters; STAGES.len()],
     warnings: AtomicU64,
     bar: Mutex<Option<ProgressBar>>,
+    form: ProgressForm,
     interrupt: Interrupt,
     stopwatch: Stopwatch,
+    /// How often verification has begun, and how often it will.
+    rounds: (AtomicU32, u32),
+    /// The largest share that was shown, in millionths.
+    shown: AtomicU64,
+    asked: Arc<AtomicBool>,
     done: AtomicBool,
 }
 
@@ -60,37 +84,76 @@ pub struct Display {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How much is shown.
+/// What is shown while work is done, besides warnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
-    /// Bars or lines.
+    /// A bar on a terminal, lines elsewhere.
     Progress,
     /// Warnings only.
     Warnings,
+    /// This form, wherever it goes.
+    Always(ProgressForm),
+}
+
+/// The form of progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgressForm {
+    /// A line that is drawn again and again.
+    Bar,
+    /// A line now and then.
+    Plain,
+    /// A line of JSON each second; warnings are JSON, too.
+    Json,
+    /// Nothing.
+    Nothing,
+}
+
+impl Show {
+    fn form(self) -> ProgressForm {
+        match self {
+            Self::Always(form) => form,
+            Self::Warnings => ProgressForm::Nothing,
+            Self::Progress => {
+                let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+                match std::io::stderr().is_terminal() && !dumb {
+                    true => ProgressForm::Bar,
+                    false => ProgressForm::Plain,
+                }
+            }
+        }
+    }
 }
 
 impl Display {
     /// Starts to show progress on standard error.
     pub fn start(show: Show) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        let bar = (show == Show::Progress && terminal).then(spinner);
+        Self::of_rounds(show, 1)
+    }
+
+    /// Starts to show the progress of a verification that reads an image several times.
+    pub fn of_rounds(show: Show, rounds: u32) -> Self {
+        let form = show.form();
+        let asked = Arc::new(AtomicBool::new(false));
+        // where it cannot be watched, the signal keeps its meaning
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&asked));
         let progress = Arc::new(Progress {
             counters: Default::default(),
             warnings: AtomicU64::new(0),
-            bar: Mutex::new(bar),
+            bar: Mutex::new((form == ProgressForm::Bar).then(spinner)),
+            form,
             interrupt: Interrupt::watch(),
             stopwatch: Stopwatch::start(),
+            rounds: (AtomicU32::new(0), rounds),
+            shown: AtomicU64::new(0),
+            asked,
             done: AtomicBool::new(false),
         });
-        let drawn = (show == Show::Progress).then(|| Arc::clone(&progress));
-        let thread = drawn.and_then(|progress| {
-            // where there can't be a thread, nothing is drawn
-            let draw = move || progress.draw(terminal);
-            std::thread::Builder::new()
-                .name("progress".into())
-                .spawn(draw)
-                .ok()
-        });
+        let drawn = Arc::clone(&progress);
+        // where there can't be a thread, nothing is drawn
+        let thread = std::thread::Builder::new()
+            .name("progress".into())
+            .spawn(move || drawn.draw())
+            .ok();
         Self { progress, thread }
     }
 
@@ -120,7 +183,7 @@ impl Drop for Display {
 
 fn spinner() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
         bar.set_style(style);
     }
     bar
@@ -149,113 +212,155 @@ impl Progress {
             .and_then(|index| self.counters.get(index))
     }
 
-    fn draw(&self, terminal: bool) {
-        let pause = if terminal {
-            Duration::from_millis(100)
-        } else {
-            Duration::from_secs(10)
+    fn draw(&self) {
+        let pause = match self.form {
+            ProgressForm::Bar => DRAW,
+            _ => DRAW * 2,
         };
+        let mut told = Instant::now();
         while !self.done.load(Ordering::Relaxed) {
             std::thread::park_timeout(pause);
             if self.done.load(Ordering::Relaxed) {
                 return;
             }
-            let line = self.line();
-            match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
-                Some(bar) => {
-                    bar.set_message(line);
-                    bar.tick();
+            if self.asked.swap(false, Ordering::Relaxed) {
+                self.tell(&format!("sinter: {}", self.moment().line(WIDE, false)));
+            }
+            match self.form {
+                ProgressForm::Nothing => {}
+                ProgressForm::Bar => {
+                    let columns = usize::from(console::Term::stderr().size().1);
+                    if let Some(bar) = &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
+                        bar.set_message(self.moment().line(columns, true));
+                        bar.tick();
+                    }
                 }
-                None => messages::line(line),
+                ProgressForm::Plain if told.elapsed() >= PLAIN => {
+                    told = Instant::now();
+                    messages::line(self.moment().line(WIDE, false));
+                }
+                ProgressForm::Json if told.elapsed() >= JSON => {
+                    told = Instant::now();
+                    messages::line(self.moment().json());
+                }
+                ProgressForm::Plain | ProgressForm::Json => {}
             }
         }
     }
 
-    /// Describes the work: `12s 84% 3s left | segment 102 MB 28 MB/s | compress 67 MB -> 17 MB
-    /// (25%)`.
-    fn line(&self) -> String {
+    /// Prints a line above what is drawn.
+    fn tell(&self, line: &str) {
+        match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(bar) => bar.suspend(|| messages::line(line)),
+            None => messages::line(line),
+        }
+    }
+
+    /// Returns what is known now.
+    fn moment(&self) -> Moment {
         let seconds = self.stopwatch.elapsed().as_secs_f64();
-        let begun = |counters: &Counters| counters.items.load(Ordering::Relaxed) > 0;
-        // scan and dedupe are over when the next stage has begun
-        let last = self.counters.iter().rposition(begun).unwrap_or(0);
-        let over = |index: usize| index < last && index < READING;
-        let shown: Vec<_> = STAGES
-            .iter()
-            .zip(&self.counters)
-            .enumerate()
-            // bytes written are those after compression
-            .filter(|(index, (stage, _))| !over(*index) && **stage != Stage::Commit)
-            .map(|(_, stage)| stage)
-            .collect();
-        let left = shown
-            .iter()
-            .find_map(|(_, counters)| counters.left(seconds));
-        let stages = shown
-            .iter()
-            .filter_map(|(stage, counters)| counters.describe(**stage, seconds));
-        let head = format!("{seconds:.0}s{}", left.unwrap_or_default());
-        std::iter::once(head)
-            .chain(stages)
-            .collect::<Vec<_>>()
-            .join(" | ")
+        let of = |stage| {
+            self.counters(stage)
+                .map(Counters::state)
+                .unwrap_or_default()
+        };
+        let stages = Stages {
+            scan: of(Stage::Scan),
+            base: of(Stage::Base),
+            dedupe: of(Stage::Dedupe),
+            segment: of(Stage::Segment),
+            compress: of(Stage::Compress),
+            commit: of(Stage::Commit),
+            finish: of(Stage::Finish),
+            extract: of(Stage::Extract),
+            verify: of(Stage::Verify),
+        };
+        let rounds = Rounds {
+            done: self.rounds.0.load(Ordering::Relaxed).saturating_sub(1),
+            all: self.rounds.1,
+        };
+        let mut overall = stages.overall(seconds, rounds);
+        overall.share = overall.share.map(|share| {
+            let millionths = (share * 1e6) as u64;
+            let before = self.shown.fetch_max(millionths, Ordering::Relaxed);
+            before.max(millionths) as f64 / 1e6
+        });
+        // of a build, what is cut into segments is what people wait for
+        let counted = match overall.stage {
+            Stage::Compress if stages.segment.began.is_some() => stages.segment,
+            stage => of(stage),
+        };
+        let encoded = stages.compress;
+        Moment {
+            seconds,
+            overall,
+            items: (counted.items, counted.expected_items),
+            bytes: (counted.bytes, counted.expected_bytes),
+            image: (encoded.stored > 0).then_some((encoded.stored, encoded.bytes)),
+            saved: saved(&stages),
+            warnings: self.warnings(),
+        }
     }
 }
 
+/// Returns how many bytes were found equal to others: of whole files, and within files.
+fn saved(stages: &Stages) -> u64 {
+    let segment = &stages.segment;
+    if segment.began.is_none() || segment.expected_bytes == 0 {
+        return 0;
+    }
+    let files = stages.scan.bytes.saturating_sub(segment.expected_bytes);
+    // without what fills the next segment
+    let cut = match segment.stored {
+        0 => 0,
+        stored => segment.bytes.saturating_sub(stored),
+    };
+    files.saturating_add(cut)
+}
+
 impl Counters {
-    /// Returns how much of a stage is done and how long the rest will take, where that is known.
-    fn left(&self, seconds: f64) -> Option<String> {
+    fn state(&self) -> StageState {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (done, all) = (get(&self.bytes), get(&self.expected_bytes));
-        if done == 0 || done >= all {
-            return None;
+        let began = get(&self.began).checked_sub(1);
+        StageState {
+            items: get(&self.items),
+            bytes: get(&self.bytes),
+            stored: get(&self.stored),
+            expected_items: get(&self.expected_items),
+            expected_bytes: get(&self.expected_bytes),
+            began: began.map(|nanos| nanos as f64 / 1e9),
         }
-        let percent = (done as f64 * 100.0 / all as f64) as u64;
-        let known = done > all / 50 && seconds > 2.0;
-        let rest = || format!(" {:.0}s left", seconds * (all - done) as f64 / done as f64);
-        Some(format!(
-            " {percent}%{}",
-            if known { rest() } else { String::new() }
-        ))
     }
 
-    fn describe(&self, stage: Stage, seconds: f64) -> Option<String> {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (items, bytes, stored) = (get(&self.items), get(&self.bytes), get(&self.stored));
-        if items == 0 && bytes == 0 {
-            return None;
-        }
-        let mut text = format!("{} {items}", timings::name(stage));
-        if bytes > 0 {
-            text += &format!(
-                " {} {}/s",
-                human(bytes),
-                human((bytes as f64 / seconds) as u64)
-            );
-        }
-        if stored > 0 && bytes > 0 {
-            text += &format!(
-                " -> {} ({:.0}%)",
-                human(stored),
-                stored as f64 * 100.0 / bytes as f64
-            );
-        }
-        Some(text)
+    fn begin(&self, since: Duration) {
+        let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX - 1) + 1;
+        let _ = self
+            .began
+            .compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
 impl Observer for Progress {
     fn expect(&self, stage: Stage, total: Tally) {
         self.stopwatch.begins(stage);
+        if stage == Stage::Verify {
+            self.rounds.0.fetch_add(1, Ordering::Relaxed);
+        }
         if let Some(counters) = self.counters(stage) {
-            counters
-                .expected_bytes
-                .store(total.bytes, Ordering::Relaxed);
+            counters.begin(self.stopwatch.elapsed());
+            // a stage that comes again counts from the beginning
+            counters.items.store(0, Ordering::Relaxed);
+            counters.bytes.store(0, Ordering::Relaxed);
+            let (items, bytes) = (&counters.expected_items, &counters.expected_bytes);
+            items.store(total.items, Ordering::Relaxed);
+            bytes.store(total.bytes, Ordering::Relaxed);
         }
     }
 
     fn advance(&self, stage: Stage, done: Tally) {
         self.stopwatch.advances(stage);
         if let Some(counters) = self.counters(stage) {
+            counters.begin(self.stopwatch.elapsed());
             counters.items.fetch_add(done.items, Ordering::Relaxed);
             counters.bytes.fetch_add(done.bytes, Ordering::Relaxed);
             counters.stored.fetch_add(done.stored, Ordering::Relaxed);
@@ -266,17 +371,17 @@ impl Observer for Progress {
         let before = self.warnings.fetch_add(1, Ordering::Relaxed);
         let message = match before {
             n if n < MAX_WARNINGS => {
-                format!(
-                    "sinter: warning: {}",
-                    crate::text::one_line(&crate::flags::message(warning))
-                )
+                crate::text::one_line(&crate::flags::message(warning)).into_owned()
             }
-            MAX_WARNINGS => "sinter: warning: further warnings are only counted".to_owned(),
+            MAX_WARNINGS => "further warnings are only counted".to_owned(),
             _ => return,
         };
-        match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(bar) => bar.suspend(|| messages::line(message)),
-            None => messages::line(message),
+        match self.form {
+            ProgressForm::Json => {
+                let line = json!({"message_type": "warning", "message": message});
+                messages::line(line);
+            }
+            _ => self.tell(&format!("sinter: warning: {message}")),
         }
     }
 

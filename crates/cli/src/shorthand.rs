@@ -9,8 +9,8 @@ use std::path::Path;
 use sinterfs::{Error, Result};
 
 /// Adds the verb to `sinter IMAGE DIR [-o OPTIONS]`, which is how mount.fuse(8) calls the program
-/// for `mount -t fuse.sinter`, and makes `sinter mount` without arguments list mounts. Fails with a
-/// hint if the first word is a file.
+/// for `mount -t fuse.sinter`, makes `sinter mount` without arguments list mounts, and takes the
+/// conditions of find(1) with one dash. Fails with a hint if the first word is a file.
 pub fn expand(mut words: Vec<OsString>, program: &clap::Command) -> Result<Vec<OsString>> {
     let Some(first) = words.get(1).cloned() else {
         return Ok(words);
@@ -19,6 +19,10 @@ pub fn expand(mut words: Vec<OsString>, program: &clap::Command) -> Result<Vec<O
         if let Some(verb) = words.get_mut(1) {
             *verb = "mounts".into();
         }
+        return Ok(words);
+    }
+    if first == "find" {
+        words.iter_mut().skip(2).for_each(double_dash);
         return Ok(words);
     }
     let is_verb = first == "help" || program.find_subcommand(&first).is_some();
@@ -34,6 +38,31 @@ pub fn expand(mut words: Vec<OsString>, program: &clap::Command) -> Result<Vec<O
         "{file} is a file, not a command: try `sinter info {file}`, `sinter ls {file}`, or \
          `sinter mount {file} DIR`"
     )))
+}
+
+/// The conditions of find(1), whose names have one dash.
+const OF_FIND: [&str; 12] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-type",
+    "-size",
+    "-newer",
+    "-older",
+    "-maxdepth",
+    "-perm",
+    "-uid",
+    "-gid",
+    "-print0",
+];
+
+/// Adds the second dash to a condition of find(1).
+fn double_dash(word: &mut OsString) {
+    if OF_FIND.iter().any(|condition| word == condition) {
+        let mut long = OsString::from("-");
+        long.push(&*word);
+        *word = long;
+    }
 }
 
 fn is_option(word: &OsStr) -> bool {

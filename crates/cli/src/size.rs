@@ -44,6 +44,25 @@ pub fn human(bytes: u64) -> String {
     format!("{value:.0} PB")
 }
 
+/// Formats a size as `ls -h` does: up to three digits, rounded up, with a unit of 1024.
+pub fn short(bytes: u64) -> String {
+    if bytes < 1024 {
+        return bytes.to_string();
+    }
+    let (mut shift, mut unit) = (10, "K");
+    for (further, letter) in [(20, "M"), (30, "G"), (40, "T"), (50, "P"), (60, "E")] {
+        // what would be rounded up to 1024 has the next unit
+        if bytes > 1023 << (further - 10) {
+            (shift, unit) = (further, letter);
+        }
+    }
+    let tenths = (u128::from(bytes) * 10).div_ceil(1 << shift);
+    if tenths < 100 {
+        return format!("{}.{}{unit}", tenths / 10, tenths % 10);
+    }
+    format!("{}{unit}", bytes.div_ceil(1 << shift))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +88,24 @@ mod tests {
             (999_600, "1.00 MB"),
         ] {
             assert_eq!(human(bytes), text);
+        }
+    }
+
+    #[test]
+    fn short_as_ls_shows_them() {
+        // by `truncate -s N f; ls -sh --apparent-size f` of coreutils 9.1
+        for (bytes, text) in [
+            (0, "0"),
+            (1023, "1023"),
+            (1024, "1.0K"),
+            (1025, "1.1K"),
+            (10_137, "9.9K"),
+            (10_138, "10K"),
+            (1_047_552, "1023K"),
+            (1_047_553, "1.0M"),
+            (1 << 60, "1.0E"),
+        ] {
+            assert_eq!(short(bytes), text, "{bytes}");
         }
     }
 }

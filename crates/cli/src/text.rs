@@ -41,6 +41,25 @@ fn escape(byte: u8) -> String {
     format!("\\x{byte:02x}")
 }
 
+/// Formats a number of things: `1 file`, `2 files`, `2 directories`.
+pub fn count(number: u64, what: &str) -> String {
+    match (number, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+/// Formats those of several numbers that are not zero, with commas.
+pub fn counts(numbers: &[(u64, &str)]) -> String {
+    let some = numbers.iter().filter(|(number, _)| *number > 0);
+    let some: Vec<String> = some.map(|(number, what)| count(*number, what)).collect();
+    match some.is_empty() {
+        true => "nothing".to_owned(),
+        false => some.join(", "),
+    }
+}
+
 /// Prints text to standard output; fails if not all of it can be written.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();

@@ -64,10 +64,22 @@ fn each_says_what_is_wrong() {
         (&["build", "d", "-o", "x.romfs"], 4, "read, but not written"),
         (
             &["build", "d", "-o", "x", "-f", "romfs"],
-            4,
-            "formats are dwarfs",
+            2,
+            "possible values: dwarfs",
         ),
-        (&["extract", "i"], 2, "--output"),
+        (&["build", "d", "x.dwarfs"], 2, "did you mean `-o x.dwarfs`"),
+        (
+            &["build", "d", "-o", "x", "--no-progress"],
+            2,
+            "--progress none",
+        ),
+        (
+            &["build", "d", "-o", "x", "--set-owner", "nobody at all"],
+            2,
+            "no user is named",
+        ),
+        (&["man", "nope"], 2, "is not a command"),
+        (&["extract", "i"], 2, "`sinter extract i -o DIR` unpacks"),
         (&["extract", "i", "-o", "-"], 2, "--tar"),
         (
             &["extract", "i", "--tar", "--force", "-o", "i"],
@@ -170,6 +182,99 @@ fn verbs() -> Vec<String> {
         .filter(|verb| !verb.is_empty() && *verb != "help")
         .map(str::to_owned)
         .collect()
+}
+
+#[test]
+fn words_of_other_programs_are_taken() {
+    let work = place();
+    let flags = ["-C", "zstd:3", "--set-owner", "root", "--set-group", "root"];
+    for verb in ["pack", "create"] {
+        let image = format!("{verb}.dwarfs");
+        let words = [&[verb, "-q", "d", "-o", &image][..], &flags].concat();
+        let output = called(work.path(), &words);
+        assert!(output.status.success(), "{output:?}");
+        for words in [["list", &image], ["verify", &image], ["test", &image]] {
+            assert!(called(work.path(), &words).status.success(), "{words:?}");
+        }
+        let row = called(work.path(), &["ls", "-l", &image, "f"]).stdout;
+        let row = String::from_utf8(row).unwrap();
+        let fields: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(fields[2..4], ["0", "0"], "{row}");
+        let out = format!("{verb}.out");
+        assert!(
+            called(work.path(), &["unpack", "-q", &image, "-o", &out])
+                .status
+                .success()
+        );
+        assert!(work.path().join(out).join("f").exists());
+    }
+}
+
+#[test]
+fn the_program_describes_itself() {
+    let page = String::from_utf8(run(["man", "verify"]).stdout).unwrap();
+    assert!(
+        page.contains("sinter\\-check") && page.contains(".SH SYNOPSIS"),
+        "{page}"
+    );
+    let version = String::from_utf8(run(["--version"]).stdout).unwrap();
+    for said in [
+        "formats written: dwarfs",
+        "romfs",
+        "codecs of squashfs: gzip, lzo, lz4, lz4hc, xz, zstd, lzma\n",
+    ] {
+        assert!(version.contains(said), "{version}");
+    }
+    assert_eq!(
+        String::from_utf8(run(["-V"]).stdout)
+            .unwrap()
+            .lines()
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn progress_has_the_form_that_is_asked_for() {
+    let work = place();
+    let noisy = fs::File::create(work.path().join("d/big")).unwrap();
+    noisy.set_len(1 << 20).unwrap();
+    let slow = ["build", "--progress", "json", "d", "-o", "slow", "-l1"];
+    let output = called(work.path(), &slow);
+    assert!(output.status.success());
+    let told = String::from_utf8(output.stderr).unwrap();
+    for line in told.lines().filter(|line| line.starts_with('{')) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["message_type"], "status");
+    }
+    let none = called(
+        work.path(),
+        &["build", "--progress", "none", "d", "-o", "none", "-l1"],
+    );
+    let told = String::from_utf8(none.stderr).unwrap();
+    assert!(told.contains("image: "), "the summary stays: {told}");
+    assert!(
+        !told.contains("0 symlinks") && !told.contains("1 directories"),
+        "{told}"
+    );
+    // a pipe keeps the work waiting until a line was asked for
+    let script = format!(
+        "mkfifo p; {0} build - -o piped <p 2>told & pid=$!; exec 3>p; sleep 1; kill -USR1 $pid; \
+         sleep 1; tar -c d >&3; exec 3>&-; wait $pid; cat told",
+        env!("CARGO_BIN_EXE_sinter")
+    );
+    let mut shell = Command::new("sh");
+    let output = shell
+        .args(["-c", &script])
+        .current_dir(work.path())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        told.lines()
+            .any(|line| line.starts_with("sinter:   -% 0:0")),
+        "{told}"
+    );
 }
 
 #[test]

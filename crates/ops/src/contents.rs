@@ -41,7 +41,7 @@ pub struct ContentsReport {
 
 /// The content of one file.
 #[derive(Debug)]
-pub struct FileContent<'a> {
+pub struct OpenedContent<'a> {
     /// The position among all files, in the order of the image.
     pub index: usize,
     /// The path from the root.
@@ -76,7 +76,7 @@ impl Read for ContentReader<'_> {
 }
 
 /// A file, and where its content begins.
-struct Place {
+struct FilePlace {
     leaf: u32,
     block: u64,
     offset: u64,
@@ -88,7 +88,7 @@ pub fn contents(
     image: &dyn Image,
     options: &ContentsOptions,
     observer: &dyn Observer,
-    visit: &(dyn Fn(FileContent<'_>) -> Result<()> + Sync),
+    visit: &(dyn Fn(OpenedContent<'_>) -> Result<()> + Sync),
 ) -> Result<ContentsReport> {
     let selection = select::Selection::new(&options.paths, &[])?;
     let names = Names::new(&options.names, false)?;
@@ -107,7 +107,7 @@ pub fn contents(
         let is_asked = || names.matches(plan.path(item.spot).as_os_str().as_bytes());
         if item.kind == FileType::File && is_asked() {
             let (block, offset) = first_block(image, item.ino);
-            places.push(Place {
+            places.push(FilePlace {
                 leaf,
                 block,
                 offset,
@@ -118,7 +118,7 @@ pub fn contents(
     }
     expected.items = places.len() as u64;
     places.sort_by_key(|place| (place.block, place.offset));
-    let jobs: Vec<(usize, Place)> = places.into_iter().enumerate().collect();
+    let jobs: Vec<(usize, FilePlace)> = places.into_iter().enumerate().collect();
     observer.expect(Stage::Verify, expected);
     workers::run(
         options.threads,
@@ -130,7 +130,7 @@ pub fn contents(
             let item = plan.leaf(place.leaf);
             let path = plan.path(item.spot);
             let size = image.inode(item.ino).map_or(0, |inode| inode.size);
-            let file = FileContent {
+            let file = OpenedContent {
                 index: *index,
                 path: path.as_os_str().as_bytes(),
                 reader: ContentReader {

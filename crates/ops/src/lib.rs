@@ -26,7 +26,7 @@ mod workers;
 
 pub use self::archive::{Archive, ArchiveFormat, ArchiveOptions, ArchiveOrder, ArchiveReport};
 pub use cat::cat;
-pub use contents::{ContentReader, ContentsOptions, ContentsReport, FileContent, contents};
+pub use contents::{ContentReader, ContentsOptions, ContentsReport, OpenedContent, contents};
 pub use diff::{Change, DiffOptions, DiffReport, Difference, Field, Side, What, diff};
 pub use extract::{ExtractOptions, ExtractReport, Overwrite, extract};
 pub use find::{FindOptions, find};

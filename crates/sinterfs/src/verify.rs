@@ -5,8 +5,9 @@ mod digest;
 #[cfg(feature = "write")]
 mod embed;
 #[cfg(feature = "write")]
-mod parity;
 mod keys;
+#[cfg(feature = "write")]
+mod parity;
 pub(crate) mod report;
 #[cfg(feature = "write")]
 mod sign;
@@ -19,8 +20,9 @@ pub use digest::digest;
 #[cfg(feature = "write")]
 pub use embed::{embed_signature, write_digests};
 #[cfg(feature = "write")]
-pub use parity::{Damage, ParityReport, check_parity, parity_path, repair, write_parity};
 pub use keys::{KeyFiles, KeyPassword, generate_keys};
+#[cfg(feature = "write")]
+pub use parity::{Damage, ParityReport, check_parity, parity_path, repair, write_parity};
 pub use report::{CheckOptions, CheckReport};
 #[cfg(feature = "write")]
 pub use sign::sign;

@@ -3,16 +3,18 @@
 use sinterfs::build::{AttributeChanges, BuildRequest, RootChanges};
 use sinterfs::{Error, Result};
 
+use crate::owners;
+
 /// Changes of file attributes, and how they are stored.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Owners, times and permissions")]
 pub struct AttributeArgs {
-    /// Set the owner of all files (a numeric user ID).
-    #[arg(long, visible_alias = "force-uid", value_name = "UID")]
+    /// Set the owner of all files: a user ID, or a name of this machine.
+    #[arg(long, visible_alias = "force-uid", value_name = "USER", value_parser = owners::user)]
     set_owner: Option<u32>,
 
-    /// Set the group of all files (a numeric group ID).
-    #[arg(long, visible_alias = "force-gid", value_name = "GID")]
+    /// Set the group of all files: a group ID, or a name of this machine.
+    #[arg(long, visible_alias = "force-gid", value_name = "GROUP", value_parser = owners::group)]
     set_group: Option<u32>,
 
     /// Set owner and group of all files to 0.
@@ -76,12 +78,12 @@ struct RootArgs {
     #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
     root_mode: Option<String>,
 
-    /// Set the owner of the root directory (a numeric user ID).
-    #[arg(long, value_name = "UID")]
+    /// Set the owner of the root directory: a user ID, or a name of this machine.
+    #[arg(long, value_name = "USER", value_parser = owners::user)]
     root_uid: Option<u32>,
 
-    /// Set the group of the root directory (a numeric group ID).
-    #[arg(long, value_name = "GID")]
+    /// Set the group of the root directory: a group ID, or a name of this machine.
+    #[arg(long, value_name = "GROUP", value_parser = owners::group)]
     root_gid: Option<u32>,
 
     /// Set the times of the root directory: seconds since 1970, or `now`.

@@ -11,7 +11,9 @@ use super::run::{JobsArgs, VerbosityArgs};
 
 /// Unpack an image.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "unpack",
+    after_help = "\
 Examples:
   sinter extract image.dwarfs -o out
       Unpack everything.
@@ -40,7 +42,8 @@ An archive depends only on the image and on these options, not on -j or --cache-
 --tar keeps everything but sockets; GNU tar restores holes automatically, attributes and ACLs \
 with --xattrs --xattrs-include='*' --acls. --cpio has whole seconds, no extended attributes, no \
 holes, and files below 4 GiB; --mtree has no extended attributes, and no digests of files with \
-more than 64 GiB of holes. Losses are reported, or an error with --strict.")]
+more than 64 GiB of holes. Losses are reported, or an error with --strict."
+)]
 pub struct ExtractArgs {
     #[command(flatten)]
     pub image: ImageArgs,

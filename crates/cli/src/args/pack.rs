@@ -4,6 +4,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sinterfs::build::{
     BuildRequest, Categorizers, ComposefsOptions, Destination, Order, PerFileOptions, Purpose,
     ReadCost, TailPlacement, VolumeOptions,
@@ -61,12 +62,29 @@ fn format_help() -> String {
     )
 }
 
+/// Returns the names of the formats that are written.
+fn format_names() -> PossibleValuesParser {
+    let formats = sinterfs::build::formats();
+    formats
+        .iter()
+        .map(|format| format.name)
+        .collect::<Vec<_>>()
+        .into()
+}
+
 /// Format, compression and layout of an image.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
 pub struct PackArgs {
     /// The format of the image.
-    #[arg(short, long, value_name = "FORMAT", help = format_help())]
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        help = format_help(),
+        value_parser = format_names(),
+        hide_possible_values = true
+    )]
     format: Option<String>,
 
     /// The compression level, 0 (none, fastest) to 9 (smallest).
@@ -247,7 +265,12 @@ pub struct LayoutArgs {
     /// What the image is packed for: `mount` (default) to read single files from it; `archive` to
     /// keep it and unpack it, as small as it gets; `remote` to read it over a network (blocks of 1
     /// MiB; name what is needed first with --hot).
-    #[arg(long = "for", value_name = "PURPOSE")]
+    #[arg(
+        long = "for",
+        value_name = "PURPOSE",
+        value_parser = PossibleValuesParser::new(["mount", "archive", "remote"])
+            .try_map(|text| text.parse::<Purpose>())
+    )]
     purpose: Option<Purpose>,
 
     /// Search for repeated data only in this number of preceding blocks, not in all of them.
@@ -257,7 +280,12 @@ pub struct LayoutArgs {
     /// What reads of the image may cost, instead of what --for says: `free` packs smallest; `mount`
     /// refers to data in another block only where that saves more than it costs readers; `remote`
     /// also keeps the files of a directory together, and begins blocks with large ones.
-    #[arg(long, value_name = "COST")]
+    #[arg(
+        long,
+        value_name = "COST",
+        value_parser = PossibleValuesParser::new(["free", "mount", "remote"])
+            .try_map(|text| text.parse::<ReadCost>())
+    )]
     read_cost: Option<ReadCost>,
 
     /// The limit of memory (default: 512m, and as much for each thread).
@@ -328,7 +356,7 @@ impl PackArgs {
         request.blob_device = self.erofs.blob_device;
         request.level = self.level;
         (request.compression, request.by_category) = compressions(self.compression)?;
-        request.metadata_compression = self.metadata_compression;
+        request.metadata_compression = self.metadata_compression.as_deref().map(with_level);
         request.block_size = self.block_size;
         self.layout.apply(request);
         request.per_file = PerFileOptions {
@@ -406,8 +434,8 @@ pub fn compressions(given: Vec<String>) -> Result<Compressions> {
     let (mut general, mut by_category) = (None, Vec::new());
     for text in given {
         match text.split_once("::") {
-            Some((category, codec)) => by_category.push((category.to_owned(), codec.to_owned())),
-            None if general.is_none() => general = Some(text),
+            Some((category, codec)) => by_category.push((category.to_owned(), with_level(codec))),
+            None if general.is_none() => general = Some(with_level(&text)),
             None => {
                 return Err(Error::invalid(format!(
                     "-C {text}: only one codec can apply to all blocks, others need CATEGORY::"
@@ -416,6 +444,18 @@ pub fn compressions(given: Vec<String>) -> Result<Compressions> {
         }
     }
     Ok((general, by_category))
+}
+
+/// Names the level of a codec that is given as `zstd:19`.
+pub fn with_level(codec: &str) -> String {
+    let parts = codec.split(':').enumerate().map(|(index, part)| {
+        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        match index == 1 && is_number {
+            true => format!("level={part}"),
+            false => part.to_owned(),
+        }
+    });
+    parts.collect::<Vec<_>>().join(":")
 }
 
 impl LayoutArgs {

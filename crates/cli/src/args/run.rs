@@ -1,5 +1,7 @@
 //! Flags of commands that take a while: the number of threads, and how much is printed.
 
+use crate::progress::{ProgressForm, Show};
+
 /// The number of threads.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = crate::args::GENERAL)]
@@ -28,6 +30,27 @@ pub struct VerbosityArgs {
     /// Print the result as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+
+    /// How to show progress on standard error: auto is a bar on a terminal, else a line each 10
+    /// seconds, and nothing with -q or --json; json is a line with `message_type` each second. The
+    /// signal USR1 always prints a line.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        default_value_t = ProgressArg::Auto,
+        hide_default_value = true
+    )]
+    progress: ProgressArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ProgressArg {
+    Auto,
+    Bar,
+    Plain,
+    Json,
+    None,
 }
 
 /// Whether the time of each stage is printed.
@@ -41,11 +64,14 @@ pub struct StageTimingArgs {
 
 impl VerbosityArgs {
     /// Returns what the display shows.
-    pub fn show(self) -> crate::progress::Show {
-        if self.quiet || self.json {
-            crate::progress::Show::Warnings
-        } else {
-            crate::progress::Show::Progress
+    pub fn show(self) -> Show {
+        match self.progress {
+            ProgressArg::Auto if self.quiet || self.json => Show::Warnings,
+            ProgressArg::Auto => Show::Progress,
+            ProgressArg::Bar => Show::Always(ProgressForm::Bar),
+            ProgressArg::Plain => Show::Always(ProgressForm::Plain),
+            ProgressArg::Json => Show::Always(ProgressForm::Json),
+            ProgressArg::None => Show::Always(ProgressForm::Nothing),
         }
     }
 }

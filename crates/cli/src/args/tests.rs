@@ -91,3 +91,22 @@ fn texts_after_the_flags_wrap_at_any_width() {
         }
     }
 }
+
+#[test]
+fn the_short_help_fits_a_screen_or_two() {
+    let mut program = crate::definitions();
+    for command in program.get_subcommands_mut() {
+        let name = command.get_name().to_owned();
+        let mut command = command.clone().term_width(100);
+        let lines = command.render_help().to_string().lines().count();
+        assert!(lines <= 60, "{name}: {lines}");
+        let long = command.render_long_help().to_string();
+        for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
+            let spelled = flag.get_long().map(|long| format!("--{long}"));
+            assert!(
+                spelled.is_none_or(|flag| long.contains(&flag)),
+                "{name}: {flag:?}"
+            );
+        }
+    }
+}

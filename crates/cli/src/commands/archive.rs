@@ -80,13 +80,14 @@ fn destination(args: &ExtractArgs) -> Result<Destination> {
 
 fn summary(report: &ArchiveReport, seconds: f64) -> String {
     let mut text = format!(
-        "{} files, {} directories, {} symlinks, {} hard links, {} special files; {} in \
-         {seconds:.1} s",
-        report.files,
-        report.directories,
-        report.symlinks,
-        report.links,
-        report.specials,
+        "{}; {} in {seconds:.1} s",
+        text::counts(&[
+            (report.files, "file"),
+            (report.directories, "directory"),
+            (report.symlinks, "symlink"),
+            (report.links, "hard link"),
+            (report.specials, "special file"),
+        ]),
         human(report.length),
     );
     if report.failed > 0 {

@@ -103,6 +103,8 @@ const SOURCE: &str = "Source";
 /// Pack a directory or an archive into an image.
 #[derive(Debug, clap::Args)]
 #[command(
+    visible_alias = "pack",
+    alias = "create",
     after_help = "`sinter build --help` has examples, and the levels and codecs of each format.",
     after_long_help = long_help()
 )]

@@ -1,24 +1,30 @@
 //! `sinter cat`: writes files of an image to standard output.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use sinterfs::ops::{Follow, cat, resolve};
-use sinterfs::{Error, Result};
+use sinterfs::ops::{Follow, cat, expand, resolve};
+use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
 use crate::args::run::JobsArgs;
 
 /// Print files of an image.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  sinter cat image.dwarfs etc/os-release")]
+#[command(after_help = "\
+Examples:
+  sinter cat image.dwarfs etc/os-release
+      Print a file.
+  sinter cat image.dwarfs 'etc/*.conf'
+      Print the files that match; directories among them are left out.")]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
 
-    /// The files to print; symlinks are followed within the image.
+    /// The files to print; symlinks are followed within the image, and patterns are expanded: `*`
+    /// matches within a name, `**` across slashes.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
 
@@ -33,8 +39,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let threads = args.jobs.threads();
     let mut out = std::io::stdout().lock();
     for path in &args.paths {
-        let ino = resolve(image, path.as_bytes(), Follow::All)?;
-        cat(image, ino, threads, &mut out).map_err(|e| e.path(path))?;
+        for found in expand(image, path.as_bytes())? {
+            let shown = || OsStr::from_bytes(&found);
+            let ino = resolve(image, &found, Follow::All).map_err(|e| e.path(shown()))?;
+            let is_match = found != path.as_bytes();
+            if is_match && image.inode(ino)?.kind == FileType::Directory {
+                continue;
+            }
+            cat(image, ino, threads, &mut out).map_err(|e| e.path(shown()))?;
+        }
     }
     out.flush()
         .map_err(|e| Error::io("cannot write the content", e))?;

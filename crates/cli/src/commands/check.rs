@@ -1,35 +1,49 @@
 //! `sinter check`: verifies the integrity of an image.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
-use sinterfs::Result;
 use sinterfs::verify::{CheckOptions, CheckReport, ParityReport};
+use sinterfs::{Kind, Result};
 
 use super::repair::{as_json as parity_json, describe};
 use crate::args::input::ImageArgs;
 use crate::args::run::{JobsArgs, VerbosityArgs};
 use crate::progress::Display;
-use crate::{exit, messages, text};
+use crate::text::count;
+use crate::{exit, flags, messages, text};
 
 /// Verify checksums and structure of an image, or all of its data.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "verify",
+    alias = "test",
+    after_help = "\
 Examples:
   sinter check image.dwarfs
       Verify the checksums of all sections, and the structure of the metadata.
   sinter check --deep image.dwarfs
       Also decode every block and read every file.
+  sinter check --deep *.dwarfs
+      Verify several images; the exit code is the highest of theirs.
   sinter check --digest HEX image.dwarfs
       Verify that the image has this root digest.
+  sinter verify --signed-by vendor.pub image.dwarfs
+      Verify the signature of the image, and all data that it covers.
   sinter check --parity image.dwarfs
       Also compare the image with image.dwarfs.parity, which `sinter parity` writes.
 
 Digests in the image are always verified; --digest and --signed-by prove that they are the \
-expected ones.")]
+expected ones."
+)]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
+
+    /// Further images to verify in the same way.
+    #[arg(value_name = "IMAGE", conflicts_with_all = ["digest", "offset", "device", "objects"])]
+    more: Vec<PathBuf>,
 
     /// Decode every block and read every file.
     #[arg(long)]
@@ -46,17 +60,47 @@ pub struct Args {
     verbosity: VerbosityArgs,
 }
 
-/// Checks an image, and prints every problem.
+/// Checks images, and prints every problem; goes on with the next image after one that cannot be
+/// checked.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let display = Display::start(args.verbosity.show());
+    let images = std::iter::once(&args.image.image).chain(&args.more);
+    let (mut worst, mut all) = (0, Vec::new());
+    for image in images {
+        let code = match check(args, image) {
+            Ok((code, json)) => {
+                all.extend(json);
+                code
+            }
+            Err(error) if args.more.is_empty() || error.kind() == Kind::Cancelled => {
+                return Err(error);
+            }
+            Err(error) => {
+                messages::line(format_args!("sinter: {}", flags::message(&error)));
+                exit::code(error.kind())
+            }
+        };
+        worst = worst.max(code);
+    }
+    match (args.verbosity.json, &*all) {
+        (true, [one]) if args.more.is_empty() => text::print(&format!("{one:#}\n"))?,
+        (true, _) => text::print(&format!("{:#}\n", json!(all)))?,
+        _ => {}
+    }
+    Ok(ExitCode::from(worst))
+}
+
+/// Checks one image; returns the exit code, and the report as JSON if that is asked for.
+fn check(args: &Args, image: &Path) -> Result<(u8, Option<serde_json::Value>)> {
+    let rounds = if args.deep { 2 } else { 1 };
+    let display = Display::of_rounds(args.verbosity.show(), rounds);
     let depth = CheckOptions {
         deep: args.deep,
         threads: args.jobs.threads(),
     };
     let options = args.image.options();
-    let parity = compare_parity(args, &display)?;
+    let parity = compare_parity(args, image, &display)?;
     let damaged = parity.filter(|parity| !parity.damage.is_none());
-    let report = sinterfs::verify::check(&args.image.image, &options, depth, display.observer());
+    let report = sinterfs::verify::check(image, &options, depth, display.observer());
     drop(display);
     let mut report = match report {
         Ok(report) => report,
@@ -69,29 +113,35 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     };
     report.problems.extend(damaged.as_ref().map(parity_problem));
+    let code = if report.problems.is_empty() {
+        0
+    } else {
+        exit::PARTIAL
+    };
     if args.verbosity.json {
-        text::print(&format!("{:#}\n", as_json(args, &report, parity.as_ref())))?;
-    } else {
-        for problem in &report.problems {
-            messages::line(format_args!("sinter: {}", text::one_line(problem)));
-        }
-        if !args.verbosity.quiet {
-            text::print(&summary(args.deep, &report))?;
-        }
+        let json = as_json(args, image, &report, parity.as_ref());
+        return Ok((code, Some(json)));
     }
-    Ok(if report.problems.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(exit::PARTIAL)
-    })
+    let name = match args.more.is_empty() {
+        true => String::new(),
+        false => format!("{}: ", text::name(image.as_os_str().as_encoded_bytes())),
+    };
+    for problem in &report.problems {
+        messages::line(format_args!("sinter: {name}{}", text::one_line(problem)));
+    }
+    if !args.verbosity.quiet {
+        let summary = summary(args.deep, &report);
+        let lines = summary.lines().map(|line| format!("{name}{line}\n"));
+        text::print(&lines.collect::<String>())?;
+    }
+    Ok((code, None))
 }
 
 /// Compares the image with its parity, if asked to.
-fn compare_parity(args: &Args, display: &Display) -> Result<Option<ParityReport>> {
+fn compare_parity(args: &Args, image: &Path, display: &Display) -> Result<Option<ParityReport>> {
     if !args.parity {
         return Ok(None);
     }
-    let image = &args.image.image;
     let parity = sinterfs::verify::parity_path(image);
     let threads = args.jobs.threads();
     sinterfs::verify::check_parity(image, &parity, threads, display.observer()).map(Some)
@@ -111,24 +161,28 @@ fn summary(deep: bool, report: &CheckReport) -> String {
         .iter()
         .map(|note| format!("note: {}\n", text::one_line(note)));
     let depth = if deep {
-        format!(
-            ", {} blocks decoded, {} files read",
-            report.blocks, report.files
-        )
+        let (blocks, files) = (report.blocks, report.files);
+        let [blocks, files] = [count(blocks, "block"), count(files, "file")];
+        format!(", {blocks} decoded, {files} read")
     } else {
         String::new()
+    };
+    let damaged = match report.damaged.len() {
+        0 => String::new(),
+        1 => ", 1 path damaged".to_owned(),
+        n => format!(", {n} paths damaged"),
     };
     let verdict = match report.problems.len() {
         0 => "no problem".to_owned(),
         1 => "1 problem".to_owned(),
         n => format!("{n} problems"),
     };
-    let parts = [(report.sections, "sections"), (report.inodes, "inodes")];
+    let parts = [(report.sections, "section"), (report.inodes, "inode")];
     let parts: Vec<_> = parts
         .iter()
-        .filter_map(|(count, what)| Some(format!("{} {what}", (*count)?)))
+        .filter_map(|(number, what)| Some(count((*number)?, what)))
         .collect();
-    let verdict = format!("{}{depth}: {verdict}\n", parts.join(", "));
+    let verdict = format!("{}{depth}: {verdict}{damaged}\n", parts.join(", "));
     let root = report.root_digest.filter(|_| report.problems.is_empty());
     let root = root.map(|root| format!("root digest {root}: all data is intact\n"));
     let signed = report.signed.as_deref().filter(|_| root.is_some());
@@ -136,9 +190,14 @@ fn summary(deep: bool, report: &CheckReport) -> String {
     notes.chain(root).chain(signed).chain([verdict]).collect()
 }
 
-fn as_json(args: &Args, report: &CheckReport, parity: Option<&ParityReport>) -> serde_json::Value {
+fn as_json(
+    args: &Args,
+    image: &Path,
+    report: &CheckReport,
+    parity: Option<&ParityReport>,
+) -> serde_json::Value {
     json!({
-        "image": text::json_name(args.image.image.as_os_str().as_encoded_bytes()),
+        "image": text::json_name(image.as_os_str().as_encoded_bytes()),
         "deep": args.deep,
         "sections": report.sections,
         "inodes": report.inodes,
@@ -146,6 +205,7 @@ fn as_json(args: &Args, report: &CheckReport, parity: Option<&ParityReport>) -> 
         "files_read": report.files,
         "root_digest": report.root_digest.map(|root| root.to_string()),
         "parity": parity.map(parity_json),
+        "damaged": report.damaged.iter().map(|path| text::json_name(path)).collect::<Vec<_>>(),
         "problems": report.problems,
         "signed": report.signed,
         "notes": report.notes,

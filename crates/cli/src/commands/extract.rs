@@ -32,7 +32,11 @@ pub fn run(args: &ExtractArgs) -> Result<ExitCode> {
     let options = options(args);
     let filter = args.filter.filter()?;
     let image = FilteredImage::new(&**opened.raw(), &filter);
-    let report = extract(&image, output, &options, display.observer())?;
+    let mut report = extract(&image, output, &options, display.observer())?;
+    if args.paths.is_empty() && args.glob.is_empty() {
+        // the root, which `sinter build` counts, too
+        report.directories += 1;
+    }
     let seconds = display.observer().elapsed().as_secs_f64();
     drop(display);
     if args.verbosity.json {
@@ -73,13 +77,14 @@ fn options(args: &ExtractArgs) -> ExtractOptions {
 
 fn summary(report: &ExtractReport, seconds: f64) -> String {
     let mut text = format!(
-        "{} files, {} directories, {} symlinks, {} hard links, {} special files; {} in \
-         {seconds:.1} s",
-        report.files,
-        report.directories,
-        report.symlinks,
-        report.links,
-        report.specials,
+        "{}; {} in {seconds:.1} s",
+        text::counts(&[
+            (report.files, "file"),
+            (report.directories, "directory"),
+            (report.symlinks, "symlink"),
+            (report.links, "hard link"),
+            (report.specials, "special file"),
+        ]),
         human(report.bytes),
     );
     for (count, what) in [

@@ -1,35 +1,43 @@
 //! `sinter ls`: lists an image in the form of `ls`, `ls -l`, `find` or JSON lines.
 
+use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use serde_json::json;
 use sinterfs::model::Image;
-use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, list, resolve, row};
+use sinterfs::ops::{Follow, ListOptions, Row, WalkStep, expand, list, resolve, row};
 use sinterfs::{Error, FileType, Result};
 
 use crate::args::input::ImageArgs;
-use crate::{calendar, text};
+use crate::rows::{as_json, long, trimmed};
+use crate::text;
 
 /// List the files of an image.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "list",
+    disable_help_flag = true,
+    after_help = "\
 Examples:
   sinter ls image.dwarfs
       List the root directory.
   sinter ls -lR image.dwarfs usr/bin
       List everything below a directory, with attributes.
+  sinter ls -lhS image.dwarfs 'usr/lib/*.so*'
+      List what a pattern matches, the largest files first.
   sinter ls -R --json image.dwarfs
       Print a line of JSON for every path.
   sinter ls -R0 image.dwarfs
-      Print names for scripts, ended by NUL.")]
+      Print names for scripts, ended by NUL."
+)]
 pub struct Args {
     #[command(flatten)]
     image: ImageArgs,
 
-    /// The paths to list (default: the root directory).
+    /// The paths to list (default: the root directory); `*` matches within a name, `**` across
+    /// slashes.
     #[arg(value_name = "PATH")]
     paths: Vec<OsString>,
 
@@ -45,6 +53,22 @@ pub struct Args {
     #[arg(short, long)]
     directory: bool,
 
+    /// With -l, round sizes: 1.2K, 35M (units of 1024).
+    #[arg(short = 'h', long, conflicts_with = "json")]
+    human_readable: bool,
+
+    /// Sort by size, the largest first; with -R over all directories.
+    #[arg(short = 'S', conflicts_with = "by_time")]
+    by_size: bool,
+
+    /// Sort by time of modification, the newest first; with -R over all directories.
+    #[arg(short = 't')]
+    by_time: bool,
+
+    /// Reverse the order.
+    #[arg(short, long)]
+    reverse: bool,
+
     /// Print a line of JSON for each path. In paths and targets a backslash is doubled, and a byte
     /// that is not UTF-8 becomes \xNN.
     #[arg(long)]
@@ -53,6 +77,10 @@ pub struct Args {
     /// Print unescaped paths, each ended by NUL (for xargs -0).
     #[arg(short = '0', long, conflicts_with_all = ["json", "long"])]
     null: bool,
+
+    /// Print help.
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
 }
 
 /// Prints the listing.
@@ -60,49 +88,79 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let opened = args.image.open()?;
     let image = &**opened.raw();
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let options = ListOptions {
-        recursive: args.recursive,
-        itself: args.directory,
-    };
-    let root = [OsString::new()];
-    let paths = if args.paths.is_empty() {
-        &root[..]
-    } else {
-        &args.paths
-    };
-    for path in paths {
-        let path = trimmed(path.as_bytes());
-        let start = resolve(image, path, Follow::Parents)?;
-        if args.recursive && !args.directory {
-            let itself = row(image, start, if path.is_empty() { b"." } else { path })?;
-            if itself.kind == FileType::Directory {
-                show(args, image, &itself, &mut out)?;
+    for (path, is_match) in paths(args, image)? {
+        let sorted = args.by_size || args.by_time || args.reverse;
+        let mut rows = Vec::new();
+        each(args, image, &path, is_match, &mut |row| {
+            match sorted {
+                true => rows.push(row.clone()),
+                false => show(args, image, row, &mut out)?,
             }
-        }
-        let shown = if args.directory && path.is_empty() {
-            b".".as_slice()
-        } else {
-            path
-        };
-        list(image, start, shown, options, &mut |row| {
-            show(args, image, row, &mut out)?;
             Ok(WalkStep::On)
         })?;
+        sort(args, &mut rows);
+        for row in &rows {
+            show(args, image, row, &mut out)?;
+        }
     }
     out.flush()
         .map_err(|e| Error::io("cannot print the listing", e))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes slashes at both ends; `.` is the root.
-fn trimmed(path: &[u8]) -> &[u8] {
-    let start = path.iter().position(|&b| b != b'/').unwrap_or(path.len());
-    let end = path
-        .iter()
-        .rposition(|&b| b != b'/')
-        .map_or(start, |last| last + 1);
-    let path = path.get(start..end).unwrap_or_default();
-    if path == b"." { b"" } else { path }
+/// Returns the paths to list, and of each whether a pattern of several matches stands for it: those
+/// are listed themselves unless they are recursed into.
+fn paths(args: &Args, image: &dyn Image) -> Result<Vec<(Vec<u8>, bool)>> {
+    if args.paths.is_empty() {
+        return Ok(vec![(Vec::new(), false)]);
+    }
+    let mut paths = Vec::new();
+    for path in &args.paths {
+        let path = trimmed(path.as_bytes());
+        for found in expand(image, path)? {
+            let is_match = found != path;
+            paths.push((found, is_match));
+        }
+    }
+    Ok(paths)
+}
+
+/// Shows the rows of one path, unsorted.
+fn each(
+    args: &Args,
+    image: &dyn Image,
+    path: &[u8],
+    is_match: bool,
+    show: &mut dyn FnMut(&Row) -> Result<WalkStep>,
+) -> Result<()> {
+    let start = resolve(image, path, Follow::Parents)?;
+    let options = ListOptions {
+        recursive: args.recursive,
+        itself: args.directory || is_match && !args.recursive,
+    };
+    if args.recursive && !args.directory {
+        let itself = row(image, start, if path.is_empty() { b"." } else { path })?;
+        if itself.kind == FileType::Directory {
+            show(&itself)?;
+        }
+    }
+    let shown = if args.directory && path.is_empty() {
+        b".".as_slice()
+    } else {
+        path
+    };
+    list(image, start, shown, options, show)
+}
+
+fn sort(args: &Args, rows: &mut [Row]) {
+    if args.by_size {
+        rows.sort_by_key(|row| Reverse(row.size));
+    } else if args.by_time {
+        rows.sort_by_key(|row| Reverse((row.times.modified.secs, row.times.modified.nanos)));
+    }
+    if args.reverse {
+        rows.reverse();
+    }
 }
 
 fn show(args: &Args, image: &dyn Image, row: &Row, out: &mut dyn Write) -> Result<()> {
@@ -116,121 +174,9 @@ fn show(args: &Args, image: &dyn Image, row: &Row, out: &mut dyn Write) -> Resul
     let line = if args.json {
         as_json(image, row)?.to_string()
     } else if args.long {
-        long(row)
+        long(row, args.human_readable)
     } else {
         text::name(&row.path)
     };
     writeln!(out, "{line}").map_err(failed)
-}
-
-/// Formats a row as `ls -l` does, with numeric owners and the time in UTC.
-fn long(row: &Row) -> String {
-    let size = match row.rdev {
-        Some(rdev) => format!("{}, {}", rdev.major, rdev.minor),
-        None => row.size.to_string(),
-    };
-    let mut line = format!(
-        "{}{} {:>3} {:>6} {:>6} {:>12} {} {}",
-        row.kind.letter(),
-        permissions(row.mode),
-        row.nlink,
-        row.uid,
-        row.gid,
-        size,
-        calendar::utc(row.times.modified.secs),
-        text::name(&row.path),
-    );
-    if let Some(target) = &row.target {
-        line += " -> ";
-        line += &text::name(target);
-    }
-    line
-}
-
-fn permissions(mode: u16) -> String {
-    let special = [(0o4000, 's', 'S'), (0o2000, 's', 'S'), (0o1000, 't', 'T')];
-    let mut shown = String::with_capacity(9);
-    for (class, (bit, with_x, without_x)) in special.into_iter().enumerate() {
-        let bits = mode >> (6 - 3 * class);
-        shown.push(if bits & 4 != 0 { 'r' } else { '-' });
-        shown.push(if bits & 2 != 0 { 'w' } else { '-' });
-        shown.push(match (mode & bit != 0, bits & 1 != 0) {
-            (true, true) => with_x,
-            (true, false) => without_x,
-            (false, true) => 'x',
-            (false, false) => '-',
-        });
-    }
-    shown
-}
-
-fn as_json(image: &dyn Image, row: &Row) -> Result<serde_json::Value> {
-    let letter = if row.kind == FileType::File {
-        'f'
-    } else {
-        row.kind.letter()
-    };
-    let modified = row.times.modified;
-    let mut line = json!({
-        "path": text::json_name(&row.path),
-        "type": letter.to_string(),
-        "mode": format!("{:04o}", row.mode),
-        "uid": row.uid,
-        "gid": row.gid,
-        "ino": row.ino.0,
-    });
-    let nanoseconds = i128::from(modified.secs) * 1_000_000_000 + i128::from(modified.nanos);
-    // beyond 64 bits of nanoseconds (the year 2262) JSON readers would round
-    line["mtime"] =
-        i64::try_from(nanoseconds).map_or_else(|_| json!(nanoseconds.to_string()), |n| json!(n));
-    if row.kind != FileType::Directory {
-        line["nlink"] = json!(row.nlink);
-        if row.nlink > 1 {
-            line["link"] = json!(text::json_name(row.link.as_ref().unwrap_or(&row.path)));
-        }
-    }
-    if row.kind == FileType::File {
-        line["size"] = json!(row.size);
-        line["allocated"] = json!(row.allocated);
-    }
-    if let Some(target) = &row.target {
-        line["target"] = json!(text::json_name(target));
-    }
-    if let Some(rdev) = row.rdev {
-        line["rdev"] = json!(format!("{}:{}", rdev.major, rdev.minor));
-    }
-    let xattrs = image.xattrs(row.ino)?.into_iter();
-    let xattrs: serde_json::Map<_, _> = xattrs
-        .map(|(name, value)| (text::json_name(&name), json!(text::base64(&value))))
-        .collect();
-    if !xattrs.is_empty() {
-        line["xattrs"] = xattrs.into();
-    }
-    Ok(line)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn permissions_as_ls_shows_them() {
-        for (mode, shown) in [
-            (0o755, "rwxr-xr-x"),
-            (0o4755, "rwsr-xr-x"),
-            (0o2644, "rw-r-Sr--"),
-            (0o1777, "rwxrwxrwt"),
-            (0o7000, "--S--S--T"),
-        ] {
-            assert_eq!(permissions(mode), shown);
-        }
-    }
-
-    #[test]
-    fn slashes_and_dots() {
-        assert_eq!(trimmed(b"/usr/bin/"), b"usr/bin");
-        assert_eq!(trimmed(b"/"), b"");
-        assert_eq!(trimmed(b"."), b"");
-        assert_eq!(trimmed(b""), b"");
-    }
 }

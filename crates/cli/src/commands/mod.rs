@@ -8,8 +8,12 @@ mod completions;
 mod convert;
 mod diff;
 mod digest;
+mod du;
 mod extract;
+mod find;
+mod grep;
 mod info;
+mod keygen;
 mod ls;
 mod make_image;
 mod man;
@@ -20,6 +24,8 @@ mod parity;
 mod recompress;
 mod repair;
 mod sign;
+mod stat;
+mod tree;
 mod umount;
 
 use std::ffi::OsString;
@@ -42,11 +48,17 @@ pub enum Command {
     Umount(umount::Args),
     Extract(ExtractArgs),
     Ls(ls::Args),
+    Tree(tree::Args),
+    Find(find::Args),
+    Grep(Box<grep::Args>),
+    Du(du::Args),
+    Stat(stat::Args),
     Cat(cat::Args),
     Info(info::Args),
     Check(check::Args),
     Diff(diff::Args),
     Digest(digest::Args),
+    Keygen(keygen::Args),
     Sign(sign::Args),
     Parity(parity::Args),
     Repair(repair::Args),
@@ -73,11 +85,17 @@ pub fn run(
         Command::Umount(args) => umount::run(&args),
         Command::Extract(args) => extract::run(&args),
         Command::Ls(args) => ls::run(&args),
+        Command::Tree(args) => tree::run(&args),
+        Command::Find(args) => find::run(&args),
+        Command::Grep(args) => grep::run(&args),
+        Command::Du(args) => du::run(&args),
+        Command::Stat(args) => stat::run(&args),
         Command::Cat(args) => cat::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Digest(args) => digest::run(&args),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Sign(args) => sign::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Repair(args) => repair::run(&args),

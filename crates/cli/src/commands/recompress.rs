@@ -174,7 +174,7 @@ fn request(args: Args) -> Result<RecompressRequest> {
     build.level = args.level;
     build.compression = compression;
     build.by_category = by_category;
-    build.metadata_compression = args.metadata_compression;
+    build.metadata_compression = args.metadata_compression.as_deref().map(pack::with_level);
     build.block_size = args.block_size;
     args.layout.apply(&mut build);
     args.attributes.apply(&mut build)?;

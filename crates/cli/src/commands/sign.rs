@@ -1,6 +1,6 @@
 //! `sinter sign`: signs the root digest of an image.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,8 +15,8 @@ use crate::text;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  minisign -G -p vendor.pub -s vendor.key
-      Create a key pair with minisign(1).
+  sinter keygen vendor
+      Make a pair of keys, as minisign(1) does.
   sinter sign image.dwarfs --key vendor.key
       Write the signature to image.dwarfs.root.minisig.
   sinter sign image.dwarfs --key vendor.key --embed
@@ -98,10 +98,12 @@ fn default_comment(args: &Args) -> String {
 }
 
 fn password(args: &Args) -> Result<Option<String>> {
-    let Some(path) = &args.password_file else {
-        return Ok(None);
-    };
+    args.password_file.as_deref().map(read_password).transpose()
+}
+
+/// Reads the password in a file: its first line.
+pub fn read_password(path: &Path) -> Result<String> {
     let read = std::fs::read_to_string(path);
     let text = read.map_err(|error| Error::io("cannot read the password", error).path(path))?;
-    Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }

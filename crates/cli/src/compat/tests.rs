@@ -173,7 +173,8 @@ fn values_that_sinter_refuses_are_reported_in_the_words_of_the_tool() {
         ),
         (
             "mkfs.erofs --force-uid=x b a",
-            "mkfs.erofs: invalid value 'x' for '--force-uid': invalid digit found in string",
+            "mkfs.erofs: invalid value 'x' for '--force-uid': no user is named `x` in /etc/passwd; \
+             give a number",
         ),
         (
             "mksquashfs a b -all-root -force-uid 1",

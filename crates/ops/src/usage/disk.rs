@@ -1,9 +1,10 @@
 //! The sizes of directories, as du(1) shows them, with what they take in the image.
 //!
 //! Enters an image, and its stored blocks as far as the format knows them; leaves a row for each
-//! directory asked for, after those in it. **Invariant:** an inode counts once, where its first name
-//! is; the stored bytes of a block are divided among the files that refer to it, so the rows of the
-//! directories of one level add up. Memory: that of `usage`, and 24 bytes a range of content.
+//! directory asked for, after those in it. **Invariant:** an inode counts once, where its first
+//! name is; the stored bytes of a block are divided among the files that refer to it, so the rows
+//! of the directories of one level add up. Memory: that of `usage`, and 24 bytes a range of
+//! content.
 
 use std::collections::HashSet;
 
