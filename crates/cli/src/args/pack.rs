@@ -91,9 +91,8 @@ pub struct PackArgs {
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The codec of blocks, or of the blocks of one category, instead of that of the level; `sinter
-    /// build
-    /// --help` lists the codecs of each format.
+    /// The codec of blocks, or of the blocks of one category, instead of that of the level;
+    /// `sinter build --help` lists the codecs of each format.
     #[arg(
         short = 'C',
         long,
@@ -166,8 +165,7 @@ struct ComposefsArgs {
 #[command(next_help_heading = "EROFS")]
 struct ErofsArgs {
     /// The oldest version of Linux that can mount the image: 5.4, 5.10, 5.15, 5.17, 6.1, 6.6, 6.10,
-    /// 6.12,
-    /// 6.15, 6.17 or 6.18 (default: 6.15).
+    /// 6.12, 6.15, 6.17 or 6.18 (default: 6.15).
     #[arg(long, value_name = "VERSION")]
     target_kernel: Option<String>,
 
@@ -216,8 +214,7 @@ struct SquashfsArgs {
     no_fragments: bool,
 
     /// Do not compress these parts: inodes, data, fragments, xattrs, ids, or all (also --noI,
-    /// --noD,
-    /// --noF, --noX, --noId, --no-compression).
+    /// --noD, --noF, --noX, --noId, --no-compression).
     #[arg(long, value_name = "PART,..")]
     no_compress: Option<String>,
 

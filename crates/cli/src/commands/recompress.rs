@@ -60,9 +60,8 @@ pub struct Args {
     #[arg(short, long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=9))]
     level: u8,
 
-    /// The codec of blocks, or of the blocks of one category, instead of that of the level; `sinter
-    /// build
-    /// --help` lists the codecs of each format.
+    /// The codec of blocks, or of the blocks of one category, instead of that of the level;
+    /// `sinter build --help` lists the codecs of each format.
     #[arg(short = 'C', long, value_name = "[CATEGORY::]CODEC[:KEY=VALUE]..")]
     compression: Vec<String>,
 
