@@ -71,6 +71,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("sinterfs-cli", &["sinterfs"]),
+    ("sinterfs-capi", &["sinterfs"]),
     ("xtask", &["sinterfs-tidy"]),
     ("sinterfs-tidy", &[]),
     // runs the built program, links none of it
@@ -95,6 +96,7 @@ pub const TEST_CRATES: &[&str] = &["sinterfs-testkit"];
 
 /// Files that may allow `unsafe_code`, each with its reason in the file.
 pub const UNSAFE_FILES: &[&str] = &[
+    "crates/capi/src/lib.rs",
     "crates/mount/src/image_path.rs",
     "crates/sinterfs/src/mount/allocator.rs",
 ];

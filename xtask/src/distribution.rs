@@ -1,5 +1,5 @@
-//! `dist`: what is shipped: a static program, a Debian package of it, the licences of everything
-//! linked, and checksums.
+//! `dist`: what is shipped: a static program, a Debian package of it, those of the C library, the
+//! licences of everything linked, and checksums.
 //!
 //! Enters the checkout, or with `--binary` a program that is already built. Leaves files in one
 //! directory. **Invariant:** the same checkout, toolchain and SOURCE_DATE_EPOCH give the same
@@ -9,6 +9,7 @@
 mod binary;
 mod changelog;
 mod debian;
+mod library;
 mod licences;
 mod proof;
 mod release;
@@ -23,13 +24,16 @@ use release::{Release, path_error};
 const HELP: &str = "\
 usage: cargo xtask dist [OPTIONS]
 
-Builds the static program and its .deb into target/dist (or below CARGO_TARGET_DIR), runs the
-program in an empty root, installs the package into another one, runs lintian if it is installed,
+Builds the static program, the C library and their .debs into target/dist (or below
+CARGO_TARGET_DIR), runs the program in an empty root, installs its package into another one,
+compiles and runs a C program with the packages of the library, runs lintian if it is installed,
 and writes SHA256SUMS.
 
   --output DIR        write to another directory
   --profile NAME      build with another profile than dist
   --binary FILE       package this program instead of building one; it need not be static
+  --library DIR       package libsinterfs_capi.so and .a of this directory instead of building
+                      them; with one of these two options, only what it gives is packaged
 ";
 
 /// The options of the command line.
@@ -37,6 +41,7 @@ struct DistributionOptions {
     output: PathBuf,
     profile: String,
     binary: Option<PathBuf>,
+    library: Option<PathBuf>,
 }
 
 /// Builds, packs and proves what is shipped.
@@ -47,13 +52,18 @@ pub fn dist(args: &[String]) -> Outcome {
     }
     let options = options(args)?;
     let metadata = licences::metadata()?;
-    let built = match &options.binary {
-        Some(binary) => binary.clone(),
-        None => binary::build(&options.profile)?,
+    let builds_all = options.binary.is_none() && options.library.is_none();
+    let binary = match builds_all {
+        true => Some(binary::build(&options.profile)?),
+        false => options.binary.clone(),
+    };
+    let library = match builds_all {
+        true => Some(library::build(&options.profile)?),
+        false => options.library.clone(),
     };
     std::fs::create_dir_all(&options.output).map_err(|e| path_error(&options.output, &e))?;
     let release = Release {
-        binary: built,
+        binary: binary.clone().unwrap_or_default(),
         version: licences::version(&metadata)?,
         epoch: epoch()?,
         output: options.output,
@@ -61,25 +71,46 @@ pub fn dist(args: &[String]) -> Outcome {
     };
     let texts = licences::texts(&metadata)?;
     let mut made = vec![write(&release.output, "third-party-licences.txt", &texts)?];
-    if options.binary.is_none() {
+    if let Some(program) = &binary {
+        made.extend(ship_program(&release, program, &texts, builds_all)?);
+    }
+    if let Some(library) = &library {
+        let packages = library::packages(&release, library, &texts)?;
+        proof::compiles(&packages, binary.as_deref(), &release.output)?;
+        made.extend(packages);
+    }
+    if builds_all {
+        made.iter()
+            .filter(|made| debian::is_package(made))
+            .try_for_each(|made| proof::lintian(made))?;
+    }
+    write_checksums(&release.output, &made)
+}
+
+/// Makes and proves the package of the program, and the program alone if it was built for that.
+fn ship_program(
+    release: &Release,
+    program: &Path,
+    licences: &str,
+    is_static: bool,
+) -> Result<Vec<PathBuf>, String> {
+    let mut made = Vec::new();
+    if is_static {
         let name = format!(
             "sinter-{}-{}-linux",
             release.version,
             std::env::consts::ARCH
         );
         let copy = release.output.join(name);
-        std::fs::copy(&release.binary, &copy).map_err(|e| path_error(&copy, &e))?;
+        std::fs::copy(program, &copy).map_err(|e| path_error(&copy, &e))?;
         proof::is_static(&copy)?;
         proof::runs_alone(&copy, &release.output)?;
         made.push(copy);
     }
-    let package = debian::package(&release, &texts)?;
+    let package = debian::package(release, licences)?;
     proof::installs(&package, &release.output)?;
-    if options.binary.is_none() {
-        proof::lintian(&package)?;
-    }
     made.push(package);
-    write_checksums(&release.output, &made)
+    Ok(made)
 }
 
 fn options(args: &[String]) -> Result<DistributionOptions, String> {
@@ -87,6 +118,7 @@ fn options(args: &[String]) -> Result<DistributionOptions, String> {
         output: run::target().join("dist"),
         profile: "dist".to_owned(),
         binary: None,
+        library: None,
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -95,6 +127,7 @@ fn options(args: &[String]) -> Result<DistributionOptions, String> {
             "--output" => options.output = value()?.into(),
             "--profile" => options.profile = value()?.clone(),
             "--binary" => options.binary = Some(value()?.into()),
+            "--library" => options.library = Some(value()?.into()),
             _ => return Err(format!("unknown option {arg}\n{HELP}")),
         }
     }

@@ -64,6 +64,19 @@ impl Image {
         Directory::new(Arc::clone(image), image.info().root, PathBuf::new())
     }
 
+    /// Returns a directory.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist, `Invalid` for one that is no directory.
+    pub fn directory(&self, path: impl AsRef<Path>) -> Result<Directory> {
+        let path = path.as_ref();
+        let ino = self.find(path, Follow::All)?;
+        if self.raw().inode(ino)?.kind != FileType::Directory {
+            return Err(Error::invalid("not a directory").path(path));
+        }
+        Ok(Directory::new(Arc::clone(self.raw()), ino, relative(path)))
+    }
+
     /// Lists a directory, in bytewise order of names.
     ///
     /// # Errors
@@ -78,7 +91,19 @@ impl Image {
     /// Visits everything below the root, a directory before its entries, in bytewise order of names
     /// within each directory. Symlinks are not followed.
     pub fn walk(&self) -> Walk {
-        Walk::new(Arc::clone(self.raw()))
+        self.walk_from(self.root())
+    }
+
+    /// Visits everything below a directory, as [`Image::walk`] does.
+    ///
+    /// # Errors
+    /// As [`Image::directory`].
+    pub fn walk_below(&self, path: impl AsRef<Path>) -> Result<Walk> {
+        Ok(self.walk_from(self.directory(path)?))
+    }
+
+    fn walk_from(&self, directory: Directory) -> Walk {
+        Walk::new(directory, self.raw().info().totals.inodes)
     }
 
     /// Opens a file for reading.

@@ -16,6 +16,7 @@ mod write;
 
 #[cfg(feature = "write")]
 pub mod build;
+pub mod errno;
 pub mod image;
 #[cfg(feature = "mount")]
 pub mod mount;

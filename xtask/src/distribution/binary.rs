@@ -19,11 +19,18 @@ pub fn build(profile: &str) -> Result<PathBuf, String> {
         .env(format!("CC_{}", target.replace('-', "_")), "musl-gcc")
         .env("RUSTFLAGS", remapped());
     run::run(&format!("build sinter for {target}"), &mut command)?;
-    let dir = match profile {
+    Ok(run::target()
+        .join(target)
+        .join(folder(profile))
+        .join("sinter"))
+}
+
+/// Returns the folder of what a profile makes.
+pub fn folder(profile: &str) -> &str {
+    match profile {
         "dev" => "debug",
         profile => profile,
-    };
-    Ok(run::target().join(target).join(dir).join("sinter"))
+    }
 }
 
 /// Fails with what to install if the compiler or the standard library is missing.
@@ -45,7 +52,7 @@ fn check_toolchain(target: &str) -> Result<(), String> {
 }
 
 /// Returns compiler flags that replace directories of this machine in the messages of panics.
-fn remapped() -> String {
+pub fn remapped() -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo = cargo.or_else(|| home.map(|home| home.join(".cargo")));

@@ -1,7 +1,7 @@
-//! The Debian package: the files of `tree`, the control files, and `dpkg-deb` around both.
+//! Debian packages: files below a directory, control files, and `dpkg-deb` around both.
 //!
-//! **Invariant:** it depends on nothing, since the program is static. It recommends fuse3, which
-//! mounts of ordinary users need.
+//! **Invariant:** the package of the program depends on nothing, since that is static. It
+//! recommends fuse3, which mounts of ordinary users need.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use super::release::{Release, path_error};
 use super::tree;
-use crate::run;
+use crate::run::{self, Outcome};
 
 const DESCRIPTION: &str = "\
 read-only file system images: DwarFS, SquashFS, EROFS, composefs
@@ -23,52 +23,98 @@ read-only file system images: DwarFS, SquashFS, EROFS, composefs
  processors, and equal input makes equal images. Root mounts images through
  the kernel, others by FUSE.";
 
-/// Makes the package and returns its path.
+/// What dpkg is told of a package.
+pub struct Package<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its section.
+    pub section: &'a str,
+    /// Further fields of the control file, a line each.
+    pub fields: &'a str,
+    /// A line of summary, and indented ones.
+    pub description: &'a str,
+    /// Further control files: names and texts.
+    pub more: &'a [(&'a str, String)],
+}
+
+/// Makes the package of the program and returns its path.
 pub fn package(release: &Release, licences: &str) -> Result<PathBuf, String> {
+    let program = Package {
+        name: "sinterfs",
+        section: "utils",
+        fields: "Recommends: fuse3\nMulti-Arch: foreign\n",
+        description: DESCRIPTION,
+        more: &[],
+    };
+    pack(release, &program, |root| {
+        tree::lay_out(release, licences, root)
+    })
+}
+
+/// Makes a package of the files that `lay_out` puts below a directory, and returns its path.
+pub fn pack(
+    release: &Release,
+    package: &Package<'_>,
+    lay_out: impl FnOnce(&Path) -> Outcome,
+) -> Result<PathBuf, String> {
     let root = release.output.join("package");
     let cleared = match fs::remove_dir_all(&root) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
     cleared.map_err(|e| path_error(&root, &e))?;
-    tree::lay_out(release, licences, &root)?;
+    lay_out(&root)?;
     let architecture = run::output(Command::new("dpkg").arg("--print-architecture"))
         .map_err(|e| format!("cannot run dpkg: {e}"))?;
     let architecture = architecture.trim();
     let sums = sums(&root)?;
-    let control = control(release, architecture, kibibytes(&root)?);
+    let control = control(release, package, architecture, kibibytes(&root)?);
     tree::put(&root, "DEBIAN/control", &control)?;
     tree::put(&root, "DEBIAN/md5sums", &sums)?;
+    for (name, text) in package.more {
+        tree::put(&root, &format!("DEBIAN/{name}"), text)?;
+    }
     tree::normalize(&root, release.epoch)?;
-    let name = format!("sinterfs_{}_{architecture}.deb", release.version);
-    let package = release.output.join(name);
+    let name = format!("{}_{}_{architecture}.deb", package.name, release.version);
+    let made = release.output.join(name);
     let mut deb = Command::new("dpkg-deb");
     deb.args(["--root-owner-group", "--build"])
-        .args([&root, &package])
+        .args([&root, &made])
         .env("SOURCE_DATE_EPOCH", release.epoch.to_string());
     run::run("dpkg-deb", &mut deb)?;
     fs::remove_dir_all(&root).map_err(|e| path_error(&root, &e))?;
-    Ok(package)
+    Ok(made)
 }
 
-fn control(release: &Release, architecture: &str, kibibytes: u64) -> String {
+fn control(release: &Release, package: &Package<'_>, architecture: &str, kibibytes: u64) -> String {
     let Release {
         version,
         maintainer,
         ..
     } = release;
+    let Package {
+        name,
+        section,
+        fields,
+        description,
+        ..
+    } = package;
     format!(
-        "Package: sinterfs\n\
+        "Package: {name}\n\
          Version: {version}\n\
          Architecture: {architecture}\n\
          Maintainer: {maintainer}\n\
          Installed-Size: {kibibytes}\n\
-         Recommends: fuse3\n\
-         Section: utils\n\
+         Section: {section}\n\
          Priority: optional\n\
-         Multi-Arch: foreign\n\
-         Description: {DESCRIPTION}\n"
+         {fields}\
+         Description: {description}\n"
     )
+}
+
+/// Returns whether a file is a package.
+pub fn is_package(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "deb")
 }
 
 /// Returns the installed size as dpkg-gencontrol computes it: files in KiB rounded up, 1 for

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::library;
 use super::release::path_error;
 use crate::run::{self, Outcome};
 
@@ -112,6 +113,43 @@ pub fn installs(package: &Path, dir: &Path) -> Outcome {
     if root.0.join("usr").exists() {
         return Err("the package leaves files behind when it is removed".to_owned());
     }
+    Ok(())
+}
+
+/// Compiles a C program with the packages of the library, and lists an image of the documentation
+/// with it if the program is there to build one.
+pub fn compiles(packages: &[PathBuf], program: Option<&Path>, dir: &Path) -> Outcome {
+    let root = TemporaryRoot::new(dir, "library")?;
+    for package in packages {
+        run::output(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root.0))?;
+    }
+    let library = root.0.join("usr/lib").join(library::multiarch()?);
+    let mut flags = Command::new("pkg-config");
+    flags.args(["--cflags", "--libs", "sinterfs"]);
+    flags.env("PKG_CONFIG_SYSROOT_DIR", &root.0);
+    flags.env("PKG_CONFIG_LIBDIR", library.join("pkgconfig"));
+    let flags = run::output(&mut flags)?;
+    let list = root.0.join("list");
+    let mut cc = Command::new("cc");
+    cc.arg(run::root().join("crates/capi/examples/list.c"));
+    cc.arg("-o").arg(&list).args(flags.split_whitespace());
+    run::output(&mut cc)?;
+    let Some(program) = program else {
+        return Ok(());
+    };
+    let image = root.0.join("docs.squashfs");
+    let mut build = Command::new(program);
+    build.args(["build", "-q"]).arg(run::root().join("docs"));
+    run::output(build.arg("-o").arg(&image))?;
+    let listed = run::output(
+        Command::new(list)
+            .arg(image)
+            .env("LD_LIBRARY_PATH", library),
+    )?;
+    if !listed.contains(" glossary.md\n") {
+        return Err(format!("the library lists something else:\n{listed}"));
+    }
+    println!("== a program of C lists {} paths", listed.lines().count());
     Ok(())
 }
 

@@ -65,25 +65,29 @@ pub fn lay_out(release: &Release, licences: &str, root: &Path) -> Outcome {
         let path = format!("usr/lib/sinterfs/names/{name}");
         link(root, &path, "../../../bin/sinter")?;
     }
-    let text = |name: &str| {
-        let path = run::root().join(name);
-        fs::read_to_string(&path).map_err(|e| path_error(&path, &e))
-    };
     let unit = "usr/lib/systemd/system/sinter@.service";
     put(root, unit, &text("packaging/sinter@.service")?)?;
-    let doc = "usr/share/doc/sinterfs";
-    put(
-        root,
-        &format!("{doc}/copyright"),
-        &copyright(&text("LICENSE-MIT")?),
-    )?;
+    put(root, "usr/share/lintian/overrides/sinterfs", OVERRIDES)?;
+    documentation(release, licences, root, "sinterfs")?;
+    run::output(Command::new("gzip").arg("-9n").args(files(&manual)?)).map(drop)
+}
+
+/// Returns the text of a file of the checkout.
+pub fn text(name: &str) -> Result<String, String> {
+    let path = run::root().join(name);
+    fs::read_to_string(&path).map_err(|e| path_error(&path, &e))
+}
+
+/// Writes the licences and the changes of a package.
+pub fn documentation(release: &Release, licences: &str, root: &Path, package: &str) -> Outcome {
+    let doc = format!("usr/share/doc/{package}");
+    let mit = text("LICENSE-MIT")?;
+    put(root, &format!("{doc}/copyright"), &copyright(&mit, package))?;
     put(root, &format!("{doc}/third-party-licences.txt"), licences)?;
     let changes = changelog(&text("CHANGELOG.md")?, release)?;
     put(root, &format!("{doc}/changelog"), &changes)?;
-    put(root, "usr/share/lintian/overrides/sinterfs", OVERRIDES)?;
-    let mut compressed = files(&manual)?;
-    compressed
-        .extend(["changelog", "third-party-licences.txt"].map(|name| root.join(doc).join(name)));
+    let compressed =
+        ["changelog", "third-party-licences.txt"].map(|name| root.join(&doc).join(name));
     run::output(Command::new("gzip").arg("-9n").args(compressed)).map(drop)
 }
 
@@ -143,19 +147,19 @@ pub fn put(root: &Path, path: &str, text: &str) -> Outcome {
 }
 
 /// Makes a symlink below a root.
-fn link(root: &Path, path: &str, target: &str) -> Outcome {
+pub fn link(root: &Path, path: &str, target: &str) -> Outcome {
     let path = root.join(path);
     make_parent(&path)?;
     std::os::unix::fs::symlink(target, &path).map_err(|e| path_error(&path, &e))
 }
 
-fn make_parent(path: &Path) -> Outcome {
+pub fn make_parent(path: &Path) -> Outcome {
     let parent = path.parent().unwrap_or(path);
     fs::create_dir_all(parent).map_err(|e| path_error(parent, &e))
 }
 
 /// Returns the file about licences, in Debian's copyright format 1.0.
-fn copyright(mit: &str) -> String {
+fn copyright(mit: &str, package: &str) -> String {
     let holder = mit
         .lines()
         .find_map(|line| line.strip_prefix("Copyright (c) "))
@@ -175,9 +179,9 @@ fn copyright(mit: &str) -> String {
          Copyright: {holder}\n\
          License: Expat or Apache-2.0\n\
          Comment:\n \
-         The program contains libraries of others, under the MIT, Apache-2.0, BSD,\n \
+         It contains libraries of others, under the MIT, Apache-2.0, BSD,\n \
          Zlib, BSL-1.0 and similar licences. They are listed with their texts in\n \
-         /usr/share/doc/sinterfs/third-party-licences.txt.gz\n\n\
+         /usr/share/doc/{package}/third-party-licences.txt.gz\n\n\
          License: Expat\n{}\n\n\
          License: Apache-2.0\n \
          On Debian systems, the full text of the Apache License, version 2.0, is in the file\n \

@@ -1,10 +1,8 @@
 //! Everything that an image holds, one entry after the other.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
-use std::sync::Arc;
 
-use sinterfs_model::{Error, Image, Ino, Result};
+use sinterfs_model::{Error, Ino, Result};
 
 use super::directory::{Directory, Entries, Entry};
 
@@ -25,12 +23,12 @@ pub struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(image: Arc<dyn Image>) -> Self {
-        let (root, inodes) = (image.info().root, image.info().totals.inodes);
+    /// Starts at a directory of an image with so many inodes.
+    pub(super) fn new(directory: Directory, inodes: u64) -> Self {
         Self {
             stack: Vec::new(),
             above: HashSet::new(),
-            pending: Some(Directory::new(image, root, PathBuf::new())),
+            pending: Some(directory),
             left: inodes.max(1),
         }
     }

@@ -1,0 +1,3 @@
+module sinterfs.example/list
+
+go 1.19
