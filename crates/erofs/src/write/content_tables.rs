@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use sinterfs_model::{Block, Error, Result, StoredPart, TailPlacement};
+use sinterfs_model::{Block, Error, Result, TailPlacement};
 
-use super::encoded::{EncodedUnit, OwnPcluster, PclusterRef, flat_refs};
+use super::encoded::{EncodedUnit, PclusterRef, flat_refs, piece, refs_in_row};
 use super::inline_tails::InlineTails;
 use super::limits::{BLOCK, FILE_INLINE_MAX};
 use super::options::{Form, WriteOptions};
@@ -124,10 +124,10 @@ impl ContentTables {
     }
 
     /// Lists the pclusters in blocks that are stored with a block.
-    pub(super) fn own_pclusters(&self, block: &Block) -> Vec<OwnPcluster> {
+    pub(super) fn own_pclusters(&self, block: &Block) -> Vec<PclusterRef> {
         let encoded = self.encoded(block).ok().flatten();
         encoded.map_or(Vec::new(), |encoded| {
-            encoded.own_pclusters(block.sequence).collect()
+            encoded.own_pclusters(block.sequence).copied().collect()
         })
     }
 
@@ -154,30 +154,20 @@ impl ContentTables {
             return Ok(EncodedUnit::from_pieces(unit, pieces));
         }
         let placed = self.units.get(unit)?;
-        let tail = self.inline_tails.get(unit).len() as u32;
-        let shared = self.shared_tail(unit).map_or(0, |tail| tail.len);
-        let raw = placed.raw.saturating_sub(tail + shared);
+        let tail = self.inline_tails.get(unit).len();
+        let shared = self.shared_tail(unit).map_or(0, |tail| tail.len as usize);
+        let raw = (placed.raw as usize).saturating_sub(tail + shared);
         let refs = match self.options.form() {
             Form::Clusters => flat_refs(unit, raw),
-            _ if raw == 0 => [].into(),
-            Form::Plain | Form::Chunks | Form::Extents => [PclusterRef {
-                start: 0,
-                raw,
-                whole: raw,
-                stored: placed.stored.min(raw),
-                unit,
-                at: 0,
-            }]
-            .into(),
+            Form::Plain | Form::Chunks | Form::Extents => {
+                let whole = piece(raw, raw.min(placed.stored as usize));
+                refs_in_row(unit, (raw > 0).then_some(whole))
+            }
         };
-        let inline = (tail > 0).then_some(StoredPart {
-            decoded_len: tail,
-            stored_len: tail,
-        });
         Ok(EncodedUnit {
             refs,
             is_flat: true,
-            inline,
+            inline: (tail > 0).then(|| piece(tail, tail)),
         })
     }
 
@@ -206,12 +196,10 @@ fn covers(block: &Block, encoded: Option<&EncodedUnit>, shared: u32) -> bool {
         end = one.end();
         follows
     });
-    let (inline_raw, inline_stored) = encoded
-        .inline
-        .map_or((0, 0), |tail| (tail.decoded_len, tail.stored_len));
+    let inline = encoded.inline.unwrap_or(piece(0, 0));
     let own = encoded.own_pclusters(block.sequence);
     let own: u64 = own.map(|pcluster| u64::from(pcluster.stored)).sum();
     follow
-        && end + inline_raw + shared >= block.decoded_len
-        && own + u64::from(inline_stored) == stored
+        && end + inline.decoded_len + shared >= block.decoded_len
+        && own + u64::from(inline.stored_len) == stored
 }

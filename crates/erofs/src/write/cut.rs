@@ -8,7 +8,7 @@
 use sinterfs_model::{Result, StoredPart};
 
 use super::compression::Compression;
-use super::encoded::PclusterRef;
+use super::encoded::{PclusterRef, piece};
 use super::limits::BLOCK;
 use super::search::{ClusterSearch, Step, TailRule, saves_blocks};
 
@@ -175,23 +175,10 @@ impl<'a> Cutter<'a> {
     }
 
     fn push(&mut self, raw: usize, stored: usize, at: usize) {
-        self.cut.refs.push(PclusterRef {
-            start: self.done as u32,
-            raw: raw as u32,
-            whole: raw as u32,
-            stored: stored as u32,
-            unit: self.unit,
-            at: at as u32,
-        });
+        let place = (self.unit, at as u32);
+        let pcluster = PclusterRef::new(self.done as u32, place, piece(raw, stored));
+        self.cut.refs.push(pcluster);
         self.done += raw;
-    }
-}
-
-/// Returns the lengths of a piece of at most 4 MiB.
-pub(super) fn piece(raw: usize, stored: usize) -> StoredPart {
-    StoredPart {
-        decoded_len: raw as u32,
-        stored_len: stored as u32,
     }
 }
 

@@ -10,7 +10,7 @@ use sinterfs_model::{Repeat, Result};
 
 use super::compression::Compression;
 use super::cut::{Cut, CutRule, Cutter, lcluster};
-use super::encoded::{EncodedUnit, PclusterRef};
+use super::encoded::{EncodedUnit, PclusterRef, piece};
 use super::limits::BLOCK;
 
 /// Repeats of less than one byte of a unit in this many cost more than they save: full indexes for
@@ -195,14 +195,8 @@ fn references(refs: &[PclusterRef], repeat: &Repeat, in_blocks: bool) -> Vec<Pcl
         let raw = one.end().min(end) - one.start - skipped;
         let start = repeat.start + one.start + skipped - repeat.offset;
         Some(if from_any {
-            PclusterRef {
-                start,
-                raw,
-                whole: raw,
-                stored: raw,
-                unit: one.unit,
-                at: one.at + skipped,
-            }
+            let lens = piece(raw as usize, raw as usize);
+            PclusterRef::new(start, (one.unit, one.at + skipped), lens)
         } else {
             PclusterRef { start, raw, ..*one }
         })
@@ -214,7 +208,7 @@ fn references(refs: &[PclusterRef], repeat: &Repeat, in_blocks: bool) -> Vec<Pcl
 mod tests {
     use std::sync::Arc;
 
-    use sinterfs_model::{BlockId, StoredPart};
+    use sinterfs_model::BlockId;
 
     use super::super::search::TailRule;
     use super::*;
@@ -262,10 +256,7 @@ mod tests {
         };
         let cut = cut(&compression, rule, (1, &raw), &[repeat], find).unwrap();
         let Cut { refs, bytes, .. } = cut;
-        let inline = cut.inline.unwrap_or(StoredPart {
-            decoded_len: 0,
-            stored_len: 0,
-        });
+        let inline = cut.inline.unwrap_or(piece(0, 0));
         let not_in_refs = cut.shared_tail + inline.decoded_len as usize;
         assert!(not_in_refs == 0 || rule.tail != TailRule::default());
         let (mut end, mut stored, mut referred) = (0, 0, 0);

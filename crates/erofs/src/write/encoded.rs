@@ -31,6 +31,19 @@ pub(super) struct PclusterRef {
 const _: () = assert!(size_of::<PclusterRef>() == 24);
 
 impl PclusterRef {
+    /// Refers to all content of a pcluster: where it begins in the unit that is described, and in
+    /// the stored bytes of the unit that it is stored with.
+    pub(super) fn new(start: u32, (unit, at): (u32, u32), lens: StoredPart) -> Self {
+        Self {
+            start,
+            raw: lens.decoded_len,
+            whole: lens.decoded_len,
+            stored: lens.stored_len,
+            unit,
+            at,
+        }
+    }
+
     /// Returns whether the content is stored uncompressed.
     pub(super) fn is_plain(&self) -> bool {
         self.whole <= self.stored
@@ -59,17 +72,6 @@ pub(super) struct EncodedUnit {
     pub(super) inline: Option<StoredPart>,
 }
 
-/// A pcluster in blocks that is stored with its own unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OwnPcluster {
-    /// The offset in the stored bytes of the unit.
-    pub(super) at: u32,
-    /// Stored bytes.
-    pub(super) stored: u32,
-    /// Bytes of content.
-    pub(super) raw: u32,
-}
-
 impl EncodedUnit {
     /// Describes a unit that consists of the pieces of its block. The last one is an inline tail if
     /// it does not fill whole blocks.
@@ -78,22 +80,8 @@ impl EncodedUnit {
             Some((last, before)) if !fills_blocks(last) => (before, Some(*last)),
             _ => (pieces, None),
         };
-        let (mut start, mut at) = (0, 0);
-        let refs = pieces.iter().map(|piece| {
-            let pcluster = PclusterRef {
-                start,
-                raw: piece.decoded_len,
-                whole: piece.decoded_len,
-                stored: piece.stored_len,
-                unit,
-                at,
-            };
-            start += piece.decoded_len;
-            at += piece.stored_len;
-            pcluster
-        });
         Self {
-            refs: refs.collect(),
+            refs: refs_in_row(unit, pieces.iter().copied()),
             is_flat: false,
             inline,
         }
@@ -105,35 +93,47 @@ impl EncodedUnit {
     }
 
     /// Iterates over the pclusters that are stored with the unit, whose number this is, in order.
-    pub(super) fn own_pclusters(&self, unit: u32) -> impl Iterator<Item = OwnPcluster> {
+    pub(super) fn own_pclusters(&self, unit: u32) -> impl Iterator<Item = &PclusterRef> {
         let mut end = 0;
-        self.refs.iter().filter_map(move |pcluster| {
+        self.refs.iter().filter(move |pcluster| {
             let is_next = pcluster.unit == unit && pcluster.at == end;
             end += if is_next { pcluster.stored } else { 0 };
-            is_next.then_some(OwnPcluster {
-                at: pcluster.at,
-                stored: pcluster.stored,
-                raw: pcluster.whole,
-            })
+            is_next
         })
     }
 }
 
+/// Returns the lengths of a piece of at most 4 MiB.
+pub(super) fn piece(raw: usize, stored: usize) -> StoredPart {
+    StoredPart {
+        decoded_len: raw as u32,
+        stored_len: stored as u32,
+    }
+}
+
+/// Returns the references to pieces that are stored with a unit one after the other.
+pub(super) fn refs_in_row(
+    unit: u32,
+    pieces: impl IntoIterator<Item = StoredPart>,
+) -> Arc<[PclusterRef]> {
+    let (mut start, mut at) = (0, 0);
+    let refs = pieces.into_iter().map(|piece| {
+        let pcluster = PclusterRef::new(start, (unit, at), piece);
+        start += piece.decoded_len;
+        at += piece.stored_len;
+        pcluster
+    });
+    refs.collect()
+}
+
 /// Returns the references to a unit that is stored uncompressed in blocks, up to a length.
-pub(super) fn flat_refs(unit: u32, len: u32) -> Arc<[PclusterRef]> {
-    let starts = (0..len).step_by(BLOCK as usize);
-    let block = |start: u32| {
-        let raw = (len - start).min(BLOCK as u32);
-        PclusterRef {
-            start,
-            raw,
-            whole: raw,
-            stored: BLOCK as u32,
-            unit,
-            at: start,
-        }
-    };
-    starts.map(block).collect()
+pub(super) fn flat_refs(unit: u32, len: usize) -> Arc<[PclusterRef]> {
+    const BYTES: usize = BLOCK as usize;
+    let starts = (0..len).step_by(BYTES);
+    refs_in_row(
+        unit,
+        starts.map(|start| piece((len - start).min(BYTES), BYTES)),
+    )
 }
 
 fn fills_blocks(piece: &StoredPart) -> bool {
@@ -207,14 +207,7 @@ mod tests {
     #[test]
     fn a_wait_ends_with_the_unit_or_with_failure() {
         let units = EncodedUnits::default();
-        let pcluster = PclusterRef {
-            start: 0,
-            raw: 5,
-            whole: 5,
-            stored: 5,
-            unit: 1,
-            at: 0,
-        };
+        let pcluster = PclusterRef::new(0, (1, 0), piece(5, 5));
         let encoded = EncodedUnit {
             refs: Arc::new([pcluster]),
             is_flat: true,
@@ -235,10 +228,6 @@ mod tests {
 
     #[test]
     fn pieces_become_references_and_an_inline_tail() {
-        let piece = |decoded_len, stored_len| StoredPart {
-            decoded_len,
-            stored_len,
-        };
         let unit = EncodedUnit::from_pieces(7, &[piece(9000, 4096), piece(500, 120)]);
         assert_eq!((unit.refs.len(), unit.len_in_refs()), (1, 9000));
         assert_eq!(unit.inline, Some(piece(500, 120)));

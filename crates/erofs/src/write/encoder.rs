@@ -11,10 +11,10 @@ use sinterfs_model::{Block, Error, Result, Segment, SegmentEncoder};
 use sinterfs_workers::WorkerPermits;
 
 use super::compression::Compression;
-use super::cut::{self, Cut, CutRule, piece};
+use super::cut::{self, Cut, CutRule};
 use super::dedupe;
 use super::digest_index::Digest;
-use super::encoded::{EncodedUnit, OwnPcluster, flat_refs};
+use super::encoded::{EncodedUnit, PclusterRef, flat_refs, piece};
 use super::limits::{BLOCK, FILE_INLINE_MAX};
 use super::options::{Form, WriteOptions};
 use super::packed_tails::{GROUP, SHARED_TAIL_MAX, padded};
@@ -155,7 +155,7 @@ fn flat(segment: &Segment) -> Cut {
     let is_short = segment.ends_content() && (1..=FILE_INLINE_MAX).contains(&(end as u64));
     let whole = raw - if is_short { end } else { 0 };
     Cut {
-        refs: flat_refs(segment.sequence, whole as u32).to_vec(),
+        refs: flat_refs(segment.sequence, whole).to_vec(),
         bytes: segment.data.to_vec(),
         inline: is_short.then(|| piece(end, end)),
         shared_tail: 0,
@@ -164,10 +164,10 @@ fn flat(segment: &Segment) -> Cut {
 
 /// Makes the digest of a pcluster. The length of its content counts, too: the same bytes may be
 /// compressed or not.
-fn digest_of(bytes: &[u8], pcluster: OwnPcluster) -> Digest {
+fn digest_of(bytes: &[u8], pcluster: &PclusterRef) -> Digest {
     let stored = bytes.get(pcluster.at as usize..).unwrap_or_default();
     let stored = stored.get(..pcluster.stored as usize).unwrap_or(stored);
-    sha256(&[stored, &pcluster.raw.to_le_bytes()].concat())
+    sha256(&[stored, &pcluster.whole.to_le_bytes()].concat())
 }
 
 impl SegmentEncoder for UnitEncoder {

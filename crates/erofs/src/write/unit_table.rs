@@ -1,8 +1,8 @@
 //! Where each unit is in the image.
 //!
 //! In: units in sequence as they are written. Out: the offset of anything stored with a unit.
-//! **Invariant:** memory is 16 bytes for each unit, and 16 for each pcluster of units that share
-//! some of theirs.
+//! **Invariant:** memory is 16 bytes for each unit, and some 16 for each pcluster of units that
+//! share some of theirs.
 
 use std::collections::BTreeMap;
 
@@ -28,20 +28,15 @@ impl PlacedUnit {
     }
 }
 
-/// A pcluster of a unit whose pclusters are not all in a row, as some were stored before.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MovedPcluster {
-    /// Its offset in the stored bytes of the unit, if these were in a row.
-    pub(super) at: u32,
-    /// Its offset in the image.
-    pub(super) start: u64,
-}
+/// The pclusters of a unit that are not all in a row, as some were stored before: their offsets in
+/// the image, by those that they would have in the stored bytes of the unit.
+pub(super) type MovedPclusters = BTreeMap<u32, u64>;
 
 /// All units that were written.
 #[derive(Debug, Default)]
 pub(super) struct UnitTable {
     placed: Vec<PlacedUnit>,
-    moved: BTreeMap<u32, Vec<MovedPcluster>>,
+    moved: BTreeMap<u32, MovedPclusters>,
 }
 
 impl UnitTable {
@@ -60,7 +55,7 @@ impl UnitTable {
     }
 
     /// Records where the pclusters of a unit are that are not all in a row.
-    pub(super) fn set_moved(&mut self, unit: u32, pclusters: Vec<MovedPcluster>) {
+    pub(super) fn set_moved(&mut self, unit: u32, pclusters: MovedPclusters) {
         self.moved.insert(unit, pclusters);
     }
 
@@ -78,23 +73,18 @@ impl UnitTable {
 
     /// Returns the image offset of the pcluster at an offset in the stored bytes of a unit.
     pub(super) fn offset_of(&self, unit: u32, at: u32) -> Result<u64> {
-        let Some(moved) = self.moved.get(&unit) else {
-            return Ok(self.get(unit)?.start + u64::from(at));
-        };
-        let found = moved.binary_search_by_key(&at, |pcluster| pcluster.at);
-        let found = found.ok().and_then(|found| moved.get(found));
-        found
-            .map(|pcluster| pcluster.start)
-            .ok_or_else(map_violates_geometry)
+        match self.moved.get(&unit) {
+            Some(moved) => moved.get(&at).copied().ok_or_else(map_violates_geometry),
+            None => Ok(self.get(unit)?.start + u64::from(at)),
+        }
     }
 
     /// Moves all units by so many bytes.
     pub(super) fn move_by(&mut self, bytes: u64) {
-        for placed in &mut self.placed {
-            placed.start = placed.start.saturating_add(bytes);
-        }
-        for moved in self.moved.values_mut().flatten() {
-            moved.start = moved.start.saturating_add(bytes);
+        let placed = self.placed.iter_mut().map(|placed| &mut placed.start);
+        let moved = self.moved.values_mut().flat_map(BTreeMap::values_mut);
+        for start in placed.chain(moved) {
+            *start = start.saturating_add(bytes);
         }
     }
 }

@@ -14,14 +14,14 @@ use sinterfs_model::{
 
 use super::content_tables::{ContentTables, Taken};
 use super::digest_index::DigestIndex;
-use super::encoded::OwnPcluster;
+use super::encoded::PclusterRef;
 use super::encoder::UnitEncoder;
 use super::image_out::ImageOut;
 use super::limits::BLOCK;
 use super::options::{Form, WriteOptions};
 use super::packed_tails::TailGroup;
 use super::superblock::first_block;
-use super::unit_table::MovedPcluster;
+use super::unit_table::MovedPclusters;
 
 /// A unit of a file that has more refers to pclusters of others if at least one in so many was
 /// stored before.
@@ -104,7 +104,7 @@ impl ErofsWriter {
 
     /// Lists the pclusters of a unit if some were stored before and are worth referring to. If not,
     /// records them to be in a row from `start` on.
-    fn shared_pclusters(&mut self, block: &Block, start: u64) -> Option<Vec<OwnPcluster>> {
+    fn shared_pclusters(&mut self, block: &Block, start: u64) -> Option<Vec<PclusterRef>> {
         if self.options.form() != Form::Clusters || block.digests().is_empty() {
             return None;
         }
@@ -159,10 +159,10 @@ impl ErofsWriter {
 fn write_new(
     out: &mut ImageOut,
     digests: &mut DigestIndex,
-    (block, pclusters): (&Block, &[OwnPcluster]),
+    (block, pclusters): (&Block, &[PclusterRef]),
     bytes: &[u8],
-) -> Result<Vec<MovedPcluster>> {
-    let (mut moved, mut end) = (Vec::with_capacity(pclusters.len()), 0);
+) -> Result<MovedPclusters> {
+    let (mut moved, mut end) = (MovedPclusters::new(), 0);
     for (pcluster, &digest) in pclusters.iter().zip(block.digests()) {
         let from = pcluster.at as usize;
         end = from + pcluster.stored as usize;
@@ -171,10 +171,7 @@ fn write_new(
         if stored.is_none() {
             out.write(bytes.get(from..end).unwrap_or_default())?;
         }
-        moved.push(MovedPcluster {
-            at: pcluster.at,
-            start: stored.unwrap_or(here),
-        });
+        moved.insert(pcluster.at, stored.unwrap_or(here));
     }
     out.write(bytes.get(end..).unwrap_or_default())?;
     Ok(moved)
