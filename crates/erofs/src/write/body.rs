@@ -80,8 +80,8 @@ pub(super) fn packed_content(
             maps.size += u64::from(piece.decoded_len);
         }
     }
-    if let Some(prefixes) = tables.packed.prefixes.filter(|_| maps.size > 0) {
-        maps.push_stored(&prefixes)?;
+    if let Some((start, len)) = tables.packed.prefixes.filter(|_| maps.size > 0) {
+        maps.push_stored(start, len)?;
     }
     let size = maps.size;
     let body = match tables.options.form() {
@@ -288,13 +288,8 @@ impl Maps {
         let Some(tail) = layout.inline else {
             return Ok(());
         };
-        let homeless = tables.inline_tails.homeless(unit);
-        if let Some(start) = homeless {
-            return self.push_stored(&PlacedUnit {
-                start,
-                stored: tail.decoded_len,
-                raw: tail.decoded_len,
-            });
+        if let Some(&start) = tables.inline_tails.homeless.get(&unit) {
+            return self.push_stored(start, tail.decoded_len);
         }
         let kept = tables.inline_tails.get(unit).len() as u32;
         if kept == 0 {
@@ -311,15 +306,14 @@ impl Maps {
     }
 
     /// Adds uncompressed content that is stored for itself.
-    fn push_stored(&mut self, placed: &PlacedUnit) -> Result<()> {
+    fn push_stored(&mut self, start: u64, len: u32) -> Result<()> {
         if self.in_blocks {
-            let block = placed.start / BLOCK;
-            self.clusters.push(placed.raw, block, BLOCK as u32)?;
+            self.clusters.push(len, start / BLOCK, BLOCK as u32)?;
         } else {
-            let entry = ExtentEntry::uncompressed(self.size, placed.start, placed.raw);
+            let entry = ExtentEntry::uncompressed(self.size, start, len);
             self.extents.push(entry);
         }
-        self.size += u64::from(placed.raw);
+        self.size += u64::from(len);
         Ok(())
     }
 }

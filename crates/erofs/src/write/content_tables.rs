@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use sinterfs_model::{Block, Error, Result, TailPlacement};
+use sinterfs_model::{Block, Error, Result, StoredPart, TailPlacement};
 
 use super::encoded::{EncodedUnit, PclusterRef, flat_refs, piece, refs_in_row};
 use super::inline_tails::InlineTails;
@@ -14,8 +14,8 @@ use super::limits::{BLOCK, FILE_INLINE_MAX};
 use super::options::{Form, WriteOptions};
 use super::packed_inode::PackedInode;
 use super::packed_tails::SharedTail;
-use super::piece_table::PieceTable;
 use super::sideband::BlockSideband;
+use super::slice_table::SliceTable;
 use super::unit_table::{UnitTable, map_violates_geometry};
 
 /// How the stored bytes of a block are written.
@@ -33,7 +33,8 @@ pub(super) struct ContentTables {
     pub(super) options: Arc<WriteOptions>,
     pub(super) sideband: Arc<BlockSideband>,
     pub(super) units: UnitTable,
-    pub(super) pieces: PieceTable,
+    /// The pieces of units that refer to no others; none of those stored as a whole.
+    pieces: SliceTable<StoredPart>,
     pub(super) inline_tails: InlineTails,
     pub(super) packed: PackedInode,
 }
@@ -45,7 +46,7 @@ impl ContentTables {
             options: Arc::clone(options),
             sideband: BlockSideband::new(options),
             units: UnitTable::default(),
-            pieces: PieceTable::default(),
+            pieces: SliceTable::default(),
             inline_tails: InlineTails::default(),
             packed: PackedInode::default(),
         }
@@ -75,14 +76,14 @@ impl ContentTables {
         self.pieces.push(unit, block.parts())?;
         if let Some(encoded) = encoded.as_ref().filter(|encoded| !encoded.is_flat) {
             let tail = encoded.inline.map_or(0, |tail| tail.stored_len as usize);
-            return Ok(self.take_pclusters(block, tail, may_keep_tail));
+            return self.take_pclusters(block, tail, may_keep_tail);
         }
         let may_be_inline = match &encoded {
             Some(flat) => flat.inline.is_some(),
             None => self.options.tails() == TailPlacement::Alone || self.sideband.tails.is_some(),
         };
         let now = if may_keep_tail && may_be_inline {
-            self.keep_flat_tail(block)
+            self.keep_flat_tail(block)?
         } else {
             stored
         };
@@ -101,26 +102,27 @@ impl ContentTables {
 
     /// Keeps the last bytes of a block, which are an inline tail; makes them a whole block if there
     /// is no room or no place for them.
-    fn take_pclusters(&mut self, block: &Block, tail: usize, may_keep_tail: bool) -> Taken {
+    fn take_pclusters(&mut self, block: &Block, tail: usize, may_keep_tail: bool) -> Result<Taken> {
         let now = block.bytes.len().saturating_sub(tail);
         if tail == 0 {
-            return Taken { now, gap: 0 };
+            return Ok(Taken { now, gap: 0 });
         }
         let bytes = block.bytes.get(now..).unwrap_or_default();
-        let is_kept = may_keep_tail && self.inline_tails.push_encoded(block.sequence, bytes);
+        let is_kept = may_keep_tail && self.inline_tails.push(block.sequence, bytes)?;
+        self.inline_tails.has_encoded |= is_kept;
         let gap = if is_kept { 0 } else { BLOCK - tail as u64 };
-        Taken { now, gap }
+        Ok(Taken { now, gap })
     }
 
     /// Keeps the part of a block at the end of an uncompressed unit, if it is short enough and
     /// there is room, and returns the bytes before it.
-    fn keep_flat_tail(&mut self, block: &Block) -> usize {
+    fn keep_flat_tail(&mut self, block: &Block) -> Result<usize> {
         let stored = block.bytes.len();
         let now = stored - stored % BLOCK as usize;
         let tail = block.bytes.get(now..).unwrap_or_default();
         let is_kept = (1..=FILE_INLINE_MAX).contains(&(tail.len() as u64))
-            && self.inline_tails.push(block.sequence, tail);
-        if is_kept { now } else { stored }
+            && self.inline_tails.push(block.sequence, tail)?;
+        Ok(if is_kept { now } else { stored })
     }
 
     /// Lists the pclusters in blocks that are stored with a block.

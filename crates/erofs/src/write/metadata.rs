@@ -19,7 +19,6 @@ use super::options::Form;
 use super::prefixes::Prefixes;
 use super::superblock::{Device, SuperblockValues};
 use super::times::TimeBase;
-use super::unit_table::PlacedUnit;
 use super::volume_id::DeviceName;
 use super::writer::ErofsWriter;
 use super::xattrs::{DroppedXattrs, Xattrs};
@@ -116,7 +115,7 @@ impl ErofsWriter {
             offsets.insert(unit, out.offset);
             out.write(tail)?;
         }
-        self.tables.inline_tails.set_homeless(offsets);
+        self.tables.inline_tails.homeless = offsets;
         let mut targets = BTreeMap::new();
         for (index, node) in tree.nodes().iter().enumerate() {
             if let Content::Symlink(target) = node.content {
@@ -186,7 +185,7 @@ impl ErofsWriter {
             root: layout.nid(NodeId::ROOT),
             packed: layout.packed,
             chunked: layout.chunked,
-            inline_pclusters: self.tables.inline_tails.has_encoded(),
+            inline_pclusters: self.tables.inline_tails.has_encoded,
             shares_clusters: self.tables.units.has_moved(),
             device,
             xattrs: xattrs.is_any,
@@ -217,11 +216,7 @@ impl ErofsWriter {
         if in_blocks {
             out.fill_block()?;
         }
-        self.tables.packed.prefixes = Some(PlacedUnit {
-            start,
-            stored: table.len() as u32,
-            raw: table.len() as u32,
-        });
+        self.tables.packed.prefixes = Some((start, table.len() as u32));
         Ok(Some(at))
     }
 

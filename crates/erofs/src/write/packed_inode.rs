@@ -8,7 +8,7 @@
 use sinterfs_model::{Result, StoredPart};
 
 use super::packed_tails::TailGroup;
-use super::unit_table::{PlacedUnit, map_violates_geometry};
+use super::unit_table::map_violates_geometry;
 
 /// The layout of the packed inode.
 #[derive(Debug, Default)]
@@ -20,8 +20,9 @@ pub(super) struct PackedInode {
     /// Where groups begin in the image and in `pieces`.
     groups: Vec<(u64, usize)>,
     pieces: Vec<StoredPart>,
-    /// The table of long prefixes at its end, which is always in the image itself.
-    pub(super) prefixes: Option<PlacedUnit>,
+    /// The offset and the length of the table of long prefixes at its end, which is always in the
+    /// image itself.
+    pub(super) prefixes: Option<(u64, u32)>,
 }
 
 impl PackedInode {

@@ -261,7 +261,7 @@ mod tests {
             ..WriteOptions::default()
         };
         let mut writer = ErofsWriter::new(Box::new(Vec::new()), None, options).unwrap();
-        writer.tables.inline_tails.bytes = vec![0; INLINE_TAILS_MAX - 10];
+        writer.tables.inline_tails.tails.items = vec![0; INLINE_TAILS_MAX - 10];
         let encoder = writer.encoder();
         for (sequence, len) in [5000, 4100, 4107, 4096].into_iter().enumerate() {
             let segment =
