@@ -58,20 +58,22 @@ pub(super) fn content<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> R
     Ok(Content { size, body })
 }
 
-/// Lays out the packed inode and returns its content; `None` if it would be empty.
-pub(super) fn packed_content(
-    tables: &mut ContentTables,
-    map: &ContentMap,
-) -> Result<Option<Content<'static>>> {
-    let fragments = fragments(tables, map);
-    tables.packed.clear_fragments();
+/// Lays out the packed inode.
+pub(super) fn place_fragments(tables: &mut ContentTables, map: &ContentMap) -> Result<()> {
+    let fragments = fragments(tables, map).into_iter();
+    let fragments = fragments.map(|unit| Ok((unit, tables.layout(unit)?.len())));
+    let fragments = fragments.collect::<Result<_>>()?;
+    tables.packed.place(fragments);
+    Ok(())
+}
+
+/// Returns the content of the packed inode; `None` if there is none.
+pub(super) fn packed_content(tables: &ContentTables) -> Result<Option<Content<'static>>> {
     let mut maps = Maps::new(tables);
-    for &unit in &fragments {
-        tables.packed.push_fragment(unit, maps.size);
+    for unit in tables.packed.fragments() {
         maps.push_unit(tables, unit)?;
     }
-    tables.packed.set_tails_start(maps.size);
-    for (start, pieces) in tables.packed.groups() {
+    for (start, pieces) in &tables.packed.groups {
         let mut block = start / BLOCK;
         for piece in pieces {
             maps.clusters
@@ -84,9 +86,10 @@ pub(super) fn packed_content(
         maps.push_stored(start, len)?;
     }
     let size = maps.size;
-    let body = match tables.options.form() {
-        Form::Clusters => Body::Clusters(maps.clusters, &[]),
-        Form::Plain | Form::Chunks | Form::Extents => Body::Extents(maps.extents),
+    let body = if maps.in_blocks {
+        Body::Clusters(maps.clusters, &[])
+    } else {
+        Body::Extents(maps.extents)
     };
     Ok((size > 0).then_some(Content { size, body }))
 }
@@ -142,7 +145,7 @@ fn packed_offset(tables: &ContentTables, extents: &[MapExtent]) -> Result<Option
     let tail = tables.shared_tail(block.0).filter(|tail| tail.len == len);
     Ok(tail
         .filter(|_| is_only)
-        .map(|tail| tables.packed.tails_start() + tail.offset))
+        .map(|tail| tables.packed.tail_offset(tail)))
 }
 
 /// Returns whether content is in a row of blocks, maybe with an inline tail.
@@ -208,7 +211,7 @@ fn clusters<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Body
         }
     }
     if let Some(tail) = shared_tail(tables, extents) {
-        let offset = tables.packed.tails_start() + tail.offset;
+        let offset = tables.packed.tail_offset(tail);
         maps.clusters.end_in_packed(tail.len, offset)?;
     }
     Ok(Body::Clusters(maps.clusters, inline))

@@ -92,6 +92,11 @@ impl EncodedUnit {
         self.refs.last().map_or(0, PclusterRef::end)
     }
 
+    /// Returns the bytes of content without a shared tail.
+    pub(super) fn len(&self) -> u64 {
+        u64::from(self.len_in_refs() + self.inline.map_or(0, |tail| tail.decoded_len))
+    }
+
     /// Iterates over the pclusters that are stored with the unit, whose number this is, in order.
     pub(super) fn own_pclusters(&self, unit: u32) -> impl Iterator<Item = &PclusterRef> {
         let mut end = 0;

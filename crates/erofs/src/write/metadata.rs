@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use sinterfs_model::{Content, ContentMap, Error, NodeId, Result, Tree};
 
-use super::body::{self, homeless_tails, packed_content};
+use super::body::{self, homeless_tails, packed_content, place_fragments};
 use super::content_tables::ContentTables;
 use super::directories;
 use super::image_out::ImageOut;
@@ -145,12 +145,8 @@ impl ErofsWriter {
         } else {
             Xattrs::none()
         };
-        let packed = packed_content(&mut self.tables, map)?.map(|packed| packed.size);
-        let prefixes_packed_at = match packed.filter(|_| xattrs.prefixes.count() > 0) {
-            Some(size) => self.pack_prefixes(&xattrs.prefixes, size)?,
-            None => None,
-        };
-        let packed = packed_content(&mut self.tables, map)?;
+        place_fragments(&mut self.tables, map)?;
+        let prefixes_packed_at = self.pack_prefixes(&xattrs.prefixes)?;
         let targets = self.write_late(tree, map)?;
         let xattr_block = self.out.offset / BLOCK;
         self.out.write(&xattrs.shared)?;
@@ -164,10 +160,11 @@ impl ErofsWriter {
             targets: &targets,
         };
         let order = order(tree);
+        let packed = packed_content(&self.tables)?;
         let layout = MetadataLayout::new(&sources.with(&self.tables), packed, &order, dir_block)?;
         let device = self.device(layout.end())?;
         // content on a device has moved
-        let packed = packed_content(&mut self.tables, map)?;
+        let packed = packed_content(&self.tables)?;
         let inodes = sources.with(&self.tables);
         write_directories(&mut self.out, tree, &order, |node| layout.nid(node))?;
         if self.out.fill_block()? != layout.meta_block {
@@ -196,12 +193,15 @@ impl ErofsWriter {
         Ok((values, xattrs.dropped))
     }
 
-    /// Writes the long prefixes for the end of the packed inode, which has `size` bytes, if the
-    /// target kernel looks for them there, and returns their offset in it.
-    fn pack_prefixes(&mut self, prefixes: &Prefixes, size: u64) -> Result<Option<u64>> {
-        if self.options.kernel.knows_plain_prefixes() {
+    /// Writes the long prefixes for the end of the packed inode, if there is one and the target
+    /// kernel looks for them there, and returns their offset in it.
+    fn pack_prefixes(&mut self, prefixes: &Prefixes) -> Result<Option<u64>> {
+        if prefixes.count() == 0 || self.options.kernel.knows_plain_prefixes() {
             return Ok(None);
         }
+        let Some(body::Content { size, .. }) = packed_content(&self.tables)? else {
+            return Ok(None);
+        };
         let at = size.next_multiple_of(XATTR_WORD);
         let mut table = vec![0; (at - size) as usize];
         table.extend_from_slice(&prefixes.table());

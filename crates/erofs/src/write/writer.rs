@@ -19,7 +19,7 @@ use super::encoder::UnitEncoder;
 use super::image_out::ImageOut;
 use super::limits::BLOCK;
 use super::options::{Form, WriteOptions};
-use super::packed_tails::TailGroup;
+use super::packed_tails::{PackedTails, TailGroup};
 use super::superblock::first_block;
 use super::unit_table::MovedPclusters;
 
@@ -85,12 +85,12 @@ impl ErofsWriter {
     }
 
     /// Writes a group of shared tails.
-    fn put_group(&mut self, group: &TailGroup) -> Result<()> {
+    fn put_group(&mut self, group: TailGroup) -> Result<()> {
         let out = self.content_out();
         let start = out.offset;
         out.write(&group.bytes)?;
         self.block_bytes += out.offset - start;
-        self.tables.packed.push_group(start, group);
+        self.tables.packed.groups.push((start, group.pieces));
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl ImageWriter for ErofsWriter {
     fn put(&mut self, block: Block) -> Result<()> {
         let tails = self.tables.sideband.tails.as_ref();
         if let Some(group) = tails.and_then(|tails| tails.take_closed_by(block.sequence)) {
-            self.put_group(&group)?;
+            self.put_group(group)?;
         }
         let here = self.content_out().offset;
         let stored = self.stored_chunk(&block, here);
@@ -222,8 +222,8 @@ impl ImageWriter for ErofsWriter {
 
     fn finish(mut self: Box<Self>, tree: &Tree, map: &ContentMap) -> Result<Summary> {
         let tails = self.tables.sideband.tails.as_ref();
-        if let Some(group) = tails.map_or(Ok(None), super::packed_tails::PackedTails::take_last)? {
-            self.put_group(&group)?;
+        if let Some(group) = tails.map_or(Ok(None), PackedTails::take_last)? {
+            self.put_group(group)?;
         }
         let start = self.out.offset;
         let (values, dropped) = self.metadata(tree, map)?;
