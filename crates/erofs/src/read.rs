@@ -26,6 +26,6 @@ pub use device::Slot;
 pub use erofs::Erofs;
 pub(crate) use inspect::Inspected;
 pub use inspect::StoredRun;
-pub(crate) use node::ErofsInode;
+pub(crate) use node::{DataLayout, ErofsInode};
 pub use open::{OpenOptions, is_image, needed_devices};
 pub use superblock::Superblock;

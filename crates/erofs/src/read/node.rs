@@ -5,19 +5,19 @@ use sinterfs_model::{Error, FileType, Rdev, Time};
 use super::meta_offset::{Area, MetaOffset};
 use crate::layout::{InodeCompact, InodeExtended};
 
-/// The data layout of an inode.
+/// The data layout of an inode, as bits of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DataLayout {
     /// In a row of blocks.
-    Plain,
+    Plain = 0,
     /// In pclusters with full indexes of 8 bytes, or in extents.
-    CompressedFull,
+    CompressedFull = 1,
     /// In a row of blocks, with an inline tail.
-    Inline,
+    Inline = 2,
     /// In pclusters with compact indexes.
-    CompressedCompact,
+    CompressedCompact = 3,
     /// In chunks of one size.
-    Chunks,
+    Chunks = 4,
 }
 
 impl DataLayout {

@@ -4,6 +4,7 @@
 //! In: the tables of content and the content map. Out: for each file what its inode records.
 //! **Invariant:** the map follows the geometry that the writer asked for, or that is an error.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use sinterfs_model::{ContentMap, MapExtent, Result};
@@ -20,42 +21,43 @@ use crate::read::Algorithm;
 
 /// Where the content of an inode is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Body<'a> {
-    /// In a row of blocks from this one on, with this inline tail.
-    Flat(u64, &'a [u8]),
+pub(super) enum Body {
+    /// In a row of blocks from this one on.
+    Flat(u64),
     /// In the packed inode, from this byte on.
     Packed(u64),
     /// In extents.
     Extents(Vec<ExtentEntry>),
-    /// In pclusters, with this inline tail.
-    Clusters(ClusterMap, &'a [u8]),
+    /// In pclusters.
+    Clusters(ClusterMap),
     /// In chunks.
     Chunks(ChunkMap),
 }
 
-/// The content of a file.
+/// The content of an inode.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Content<'a> {
     /// Its length in bytes.
     pub(super) size: u64,
-    pub(super) body: Body<'a>,
+    pub(super) body: Body,
+    /// Its inline tail.
+    pub(super) tail: Cow<'a, [u8]>,
 }
 
 /// Finds the content of a file.
 pub(super) fn content<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Content<'a>> {
     let size = extents.iter().map(extent_len).sum();
-    let body = if let Some(offset) = packed_offset(tables, extents)? {
-        Body::Packed(offset)
+    let (body, tail) = if let Some(offset) = packed_offset(tables, extents)? {
+        (Body::Packed(offset), &[][..])
     } else if is_flat(tables, extents) {
         flat(tables, extents)?
+    } else if tables.options.form() == Form::Chunks {
+        (Body::Chunks(chunks(tables, extents)?), &[][..])
     } else {
-        match tables.options.form() {
-            Form::Clusters => clusters(tables, extents)?,
-            Form::Chunks => Body::Chunks(chunks(tables, extents)?),
-            Form::Plain | Form::Extents => Body::Extents(extent_entries(tables, extents)?),
-        }
+        mapped(tables, extents)?
     };
-    Ok(Content { size, body })
+    let tail = tail.into();
+    Ok(Content { size, body, tail })
 }
 
 /// Lays out the packed inode.
@@ -86,12 +88,11 @@ pub(super) fn packed_content(tables: &ContentTables) -> Result<Option<Content<'s
         maps.push_stored(start, len)?;
     }
     let size = maps.size;
-    let body = if maps.in_blocks {
-        Body::Clusters(maps.clusters, &[])
-    } else {
-        Body::Extents(maps.extents)
-    };
-    Ok((size > 0).then_some(Content { size, body }))
+    Ok((size > 0).then(|| Content {
+        size,
+        body: maps.into_body(),
+        tail: Cow::default(),
+    }))
 }
 
 /// Lists the inline tails that have to be written after all, as their files are not in a row of
@@ -177,7 +178,7 @@ fn is_row(tables: &ContentTables, extents: &[MapExtent]) -> bool {
     })
 }
 
-fn flat<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Body<'a>> {
+fn flat<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body, &'a [u8])> {
     let (mut first, mut next, mut tail) = (None, 0, &[][..]);
     for extent in extents {
         let (unit, placed) = whole_unit(tables, extent)?;
@@ -188,15 +189,22 @@ fn flat<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Body<'a>
         next = placed.end();
         tail = tables.inline_tails.get(unit);
     }
-    Ok(Body::Flat(first.unwrap_or(0), tail))
+    Ok((Body::Flat(first.unwrap_or(0)), tail))
 }
 
-fn clusters<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Body<'a>> {
+/// Maps content that is in pclusters or in extents.
+fn mapped<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body, &'a [u8])> {
     let (mut maps, mut inline) = (Maps::new(tables), &[][..]);
     for (number, extent) in (1..).zip(extents) {
         match *extent {
+            MapExtent::Hole { len } if !maps.in_blocks => {
+                maps.extents.push(ExtentEntry::hole(maps.size));
+                maps.size += len;
+            }
             MapExtent::Data { block, offset, len }
-                if number == extents.len() && is_fragment(tables, len, extents.len()) =>
+                if maps.in_blocks
+                    && number == extents.len()
+                    && is_fragment(tables, len, extents.len()) =>
             {
                 let offset = tables.packed.fragment_offset(block.0, offset)?;
                 maps.clusters.end_in_packed(len, offset)?;
@@ -214,24 +222,7 @@ fn clusters<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<Body
         let offset = tables.packed.tail_offset(tail);
         maps.clusters.end_in_packed(tail.len, offset)?;
     }
-    Ok(Body::Clusters(maps.clusters, inline))
-}
-
-fn extent_entries(tables: &ContentTables, extents: &[MapExtent]) -> Result<Vec<ExtentEntry>> {
-    let mut maps = Maps::new(tables);
-    for extent in extents {
-        match extent {
-            MapExtent::Hole { len } => {
-                maps.extents.push(ExtentEntry::hole(maps.size));
-                maps.size += len;
-            }
-            MapExtent::Data { .. } => {
-                let (unit, _) = whole_unit(tables, extent)?;
-                maps.push_unit(tables, unit)?;
-            }
-        }
-    }
-    Ok(maps.extents)
+    Ok((maps.into_body(), inline))
 }
 
 fn chunks(tables: &ContentTables, extents: &[MapExtent]) -> Result<ChunkMap> {
@@ -306,6 +297,15 @@ impl Maps {
         }
         self.size += u64::from(tail.decoded_len);
         Ok(())
+    }
+
+    /// Returns the one that content was added to.
+    fn into_body(self) -> Body {
+        if self.in_blocks {
+            Body::Clusters(self.clusters)
+        } else {
+            Body::Extents(self.extents)
+        }
     }
 
     /// Adds uncompressed content that is stored for itself.

@@ -127,34 +127,25 @@ impl ChunkMap {
         u64::from((self.bits - u32::from(BLOCK_BITS)) as u16 & chunk::BITS_MASK | indexes)
     }
 
-    /// Returns the bytes of an entry of the map, which is aligned to as many.
-    fn entry(&self) -> u64 {
-        if self.on_device {
-            size_of::<ChunkIndex>() as u64
-        } else {
-            size_of::<u32>() as u64
-        }
-    }
-
-    /// Returns the bytes from an inode's end to the end of the map.
-    pub(super) fn len(&self, from: u64) -> u64 {
-        from.next_multiple_of(self.entry()) - from + self.blocks.len() as u64 * self.entry()
-    }
-
-    /// Appends the map to an inode.
+    /// Appends the map to an inode that ends at a multiple of 4.
     pub(super) fn write(&self, to: &mut Vec<u8>) {
-        to.resize(to.len().next_multiple_of(self.entry() as usize), 0);
+        if !self.on_device {
+            to.extend(self.blocks.iter().flat_map(|block| block.to_le_bytes()));
+            return;
+        }
+        to.resize(to.len().next_multiple_of(size_of::<ChunkIndex>()), 0);
         for &block in &self.blocks {
-            if self.on_device {
-                let index = ChunkIndex {
-                    start_high: U16::new(if block == HOLE { u16::MAX } else { 0 }),
-                    device: U16::new(if block == HOLE { 0 } else { DEVICE }),
-                    start: U32::new(block),
-                };
-                to.extend_from_slice(index.as_bytes());
+            let (start_high, device) = if block == HOLE {
+                (u16::MAX, 0)
             } else {
-                to.extend_from_slice(&block.to_le_bytes());
-            }
+                (0, DEVICE)
+            };
+            let index = ChunkIndex {
+                start_high: U16::new(start_high),
+                device: U16::new(device),
+                start: U32::new(block),
+            };
+            to.extend_from_slice(index.as_bytes());
         }
     }
 }

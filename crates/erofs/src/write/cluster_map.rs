@@ -12,6 +12,7 @@ use zerocopy::little_endian::{U16, U32};
 use super::encoded::PclusterRef;
 use super::limits::BLOCK;
 use crate::layout::compressed::{ClusterIndex, ClusterType, MapHeader, advise};
+use crate::read::DataLayout;
 
 mod compact;
 mod index;
@@ -37,13 +38,6 @@ pub(super) struct ClusterMap {
     big: bool,
 }
 
-/// The form of indexes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Full,
-    Compact,
-}
-
 impl ClusterMap {
     /// Starts an empty file.
     pub(super) fn new(algorithm: u8, big: bool) -> Self {
@@ -66,16 +60,12 @@ impl ClusterMap {
             ClusterType::Plain
         };
         let blocks = (u64::from(stored) / BLOCK) as u16;
-        self.add(
-            raw,
-            Head {
-                start: self.size,
-                block,
-                blocks,
-                kind,
-                partial: false,
-            },
-        )
+        let head = Head {
+            block,
+            blocks,
+            ..self.head(kind)
+        };
+        self.add(raw, head)
     }
 
     /// Adds content that is the first part of what a pcluster holds.
@@ -105,31 +95,28 @@ impl ClusterMap {
         self.fragment = Some(offset);
         // full indexes have the high bits of the offset in place of a block
         let block = (offset >> 32) as u32;
-        self.add(
-            raw,
-            Head {
-                start: self.size,
-                block,
-                blocks: 0,
-                kind: ClusterType::Head1,
-                partial: false,
-            },
-        )
+        let head = Head {
+            block,
+            ..self.head(ClusterType::Head1)
+        };
+        self.add(raw, head)
     }
 
     /// Adds the end of the content, an inline tail of so many stored bytes.
     pub(super) fn end_inline(&mut self, raw: u32, len: u32) -> Result<()> {
         self.inline = Some(len);
-        self.add(
-            raw,
-            Head {
-                start: self.size,
-                block: 0,
-                blocks: 0,
-                kind: ClusterType::Head1,
-                partial: false,
-            },
-        )
+        self.add(raw, self.head(ClusterType::Head1))
+    }
+
+    /// Returns a head without blocks where the content ends so far.
+    fn head(&self, kind: ClusterType) -> Head {
+        Head {
+            start: self.size,
+            block: 0,
+            blocks: 0,
+            kind,
+            partial: false,
+        }
     }
 
     fn add(&mut self, raw: u32, head: Head) -> Result<()> {
@@ -147,34 +134,27 @@ impl ClusterMap {
         self.heads.iter().map(|head| u64::from(head.blocks)).sum()
     }
 
-    /// Makes what follows an inode that ends at a multiple of 4.
-    pub(super) fn map(&self, from: u64) -> (Form, Vec<u8>) {
-        let table = from.next_multiple_of(HEADER) + HEADER;
-        let compact = if self.can_be_compact() {
-            compact::packs(
-                &|| self.indexes(),
-                self.size.div_ceil(BLOCK),
-                table,
-                self.big,
-            )
-        } else {
-            None
+    /// Makes what follows an inode that ends at a multiple of 4, and returns it with the layout.
+    pub(super) fn map(&self, from: u64) -> (DataLayout, Vec<u8>) {
+        let header = from.next_multiple_of(HEADER);
+        let compact = self.can_be_compact().then(|| {
+            let count = self.size.div_ceil(BLOCK);
+            compact::packs(&|| self.indexes(), count, header + HEADER, self.big)
+        });
+        let (layout, advise, indexes) = match compact.flatten() {
+            Some((advise, packs)) => (DataLayout::CompressedCompact, advise, packs),
+            None => (DataLayout::CompressedFull, 0, self.full()),
         };
-        let form = compact.as_ref().map_or(Form::Full, |_| Form::Compact);
-        let (advise, indexes) = match compact {
-            Some((advise, packs)) => (advise, packs),
-            None => (0, self.full()),
-        };
-        let mut bytes = vec![0; (table - HEADER - from) as usize];
-        bytes.extend_from_slice(self.header(form, advise).as_bytes());
+        let mut bytes = vec![0; (header - from) as usize];
+        bytes.extend_from_slice(self.header(layout, advise).as_bytes());
         bytes.extend_from_slice(&indexes);
-        (form, bytes)
+        (layout, bytes)
     }
 
-    fn header(&self, form: Form, mut advise: u16) -> MapHeader {
+    fn header(&self, layout: DataLayout, mut advise: u16) -> MapHeader {
         if self.big {
             advise |= advise::BIG_CLUSTER_1;
-            if form == Form::Compact {
+            if layout == DataLayout::CompressedCompact {
                 // kernels accept both flags or none there
                 advise |= advise::BIG_CLUSTER_2;
             }
@@ -200,13 +180,7 @@ impl ClusterMap {
     fn terminator(&self) -> Option<Head> {
         let begins = |head: &Head| head.start / BLOCK == self.size / BLOCK;
         let is_needed = !self.size.is_multiple_of(BLOCK) && !self.heads.last().is_some_and(begins);
-        is_needed.then_some(Head {
-            start: self.size,
-            block: 0,
-            blocks: 0,
-            kind: ClusterType::Plain,
-            partial: false,
-        })
+        is_needed.then(|| self.head(ClusterType::Plain))
     }
 
     /// Iterates over the indexes of all lclusters.
@@ -285,15 +259,18 @@ mod tests {
 
     #[test]
     fn a_map_is_compact_where_blocks_are_adjacent() {
-        let (form, bytes) = map(false, &[(9000, 7, 4096), (3288, 8, 4096)]).map(32);
-        assert_eq!(form, Form::Compact);
+        let (layout, bytes) = map(false, &[(9000, 7, 4096), (3288, 8, 4096)]).map(32);
+        assert_eq!(layout, DataLayout::CompressedCompact);
         let header = [0, 0, 0, 0, 0, 0, 0, 0];
         // a head at 0, a non-head 1 behind it, a head at 808; from block 7 on
         let first = [0x00, 0x10, 0x01, 0x20, 6, 0, 0, 0];
         let second = [0x28, 0x03, 0, 0, 7, 0, 0, 0];
         assert_eq!(bytes, [header, first, second].concat());
-        let (form, bytes) = map(false, &[(4096, 7, 4096), (9000, 9, 4096)]).map(36);
-        assert_eq!((form, bytes.len()), (Form::Full, 4 + 16 + 4 * 8));
+        let (layout, bytes) = map(false, &[(4096, 7, 4096), (9000, 9, 4096)]).map(36);
+        assert_eq!(
+            (layout, bytes.len()),
+            (DataLayout::CompressedFull, 4 + 16 + 4 * 8)
+        );
         // the content ends at 808 of a block without a head
         assert_eq!(bytes[4 + 16 + 3 * 8..], [0, 0, 0x28, 3, 0, 0, 0, 0]);
     }
@@ -301,9 +278,12 @@ mod tests {
     #[test]
     fn large_packs_begin_at_their_alignment() {
         let parts: Vec<_> = (0..40).map(|n| (6000, 100 + n, 4096)).collect();
-        let (form, bytes) = map(true, &parts).map(32);
+        let (layout, bytes) = map(true, &parts).map(32);
         // 6 before, 48 in large packs, 5 behind
-        assert_eq!((form, bytes.len()), (Form::Compact, 8 + 24 + 3 * 32 + 24));
+        assert_eq!(
+            (layout, bytes.len()),
+            (DataLayout::CompressedCompact, 8 + 24 + 3 * 32 + 24)
+        );
         let advise = advise::COMPACTED_2B | advise::BIG_CLUSTER_1 | advise::BIG_CLUSTER_2;
         assert_eq!(bytes[4..6], advise.to_le_bytes());
     }
@@ -312,15 +292,18 @@ mod tests {
     fn an_offset_in_the_packed_inode_may_be_large() {
         let mut near = map(true, &[(1 << 20, 5, 8192)]);
         near.end_in_packed(5000, 0x1234).unwrap();
-        let (form, bytes) = near.map(32);
+        let (layout, bytes) = near.map(32);
         assert_eq!(
-            (form, &bytes[..4]),
-            (Form::Compact, &[0x34, 0x12, 0, 0][..])
+            (layout, &bytes[..4]),
+            (DataLayout::CompressedCompact, &[0x34, 0x12, 0, 0][..])
         );
         let mut far = map(true, &[(1 << 20, 5, 8192)]);
         far.end_in_packed(5000, 7 << 32 | 0x1234).unwrap();
-        let (form, bytes) = far.map(32);
-        assert_eq!((form, &bytes[..4]), (Form::Full, &[0x34, 0x12, 0, 0][..]));
+        let (layout, bytes) = far.map(32);
+        assert_eq!(
+            (layout, &bytes[..4]),
+            (DataLayout::CompressedFull, &[0x34, 0x12, 0, 0][..])
+        );
         let head = &bytes[16 + 256 * 8..][..8];
         assert_eq!(head, [1, 0, 0, 0, 7, 0, 0, 0]);
     }

@@ -61,26 +61,15 @@ impl ExtentEntry {
     }
 }
 
-/// Returns the bytes from an inode's end, which is at a multiple of 4, to the end of the map of
-/// extents; records are at multiples of their size.
-pub(super) fn len(from: u64, size: u64, count: usize) -> u64 {
-    let record = record_len(size);
-    let header =
-        from.next_multiple_of(size_of::<MapHeader>() as u64) + size_of::<MapHeader>() as u64;
-    header.next_multiple_of(record) + record * count as u64 - from
-}
-
-/// Returns the length of a record for a file of so many bytes.
-fn record_len(size: u64) -> u64 {
-    match u32::try_from(size) {
-        Ok(_) => 16,
-        Err(_) => size_of::<ExtentRecord>() as u64,
-    }
-}
-
 /// Appends a map of extents to an inode that begins at a multiple of the records' size.
 pub(super) fn write(size: u64, extents: &[ExtentEntry], to: &mut Vec<u8>) {
-    let record = record_len(size) as usize;
+    // longer records have the high bits of offsets in the file
+    let is_short = u32::try_from(size).is_ok();
+    let record = if is_short {
+        16
+    } else {
+        size_of::<ExtentRecord>()
+    };
     let shift = (record / 4).trailing_zeros() as u16;
     let count = extents.len() as u64;
     let [a, b, c, d, e, f, ..] = count.to_le_bytes();

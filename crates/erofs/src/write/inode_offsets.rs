@@ -19,6 +19,23 @@ pub(crate) struct InodeSize {
     pub(crate) tail: u64,
 }
 
+/// Where all metadata is, in the order of the image; what is not a number of an inode is in blocks.
+#[derive(Debug)]
+pub(super) struct MetadataLayout {
+    /// The first block of shared attributes.
+    pub(super) xattrs: u64,
+    /// The first block of directories.
+    pub(super) dirs: u64,
+    /// The block that inode numbers count from.
+    pub(super) inodes: u64,
+    /// The end of the image.
+    pub(super) end: u64,
+    /// The number of the packed inode.
+    pub(super) packed: Option<u64>,
+    /// Whether some file is in chunks.
+    pub(super) chunked: bool,
+}
+
 /// The metadata as far as it has been laid out.
 #[derive(Debug, Default)]
 pub(crate) struct InodeOffsets {

@@ -4,14 +4,15 @@
 //! image".
 
 use sinterfs_block::checksum::{crc32c, sha512_256};
-use sinterfs_model::{Error, Result};
+use sinterfs_model::{Error, NodeId, Result};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
+use super::content_tables::ContentTables;
+use super::inode_offsets::MetadataLayout;
+use super::inodes::Inodes;
 use super::limits::{BLOCK, BLOCK_BITS};
 use super::options::{Form, WriteOptions};
-use super::prefixes::Prefixes;
-use super::times::TimeBase;
 use super::volume_id::Uuid;
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::layout::{
@@ -19,33 +20,15 @@ use crate::layout::{
 };
 use crate::read::Algorithm;
 
-/// The values of the superblock that only the finished image determines.
-#[derive(Debug, Clone)]
-pub(super) struct SuperblockValues {
-    pub(super) inodes: u64,
-    pub(super) times: TimeBase,
-    /// The number of blocks of the image.
-    pub(super) blocks: u64,
-    /// The block that inode numbers count from.
-    pub(super) meta_block: u64,
-    /// The block of the shared attributes.
-    pub(super) xattr_block: u64,
-    pub(super) root: u64,
-    /// The number of the packed inode, if there is one.
-    pub(super) packed: Option<u64>,
-    /// Whether some file is in chunks.
-    pub(super) chunked: bool,
-    /// Whether the last pclusters of some files are behind their inodes.
-    pub(super) inline_pclusters: bool,
-    /// Whether some file refers to pclusters of another.
-    pub(super) shares_clusters: bool,
+/// What the superblock describes: an image that is complete but for its first block.
+#[derive(Debug)]
+pub(super) struct Finished<'a> {
+    pub(super) inodes: &'a Inodes<'a>,
+    pub(super) tables: &'a ContentTables,
+    pub(super) layout: MetadataLayout,
     /// Where content is, if not in the image itself.
     pub(super) device: Option<Device>,
-    /// Whether there are extended attributes.
-    pub(super) xattrs: bool,
-    /// The long prefixes of names of attributes.
-    pub(super) prefixes: Prefixes,
-    /// Where the table of these is in the packed inode; `None` if it is in the first block.
+    /// Where the table of long prefixes is in the packed inode; `None` if it is in the first block.
     pub(super) prefixes_packed_at: Option<u64>,
     /// A hash of everything else.
     pub(super) hash: u64,
@@ -64,26 +47,25 @@ pub(super) struct Device {
 }
 
 /// Makes the first block.
-pub(super) fn first_block(options: &WriteOptions, values: &SuperblockValues) -> Result<Vec<u8>> {
-    let mut raw = base_superblock(options, values)?;
+pub(super) fn first_block(image: &Finished<'_>) -> Result<Vec<u8>> {
+    let options = &image.tables.options;
+    let mut raw = base_superblock(image)?;
     let config = config(options);
-    if let Some(algorithm) = options
-        .compression
-        .algorithm()
-        .filter(|_| !config.is_empty())
+    if let Some(algorithm) = options.compression.algorithm()
+        && !config.is_empty()
     {
         raw.algorithms = U16::new(1 << algorithm.number());
         add(&mut raw.feature_incompat, incompat::COMPR_CFGS);
     }
     let mut block = vec![0; BLOCK as usize];
     let len = Superblock::BASE + usize::from(raw.extensions) * Superblock::EXTENSION;
-    let mut hashes = values.hash.to_le_bytes().to_vec();
+    let mut hashes = image.hash.to_le_bytes().to_vec();
     let mut end = SUPERBLOCK_OFFSET as usize + len + size_of::<u16>() + config.len();
-    if let Some(device) = &values.device {
+    if let Some(device) = &image.device {
         end = put_device(&mut block, &mut raw, device, end)?;
         hashes.extend_from_slice(&device.hash.to_le_bytes());
     }
-    put_prefixes(&mut block, &mut raw, options, values, end)?;
+    put_prefixes(&mut block, &mut raw, image, end)?;
     put_superblock(&mut block, &raw, len, &config)?;
     raw.uuid = match options.uuid {
         Some(Uuid(uuid)) => uuid,
@@ -97,48 +79,52 @@ pub(super) fn first_block(options: &WriteOptions, values: &SuperblockValues) -> 
 }
 
 /// Makes a superblock without the fields for codecs, devices, prefixes, UUID and checksum.
-fn base_superblock(options: &WriteOptions, values: &SuperblockValues) -> Result<Superblock> {
-    let number = |value: u64| u32::try_from(value).map(U32::new).map_err(|_| too_large());
+fn base_superblock(image: &Finished<'_>) -> Result<Superblock> {
+    let Finished {
+        inodes,
+        tables,
+        layout,
+        ..
+    } = image;
+    let (options, root) = (&tables.options, inodes.nid(NodeId::ROOT));
     let mut raw = Superblock::new_zeroed();
     raw.magic = U32::new(MAGIC);
     raw.feature_compat = U32::new(compat::SB_CHKSUM | compat::MTIME);
-    if values.xattrs {
-        add(&mut raw.feature_compat, compat::XATTR_FILTER);
-    }
     raw.block_bits = BLOCK_BITS;
-    raw.inodes = U64::new(values.inodes);
-    raw.epoch = U64::from_bytes(values.times.epoch.to_le_bytes());
-    raw.fixed_nanos = U32::new(values.times.nanos);
-    raw.blocks = number(values.blocks)?;
-    raw.meta_block = number(values.meta_block)?;
-    raw.xattr_block = number(values.xattr_block)?;
+    raw.inodes = U64::new(inodes.tree.nodes().len() as u64);
+    raw.epoch = U64::from_bytes(inodes.times.epoch.to_le_bytes());
+    raw.fixed_nanos = U32::new(inodes.times.nanos);
+    raw.blocks = number(layout.end)?;
+    raw.meta_block = number(layout.inodes)?;
+    raw.xattr_block = number(layout.xattrs)?;
     raw.volume_name = options.label.0;
-    raw.build_time = U32::new(values.times.made);
+    raw.build_time = U32::new(inodes.times.made);
+    raw.packed_nid = U64::new(layout.packed.unwrap_or(0));
     if options.kernel.knows_extents() {
         raw.extensions = 1;
-        raw.root_nid = U64::new(values.root);
-        add(
-            &mut raw.feature_incompat,
-            incompat::BIT48 | incompat::ZERO_PADDING,
-        );
+        raw.root_nid = U64::new(root);
     } else {
-        if options.form() == Form::Clusters {
-            add(&mut raw.feature_incompat, incompat::ZERO_PADDING);
-        }
-        let root = u16::try_from(values.root).map_err(|_| too_large())?;
+        let root = u16::try_from(root).map_err(|_| too_large())?;
         raw.root_nid_or_blocks_high = U16::new(root);
     }
-    if let Some(packed) = values.packed {
-        raw.packed_nid = U64::new(packed);
+    if inodes.xattrs.is_any {
+        add(&mut raw.feature_compat, compat::XATTR_FILTER);
     }
-    if values.packed.is_some() || options.extended.dedupe || values.shares_clusters {
-        add(&mut raw.feature_incompat, incompat::FRAGMENTS);
-    }
-    if values.inline_pclusters {
-        add(&mut raw.feature_incompat, incompat::ZTAILPACKING);
-    }
-    if values.chunked {
-        add(&mut raw.feature_incompat, incompat::CHUNKED_FILE);
+    let has_48_bits = options.kernel.knows_extents();
+    let refers = options.extended.dedupe || tables.units.has_moved();
+    for (is_used, feature) in [
+        (has_48_bits, incompat::BIT48),
+        (
+            has_48_bits || options.form() == Form::Clusters,
+            incompat::ZERO_PADDING,
+        ),
+        (layout.packed.is_some() || refers, incompat::FRAGMENTS),
+        (tables.inline_tails.has_encoded, incompat::ZTAILPACKING),
+        (layout.chunked, incompat::CHUNKED_FILE),
+    ] {
+        if is_used {
+            add(&mut raw.feature_incompat, feature);
+        }
     }
     Ok(raw)
 }
@@ -168,22 +154,21 @@ fn put_device(
 fn put_prefixes(
     block: &mut [u8],
     raw: &mut Superblock,
-    options: &WriteOptions,
-    values: &SuperblockValues,
+    image: &Finished<'_>,
     end: usize,
 ) -> Result<()> {
-    raw.xattr_prefix_count = values.prefixes.count();
+    let prefixes = &image.inodes.xattrs.prefixes;
+    raw.xattr_prefix_count = prefixes.count();
     if raw.xattr_prefix_count == 0 {
         return Ok(());
     }
     add(&mut raw.feature_incompat, incompat::XATTR_PREFIXES);
     let at = end.next_multiple_of(XATTR_WORD as usize) as u64;
-    let start = values.prefixes_packed_at.unwrap_or(at);
-    let word = u32::try_from(start / XATTR_WORD).map_err(|_| too_large())?;
-    raw.xattr_prefix_start = U32::new(word);
-    if values.prefixes_packed_at.is_none() {
-        put(block, at as usize, &values.prefixes.table())?;
-        if options.kernel.knows_plain_prefixes() {
+    let start = image.prefixes_packed_at.unwrap_or(at);
+    raw.xattr_prefix_start = number(start / XATTR_WORD)?;
+    if image.prefixes_packed_at.is_none() {
+        put(block, at as usize, &prefixes.table())?;
+        if image.tables.options.kernel.knows_plain_prefixes() {
             add(&mut raw.feature_compat, compat::PLAIN_XATTR_PFX);
         }
     }
@@ -201,7 +186,6 @@ fn put(block: &mut [u8], at: usize, bytes: &[u8]) -> Result<()> {
 fn slot_of(device: &Device) -> Result<DeviceSlot> {
     let mut slot = DeviceSlot::new_zeroed();
     slot.tag = device.tag;
-    let number = |value: u64| u32::try_from(value).map(U32::new).map_err(|_| too_large());
     // addresses of inodes have 32 bits
     number(device.first_block.saturating_add(device.blocks))?;
     slot.blocks = number(device.blocks)?;
@@ -245,6 +229,10 @@ fn derived_uuid(block: &[u8], hashes: &[u8]) -> [u8; 16] {
     *version = *version & 0x0f | 0x80;
     *variant = *variant & 0x3f | 0x80;
     uuid
+}
+
+fn number(value: u64) -> Result<U32> {
+    u32::try_from(value).map(U32::new).map_err(|_| too_large())
 }
 
 #[cold]

@@ -20,7 +20,6 @@ use super::image_out::ImageOut;
 use super::limits::BLOCK;
 use super::options::{Form, WriteOptions};
 use super::packed_tails::{PackedTails, TailGroup};
-use super::superblock::first_block;
 use super::unit_table::MovedPclusters;
 
 /// A unit of a file that has more refers to pclusters of others if at least one in so many was
@@ -226,9 +225,8 @@ impl ImageWriter for ErofsWriter {
             self.put_group(group)?;
         }
         let start = self.out.offset;
-        let (values, dropped) = self.metadata(tree, map)?;
-        let first = first_block(&self.options, &values)?;
-        self.out.end(&first)?;
+        let (first_block, dropped) = self.metadata(tree, map)?;
+        self.out.end(&first_block)?;
         if let Some(blob) = &mut self.blob {
             blob.close()?;
         }
@@ -280,12 +278,14 @@ mod tests {
                 offset: 0,
                 len,
             };
-            body::content(&writer.tables, &[extent]).unwrap().body
+            let content = body::content(&writer.tables, &[extent]).unwrap();
+            (content.body, content.tail)
         };
-        assert_eq!(content(0, 5000), Body::Flat(1, &[]));
-        assert_eq!(content(1, 4100), Body::Flat(3, &[7; 4]));
-        assert_eq!(content(2, 4107), Body::Flat(4, &[]));
-        assert_eq!(content(3, 4096), Body::Flat(6, &[]));
+        let flat = |block, tail: &'static [u8]| (Body::Flat(block), tail.into());
+        assert_eq!(content(0, 5000), flat(1, &[]));
+        assert_eq!(content(1, 4100), flat(3, &[7; 4]));
+        assert_eq!(content(2, 4107), flat(4, &[]));
+        assert_eq!(content(3, 4096), flat(6, &[]));
         assert_eq!(writer.out.offset, 7 * BLOCK);
     }
 }
