@@ -23,25 +23,25 @@ pub struct Kernel {
 const FIRST: Kernel = Kernel::new(5, 4);
 
 /// The first version with pclusters of several blocks, and configurations of algorithms.
-const FIRST_BIG_CLUSTERS: Kernel = Kernel::new(5, 13);
+pub(crate) const FIRST_BIG_CLUSTERS: Kernel = Kernel::new(5, 13);
 
 /// The first version with files made of chunks.
-const FIRST_CHUNKS: Kernel = Kernel::new(5, 15);
+pub(crate) const FIRST_CHUNKS: Kernel = Kernel::new(5, 15);
 
 /// The first version with further devices.
-const FIRST_DEVICES: Kernel = Kernel::new(5, 16);
+pub(crate) const FIRST_DEVICES: Kernel = Kernel::new(5, 16);
 
 /// The first version that reads an inline pcluster.
-const FIRST_INLINE_CLUSTERS: Kernel = Kernel::new(5, 17);
+pub(crate) const FIRST_INLINE_CLUSTERS: Kernel = Kernel::new(5, 17);
 
 /// The first version with a packed inode.
-const FIRST_FRAGMENTS: Kernel = Kernel::new(6, 1);
+pub(crate) const FIRST_FRAGMENTS: Kernel = Kernel::new(6, 1);
 
 /// The first version that reads extents, and times of compact inodes.
 const FIRST_EXTENTS: Kernel = Kernel::new(6, 15);
 
 /// The first version with long prefixes of names.
-const FIRST_PREFIXES: Kernel = Kernel::new(6, 4);
+pub(crate) const FIRST_PREFIXES: Kernel = Kernel::new(6, 4);
 
 /// The first version that finds these in the image itself where there is a packed inode, too.
 const FIRST_PLAIN_PREFIXES: Kernel = Kernel::new(6, 17);
@@ -118,11 +118,6 @@ impl Kernel {
         self >= FIRST_CHUNKS
     }
 
-    /// Returns whether the kernel finds content on further devices.
-    pub(crate) fn knows_devices(self) -> bool {
-        self >= FIRST_DEVICES
-    }
-
     /// Returns whether the kernel reads long prefixes of names.
     pub(crate) fn knows_prefixes(self) -> bool {
         self >= FIRST_PREFIXES
@@ -141,11 +136,6 @@ impl Kernel {
     /// Returns whether the kernel reads a last pcluster behind the inode.
     pub(crate) fn knows_inline_clusters(self) -> bool {
         self >= FIRST_INLINE_CLUSTERS
-    }
-
-    /// Returns whether the kernel reads pclusters of several blocks.
-    pub(crate) fn knows_big_clusters(self) -> bool {
-        self >= FIRST_BIG_CLUSTERS
     }
 }
 

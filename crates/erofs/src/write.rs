@@ -46,5 +46,6 @@ pub(crate) mod xattrs;
 pub use compression::Compression;
 pub(crate) use limits::{BLOCK, BLOCK_BITS};
 pub use options::{Extended, WriteOptions};
+pub use prefixes::XattrPrefixes;
 pub use volume_id::{DeviceName, Label, Uuid};
 pub use writer::ErofsWriter;

@@ -15,7 +15,7 @@ use super::inode_offsets::{InodeOffsets, MetadataLayout, order};
 use super::inodes::Inodes;
 use super::limits::{BLOCK, INLINE_MAX};
 use super::options::Form;
-use super::prefixes::Prefixes;
+use super::prefixes::XattrPrefixes;
 use super::superblock::{Device, Finished, first_block};
 use super::times::TimeBase;
 use super::volume_id::DeviceName;
@@ -32,7 +32,7 @@ impl ErofsWriter {
         map: &ContentMap,
     ) -> Result<(Vec<u8>, DroppedXattrs)> {
         let xattrs = if self.options.xattrs {
-            Xattrs::new(tree, self.options.given_prefixes()?)?
+            Xattrs::new(tree, self.options.given_prefixes())?
         } else {
             Xattrs::none()
         };
@@ -73,7 +73,7 @@ impl ErofsWriter {
 
     /// Writes the long prefixes for the end of the packed inode, if there is one and the target
     /// kernel looks for them there, and returns their offset in it.
-    fn pack_prefixes(&mut self, prefixes: &Prefixes) -> Result<Option<u64>> {
+    fn pack_prefixes(&mut self, prefixes: &XattrPrefixes) -> Result<Option<u64>> {
         if prefixes.count() == 0 || self.options.kernel.knows_plain_prefixes() {
             return Ok(None);
         }

@@ -9,9 +9,12 @@ use sinterfs_model::{Error, Result, TailPlacement, TailSharing};
 
 use super::compression::Compression;
 use super::limits::{BLOCK, UNIT_MAX};
-use super::prefixes::Prefixes;
+use super::prefixes::XattrPrefixes;
 use super::volume_id::{DeviceName, Label, Uuid};
-use crate::Kernel;
+use crate::kernel::{
+    FIRST_BIG_CLUSTERS, FIRST_CHUNKS, FIRST_DEVICES, FIRST_FRAGMENTS, FIRST_INLINE_CLUSTERS,
+    FIRST_PREFIXES, Kernel,
+};
 use crate::layout::compressed::CLUSTER_MAX;
 use crate::read::Algorithm;
 
@@ -56,7 +59,7 @@ pub struct WriteOptions {
     /// Whether extended attributes are kept.
     pub xattrs: bool,
     /// Long prefixes of names of extended attributes; if empty, those that save space are chosen.
-    pub xattr_prefixes: Vec<String>,
+    pub xattr_prefixes: XattrPrefixes,
     /// The build time in seconds since 1970; `None` for the latest time of the files.
     pub made: Option<u64>,
     /// The UUID of the volume; `None` derives one from the bytes of the image.
@@ -76,7 +79,7 @@ impl Default for WriteOptions {
             device: None,
             extended: Extended::default(),
             xattrs: true,
-            xattr_prefixes: Vec::new(),
+            xattr_prefixes: XattrPrefixes::default(),
             made: None,
             uuid: None,
             label: Label::default(),
@@ -94,26 +97,58 @@ impl WriteOptions {
                 "block size {size}: EROFS has powers of two from 4 KiB to 1 MiB"
             )));
         }
-        self.check_chunks()?;
-        self.check_device()?;
-        self.given_prefixes()?;
-        self.check_tails()?;
-        let kernel = self.kernel;
-        if self.extended.dedupe && !kernel.knows_fragments() {
-            return Err(Error::unsupported(format!(
-                "dedupe: Linux {kernel} does not read parts of clusters, 6.1 and newer do"
+        let chunk = u64::from(self.chunk_size.unwrap_or(UNIT_MAX));
+        if !chunk.is_power_of_two() || !(BLOCK..=UNIT_MAX.into()).contains(&chunk) {
+            return Err(Error::invalid(format!(
+                "chunk size {chunk}: a power of two from 4 KiB to 4 MiB"
             )));
         }
-        let Some(algorithm) = self.compression.algorithm() else {
-            return if self.extended.dedupe {
-                Err(Error::invalid(
-                    "dedupe: files can refer to parts of each other only where they are compressed",
-                ))
-            } else {
-                Ok(())
-            };
-        };
-        let first = Kernel::first_with(algorithm);
+        self.check_features()?;
+        match self.compression.algorithm() {
+            None => Ok(()),
+            Some(algorithm) => self.check_compressed(algorithm),
+        }
+    }
+
+    fn check_features(&self) -> Result<()> {
+        let (kernel, extended) = (self.kernel, self.extended);
+        let is_compressed = self.compression != Compression::None;
+        let is_big = is_compressed && u64::from(self.block_size) > BLOCK;
+        let has_prefixes = self.xattr_prefixes.count() > 0;
+        let fragments = extended.fragments == Some(true);
+        let ztailpacking = extended.ztailpacking == Some(true);
+        let of_clusters = [
+            ("dedupe", extended.dedupe, FIRST_FRAGMENTS),
+            ("fragments", fragments, FIRST_FRAGMENTS),
+            ("all-fragments", extended.all_fragments, FIRST_FRAGMENTS),
+            ("ztailpacking", ztailpacking, FIRST_INLINE_CLUSTERS),
+        ];
+        let others = [
+            ("chunks", self.chunk_size.is_some(), FIRST_CHUNKS),
+            ("a further device", self.device.is_some(), FIRST_DEVICES),
+            ("long prefixes of names", has_prefixes, FIRST_PREFIXES),
+            ("a block size above 4 KiB", is_big, FIRST_BIG_CLUSTERS),
+        ];
+        for (what, is_asked, first) in of_clusters.into_iter().chain(others) {
+            if is_asked && kernel < first {
+                return Err(Error::unsupported(format!(
+                    "Linux {kernel} reads no images with {what}, only {first} and newer do"
+                )));
+            }
+        }
+        match of_clusters.iter().find(|feature| feature.1) {
+            Some(("ztailpacking", ..)) if !is_compressed => Err(Error::invalid(
+                "ztailpacking: without compression, tails are always inline",
+            )),
+            Some((what, ..)) if !is_compressed => Err(Error::invalid(format!(
+                "{what}: files have clusters only where they are compressed"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_compressed(&self, algorithm: Algorithm) -> Result<()> {
+        let (kernel, first) = (self.kernel, Kernel::first_with(algorithm));
         if kernel < first {
             let all = Algorithm::ALL.into_iter();
             let known = all.filter(|&one| Kernel::first_with(one) <= kernel);
@@ -124,62 +159,32 @@ impl WriteOptions {
                 known.join(", ")
             )));
         }
-        if size > BLOCK && !kernel.knows_big_clusters() {
-            return Err(Error::unsupported(format!(
-                "block size {size}: Linux {kernel} reads clusters of 4 KiB only, 5.13 and newer \
-                 read longer ones"
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_chunks(&self) -> Result<()> {
-        let Some(size) = self.chunk_size else {
-            return Ok(());
-        };
-        if !size.is_power_of_two() || !(BLOCK..=UNIT_MAX.into()).contains(&size.into()) {
-            return Err(Error::invalid(format!(
-                "chunk size {size}: a power of two from 4 KiB to 4 MiB"
-            )));
-        }
-        if self.compression != Compression::None {
+        if self.chunk_size.is_some() {
             return Err(Error::invalid(format!(
                 "chunks are stored uncompressed, but the compression is {}",
                 self.compression
             )));
         }
-        if self.kernel.knows_chunks() {
-            Ok(())
-        } else {
-            Err(Error::unsupported(format!(
-                "Linux {} does not read chunks, only 5.15 and newer do",
-                self.kernel
-            )))
+        if self.packs_all() && self.extended.fragments == Some(false) {
+            return Err(Error::invalid("all-fragments: contradicts ^fragments"));
         }
+        if self.extended.ztailpacking != Some(true) {
+            return Ok(());
+        }
+        Err(Error::invalid(match self.form() {
+            Form::Clusters if !self.packs_all() => return Ok(()),
+            Form::Extents => {
+                "ztailpacking: the extents of Linux 6.15 and newer begin at any byte and leave no \
+                 block unfilled"
+            }
+            _ => "ztailpacking: with all-fragments, no file has an inline tail",
+        }))
     }
 
-    /// Returns the long prefixes that the user chose; `None` if the writer chooses.
-    pub(super) fn given_prefixes(&self) -> Result<Option<Prefixes>> {
-        let asked = Prefixes::from_names(&self.xattr_prefixes)?;
-        match (self.kernel.knows_prefixes(), asked.count()) {
-            (true, 0) => Ok(None),
-            (false, 1..) => Err(Error::unsupported(format!(
-                "Linux {} does not know long prefixes of names, only 6.4 and newer do",
-                self.kernel
-            ))),
-            _ => Ok(Some(asked)),
-        }
-    }
-
-    fn check_device(&self) -> Result<()> {
-        if self.device.is_none() || self.kernel.knows_devices() {
-            Ok(())
-        } else {
-            Err(Error::unsupported(format!(
-                "Linux {} does not know further devices, only 5.16 and newer do",
-                self.kernel
-            )))
-        }
+    /// Returns the long prefixes of names; `None` if the writer chooses.
+    pub(super) fn given_prefixes(&self) -> Option<XattrPrefixes> {
+        let chooses = self.kernel.knows_prefixes() && self.xattr_prefixes.count() == 0;
+        (!chooses).then(|| self.xattr_prefixes.clone())
     }
 
     /// Returns how content is stored.
@@ -250,46 +255,6 @@ impl WriteOptions {
         let wanted = self.extended.fragments;
         let wanted = wanted.unwrap_or(self.extended.ztailpacking != Some(true));
         wanted && self.kernel.knows_fragments()
-    }
-
-    fn check_tails(&self) -> Result<()> {
-        for (name, wanted) in [
-            ("fragments", self.extended.fragments == Some(true)),
-            ("all-fragments", self.extended.all_fragments),
-        ] {
-            if wanted && !self.kernel.knows_fragments() {
-                return Err(Error::unsupported(format!(
-                    "{name}: Linux {} has no packed inode, 6.1 and newer have",
-                    self.kernel
-                )));
-            }
-            if wanted && self.compression == Compression::None {
-                return Err(Error::invalid(format!(
-                    "{name}: files share clusters only where they are compressed"
-                )));
-            }
-        }
-        if self.extended.all_fragments && self.extended.fragments == Some(false) {
-            return Err(Error::invalid("all-fragments: contradicts ^fragments"));
-        }
-        if self.extended.ztailpacking != Some(true) {
-            return Ok(());
-        }
-        if !self.kernel.knows_inline_clusters() {
-            return Err(Error::unsupported(format!(
-                "ztailpacking: Linux {} does not read clusters behind inodes, 5.17 and newer do",
-                self.kernel
-            )));
-        }
-        let why = match self.form() {
-            Form::Clusters if self.packs_all() => "with all-fragments, no file has an inline tail",
-            Form::Clusters => return Ok(()),
-            Form::Extents => {
-                "the extents of Linux 6.15 and newer begin at any byte and leave no block unfilled"
-            }
-            Form::Plain | Form::Chunks => "without compression, tails are always inline",
-        };
-        Err(Error::invalid(format!("ztailpacking: {why}")))
     }
 
     /// Returns whether the tails behind the last full pclusters of files share pclusters.

@@ -33,19 +33,19 @@ struct Prefix {
 
 /// The long prefixes of an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Prefixes(Vec<Prefix>);
+pub struct XattrPrefixes(Vec<Prefix>);
 
 /// How often names occur: by the number of the short prefix, the rest of the name, and the bytes of
 /// the value beyond a word, which decide whether shortening the name saves a word.
 pub(super) type NameCounts<'a> = BTreeMap<(u8, &'a [u8], u8), u64>;
 
-impl Prefixes {
+impl XattrPrefixes {
     /// Parses the prefixes that a user chose.
     ///
     /// # Errors
     ///
     /// `Invalid` for what no name can begin with, `Limit` for too many.
-    pub(super) fn from_names(names: &[String]) -> Result<Self> {
+    pub fn from_names(names: &[String]) -> Result<Self> {
         let prefixes = names.iter().map(|name| {
             let split = split_prefix(name.as_bytes());
             match split.filter(|(_, infix)| (1..=INFIX_MAX).contains(&infix.len())) {
@@ -166,7 +166,7 @@ mod tests {
         names.insert((4, b"overlay.redirect", 1), 900);
         names.insert((1, b"rare.name", 2), 3);
         names.insert((2, b"", 0), 5000);
-        let chosen = Prefixes::choose(names.clone());
+        let chosen = XattrPrefixes::choose(names.clone());
         assert_eq!(chosen.shorten(4, overlay), (0x80, &b""[..]));
         assert_eq!(chosen.shorten(4, b"overlay.redirect"), (0x81, &b""[..]));
         assert_eq!(chosen.shorten(1, b"rare.name"), (1, &b"rare.name"[..]));
@@ -174,14 +174,14 @@ mod tests {
         assert_eq!(chosen.table()[..8], *b"\x11\0\x04overl");
         assert_eq!(chosen.table().len(), 40);
         names.values_mut().for_each(|count| *count /= 100);
-        assert_eq!(Prefixes::choose(names), Prefixes::default());
+        assert_eq!(XattrPrefixes::choose(names), XattrPrefixes::default());
     }
 
     #[test]
     fn given_prefixes_are_used() {
         let asked = |names: &[&str]| {
             let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-            Prefixes::from_names(&names)
+            XattrPrefixes::from_names(&names)
         };
         let prefixes = asked(&["user.my.", "user.my.own.", "security.selinux", "user.my."]);
         let prefixes = prefixes.unwrap();
@@ -194,6 +194,6 @@ mod tests {
         }
         assert!(asked(&[&format!("user.{}", "n".repeat(255))]).is_err());
         let many: Vec<_> = (0..129).map(|n| format!("user.{n}")).collect();
-        assert!(Prefixes::from_names(&many).is_err());
+        assert!(XattrPrefixes::from_names(&many).is_err());
     }
 }

@@ -11,7 +11,7 @@ use sinterfs_model::{Error, Loss, Result, Tree, XattrSet};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
-use super::prefixes::{NameCounts, Prefixes};
+use super::prefixes::{NameCounts, XattrPrefixes};
 use super::xattr_name::split_prefix;
 use crate::layout::{XATTR_FILTER_SEED, XATTR_WORD, XattrEntry, XattrHeader};
 
@@ -86,7 +86,7 @@ impl<'a> XattrPair<'a> {
         write_entry(self.prefix, self.name, self.value, to);
     }
 
-    fn write_short(&self, prefixes: &Prefixes, to: &mut Vec<u8>) {
+    fn write_short(&self, prefixes: &XattrPrefixes, to: &mut Vec<u8>) {
         let (prefix, name) = prefixes.shorten(self.prefix, self.name);
         write_entry(prefix, name, self.value, to);
     }
@@ -125,7 +125,7 @@ pub(super) struct Xattrs<'a> {
     /// The offset of each of them in words.
     offsets: HashMap<XattrPair<'a>, u32>,
     /// The long prefixes of names.
-    pub(super) prefixes: Prefixes,
+    pub(super) prefixes: XattrPrefixes,
     /// Whether any inode has an attribute.
     pub(super) is_any: bool,
     pub(super) dropped: DroppedXattrs,
@@ -138,14 +138,14 @@ impl<'a> Xattrs<'a> {
             tree: None,
             shared: Vec::new(),
             offsets: HashMap::new(),
-            prefixes: Prefixes::default(),
+            prefixes: XattrPrefixes::default(),
             is_any: false,
             dropped: DroppedXattrs::default(),
         }
     }
 
     /// Collects shared attributes; chooses long prefixes unless some are given.
-    pub(super) fn new(tree: &'a Tree, given: Option<Prefixes>) -> Result<Self> {
+    pub(super) fn new(tree: &'a Tree, given: Option<XattrPrefixes>) -> Result<Self> {
         let mut all = Self {
             tree: Some(tree),
             ..Self::none()
@@ -160,7 +160,7 @@ impl<'a> Xattrs<'a> {
             }
         }
         all.is_any = !counts.is_empty();
-        all.prefixes = given.unwrap_or_else(|| Prefixes::choose(name_counts(&counts)));
+        all.prefixes = given.unwrap_or_else(|| XattrPrefixes::choose(name_counts(&counts)));
         let mut ignored = DroppedXattrs::default();
         for node in tree.nodes() {
             for (name, value) in tree.xattrs().pairs(node.xattrs) {

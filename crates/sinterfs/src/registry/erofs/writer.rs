@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use sinterfs_block::Sink;
 use sinterfs_erofs::Kernel;
-use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions};
+use sinterfs_erofs::write::{DeviceName, ErofsWriter, WriteOptions, XattrPrefixes};
 use sinterfs_model::{ImageWriter, Result, Setting};
 use sinterfs_pipeline::Categorizers;
 
@@ -86,7 +86,7 @@ fn write_options(options: &CreateOptions) -> Result<WriteOptions> {
         extended: extended.unwrap_or_default(),
         holes: !options.per_file.no_holes,
         xattrs: !options.per_file.no_xattrs,
-        xattr_prefixes: options.per_file.xattr_prefixes.clone(),
+        xattr_prefixes: XattrPrefixes::from_names(&options.per_file.xattr_prefixes)?,
         made: options.create_timestamp,
         uuid: volume.uuid.as_deref().map(str::parse).transpose()?,
         label: label.unwrap_or_default(),
