@@ -34,7 +34,7 @@ impl ErofsWriter {
         let xattrs = if self.options.xattrs {
             Xattrs::new(tree, self.options.given_prefixes())?
         } else {
-            Xattrs::none()
+            Xattrs::default()
         };
         place_fragments(&mut self.tables, map)?;
         let prefixes_packed_at = self.pack_prefixes(&xattrs.prefixes)?;

@@ -116,7 +116,7 @@ pub(crate) fn write_entry(prefix: u8, name: &[u8], value: &[u8], to: &mut Vec<u8
 }
 
 /// The attributes of a tree.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Xattrs<'a> {
     /// The tree; `None` if no attributes are kept.
     tree: Option<&'a Tree>,
@@ -132,47 +132,29 @@ pub(super) struct Xattrs<'a> {
 }
 
 impl<'a> Xattrs<'a> {
-    /// Creates the value for an image without attributes.
-    pub(super) fn none() -> Self {
-        Self {
-            tree: None,
-            shared: Vec::new(),
-            offsets: HashMap::new(),
-            prefixes: XattrPrefixes::default(),
-            is_any: false,
-            dropped: DroppedXattrs::default(),
-        }
-    }
-
     /// Collects shared attributes; chooses long prefixes unless some are given.
     pub(super) fn new(tree: &'a Tree, given: Option<XattrPrefixes>) -> Result<Self> {
         let mut all = Self {
             tree: Some(tree),
-            ..Self::none()
+            ..Self::default()
         };
         let mut counts: HashMap<XattrPair<'a>, u32> = HashMap::new();
-        for node in tree.nodes() {
-            for (name, value) in tree.xattrs().pairs(node.xattrs) {
-                if let Some(pair) = XattrPair::new(name, value, &mut all.dropped) {
-                    let count = counts.entry(pair).or_default();
-                    *count = count.saturating_add(1);
-                }
-            }
+        let sets = || tree.nodes().iter().map(|node| node.xattrs);
+        for pair in sets().flat_map(|set| kept(tree, set, &mut all.dropped)) {
+            let count = counts.entry(pair).or_default();
+            *count = count.saturating_add(1);
         }
         all.is_any = !counts.is_empty();
         all.prefixes = given.unwrap_or_else(|| XattrPrefixes::choose(name_counts(&counts)));
-        let mut ignored = DroppedXattrs::default();
-        for node in tree.nodes() {
-            for (name, value) in tree.xattrs().pairs(node.xattrs) {
-                let pair = XattrPair::new(name, value, &mut ignored);
-                if let Some((pair, count)) = pair.and_then(|pair| counts.remove_entry(&pair))
-                    && pair.is_shared(count)
-                {
-                    let offset = u32::try_from(all.shared.len() as u64 / XATTR_WORD);
-                    let offset = offset.map_err(|_| Error::limit("16 GiB of shared attributes"))?;
-                    pair.write_short(&all.prefixes, &mut all.shared);
-                    all.offsets.insert(pair, offset);
-                }
+        for pair in sets().flat_map(|set| kept(tree, set, &mut DroppedXattrs::default())) {
+            if counts
+                .remove(&pair)
+                .is_some_and(|count| pair.is_shared(count))
+            {
+                let offset = u32::try_from(all.shared.len() as u64 / XATTR_WORD);
+                let offset = offset.map_err(|_| Error::limit("16 GiB of shared attributes"))?;
+                pair.write_short(&all.prefixes, &mut all.shared);
+                all.offsets.insert(pair, offset);
             }
         }
         Ok(all)
@@ -184,11 +166,8 @@ impl<'a> Xattrs<'a> {
             return Vec::new();
         };
         let (mut shared, mut own) = (Vec::new(), Vec::new());
-        let (mut ignored, mut filter) = (DroppedXattrs::default(), 0);
-        for (name, value) in tree.xattrs().pairs(set) {
-            let Some(pair) = XattrPair::new(name, value, &mut ignored) else {
-                continue;
-            };
+        let mut filter = 0;
+        for pair in kept(tree, set, &mut DroppedXattrs::default()) {
             filter |= filter_bit(pair.prefix, pair.name);
             match self.offsets.get(&pair) {
                 Some(offset) if shared.len() < SHARED_MAX => shared.push(U32::new(*offset)),
@@ -205,6 +184,14 @@ impl<'a> Xattrs<'a> {
         };
         [header.as_bytes(), shared.as_bytes(), &own].concat()
     }
+}
+
+/// Lists the attributes of a set that the image keeps, and counts the others.
+fn kept<'a>(tree: &'a Tree, set: XattrSet, dropped: &mut DroppedXattrs) -> Vec<XattrPair<'a>> {
+    let pairs = tree.xattrs().pairs(set);
+    pairs
+        .filter_map(|(name, value)| XattrPair::new(name, value, dropped))
+        .collect()
 }
 
 /// Counts names by the bytes that storing them takes, each shared attribute once.
