@@ -133,40 +133,38 @@ impl Compression {
     pub(super) fn config(&self, unit: u32, cluster: u32) -> Vec<u8> {
         match self {
             Self::None => Vec::new(),
-            Self::Lz4 { .. } | Self::Lz4Hc { .. } => {
-                let config = Lz4Config {
-                    max_distance: U16::new(u16::MAX),
-                    max_cluster_blocks: U16::new((u64::from(cluster) / BLOCK) as u16),
-                    reserved: [0; 10],
-                };
-                config.as_bytes().to_vec()
+            Self::Lz4 { .. } | Self::Lz4Hc { .. } => Lz4Config {
+                max_distance: U16::new(u16::MAX),
+                max_cluster_blocks: U16::new((u64::from(cluster) / BLOCK) as u16),
+                reserved: [0; 10],
             }
-            Self::Lzma { .. } => {
-                let config = LzmaConfig {
-                    dict_size: U32::new(LZMA_DICT.min(unit)),
-                    format: U16::new(0),
-                    reserved: [0; 8],
-                };
-                config.as_bytes().to_vec()
+            .as_bytes()
+            .to_vec(),
+            Self::Lzma { .. } => LzmaConfig {
+                dict_size: U32::new(LZMA_DICT.min(unit)),
+                format: U16::new(0),
+                reserved: [0; 8],
             }
-            Self::Deflate { .. } => {
-                let config = DeflateConfig {
-                    window_bits: 15,
-                    reserved: [0; 5],
-                };
-                config.as_bytes().to_vec()
+            .as_bytes()
+            .to_vec(),
+            Self::Deflate { .. } => DeflateConfig {
+                window_bits: 15,
+                reserved: [0; 5],
             }
+            .as_bytes()
+            .to_vec(),
             Self::Zstd { .. } => {
                 // the window of a frame of one unit is no larger than the unit
                 let window = unit
                     .trailing_zeros()
                     .clamp(ZSTD_WINDOW_MIN, ZSTD_WINDOW_MAX);
-                let config = ZstdConfig {
+                ZstdConfig {
                     format: 0,
                     window_log: (window - ZSTD_WINDOW_MIN) as u8,
                     reserved: [0; 4],
-                };
-                config.as_bytes().to_vec()
+                }
+                .as_bytes()
+                .to_vec()
             }
         }
     }
@@ -213,6 +211,14 @@ fn bare(mut stream: Vec<u8>) -> Vec<u8> {
     stream
 }
 
+/// Takes the level from the options of a codec.
+fn level<T>(options: &mut Options<'_>, range: RangeInclusive<T>, default: T) -> Result<T>
+where
+    T: FromStr + PartialOrd + fmt::Display,
+{
+    Ok(options.number(&["level"], range)?.unwrap_or(default))
+}
+
 impl Default for Compression {
     fn default() -> Self {
         Self::Zstd {
@@ -231,27 +237,19 @@ impl FromStr for Compression {
         let compression = match options.name() {
             "none" => Self::None,
             "lz4" => Self::Lz4 {
-                level: options.number(&["level"], LZ4_LEVEL)?.unwrap_or(0),
+                level: level(&mut options, LZ4_LEVEL, 0)?,
             },
             "lz4hc" => Self::Lz4Hc {
-                level: options
-                    .number(&["level"], LZ4HC_LEVEL)?
-                    .unwrap_or(LZ4HC_DEFAULT),
+                level: level(&mut options, LZ4HC_LEVEL, LZ4HC_DEFAULT)?,
             },
             "lzma" | "microlzma" => Self::Lzma {
-                level: options
-                    .number(&["level"], encode::micro_lzma::LEVELS)?
-                    .unwrap_or(LZMA_DEFAULT),
+                level: level(&mut options, encode::micro_lzma::LEVELS, LZMA_DEFAULT)?,
             },
             "deflate" => Self::Deflate {
-                level: options
-                    .number(&["level"], encode::ZLIB_LEVELS)?
-                    .unwrap_or(DEFLATE_DEFAULT),
+                level: level(&mut options, encode::ZLIB_LEVELS, DEFLATE_DEFAULT)?,
             },
             "zstd" => Self::Zstd {
-                level: options
-                    .number(&["level"], ZSTD_LEVEL)?
-                    .unwrap_or(ZSTD_DEFAULT),
+                level: level(&mut options, ZSTD_LEVEL, ZSTD_DEFAULT)?,
             },
             name => {
                 return Err(Error::invalid(format!(
