@@ -10,7 +10,7 @@ use sinterfs_model::{Block, Error, Result, StoredPart, TailPlacement};
 
 use super::encoded::{EncodedUnit, PclusterRef, flat_refs, piece, refs_in_row};
 use super::inline_tails::InlineTails;
-use super::limits::{BLOCK, FILE_INLINE_MAX};
+use super::limits::{BLOCK, is_short_tail};
 use super::options::{Form, WriteOptions};
 use super::packed_inode::PackedInode;
 use super::packed_tails::SharedTail;
@@ -74,20 +74,37 @@ impl ContentTables {
             )));
         }
         self.pieces.push(unit, block.parts())?;
-        if let Some(encoded) = encoded.as_ref().filter(|encoded| !encoded.is_flat) {
-            let tail = encoded.inline.map_or(0, |tail| tail.stored_len as usize);
-            return self.take_pclusters(block, tail, may_keep_tail);
-        }
-        let may_be_inline = match &encoded {
-            Some(flat) => flat.inline.is_some(),
-            None => self.options.tails() == TailPlacement::Alone || self.sideband.tails.is_some(),
+        let is_flat = encoded.as_ref().is_none_or(|encoded| encoded.is_flat);
+        let tail = match encoded {
+            Some(encoded) => encoded.inline.map_or(0, |tail| tail.stored_len as usize),
+            None if self.has_flat_tails() => stored % BLOCK as usize,
+            None => 0,
         };
-        let now = if may_keep_tail && may_be_inline {
-            self.keep_flat_tail(block)?
+        let now = stored.saturating_sub(tail);
+        let bytes = block.bytes.get(now..).unwrap_or_default();
+        let may_keep_tail = may_keep_tail && is_short_tail(tail);
+        let is_kept = may_keep_tail && self.inline_tails.push(unit, bytes)?;
+        self.inline_tails.has_encoded |= is_kept && !is_flat;
+        Ok(if is_kept || tail == 0 {
+            Taken { now, gap: 0 }
+        } else if is_flat {
+            Taken {
+                now: stored,
+                gap: 0,
+            }
         } else {
-            stored
-        };
-        Ok(Taken { now, gap: 0 })
+            // a pcluster without a place behind the inode becomes a whole block
+            Taken {
+                now,
+                gap: BLOCK - tail as u64,
+            }
+        })
+    }
+
+    /// Returns whether the ends of units that are stored uncompressed without being cut may be
+    /// inline.
+    fn has_flat_tails(&self) -> bool {
+        self.options.tails() == TailPlacement::Alone || self.sideband.tails.is_some()
     }
 
     /// Returns what a block was cut into; `None` if it is stored as a whole.
@@ -98,31 +115,6 @@ impl ContentTables {
         }
         let is_cut = !block.parts().is_empty();
         Ok(is_cut.then(|| EncodedUnit::from_pieces(block.sequence, block.parts())))
-    }
-
-    /// Keeps the last bytes of a block, which are an inline tail; makes them a whole block if there
-    /// is no room or no place for them.
-    fn take_pclusters(&mut self, block: &Block, tail: usize, may_keep_tail: bool) -> Result<Taken> {
-        let now = block.bytes.len().saturating_sub(tail);
-        if tail == 0 {
-            return Ok(Taken { now, gap: 0 });
-        }
-        let bytes = block.bytes.get(now..).unwrap_or_default();
-        let is_kept = may_keep_tail && self.inline_tails.push(block.sequence, bytes)?;
-        self.inline_tails.has_encoded |= is_kept;
-        let gap = if is_kept { 0 } else { BLOCK - tail as u64 };
-        Ok(Taken { now, gap })
-    }
-
-    /// Keeps the part of a block at the end of an uncompressed unit, if it is short enough and
-    /// there is room, and returns the bytes before it.
-    fn keep_flat_tail(&mut self, block: &Block) -> Result<usize> {
-        let stored = block.bytes.len();
-        let now = stored - stored % BLOCK as usize;
-        let tail = block.bytes.get(now..).unwrap_or_default();
-        let is_kept = (1..=FILE_INLINE_MAX).contains(&(tail.len() as u64))
-            && self.inline_tails.push(block.sequence, tail)?;
-        Ok(if is_kept { now } else { stored })
     }
 
     /// Lists the pclusters in blocks that are stored with a block.

@@ -34,6 +34,8 @@ pub(super) struct Cut {
     pub(super) inline: Option<StoredPart>,
     /// The length of the tail that shares pclusters with others; its bytes are not among `bytes`.
     pub(super) shared_tail: usize,
+    /// Whether the unit is stored uncompressed as a whole.
+    pub(super) is_flat: bool,
 }
 
 impl Cut {

@@ -15,7 +15,7 @@ use super::cut::{self, Cut, CutRule};
 use super::dedupe;
 use super::digest_index::Digest;
 use super::encoded::{EncodedUnit, PclusterRef, flat_refs, piece};
-use super::limits::{BLOCK, FILE_INLINE_MAX};
+use super::limits::{BLOCK, FILE_INLINE_MAX, is_short_tail};
 use super::options::{Form, WriteOptions};
 use super::packed_tails::{GROUP, SHARED_TAIL_MAX, padded};
 use super::search::TailRule;
@@ -72,8 +72,7 @@ impl UnitEncoder {
         let unit = segment.sequence;
         let is_packed = segment.is_fragment() || self.options.packs_all();
         let in_blocks = self.in_blocks();
-        let to_pad = in_blocks && is_packed;
-        let padded = to_pad.then(|| padded(segment.data.to_vec()));
+        let padded = (in_blocks && is_packed).then(|| padded(segment.data.to_vec()));
         let raw = padded.as_deref().unwrap_or(&segment.data);
         let rule = CutRule {
             most: self.options.block_size as usize,
@@ -92,28 +91,27 @@ impl UnitEncoder {
                 dedupe::cut(compression, rule, (unit, raw), segment.repeats(), find)?
             }
         };
-        let is_flat = in_blocks && !is_packed && !gains(&cut, unit, raw.len());
-        if is_flat {
+        if in_blocks && !is_packed && !gains(&cut, unit, raw.len()) {
             cut = flat(segment);
         }
-        self.finish(segment, cut, is_flat, in_blocks && !is_packed && !is_flat)
+        self.finish(segment, cut)
     }
 
     /// Makes the block of a unit that was cut, and fills the sideband.
-    fn finish(&self, segment: &Segment, cut: Cut, is_flat: bool, may_share: bool) -> Result<Block> {
+    fn finish(&self, segment: &Segment, cut: Cut) -> Result<Block> {
         let unit = segment.sequence;
-        let shared_tail = cut.shared_tail;
-        let pieces = if is_flat || self.sideband.encoded.is_some() {
+        let is_whole = segment.is_fragment() || cut.is_flat;
+        let pieces = if cut.is_flat || self.sideband.encoded.is_some() {
             Vec::new()
         } else {
             cut.pieces()
         };
         let encoded = EncodedUnit {
             refs: cut.refs.into(),
-            is_flat,
+            is_flat: cut.is_flat,
             inline: cut.inline,
         };
-        let digests = if may_share && self.options.shares_clusters() {
+        let digests = if self.options.shares_clusters() && !is_whole {
             let digest = |pcluster| digest_of(&cut.bytes, pcluster);
             encoded.own_pclusters(unit).map(digest).collect()
         } else {
@@ -123,7 +121,7 @@ impl UnitEncoder {
             units.insert(unit, encoded);
         }
         if let Some(tails) = &self.sideband.tails {
-            let from = segment.data.len().saturating_sub(shared_tail);
+            let from = segment.data.len().saturating_sub(cut.shared_tail);
             tails.add(unit, segment.data.get(from..).unwrap_or_default())?;
         }
         let block = Block::new(segment, cut.bytes)?;
@@ -152,13 +150,14 @@ fn gains(cut: &Cut, unit: u32, raw: usize) -> bool {
 fn flat(segment: &Segment) -> Cut {
     let raw = segment.data.len();
     let end = raw % BLOCK as usize;
-    let is_short = segment.ends_content() && (1..=FILE_INLINE_MAX).contains(&(end as u64));
+    let is_short = segment.ends_content() && is_short_tail(end);
     let whole = raw - if is_short { end } else { 0 };
     Cut {
         refs: flat_refs(segment.sequence, whole).to_vec(),
         bytes: segment.data.to_vec(),
         inline: is_short.then(|| piece(end, end)),
         shared_tail: 0,
+        is_flat: true,
     }
 }
 

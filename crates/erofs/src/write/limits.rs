@@ -15,6 +15,11 @@ pub(crate) const INLINE_MAX: u64 = BLOCK - 64;
 /// little, and a reader of all inodes would read them, too.
 pub(super) const FILE_INLINE_MAX: u64 = BLOCK / 2;
 
+/// Returns whether an inline tail of a file may have so many bytes.
+pub(super) fn is_short_tail(len: usize) -> bool {
+    (1..=FILE_INLINE_MAX).contains(&(len as u64))
+}
+
 /// The longest unit, a bound on memory.
 pub(super) const UNIT_MAX: u32 = 4 << 20;
 

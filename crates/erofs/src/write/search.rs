@@ -8,7 +8,7 @@
 use sinterfs_model::Result;
 
 use super::compression::{Compression, Filling};
-use super::limits::{BLOCK, FILE_INLINE_MAX};
+use super::limits::{BLOCK, is_short_tail};
 
 /// The most trials for one pcluster, where the codec cannot fill a given room by itself.
 const TRIALS: usize = 3;
@@ -224,7 +224,7 @@ pub(super) fn saves_blocks(raw: usize, stream: &[u8]) -> bool {
 
 /// Returns whether encoded content is better behind the inode than in a block or as it is.
 fn is_inline_tail(raw: usize, stream: &[u8]) -> bool {
-    (1..=FILE_INLINE_MAX).contains(&(stream.len() as u64)) && stream.len() + INDEXES < raw
+    is_short_tail(stream.len()) && stream.len() + INDEXES < raw
 }
 
 /// Returns how much of `rest` bytes that do not compress is stored uncompressed now; a part of a
