@@ -1,0 +1,154 @@
+//! Owners, permissions and attributes, for root and for ordinary users.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use sinterfs_model::Quiet;
+use sinterfs_ops::{ExtractOptions, Follow, extract, resolve};
+use sinterfs_testkit::{Builder, Piece, meta, sample, skip};
+
+use crate::support::{self, Notes, assert_all_same, is_root};
+use crate::target;
+
+#[test]
+fn attributes_are_restored() {
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let file = b.file(Builder::ROOT, b"f", meta(0o444, 3, 4), &[]);
+    b.xattr(file, b"user.colour", b"blue\0green");
+    b.xattr(file, b"nonsense", b"x");
+    let image = b.finish(0);
+    let (_guard, target) = target();
+    let notes = Notes::default();
+    let report = extract(&image, &target, &ExtractOptions::default(), &notes).unwrap();
+    assert_eq!((report.failed, report.files), (0, 1));
+    let mut value = [0; 64];
+    match rustix::fs::getxattr(target.join("f"), "user.colour", &mut value) {
+        Ok(len) => {
+            assert_eq!(&value[..len], b"blue\0green");
+            assert_eq!(report.imperfect, 1, "{:?}", notes.warnings());
+        }
+        Err(_) => skip("the file system of the temporary directory has no user attributes"),
+    }
+}
+
+#[test]
+fn ordinary_users_get_what_they_can() {
+    if !is_root() {
+        return skip("to become an ordinary user needs root");
+    }
+    let image = sample(0);
+    let (guard, target) = target();
+    fs::set_permissions(guard.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let options = ExtractOptions {
+        threads: 1,
+        owner: false,
+        ..Default::default()
+    };
+    let notes = Notes::default();
+    let report = std::thread::scope(|scope| {
+        let user = scope.spawn(|| {
+            // Changes only this thread, and there is one thread only.
+            let (uid, gid) = (
+                rustix::fs::Uid::from_raw(65_534),
+                rustix::fs::Gid::from_raw(65_534),
+            );
+            rustix::thread::set_thread_groups(&[]).unwrap();
+            rustix::thread::set_thread_res_gid(gid, gid, gid).unwrap();
+            rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
+            extract(&image, &target, &options, &notes).unwrap()
+        });
+        user.join().unwrap()
+    });
+    assert_eq!(
+        (report.failed, report.imperfect),
+        (2, 0),
+        "{:?}",
+        notes.warnings()
+    );
+    assert!(
+        notes
+            .warnings()
+            .iter()
+            .all(|text| text.contains("special file"))
+    );
+    let stat = |path: &str| fs::symlink_metadata(target.join(path)).unwrap();
+    assert_eq!(stat("docs/deep/tool").mode() & 0o7777, 0o755);
+    assert_eq!(
+        (stat("docs/deep/tool").uid(), stat("docs/deep/tool").mtime()),
+        (65_534, 1_400_000_002)
+    );
+    assert_eq!(stat("docs/deep/set-gid").mode() & 0o7777, 0o775);
+    assert_eq!(stat("docs/deep").mode() & 0o7777, 0o555);
+    assert_eq!(stat("docs/deep/mode-zero").mode() & 0o7777, 0);
+    let big = resolve(&image, b"docs/big", Follow::Nothing).unwrap();
+    assert!(fs::read(target.join("zz-big")).unwrap() == support::content(&image, big));
+}
+
+#[test]
+fn permissions_can_be_left_to_the_umask() {
+    let image = sample(0);
+    let (_guard, target) = target();
+    let options = ExtractOptions {
+        permissions: false,
+        owner: false,
+        times: false,
+        ..Default::default()
+    };
+    extract(&image, &target, &options, &Quiet).unwrap();
+    let probe = tempfile::tempdir().unwrap();
+    fs::write(probe.path().join("f"), "").unwrap();
+    fs::create_dir(probe.path().join("d")).unwrap();
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().mode() & 0o7777;
+    assert_eq!(
+        mode(target.join("docs/deep/tool")),
+        mode(probe.path().join("f"))
+    );
+    assert_eq!(mode(target.join("docs/deep")), mode(probe.path().join("d")));
+    let age = fs::metadata(target.join("docs/small"))
+        .unwrap()
+        .modified()
+        .unwrap()
+        .elapsed();
+    assert!(age.unwrap().as_secs() < 600);
+}
+
+#[test]
+fn owners_and_permissions_are_right_whatever_the_directory_gives_new_files() {
+    if !is_root() {
+        return skip("owners need root");
+    }
+    let mut b = Builder::new(meta(0o755, 0, 0), 4096);
+    let modes = [0, 0o444, 0o600, 0o640, 0o644, 0o664, 0o666, 0o755, 0o777];
+    for (number, mode) in (0_u8..).zip(modes.into_iter().chain([0o1644, 0o2755, 0o4755])) {
+        for (kind, owner) in [(b'a', (0, 0)), (b'b', (1234, 0)), (b'c', (0, 1234))] {
+            let mut meta = meta(mode, 5, 6);
+            (meta.uid, meta.gid) = owner;
+            let data = [Piece::Data(vec![kind; 100])];
+            b.file(Builder::ROOT, &[kind, b'a' + number], meta, &data);
+            b.symlink(Builder::ROOT, &[b'l', kind, b'a' + number], meta, b"x");
+        }
+    }
+    let image = b.finish(0);
+    for threads in [1, 2] {
+        let (guard, target) = target();
+        // what is made in it gets this group and not ours
+        std::os::unix::fs::chown(guard.path(), None, Some(4321)).unwrap();
+        fs::set_permissions(guard.path(), fs::Permissions::from_mode(0o2777)).unwrap();
+        fs::create_dir(&target).unwrap();
+        assert_eq!(fs::metadata(&target).unwrap().gid(), 4321);
+        let notes = Notes::default();
+        let options = ExtractOptions {
+            threads,
+            ..Default::default()
+        };
+        let report = extract(&image, &target, &options, &notes).unwrap();
+        assert_eq!(
+            (report.failed, report.imperfect),
+            (0, 0),
+            "{:?}",
+            notes.warnings()
+        );
+        assert_all_same(&image, &target);
+    }
+}
