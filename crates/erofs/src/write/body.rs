@@ -7,11 +7,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use sinterfs_model::{ContentMap, MapExtent, Result};
+use sinterfs_model::{ContentMap, MapExtent, Result, StoredPart};
 
 use super::chunk_map::{ChunkMap, ChunkPieces};
 use super::cluster_map::ClusterMap;
 use super::content_tables::ContentTables;
+use super::encoded::PclusterRef;
 use super::extent_map::ExtentEntry;
 use super::limits::BLOCK;
 use super::options::Form;
@@ -76,16 +77,14 @@ pub(super) fn packed_content(tables: &ContentTables) -> Result<Option<Content<'s
         maps.push_unit(tables, unit)?;
     }
     for (start, pieces) in &tables.packed.groups {
-        let mut block = start / BLOCK;
-        for piece in pieces {
-            maps.clusters
-                .push(piece.decoded_len, block, piece.stored_len)?;
-            block += u64::from(piece.stored_len) / BLOCK;
-            maps.size += u64::from(piece.decoded_len);
+        let mut start = *start;
+        for &piece in pieces {
+            maps.push_stored(start, piece)?;
+            start += u64::from(piece.stored_len);
         }
     }
     if let Some((start, len)) = tables.packed.prefixes.filter(|_| maps.size > 0) {
-        maps.push_stored(start, len)?;
+        maps.push_plain(start, len)?;
     }
     let size = maps.size;
     Ok((size > 0).then(|| Content {
@@ -115,10 +114,15 @@ pub(super) fn homeless_tails<'a>(
     tails
 }
 
-/// Returns whether an extent of so many bytes, one of `count`, is a fragment.
-fn is_fragment(tables: &ContentTables, len: u32, count: usize) -> bool {
-    let options = &tables.options;
-    len < options.unit() && options.tails().is_in_fragment(u64::from(len), count > 1)
+/// Returns the unit of the last extent if that is a fragment, its offset in this, and its length.
+fn last_fragment(tables: &ContentTables, extents: &[MapExtent]) -> Option<(u32, u32, u32)> {
+    let &MapExtent::Data { block, offset, len } = extents.last()? else {
+        return None;
+    };
+    let (options, has_units) = (&tables.options, extents.len() > 1);
+    let is_fragment =
+        len < options.unit() && options.tails().is_in_fragment(u64::from(len), has_units);
+    is_fragment.then_some((block.0, offset, len))
 }
 
 /// Returns whether all of a content is in the packed inode, in a row of units of its own.
@@ -140,7 +144,8 @@ fn packed_offset(tables: &ContentTables, extents: &[MapExtent]) -> Result<Option
         return Ok(None);
     };
     let is_only = extents.len() == 1;
-    if is_all_packed(tables, extents) || is_only && is_fragment(tables, len, 1) {
+    let is_fragment = is_only && last_fragment(tables, extents).is_some();
+    if is_fragment || is_all_packed(tables, extents) {
         return tables.packed.fragment_offset(block.0, offset).map(Some);
     }
     let tail = tables.shared_tail(block.0).filter(|tail| tail.len == len);
@@ -156,11 +161,10 @@ fn is_flat(tables: &ContentTables, extents: &[MapExtent]) -> bool {
         Form::Plain => !has_holes(extents),
         Form::Chunks => tables.options.device.is_none() && is_row(tables, extents),
         Form::Extents => false,
+        Form::Clusters if last_fragment(tables, extents).is_some() => false,
         Form::Clusters if shared_tail(tables, extents).is_some() => false,
-        Form::Clusters => extents.iter().all(|extent| match *extent {
-            MapExtent::Data { block, len, .. } => {
-                !is_fragment(tables, len, extents.len()) && tables.is_flat_unit(block.0)
-            }
+        Form::Clusters => extents.iter().all(|extent| match extent {
+            MapExtent::Data { block, .. } => tables.is_flat_unit(block.0),
             MapExtent::Hole { .. } => false,
         }),
     }
@@ -195,28 +199,25 @@ fn flat<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body, &
 /// Maps content that is in pclusters or in extents.
 fn mapped<'a>(tables: &'a ContentTables, extents: &[MapExtent]) -> Result<(Body, &'a [u8])> {
     let (mut maps, mut inline) = (Maps::new(tables), &[][..]);
-    for (number, extent) in (1..).zip(extents) {
-        match *extent {
-            MapExtent::Hole { len } if !maps.in_blocks => {
-                maps.extents.push(ExtentEntry::hole(maps.size));
-                maps.size += len;
-            }
-            MapExtent::Data { block, offset, len }
-                if maps.in_blocks
-                    && number == extents.len()
-                    && is_fragment(tables, len, extents.len()) =>
-            {
-                let offset = tables.packed.fragment_offset(block.0, offset)?;
-                maps.clusters.end_in_packed(len, offset)?;
-            }
-            _ => {
-                let (unit, _) = whole_unit(tables, extent)?;
-                maps.push_unit(tables, unit)?;
-                if maps.clusters.has_inline() {
-                    inline = tables.inline_tails.get(unit);
-                }
-            }
+    let fragment = last_fragment(tables, extents).filter(|_| maps.in_blocks);
+    let whole_units = extents.len() - usize::from(fragment.is_some());
+    for extent in extents.iter().take(whole_units) {
+        if let &MapExtent::Hole { len } = extent
+            && !maps.in_blocks
+        {
+            maps.extents.push(ExtentEntry::hole(maps.size));
+            maps.size += len;
+            continue;
         }
+        let (unit, _) = whole_unit(tables, extent)?;
+        maps.push_unit(tables, unit)?;
+        if maps.clusters.has_inline() {
+            inline = tables.inline_tails.get(unit);
+        }
+    }
+    if let Some((unit, offset, len)) = fragment {
+        let offset = tables.packed.fragment_offset(unit, offset)?;
+        maps.clusters.end_in_packed(len, offset)?;
     }
     if let Some(tail) = shared_tail(tables, extents) {
         let offset = tables.packed.tail_offset(tail);
@@ -269,34 +270,59 @@ impl Maps {
     fn push_unit(&mut self, tables: &ContentTables, unit: u32) -> Result<()> {
         let layout = tables.layout(unit)?;
         for one in layout.refs.iter() {
-            let start = tables.units.offset_of(one.unit, one.at)?;
-            if self.in_blocks {
-                self.clusters.push_ref(one, start / BLOCK)?;
-            } else {
-                let logical = self.size + u64::from(one.start);
-                let entry = ExtentEntry::new(logical, start, one, self.algorithm);
-                self.extents.push(entry);
-            }
+            self.push_ref(one, tables.units.offset_of(one.unit, one.at)?)?;
         }
         self.size += u64::from(layout.len_in_refs());
         let Some(tail) = layout.inline else {
             return Ok(());
         };
         if let Some(&start) = tables.inline_tails.homeless.get(&unit) {
-            return self.push_stored(start, tail.decoded_len);
+            return self.push_plain(start, tail.decoded_len);
         }
         let kept = tables.inline_tails.get(unit).len() as u32;
         if kept == 0 {
             // there was no room for it, so it became the last block of the unit
-            let last = tables.units.get(unit)?.end() / BLOCK - 1;
-            self.clusters.push(tail.decoded_len, last, BLOCK as u32)?;
-        } else if layout.is_flat {
+            let start = tables.units.get(unit)?.end() - BLOCK;
+            let stored_len = BLOCK as u32;
+            return self.push_stored(start, StoredPart { stored_len, ..tail });
+        }
+        if layout.is_flat {
             return Err(map_violates_geometry());
-        } else {
-            self.clusters.end_inline(tail.decoded_len, kept)?;
         }
         self.size += u64::from(tail.decoded_len);
+        self.clusters.end_inline(tail.decoded_len, kept)
+    }
+
+    /// Adds content that is decoded from a pcluster at an offset of the image.
+    fn push_ref(&mut self, one: &PclusterRef, start: u64) -> Result<()> {
+        if self.in_blocks {
+            return self.clusters.push_ref(one, start / BLOCK);
+        }
+        let logical = self.size + u64::from(one.start);
+        let entry = ExtentEntry::new(logical, start, one, self.algorithm);
+        self.extents.push(entry);
         Ok(())
+    }
+
+    /// Adds all content of a pcluster that no unit refers to.
+    fn push_stored(&mut self, start: u64, lens: StoredPart) -> Result<()> {
+        self.push_ref(&PclusterRef::new(0, (0, 0), lens), start)?;
+        self.size += u64::from(lens.decoded_len);
+        Ok(())
+    }
+
+    /// Adds uncompressed content of a block at most.
+    fn push_plain(&mut self, start: u64, decoded_len: u32) -> Result<()> {
+        let stored_len = if self.in_blocks {
+            BLOCK as u32
+        } else {
+            decoded_len
+        };
+        let lens = StoredPart {
+            decoded_len,
+            stored_len,
+        };
+        self.push_stored(start, lens)
     }
 
     /// Returns the one that content was added to.
@@ -307,37 +333,19 @@ impl Maps {
             Body::Extents(self.extents)
         }
     }
-
-    /// Adds uncompressed content that is stored for itself.
-    fn push_stored(&mut self, start: u64, len: u32) -> Result<()> {
-        if self.in_blocks {
-            self.clusters.push(len, start / BLOCK, BLOCK as u32)?;
-        } else {
-            let entry = ExtentEntry::uncompressed(self.size, start, len);
-            self.extents.push(entry);
-        }
-        self.size += u64::from(len);
-        Ok(())
-    }
 }
 
 /// Lists the units that are fragments, in order.
 fn fragments(tables: &ContentTables, map: &ContentMap) -> Vec<u32> {
     let mut units = Vec::new();
-    for list in 0..map.list_count() {
-        let extents = map.list(list);
-        let unit = |extent: &MapExtent| match *extent {
-            MapExtent::Data { block, len, .. } => Some((block.0, len)),
-            MapExtent::Hole { .. } => None,
-        };
-        if !tables.options.packs_all() {
-            let last = extents.last().and_then(unit);
-            units.extend(
-                last.filter(|&(_, len)| is_fragment(tables, len, extents.len()))
-                    .map(|(unit, _)| unit),
-            );
-        } else if is_all_packed(tables, extents) {
-            units.extend(extents.iter().filter_map(unit).map(|(unit, _)| unit));
+    for extents in (0..map.list_count()).map(|list| map.list(list)) {
+        if is_all_packed(tables, extents) {
+            units.extend(extents.iter().filter_map(|extent| match extent {
+                MapExtent::Data { block, .. } => Some(block.0),
+                MapExtent::Hole { .. } => None,
+            }));
+        } else if !tables.options.packs_all() {
+            units.extend(last_fragment(tables, extents).map(|(unit, ..)| unit));
         }
     }
     units.sort_unstable();

@@ -44,20 +44,15 @@ impl ExtentEntry {
         }
     }
 
-    /// Makes the entry of uncompressed content.
-    pub(super) fn uncompressed(logical: u64, start: u64, len: u32) -> Self {
+    /// Makes the entry of a hole.
+    pub(super) fn hole(logical: u64) -> Self {
         Self {
             logical,
-            start,
-            stored: len,
+            start: 0,
+            stored: 0,
             format: 0,
             partial: false,
         }
-    }
-
-    /// Makes the entry of a hole.
-    pub(super) fn hole(logical: u64) -> Self {
-        Self::uncompressed(logical, 0, 0)
     }
 }
 
