@@ -21,22 +21,15 @@ impl FromStr for Uuid {
                 "`{text}` is not a UUID, for example 01234567-89ab-cdef-0123-456789abcdef"
             ))
         };
-        let groups: Vec<usize> = text.split('-').map(str::len).collect();
-        if groups != [8, 4, 4, 4, 12] {
+        let groups = text.split('-').map(str::len);
+        let digits = text.replace('-', "");
+        // a sign would be read, too
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        if !groups.eq([8, 4, 4, 4, 12]) || !is_hex {
             return Err(wrong());
         }
-        let digits: Option<Vec<u32>> = text
-            .chars()
-            .filter(|&letter| letter != '-')
-            .map(|letter| letter.to_digit(16))
-            .collect();
-        let digits = digits.ok_or_else(wrong)?;
-        let mut bytes = [0; 16];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-            let value = pair.iter().fold(0, |value, digit| value << 4 | digit);
-            *byte = u8::try_from(value).map_err(|_| wrong())?;
-        }
-        Ok(Self(bytes))
+        let uuid = u128::from_str_radix(&digits, 16).map_err(|_| wrong())?;
+        Ok(Self(uuid.to_be_bytes()))
     }
 }
 
@@ -47,18 +40,13 @@ pub struct DeviceName(pub(super) [u8; 64]);
 impl DeviceName {
     /// Checks a name. Fails with `Invalid` if it is empty, too long or has a zero.
     pub fn new(name: &[u8]) -> Result<Self> {
-        let mut bytes = [0; 64];
-        let room = bytes.get_mut(..name.len());
-        match room.filter(|_| !name.is_empty() && !name.contains(&0)) {
-            Some(room) => room.copy_from_slice(name),
-            None => {
-                return Err(Error::invalid(format!(
-                    "`{}`: the name of a device has 1 to 64 bytes",
-                    String::from_utf8_lossy(name)
-                )));
-            }
-        }
-        Ok(Self(bytes))
+        let bytes = padded(name).filter(|_| !name.is_empty());
+        bytes.map(Self).ok_or_else(|| {
+            Error::invalid(format!(
+                "`{}`: the name of a device has 1 to 64 bytes",
+                String::from_utf8_lossy(name)
+            ))
+        })
     }
 }
 
@@ -70,16 +58,18 @@ impl FromStr for Label {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let mut bytes = [0; 16];
-        match bytes.get_mut(..text.len()) {
-            Some(room) if !text.contains('\0') => room.copy_from_slice(text.as_bytes()),
-            _ => {
-                let what = format!("label `{text}`: at most 16 bytes, none of them zero");
-                return Err(Error::invalid(what));
-            }
-        }
-        Ok(Self(bytes))
+        let wrong = || format!("label `{text}`: at most 16 bytes, none of them zero");
+        let bytes = padded(text.as_bytes()).map(Self);
+        bytes.ok_or_else(|| Error::invalid(wrong()))
     }
+}
+
+/// Pads bytes with zeros; `None` if they are too many or one of them is zero.
+fn padded<const LEN: usize>(text: &[u8]) -> Option<[u8; LEN]> {
+    let mut bytes = [0; LEN];
+    let room = bytes.get_mut(..text.len())?;
+    room.copy_from_slice(text);
+    (!text.contains(&0)).then_some(bytes)
 }
 
 #[cfg(test)]
