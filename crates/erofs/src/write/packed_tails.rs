@@ -1,5 +1,4 @@
-//! TailPlacement behind the last full pclusters of files, put together in groups for the packed
-//! inode.
+//! Tails behind the last full pclusters of files, put together in groups for the packed inode.
 //!
 //! In: the tail of each unit, from many threads. Out: groups of tails, cut into pclusters by the
 //! thread that added the last missing tail, and where each unit's tail is. **Invariant:** groups
@@ -33,7 +32,7 @@ const PACK: usize = 2 * BLOCK as usize;
 /// The most digests of tails that are kept; later tails are looked up but not kept.
 const DIGESTS_MAX: usize = 7 << 17;
 
-/// TailPlacement that were put together, padded and encoded.
+/// Tails that were put together, padded and encoded.
 #[derive(Debug)]
 pub(super) struct TailGroup {
     /// The stored pclusters.
@@ -61,7 +60,7 @@ pub(super) struct PackedTails {
     state: Mutex<TailsState>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct TailsState {
     /// The tails, with digests, of units that came before an earlier one.
     early: BTreeMap<u32, (Vec<u8>, Digest)>,
@@ -88,13 +87,8 @@ impl PackedTails {
                 tail: TailRule::default(),
             },
             state: Mutex::new(TailsState {
-                early: BTreeMap::new(),
-                next: 0,
-                tails: Vec::new(),
                 digests: DigestIndex::with_limit(DIGESTS_MAX),
-                start: 0,
-                open: Vec::new(),
-                groups: BTreeMap::new(),
+                ..TailsState::default()
             }),
         }
     }

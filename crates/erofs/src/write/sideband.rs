@@ -14,7 +14,7 @@ use super::packed_tails::PackedTails;
 pub(super) struct BlockSideband {
     /// What units were encoded to, where later ones may refer to them.
     pub(super) encoded: Option<EncodedUnits>,
-    /// TailPlacement that share pclusters of the packed inode.
+    /// Tails that share pclusters of the packed inode.
     pub(super) tails: Option<PackedTails>,
 }
 

@@ -145,7 +145,13 @@ fn put_device(
     add(&mut raw.feature_incompat, incompat::DEVICE_TABLE);
     raw.extra_devices = U16::new(1);
     raw.device_slot = U16::new(slot as u16);
-    put(block, slot * SLOT, slot_of(device)?.as_bytes())?;
+    // addresses of inodes have 32 bits
+    number(device.first_block.saturating_add(device.blocks))?;
+    let mut entry = DeviceSlot::new_zeroed();
+    entry.tag = device.tag;
+    entry.blocks = number(device.blocks)?;
+    entry.first_block = number(device.first_block)?;
+    put(block, slot * SLOT, entry.as_bytes())?;
     Ok((slot + 1) * SLOT)
 }
 
@@ -180,17 +186,6 @@ fn put(block: &mut [u8], at: usize, bytes: &[u8]) -> Result<()> {
     let room = block.get_mut(at..at + bytes.len());
     room.ok_or_else(too_large)?.copy_from_slice(bytes);
     Ok(())
-}
-
-/// Makes the slot of a device.
-fn slot_of(device: &Device) -> Result<DeviceSlot> {
-    let mut slot = DeviceSlot::new_zeroed();
-    slot.tag = device.tag;
-    // addresses of inodes have 32 bits
-    number(device.first_block.saturating_add(device.blocks))?;
-    slot.blocks = number(device.blocks)?;
-    slot.first_block = number(device.first_block)?;
-    Ok(slot)
 }
 
 /// Makes the configuration of the codec; none for images that kernels without configurations read.
