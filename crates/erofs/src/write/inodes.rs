@@ -131,6 +131,7 @@ impl Inodes<'_> {
             && u32::try_from(content.size).is_ok();
         let seconds = self.times.offset(time).filter(|_| is_small);
         let end = own_len(seconds.is_some()) + xattrs.len();
+        // maps are aligned from the beginning of the inode on, whose bytes depend on the map
         let mut map = vec![0; end];
         let (layout, start) = append_map(&content, &mut map);
         let start = u32::try_from(start).map(U32::new);
