@@ -55,12 +55,9 @@ impl Format for CramfsFormat {
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let report = sinterfs_cramfs::check::check(source, &own_options(options), observer)?;
-        let (problems, notes) = report.findings.into_messages();
         Ok(CheckReport {
             inodes: Some(report.inodes),
-            problems,
-            notes,
-            ..CheckReport::default()
+            ..report.findings.into()
         })
     }
 

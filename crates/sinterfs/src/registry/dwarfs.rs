@@ -81,18 +81,10 @@ impl Format for DwarfsFormat {
         let options = own_options(&*source, options)?;
         let CheckOptions { deep, threads } = depth;
         let report = sinterfs_dwarfs::check::check(source, &options, deep, threads, observer)?;
-        let (problems, notes) = report.findings.into_messages();
-        let (sections, blocks) = (report.sections, report.blocks);
         Ok(CheckReport {
-            sections: Some(sections),
-            inodes: None,
-            blocks,
-            files: 0,
-            root_digest: None,
-            signed: None,
-            damaged: Vec::new(),
-            problems,
-            notes,
+            sections: Some(report.sections),
+            blocks: report.blocks,
+            ..report.findings.into()
         })
     }
 

@@ -87,17 +87,9 @@ impl Format for ErofsFormat {
             Err(error) => return Err(error),
         };
         let report = sinterfs_erofs::check::check(&image, observer)?;
-        let (problems, notes) = report.findings.into_messages();
         Ok(CheckReport {
-            sections: None,
             inodes: Some(report.inodes),
-            blocks: 0,
-            files: 0,
-            root_digest: None,
-            signed: None,
-            damaged: Vec::new(),
-            problems,
-            notes,
+            ..report.findings.into()
         })
     }
 

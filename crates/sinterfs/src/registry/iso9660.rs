@@ -49,12 +49,9 @@ impl Format for Iso9660Format {
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let report = sinterfs_iso9660::check::check(source, &own_options(options), observer)?;
-        let (problems, notes) = report.findings.into_messages();
         Ok(CheckReport {
             inodes: Some(report.inodes),
-            problems,
-            notes,
-            ..CheckReport::default()
+            ..report.findings.into()
         })
     }
 }

@@ -49,12 +49,9 @@ impl Format for RomfsFormat {
         observer: &dyn Observer,
     ) -> Result<CheckReport> {
         let report = sinterfs_romfs::check::check(source, &own_options(options), observer)?;
-        let (problems, notes) = report.findings.into_messages();
         Ok(CheckReport {
             inodes: Some(report.inodes),
-            problems,
-            notes,
-            ..CheckReport::default()
+            ..report.findings.into()
         })
     }
 }

@@ -62,17 +62,10 @@ impl Format for SquashfsFormat {
     ) -> Result<CheckReport> {
         let options = own_options(options);
         let report = sinterfs_squashfs::check::check(source, &options, depth.deep, observer)?;
-        let (problems, notes) = report.findings.into_messages();
         Ok(CheckReport {
-            sections: None,
             inodes: Some(report.inodes),
             blocks: report.fragments,
-            files: 0,
-            root_digest: None,
-            signed: None,
-            damaged: Vec::new(),
-            problems,
-            notes,
+            ..report.findings.into()
         })
     }
 

@@ -52,12 +52,9 @@ impl Format for WimFormat {
     ) -> Result<CheckReport> {
         let own = parts::own_options(&source, options)?;
         let report = sinterfs_wim::check::check(source, &own, depth.deep, observer)?;
-        let (problems, notes) = report.findings.into_messages();
         Ok(CheckReport {
             inodes: Some(report.inodes),
-            problems,
-            notes,
-            ..CheckReport::default()
+            ..report.findings.into()
         })
     }
 }

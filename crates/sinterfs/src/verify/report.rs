@@ -1,6 +1,7 @@
 //! What a verification is asked for and what it found: plain data.
 
 use sinterfs_block::digest::Root;
+use sinterfs_model::Findings;
 
 /// What a verification found.
 #[derive(Debug, Default)]
@@ -24,6 +25,18 @@ pub struct CheckReport {
     pub problems: Vec<String>,
     /// What is unusual but harmless.
     pub notes: Vec<String>,
+}
+
+impl From<Findings> for CheckReport {
+    /// Describes what a check found, without how much it examined.
+    fn from(findings: Findings) -> Self {
+        let (problems, notes) = findings.into_messages();
+        Self {
+            problems,
+            notes,
+            ..Self::default()
+        }
+    }
 }
 
 /// How much is verified, and with how many threads.
