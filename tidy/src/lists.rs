@@ -12,6 +12,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         "sinterfs-cramfs",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
     ),
+    ("sinterfs-cromfs", &["sinterfs-model", "sinterfs-block"]),
     (
         "sinterfs-iso9660",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
@@ -58,6 +59,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-archive",
             "sinterfs-cloop",
             "sinterfs-cramfs",
+            "sinterfs-cromfs",
             "sinterfs-dwarfs",
             "sinterfs-squashfs",
             "sinterfs-erofs",
@@ -83,6 +85,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
 /// The crates of formats, as code names them.
 pub const FORMATS: &[&str] = &[
     "sinterfs_cramfs",
+    "sinterfs_cromfs",
     "sinterfs_dwarfs",
     "sinterfs_erofs",
     "sinterfs_iso9660",
@@ -103,8 +106,8 @@ pub const UNSAFE_FILES: &[&str] = &[
 
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
-    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "romfs", "cloop", "wim",
-    "parity", "iso9660",
+    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "cromfs", "romfs",
+    "cloop", "wim", "parity", "iso9660",
 ];
 
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.
@@ -152,8 +155,8 @@ pub const LONG_LINES: &[(&str, usize)] = &[
 
 /// Folders of crates that no flag of the command line is named in.
 pub const LIBRARIES: &[&str] = &[
-    "model", "block", "archive", "cramfs", "dwarfs", "squashfs", "erofs", "iso9660", "romfs",
-    "wim", "pipeline", "ops", "mount", "sinterfs",
+    "model", "block", "archive", "cramfs", "cromfs", "dwarfs", "squashfs", "erofs", "romfs", "wim",
+    "pipeline", "ops", "mount", "sinterfs", "iso9660",
 ];
 
 /// Files of libraries with flags in string literals, with the reason.

@@ -7,6 +7,7 @@ pub(crate) mod cloop;
 #[cfg(feature = "composefs")]
 pub(crate) mod composefs;
 mod cramfs;
+mod cromfs;
 mod dwarfs;
 mod erofs;
 #[cfg(feature = "write")]
@@ -46,6 +47,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &composefs::ComposefsFormat,
     &cramfs::CramfsFormat,
     &romfs::RomfsFormat,
+    &cromfs::CromfsFormat,
     &wim::WimFormat,
     &iso9660::Iso9660Format,
 ];

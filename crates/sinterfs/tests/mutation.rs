@@ -101,6 +101,8 @@ fn vectors() -> Vec<Vec<u8>> {
         "images/cramfs/big-endian.img",
         "images/iso9660/zisofs-v1-xorriso.img.gz",
         "images/iso9660/zisofs-v2-susp-z2.img.gz",
+        "images/cromfs/default.img",
+        "images/cromfs/bsize-for.img",
         "upstream/dwarfs/compat/compat-v0.2.0.dwarfs",
         "upstream/dwarfs/compat/compat-v0.4.1.dwarfs",
     ];

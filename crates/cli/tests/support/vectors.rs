@@ -36,11 +36,12 @@ impl Vector {
 }
 
 /// The formats that are read, and how many images of each there are at least.
-pub const FORMATS: [(&str, usize); 6] = [
+pub const FORMATS: [(&str, usize); 7] = [
     ("dwarfs", 31),
     ("squashfs", 28),
     ("erofs", 47),
     ("cramfs", 4),
+    ("cromfs", 5),
     ("wim", 12),
     ("iso9660", 14),
 ];

@@ -1,0 +1,120 @@
+//! Checks an image: decodes every fblock, and follows every block number of every inode.
+//!
+//! In: a source. Out: `Report`, which lists every problem with its location.
+//!
+//! **Invariant:** continues after damage where possible. The format has no checksums: damage that
+//! decodes to other bytes is not found.
+
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_model::{Error, FileType, Findings, Image, Ino, Kind, Observer, Result, Stage, Tally};
+
+use crate::read::{Cromfs, OpenOptions};
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The number of inodes checked.
+    pub inodes: u64,
+    /// Problems and notes, in the order of the image.
+    pub findings: Findings,
+}
+
+impl Report {
+    /// Records damage as a finding; returns errors that end the check.
+    fn record(&mut self, result: Result<()>) -> Result<()> {
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) if matches!(error.kind(), Kind::Io | Kind::Cancelled) => Err(error),
+            Err(error) => {
+                self.findings.problem(error);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Checks the image in a source.
+///
+/// Damage is reported, not returned as an error. Fails only if nothing could be checked: there is
+/// no image, its version or flags are unknown, reading failed, or the observer cancelled.
+pub fn check(
+    source: Arc<dyn ReadAt>,
+    options: &OpenOptions,
+    observer: &dyn Observer,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let image = match Cromfs::open(source, options) {
+        Ok(image) => image,
+        Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Limit) => {
+            report.findings.problem(error);
+            return Ok(report);
+        }
+        Err(error) => return Err(error),
+    };
+    fblocks(&image, &mut report, observer)?;
+    inodes(&image, &mut report, observer)?;
+    let (told, found) = (image.head().bytes, image.info().totals.bytes.unwrap_or(0));
+    if told != found {
+        let note = format!("the superblock tells {told} bytes of content, files have {found}");
+        report.findings.note(note);
+    }
+    Ok(report)
+}
+
+fn stop_if_cancelled(observer: &dyn Observer) -> Result<()> {
+    if observer.cancelled() {
+        return Err(Error::new(Kind::Cancelled, "stopped on request"));
+    }
+    Ok(())
+}
+
+/// Decodes every fblock.
+fn fblocks(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+    let reader = &image.content.fblocks;
+    let bytes = |bytes| Tally {
+        bytes,
+        ..Tally::default()
+    };
+    let total = reader.places.iter().map(|place| u64::from(place.stored));
+    observer.expect(Stage::Verify, bytes(total.sum()));
+    for place in &reader.places {
+        stop_if_cancelled(observer)?;
+        let decoded = reader.decode(*place).map(drop);
+        report.record(decoded.map_err(|e| e.at("fblock", reader.file_offset(place.at))))?;
+        observer.advance(Stage::Verify, bytes(place.stored.into()));
+    }
+    Ok(())
+}
+
+/// Follows the block numbers of every inode.
+fn inodes(image: &Cromfs, report: &mut Report, observer: &dyn Observer) -> Result<()> {
+    for (ino, node) in (1..).map(Ino).zip(&image.inodes.nodes) {
+        stop_if_cancelled(observer)?;
+        let checked = match node.kind {
+            FileType::File => blocks(image, node.number),
+            FileType::Symlink => image.read_link(ino).map(drop),
+            _ => Ok(()),
+        };
+        report.record(checked)?;
+        report.inodes += 1;
+    }
+    Ok(())
+}
+
+/// Fails if a block of a file is not within its fblock.
+fn blocks(image: &Cromfs, number: u64) -> Result<()> {
+    let list = image.inodes.inode(&image.content, number)?;
+    let unit = u64::from(list.block_size);
+    for index in 0..list.count() {
+        let block = image.content.fblocks.block(list.number(index)?)?;
+        let place = image.content.fblocks.place(block.fblock)?;
+        let len = unit.min(list.fields.size.saturating_sub(index.saturating_mul(unit)));
+        if u64::from(block.offset).saturating_add(len) > place.len {
+            let what = format!("{len} bytes of block {index} are not within its fblock");
+            return Err(Error::corrupt(what).at("inode", number));
+        }
+    }
+    Ok(())
+}
