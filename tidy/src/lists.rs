@@ -29,6 +29,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         "sinterfs-erofs",
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
     ),
+    ("sinterfs-ext", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-romfs", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-wim", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-archive", &["sinterfs-model"]),
@@ -63,6 +64,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-dwarfs",
             "sinterfs-squashfs",
             "sinterfs-erofs",
+            "sinterfs-ext",
             "sinterfs-iso9660",
             "sinterfs-romfs",
             "sinterfs-wim",
@@ -88,6 +90,7 @@ pub const FORMATS: &[&str] = &[
     "sinterfs_cromfs",
     "sinterfs_dwarfs",
     "sinterfs_erofs",
+    "sinterfs_ext",
     "sinterfs_iso9660",
     "sinterfs_romfs",
     "sinterfs_squashfs",
@@ -106,7 +109,7 @@ pub const UNSAFE_FILES: &[&str] = &[
 
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
-    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "cromfs", "romfs",
+    "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "cromfs", "ext", "romfs",
     "cloop", "wim", "parity", "iso9660",
 ];
 
@@ -155,8 +158,8 @@ pub const LONG_LINES: &[(&str, usize)] = &[
 
 /// Folders of crates that no flag of the command line is named in.
 pub const LIBRARIES: &[&str] = &[
-    "model", "block", "archive", "cramfs", "cromfs", "dwarfs", "squashfs", "erofs", "romfs", "wim",
-    "pipeline", "ops", "mount", "sinterfs", "iso9660",
+    "model", "block", "archive", "cramfs", "cromfs", "dwarfs", "squashfs", "erofs", "ext", "romfs",
+    "wim", "pipeline", "ops", "mount", "sinterfs", "iso9660",
 ];
 
 /// Files of libraries with flags in string literals, with the reason.

@@ -1,5 +1,5 @@
-//! Images made by hand: versions, flags and sizes that no vector has; and hostile ones, which end in
-//! errors. Streams are made by liblzma.
+//! Images made by hand: versions, flags and sizes that no vector has; and hostile ones, which end
+//! in errors. Streams are made by liblzma.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 

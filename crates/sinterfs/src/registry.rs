@@ -10,6 +10,7 @@ mod cramfs;
 mod cromfs;
 mod dwarfs;
 mod erofs;
+mod ext;
 #[cfg(feature = "write")]
 pub(crate) mod format_options;
 mod iso9660;
@@ -50,6 +51,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &cromfs::CromfsFormat,
     &wim::WimFormat,
     &iso9660::Iso9660Format,
+    &ext::ExtFormat,
 ];
 
 /// Extensions that promise a format which is not written: better refused than disappointed.

@@ -36,12 +36,13 @@ impl Vector {
 }
 
 /// The formats that are read, and how many images of each there are at least.
-pub const FORMATS: [(&str, usize); 7] = [
+pub const FORMATS: [(&str, usize); 8] = [
     ("dwarfs", 31),
     ("squashfs", 28),
     ("erofs", 47),
     ("cramfs", 4),
     ("cromfs", 5),
+    ("cloop", 4),
     ("wim", 12),
     ("iso9660", 14),
 ];

@@ -36,7 +36,7 @@ impl MemoryBudget {
         Ok(())
     }
 
-    /// Gives bytes back.
+    /// Adds bytes that are free again.
     pub(super) fn give_back(&mut self, bytes: u64) {
         self.0 = self.0.saturating_add(bytes);
     }

@@ -56,14 +56,14 @@ fn part_or_less(bytes: &[u8]) -> [u8; 4] {
 }
 
 /// What inodes mean in an image, and its blocks.
-pub(crate) struct ContentReader {
+pub(crate) struct CromfsContent {
     pub(crate) fblocks: FblockReader,
     pub(crate) features: Features,
     /// The block size of inodes that have none of their own, in bytes.
     pub(crate) block_size: u32,
 }
 
-impl ContentReader {
+impl CromfsContent {
     /// Decodes the inode at the start of some bytes, with its block numbers.
     pub(crate) fn inode<'a>(&self, bytes: &'a [u8]) -> Result<BlockList<'a>> {
         let fields = bytes.first_chunk::<INODE_LEN>().map(InodeFields::decode);

@@ -16,7 +16,7 @@ use super::lzma;
 use crate::layout::{Features, LZMA_HEADER_LEN, SuperblockFields, part};
 
 /// The bytes before the stream of an fblock.
-const LENGTH_LEN: u64 = 4;
+const LENGTH_LEN: usize = 4;
 
 /// The place of an fblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,24 +174,24 @@ fn find_all(
 
 /// Returns whether there is no further fblock at a position: zeros behind the last are padding.
 fn is_end(window: &Window, at: u64) -> Result<bool> {
-    if at.saturating_add(LENGTH_LEN) > window.len() {
+    if at.saturating_add(LENGTH_LEN as u64) > window.len() {
         return Ok(true);
     }
-    let mut stored = [0; LENGTH_LEN as usize];
+    let mut stored = [0; LENGTH_LEN];
     window.read_at(at, &mut stored)?;
-    Ok(stored == [0; LENGTH_LEN as usize])
+    Ok(stored == [0; LENGTH_LEN])
 }
 
 fn find(window: &Window, at: u64, limit: u64) -> Result<FblockPlace> {
-    let mut head = [0; LENGTH_LEN as usize + LZMA_HEADER_LEN];
+    let mut head = [0; LENGTH_LEN + LZMA_HEADER_LEN];
     window.read_at(at, &mut head)?;
     let stored = u32::from_le_bytes(part(&head, 0));
-    let at = at.saturating_add(LENGTH_LEN);
+    let at = at.saturating_add(LENGTH_LEN as u64);
     if u64::from(stored) > window.len().saturating_sub(at) {
         let what = format!("{stored} stored bytes, which are not within the image");
         return Err(Error::corrupt(what));
     }
-    let (_, header) = head.split_at(LENGTH_LEN as usize);
+    let (_, header) = head.split_at(LENGTH_LEN);
     let len = lzma::declared_len(header, stored.into(), limit)?;
     Ok(FblockPlace { at, stored, len })
 }

@@ -1,6 +1,6 @@
 //! All inodes of an image: finds them by a walk of the directories.
 //!
-//! In: the inode of the root, and the inode table. Out: `InodeTable`.
+//! In: the inode of the root, and the inode table. Out: `CromfsInodes`.
 //!
 //! **Invariant:** each directory is an entry of one directory, so that the walk ends. The names of
 //! a directory are adjacent and sorted.
@@ -13,7 +13,7 @@ use std::ops::Range;
 use sinterfs_model::{Error, FileType, Result};
 
 use super::budget::MemoryBudget;
-use super::content::{BlockList, ContentReader};
+use super::content::{BlockList, CromfsContent};
 use super::listing;
 
 /// The number of the root's inode, which is not in the inode table.
@@ -47,7 +47,7 @@ pub(crate) struct NameOf {
 }
 
 /// All inodes; index 0 is the root.
-pub(crate) struct InodeTable {
+pub(crate) struct CromfsInodes {
     pub(crate) nodes: Vec<CromfsNode>,
     names: Vec<NameOf>,
     /// The bytes of the root's inode.
@@ -56,10 +56,10 @@ pub(crate) struct InodeTable {
     table: Vec<u8>,
 }
 
-impl InodeTable {
+impl CromfsInodes {
     /// Walks all directories.
     pub(super) fn read(
-        content: &ContentReader,
+        content: &CromfsContent,
         root: Vec<u8>,
         table: Vec<u8>,
         budget: &mut MemoryBudget,
@@ -95,7 +95,7 @@ impl InodeTable {
     /// Returns an inode with its block numbers.
     pub(crate) fn inode<'a>(
         &'a self,
-        content: &ContentReader,
+        content: &CromfsContent,
         number: u64,
     ) -> Result<BlockList<'a>> {
         if number == ROOT {
@@ -132,11 +132,11 @@ pub(super) fn located(error: Error, number: u64) -> Error {
 
 /// The walk of all directories.
 struct DirectoryWalk<'a> {
-    content: &'a ContentReader,
+    content: &'a CromfsContent,
     budget: &'a mut MemoryBudget,
     /// The index of each inode that was found, by its number.
     seen: HashMap<u64, u32>,
-    table: InodeTable,
+    table: CromfsInodes,
 }
 
 impl DirectoryWalk<'_> {

@@ -11,9 +11,9 @@ use sinterfs_block::{ReadAt, Window};
 use sinterfs_model::{Capability, Error, FileType, FsInfo, ImageInfo, Ino, Limits, Result};
 
 use super::budget::MemoryBudget;
-use super::content::ContentReader;
+use super::content::CromfsContent;
 use super::fblocks::{FblockReader, stored_between};
-use super::inodes::InodeTable;
+use super::inodes::CromfsInodes;
 use super::lzma;
 use crate::layout::{Features, InodeFields, MAGIC, SUPERBLOCK_LEN, SuperblockFields, Version};
 
@@ -46,8 +46,8 @@ impl Default for OpenOptions {
 /// Memory: the cache of fblocks, the table of blocks, and about 200 bytes for each inode.
 pub struct Cromfs {
     pub(crate) head: SuperblockFields,
-    pub(crate) content: ContentReader,
-    pub(crate) inodes: InodeTable,
+    pub(crate) content: CromfsContent,
+    pub(crate) inodes: CromfsInodes,
     pub(super) info: ImageInfo,
 }
 
@@ -61,8 +61,8 @@ impl std::fmt::Debug for Cromfs {
 impl Cromfs {
     /// Opens an image.
     ///
-    /// `Invalid` if there is no image, `Unsupported` for unknown versions and flags, `Corrupt` if it
-    /// is inconsistent, `Limit` if it exceeds `options.limits`.
+    /// `Invalid` if there is no image, `Unsupported` for unknown versions and flags, `Corrupt` if
+    /// it is inconsistent, `Limit` if it exceeds `options.limits`.
     pub fn open(source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
         let window = Window::from(source, options.offset)?;
         let head = superblock(&window).map_err(|error| error.at("superblock", options.offset))?;
@@ -79,14 +79,14 @@ impl Cromfs {
         });
         let limits = &options.limits;
         let fblocks = FblockReader::read(window, &head, features, limits, cache, &mut budget)?;
-        let content = ContentReader {
+        let content = CromfsContent {
             fblocks,
             features,
             block_size: head.block_size,
         };
         let table = inode_table(&content, &inotab, &mut budget)
             .map_err(|error| located(error, head.inotab_at))?;
-        let inodes = InodeTable::read(&content, root, table, &mut budget)?;
+        let inodes = CromfsInodes::read(&content, root, table, &mut budget)?;
         Ok(Self {
             info: image_info(&head, &content, &inodes)?,
             head,
@@ -195,7 +195,7 @@ fn features(head: &SuperblockFields, inotab: &[u8]) -> Result<Features> {
 
 /// Reads the inode table.
 fn inode_table(
-    content: &ContentReader,
+    content: &CromfsContent,
     inotab: &[u8],
     budget: &mut MemoryBudget,
 ) -> Result<Vec<u8>> {
@@ -208,8 +208,8 @@ fn inode_table(
 
 fn image_info(
     head: &SuperblockFields,
-    content: &ContentReader,
-    inodes: &InodeTable,
+    content: &CromfsContent,
+    inodes: &CromfsInodes,
 ) -> Result<ImageInfo> {
     let mut bytes = 0u64;
     for node in inodes.nodes.iter().filter(|n| n.kind == FileType::File) {

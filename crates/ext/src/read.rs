@@ -1,0 +1,15 @@
+//! Reads ext2, ext3 and ext4: opens them and implements `sinterfs_model::Image`.
+//!
+//! In: a source of bytes. Out: `Ext`.
+//!
+//! **Invariant:** metadata is read and checked when it is asked for; opening reads the superblock
+//! and the group descriptors.
+
+mod attributes;
+mod blocks;
+mod directory;
+mod image;
+mod listings;
+mod open;
+
+pub use open::{Ext, OpenOptions, is_image};

@@ -1,0 +1,121 @@
+//! Extended attributes: in the inode, and in a block of their own.
+//!
+//! In: an inode. Out: full names and values, sorted.
+//!
+//! **Invariant:** names and values are within the inode or block. Access lists are converted to the
+//! form that Linux shows. Format: `docs/formats/ext.md`, "Extended attributes".
+
+use sinterfs_model::{Error, Result, Xattrs};
+
+use super::open::Ext;
+use crate::layout::{ExtInode, INODE_LEN, part};
+
+/// The magic number before the entries.
+const MAGIC: u32 = 0xea02_0000;
+
+/// The bytes before the entries in a block.
+const BLOCK_HEAD: usize = 32;
+
+/// The bytes of an entry before its name.
+const ENTRY_LEN: usize = 16;
+
+/// The beginnings of names, by their number.
+const PREFIXES: [&str; 9] = [
+    "",
+    "user.",
+    "system.posix_acl_access",
+    "system.posix_acl_default",
+    "trusted.",
+    "",
+    "security.",
+    "system.",
+    "system.richacl",
+];
+
+impl Ext {
+    /// Returns the extended attributes of an inode.
+    pub(super) fn attributes(&self, number: u32, inode: &ExtInode) -> Result<Xattrs> {
+        let mut found = Xattrs::new();
+        let bytes = self.inode_bytes(number)?;
+        let own = bytes.get(INODE_LEN + usize::from(inode.extra)..);
+        if let Some((magic, entries)) = own.and_then(<[u8]>::split_first_chunk::<4>)
+            && u32::from_le_bytes(*magic) == MAGIC
+        {
+            parse(entries, entries, &mut found)?;
+        }
+        if inode.attributes != 0 {
+            let block = self.block(inode.attributes)?;
+            if u32::from_le_bytes(part(&block, 0)) != MAGIC {
+                return Err(Error::corrupt("a block of attributes that is none"));
+            }
+            let entries = block.get(BLOCK_HEAD..).unwrap_or_default();
+            parse(entries, &block, &mut found)?;
+        }
+        found.sort();
+        if found
+            .windows(2)
+            .any(|pair| matches!(pair, [a, b] if a.0 == b.0))
+        {
+            return Err(Error::corrupt("an attribute that occurs twice"));
+        }
+        Ok(found)
+    }
+}
+
+/// Appends the attributes of some entries; their values are at offsets of `values`.
+fn parse(mut entries: &[u8], values: &[u8], found: &mut Xattrs) -> Result<()> {
+    while part::<4>(entries, 0) != [0; 4] {
+        let [name_len, index] = part(entries, 0);
+        let at = usize::from(u16::from_le_bytes(part(entries, 2)));
+        let len = u32::from_le_bytes(part(entries, 8)) as usize;
+        if u32::from_le_bytes(part(entries, 4)) != 0 {
+            return Err(Error::unsupported(
+                "an attribute with its value in an inode",
+            ));
+        }
+        let prefix = PREFIXES.get(usize::from(index)).copied();
+        let prefix = prefix.ok_or_else(|| Error::corrupt(format!("attributes of kind {index}")))?;
+        let end = ENTRY_LEN + usize::from(name_len);
+        let name = entries.get(ENTRY_LEN..end);
+        let value = values.get(at..).and_then(|value| value.get(..len));
+        let (Some(name), Some(value)) = (name, value) else {
+            return Err(Error::corrupt("an attribute past the end of its block"));
+        };
+        let value = match index {
+            2 | 3 => access_list(value)?,
+            _ => value.to_vec(),
+        };
+        found.push(([prefix.as_bytes(), name].concat(), value));
+        entries = entries.get(end.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Converts a stored access list to that of `getxattr`: entries have the same length there.
+fn access_list(stored: &[u8]) -> Result<Vec<u8>> {
+    let broken = || Error::corrupt("an access list that is none");
+    let (version, mut rest) = stored.split_first_chunk::<4>().ok_or_else(broken)?;
+    if u32::from_le_bytes(*version) != 1 {
+        return Err(broken());
+    }
+    let mut shown = 2u32.to_le_bytes().to_vec();
+    while let Some((entry, later)) = rest.split_first_chunk::<4>() {
+        shown.extend(entry);
+        rest = later;
+        // users and groups by number
+        let has_id = matches!(u16::from_le_bytes(part(entry, 0)), 0x02 | 0x08);
+        let id = if has_id {
+            let (id, later) = rest.split_first_chunk::<4>().ok_or_else(broken)?;
+            rest = later;
+            *id
+        } else {
+            [0xff; 4]
+        };
+        shown.extend(id);
+    }
+    if rest.is_empty() {
+        Ok(shown)
+    } else {
+        Err(broken())
+    }
+}

@@ -1,0 +1,144 @@
+//! The row of ext2, ext3 and ext4, as they are inside devices: our options to its own.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use sinterfs_block::ReadAt;
+use sinterfs_block::cache::BlockCache;
+use sinterfs_ext::read::{Ext, OpenOptions as ExtOptions, is_image};
+use sinterfs_model::{Error, ExtentSource, Image, Ino, Observer, Result};
+use sinterfs_ops::StoredBlock;
+
+use crate::format::Format;
+use crate::handle::{Bid, Handle};
+use crate::info::{InfoRows, InfoValue};
+use crate::open_options::OpenOptions;
+use crate::verify::report::{CheckOptions, CheckReport};
+
+/// ext2, ext3 and ext4.
+#[derive(Debug)]
+pub struct ExtFormat;
+
+impl Format for ExtFormat {
+    fn name(&self) -> &'static str {
+        "ext"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["ext2", "ext3", "ext4"]
+    }
+
+    fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
+        let is_image = is_image(&**source, options.offset.unwrap_or(0))?;
+        Ok(if is_image { Bid::Certain } else { Bid::No })
+    }
+
+    fn open(&self, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Box<dyn Handle>> {
+        let concrete = Arc::new(Ext::open(source, &own_options(options))?);
+        let image: Arc<dyn Image> = Arc::clone(&concrete) as _;
+        Ok(Box::new(Opened { image, concrete }))
+    }
+
+    fn check(
+        &self,
+        source: Arc<dyn ReadAt>,
+        options: &OpenOptions,
+        _: CheckOptions,
+        observer: &dyn Observer,
+    ) -> Result<CheckReport> {
+        let report = sinterfs_ext::check::check(source, &own_options(options), observer)?;
+        let (problems, notes) = report.findings.into_messages();
+        Ok(CheckReport {
+            inodes: Some(report.inodes),
+            problems,
+            notes,
+            ..CheckReport::default()
+        })
+    }
+}
+
+fn own_options(options: &OpenOptions) -> ExtOptions {
+    ExtOptions {
+        offset: options.offset.unwrap_or(0),
+        limits: options.limits,
+        cache: options.cache.clone(),
+    }
+}
+
+/// An opened file system.
+struct Opened {
+    image: Arc<dyn Image>,
+    concrete: Arc<Ext>,
+}
+
+impl Handle for Opened {
+    fn image(&self) -> &Arc<dyn Image> {
+        &self.image
+    }
+
+    fn details(&self) -> Result<InfoRows> {
+        let (info, head) = (self.image.info(), self.concrete.head());
+        let mut details: InfoRows = vec![
+            ("format".to_owned(), InfoValue::from("ext")),
+            ("version".to_owned(), info.version.as_str().into()),
+            ("offset in file".to_owned(), self.concrete.offset().into()),
+            ("image bytes".to_owned(), info.totals.stored.into()),
+            ("inodes".to_owned(), info.totals.inodes.into()),
+            ("block size".to_owned(), info.totals.block_size.into()),
+            ("compression".to_owned(), "none".into()),
+            ("UUID".to_owned(), uuid(head.uuid).into()),
+        ];
+        let label = String::from_utf8_lossy(head.label()).into_owned();
+        if !label.is_empty() {
+            details.push(("label".to_owned(), label.into()));
+        }
+        Ok(details)
+    }
+
+    fn dump(&self, out: &mut dyn Write) -> Result<()> {
+        writeln!(out, "{:#?}", self.concrete.head())
+            .map_err(|error| Error::io("cannot write the dump", error))
+    }
+
+    fn offset(&self) -> u64 {
+        self.concrete.offset()
+    }
+
+    fn cache(&self) -> &Arc<BlockCache> {
+        self.concrete.cache()
+    }
+
+    fn decoded_bytes(&self) -> u64 {
+        self.image.info().totals.stored
+    }
+
+    fn stored_blocks(&self, of: Option<Ino>, visit: &mut dyn FnMut(StoredBlock<'_>)) -> Result<()> {
+        let Some(file) = of else {
+            return Ok(());
+        };
+        self.image.extents(file, 0, &mut |extent| {
+            if let ExtentSource::Block { block, .. } = extent.source {
+                visit(StoredBlock {
+                    block,
+                    stored: extent.len,
+                    codec: "none",
+                    category: "",
+                });
+            }
+            ControlFlow::Continue(())
+        })
+    }
+}
+
+/// Shows a UUID in its usual form.
+fn uuid(bytes: [u8; 16]) -> String {
+    let mut shown = String::new();
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            shown.push('-');
+        }
+        shown += &format!("{byte:02x}");
+    }
+    shown
+}
