@@ -1,7 +1,7 @@
 //! Owners, permissions and attributes, for root and for ordinary users.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 use sinterfs_model::Quiet;
