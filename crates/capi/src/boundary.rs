@@ -20,7 +20,7 @@ pub fn guarded<T>(failed: T, work: impl FnOnce() -> Outcome<T>) -> T {
         Ok(Err(failure)) => failure,
         Err(panic) => Failure::new(Errno::IO, format!("internal error: {}", text_of(&*panic))),
     };
-    keep(failure);
+    keep(&failure);
     failed
 }
 

@@ -36,7 +36,7 @@ thread_local! {
 }
 
 /// Keeps a failure for the thread.
-pub fn keep(failure: Failure) {
+pub fn keep(failure: &Failure) {
     // a message has no NUL, but a name in it may
     let message = failure.message.replace('\0', "\\0");
     let message = CString::new(message).unwrap_or_default();

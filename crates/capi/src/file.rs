@@ -45,7 +45,7 @@ pub unsafe extern "C" fn sinterfs_open_file(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sinterfs_close_file(file: *mut SinterfsFile) {
     // SAFETY: as the caller promises
-    unsafe { close(file) }
+    unsafe { close(file) };
 }
 
 /// Gets the attributes of an open file. Returns 0 or -1.

@@ -87,7 +87,7 @@ pub unsafe extern "C" fn sinterfs_open_fd(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sinterfs_close(image: *mut SinterfsImage) {
     // SAFETY: as the caller promises
-    unsafe { close(image) }
+    unsafe { close(image) };
 }
 
 /// Returns the name of the image's format, as in "dwarfs"; it is valid until the image is closed.

@@ -148,7 +148,7 @@ pub unsafe extern "C" fn sinterfs_skip_directory(list: *mut SinterfsList) -> c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sinterfs_close_list(list: *mut SinterfsList) {
     // SAFETY: as the caller promises
-    unsafe { close(list) }
+    unsafe { close(list) };
 }
 
 fn list(steps: Steps) -> Outcome<*mut SinterfsList> {

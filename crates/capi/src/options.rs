@@ -28,7 +28,7 @@ pub extern "C" fn sinterfs_options_new() -> *mut SinterfsOptions {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sinterfs_options_free(options: *mut SinterfsOptions) {
     // SAFETY: as the caller promises
-    unsafe { close(options) }
+    unsafe { close(options) };
 }
 
 /// Sets where in its file the image starts; without it, that is found.
