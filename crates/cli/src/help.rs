@@ -10,7 +10,7 @@ use clap::Command;
 const COMMON: [&str; 5] = ["exclude", "include", "all_root", "purpose", "base"];
 
 /// General flags that the short help leaves out.
-const RARE: [&str; 9] = [
+const RARE: [&str; 15] = [
     "metadata_compression",
     "header",
     "jobs",
@@ -20,6 +20,12 @@ const RARE: [&str; 9] = [
     "progress",
     "no_ahead",
     "idle",
+    "keep_smaller",
+    "rebuild_metadata",
+    "remove_header",
+    "categories",
+    "cache_size",
+    "no_sparse",
 ];
 
 /// Examples in the short help.
