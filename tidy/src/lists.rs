@@ -31,7 +31,10 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("sinterfs-ext", &["sinterfs-model", "sinterfs-block"]),
     ("sinterfs-romfs", &["sinterfs-model", "sinterfs-block"]),
-    ("sinterfs-wim", &["sinterfs-model", "sinterfs-block"]),
+    (
+        "sinterfs-wim",
+        &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
+    ),
     ("sinterfs-archive", &["sinterfs-model"]),
     (
         "sinterfs-pipeline",

@@ -56,7 +56,7 @@ pub const FORMATS: &[&dyn Format] = &[
 
 /// Extensions that promise a format which is not written: better refused than disappointed.
 #[cfg(feature = "write")]
-const FOREIGN: &[&str] = &["wim", "esd", "swm", "cpio", "tar", "zip"];
+const FOREIGN: &[&str] = &["esd", "swm", "cpio", "tar", "zip"];
 
 /// A format together with its writer.
 #[cfg(feature = "write")]

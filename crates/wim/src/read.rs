@@ -25,3 +25,4 @@ pub use parts::{header, is_image};
 pub use stored::StoredChunk;
 
 pub(crate) use chunks::ResourceKind;
+pub(crate) use dentries::to_bytes;

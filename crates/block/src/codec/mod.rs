@@ -13,6 +13,7 @@
 mod bcj;
 #[cfg_attr(not(feature = "brotli"), path = "missing/brotli.rs")]
 pub mod brotli;
+mod chunk_parser;
 mod cost;
 mod decoder;
 mod encoding;

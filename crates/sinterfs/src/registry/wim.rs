@@ -2,6 +2,8 @@
 
 mod info;
 mod parts;
+#[cfg(feature = "write")]
+mod writer;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,11 +14,15 @@ use sinterfs_model::{Error, Image, Ino, Loss, Observer, Result};
 use sinterfs_ops::StoredBlock;
 use sinterfs_wim::read::{Wim, is_image};
 
+#[cfg(feature = "write")]
+use crate::about::About;
 use crate::format::Format;
 use crate::handle::{Bid, Handle};
 use crate::info::InfoRows;
 use crate::open_options::OpenOptions;
 use crate::verify::report::{CheckOptions, CheckReport};
+#[cfg(feature = "write")]
+use crate::write::format_writer::FormatWriter;
 
 /// WIM.
 #[derive(Debug)]
@@ -28,7 +34,7 @@ impl Format for WimFormat {
     }
 
     fn extensions(&self) -> &'static [&'static str] {
-        &["wim", "esd", "swm"]
+        &["wim"]
     }
 
     fn bid(&self, source: &Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Bid> {
@@ -56,6 +62,21 @@ impl Format for WimFormat {
             inodes: Some(report.inodes),
             ..report.findings.into()
         })
+    }
+
+    #[cfg(feature = "write")]
+    fn about(&self) -> About {
+        About {
+            title: "WIM",
+            codecs: "none, xpress[:level=1..9], lzx[:level=1..9]",
+            notes: "The block size is that of chunks: 4k to 64k with xpress, 32k to 2m with lzx. \
+                    Programs of Windows read lzx with 32k only.",
+        }
+    }
+
+    #[cfg(feature = "write")]
+    fn writer(&self) -> Option<&dyn FormatWriter> {
+        Some(&writer::WimBuilder)
     }
 }
 

@@ -139,7 +139,7 @@ fn after(at: u64, len: u64) -> u64 {
 }
 
 /// Converts UTF-16 to bytes: UTF-8, with half a pair of surrogates as three bytes, too.
-pub(super) fn to_bytes(name: &[u8]) -> Vec<u8> {
+pub(crate) fn to_bytes(name: &[u8]) -> Vec<u8> {
     let (units, _) = name.as_chunks::<2>();
     let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
     let mut bytes = Vec::with_capacity(name.len());

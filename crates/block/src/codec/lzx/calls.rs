@@ -24,6 +24,21 @@ pub(super) fn make_relative(content: &mut [u8]) {
     });
 }
 
+/// Makes relative targets absolute.
+pub(super) fn make_absolute(content: &mut [u8]) {
+    each_call(content, |at, target| {
+        if target < -at || target >= FILE_SIZE {
+            return None;
+        }
+        let is_within = target < FILE_SIZE - at;
+        Some(if is_within {
+            target + at
+        } else {
+            target - FILE_SIZE
+        })
+    });
+}
+
 /// Calls a function for each call with its position and target; it may return another target.
 fn each_call(content: &mut [u8], mut change: impl FnMut(i32, i32) -> Option<i32>) {
     let end = content.len().saturating_sub(END);

@@ -9,10 +9,13 @@
 
 mod calls;
 mod decode;
+mod encode;
+mod lengths;
 
 use sinterfs_model::{Error, Result};
 
 pub use decode::decode;
+pub use encode::LzxEncoder;
 
 /// The most bytes of content.
 pub const MAX_CONTENT: usize = 1 << 21;
@@ -83,5 +86,30 @@ fn slot_base(slot: usize) -> (u32, u32) {
         0..=3 => (0, slot),
         4..=35 => (slot / 2 - 1, (2 + slot % 2) << (slot / 2 - 1)),
         _ => (17, (slot - 34) << 17),
+    }
+}
+
+/// Returns the slot of a distance that is not repeated.
+fn distance_slot(distance: u32) -> usize {
+    let number = distance + 2;
+    let slot = match number.ilog2() {
+        order @ 2..=17 => 2 * order + ((number >> (order - 1)) & 1),
+        18.. => (number >> 17) + 34,
+        _ => number,
+    };
+    slot as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_follow_each_other() {
+        for slot in 3..MAX_SLOTS {
+            let (bits, base) = slot_base(slot);
+            assert_eq!(distance_slot(base - 2), slot);
+            assert_eq!(distance_slot(base - 2 + (1 << bits) - 1), slot);
+        }
     }
 }

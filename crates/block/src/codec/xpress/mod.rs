@@ -6,8 +6,10 @@
 //! number of bits of their distance and the low end of their length.
 
 mod decode;
+mod encode;
 
 pub use decode::decode;
+pub use encode::XpressEncoder;
 
 /// The most bytes of content.
 pub const MAX_CONTENT: usize = 1 << 16;

@@ -1,0 +1,92 @@
+//! WIM images that we write, read by what we did not write: wimlib-imagex and 7-Zip. Compared with
+//! the source by the vectors' own program, nothing may differ but hard links of symlinks.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::archives::words_of;
+use support::{compare, is_root, make_tree, run, scratch, skip, vectors};
+
+fn build(tree: &Path, image: &Path, flags: &[&str]) -> Vec<u8> {
+    support::build("wim", tree, image, flags)
+}
+
+/// Runs a tool that must succeed; false without it.
+fn judged(tool: &str, args: &[&std::ffi::OsStr]) -> bool {
+    let Ok(output) = Command::new(tool).args(args).output() else {
+        skip(&format!("no {tool}"));
+        return false;
+    };
+    assert!(output.status.success(), "{args:?}: {}", words_of(&output));
+    true
+}
+
+/// The options of builds that are judged.
+const CASES: [&[&str]; 7] = [
+    &[],
+    &["-l0"],
+    &["-l1"],
+    &["-l4"],
+    &["-l9"],
+    &["-C", "xpress:level=9", "--block-size", "4096"],
+    &[
+        "-C",
+        "lzx:level=3",
+        "--block-size",
+        "65536",
+        "--label",
+        "a <name> & more",
+    ],
+];
+
+#[test]
+fn wimlib_applies_the_source() {
+    let (Some(shared), true) = (vectors(), is_root()) else {
+        return;
+    };
+    let work = scratch();
+    let path = |name: &str| work.path().join(name);
+    make_tree(&shared, &path("tree"), &["--size", "small", "--plain"]);
+    for flags in CASES {
+        let (image, to) = (path("image.wim"), path("applied"));
+        build(&path("tree"), &image, flags);
+        run([Path::new("check"), Path::new("--deep"), &image]);
+        let options = ["--mtime-unit", "100"];
+        if !judged("wimlib-imagex", &["verify".as_ref(), image.as_os_str()]) {
+            return;
+        }
+        let apply = [
+            "apply".as_ref(),
+            image.as_os_str(),
+            "1".as_ref(),
+            to.as_os_str(),
+        ];
+        judged(
+            "wimlib-imagex",
+            &[&apply[..], &["--unix-data".as_ref()]].concat(),
+        );
+        compare(&shared, &options, &path("tree"), &to);
+        fs::remove_dir_all(&to).unwrap();
+        run([Path::new("extract"), &image, Path::new("-o"), &to]);
+        compare(&shared, &options, &path("tree"), &to);
+        fs::remove_dir_all(&to).unwrap();
+        // the second judge, of LZX
+        let is_xpress = flags
+            .iter()
+            .any(|flag| *flag == "-l1" || flag.starts_with("xpress"));
+        if !is_xpress {
+            judged("7zz", &["t".as_ref(), image.as_os_str()]);
+        }
+    }
+    let info = Command::new("wimlib-imagex")
+        .arg("info")
+        .arg(path("image.wim"))
+        .output();
+    let info = words_of(&info.unwrap());
+    assert!(info.contains("a <name> & more"), "{info}");
+}

@@ -1,0 +1,64 @@
+//! New WIM images: levels, and our options to the writer's own.
+
+use sinterfs_block::Sink;
+use sinterfs_model::{ImageWriter, Result, Setting};
+use sinterfs_pipeline::{Categorizers, Order};
+use sinterfs_wim::write::{WimWriter, WriteOptions};
+
+use crate::write::create::{Blob, CreateOptions};
+use crate::write::level::{self, Level, per_file};
+use crate::write::pipeline_format::PipelineFormat;
+use crate::write::purpose::Purpose;
+use crate::write::request::VolumeOptions;
+
+/// Makes WIM images.
+pub(super) struct WimBuilder;
+
+impl PipelineFormat for WimBuilder {
+    fn level(&self, level: u8, _: Purpose, _: &VolumeOptions) -> Result<&'static Level> {
+        Ok(level::at(&LEVELS, level))
+    }
+
+    fn categorizers(&self) -> Categorizers {
+        Categorizers::NONE
+    }
+
+    fn knows(&self, option: Setting) -> bool {
+        matches!(option, Setting::Xattrs | Setting::Label)
+    }
+
+    fn patches(&self) -> bool {
+        true
+    }
+
+    fn create(
+        &self,
+        out: Box<dyn Sink>,
+        _: Option<Blob>,
+        options: &CreateOptions,
+    ) -> Result<Box<dyn ImageWriter>> {
+        let own = WriteOptions {
+            compression: options.compression.parse()?,
+            // one that is too large is refused as such
+            chunk_size: u32::try_from(options.block_size).unwrap_or(u32::MAX),
+            name: options.volume.label.clone().unwrap_or_default(),
+            created: options.create_timestamp,
+        };
+        Ok(Box::new(WimWriter::new(out, own)?))
+    }
+}
+
+/// The levels of WIM (docs/formats/wim.md, "Writing"). Programs of Windows read LZX with chunks of
+/// 32 KiB only, so that larger ones are left to the last level.
+const LEVELS: [Level; 10] = [
+    per_file("none", 15, Order::Path),
+    per_file("xpress:level=2", 15, Order::Path),
+    per_file("xpress:level=5", 15, Order::Path),
+    per_file("xpress:level=7", 15, Order::Path),
+    per_file("lzx:level=2", 15, Order::Path),
+    per_file("lzx:level=4", 15, Order::Path),
+    per_file("lzx:level=5", 15, Order::Path),
+    per_file("lzx:level=6", 15, Order::Path),
+    per_file("lzx:level=9", 15, Order::Path),
+    per_file("lzx:level=9", 21, Order::Path),
+];

@@ -1,0 +1,20 @@
+//! Writes WIM images with one image.
+//!
+//! In: blocks of files, then the tree. Out: bytes, to a sink.
+//!
+//! **Invariant:** the bytes depend on the tree, the content and the options alone.
+
+mod compression;
+mod encoder;
+mod entries;
+mod losses;
+mod metadata;
+mod options;
+mod resources;
+mod text;
+mod writer;
+mod xml;
+
+pub use compression::WimCompression;
+pub use options::WriteOptions;
+pub use writer::WimWriter;

@@ -1,0 +1,37 @@
+//! Options of the writer.
+//!
+//! In: the caller's choices. Out: the same, checked once.
+
+use sinterfs_model::{Error, Result};
+
+use super::compression::WimCompression;
+
+/// Options for writing an image.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    /// The compression.
+    pub compression: WimCompression,
+    /// The chunk size in bytes: a power of two within the limits of the codec.
+    pub chunk_size: u32,
+    /// The name of the image; empty for none.
+    pub name: String,
+    /// The time of creation in seconds since 1970; `None` means the latest of the tree.
+    pub created: Option<u64>,
+}
+
+impl WriteOptions {
+    /// Fails with `Invalid` for unsupported values.
+    pub(super) fn check(&self) -> Result<()> {
+        let size = self.chunk_size;
+        let (least, most) = match self.compression.codec() {
+            Some(codec) => codec.chunk_sizes(),
+            None => (1 << 12, 1 << 26),
+        };
+        if size.is_power_of_two() && (least..=most).contains(&size) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "chunks of {size} bytes: must be a power of two from {least} to {most}"
+        )))
+    }
+}
