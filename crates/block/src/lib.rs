@@ -32,4 +32,6 @@ pub mod stream;
 pub mod verity;
 
 pub use sink::Sink;
-pub use source::{Bytes, ChecksummedWindow, FileSource, MemorySource, ReadAt, Window};
+pub use source::{
+    Bytes, ChecksummedWindow, FileSource, MemorySource, ReadAt, SequentialReader, Window,
+};

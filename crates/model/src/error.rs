@@ -28,6 +28,8 @@ pub enum Kind {
     Invalid,
     /// A call of the operating system failed.
     Io,
+    /// A remote object was replaced while it was read.
+    Stale,
     /// The user or another thread asked to stop.
     Cancelled,
 }
@@ -230,6 +232,7 @@ impl From<Error> for std::io::Error {
             Kind::Unsupported => ErrorKind::Unsupported,
             Kind::NotFound => ErrorKind::NotFound,
             Kind::Invalid => ErrorKind::InvalidInput,
+            Kind::Stale => ErrorKind::StaleNetworkFileHandle,
             Kind::Limit | Kind::Cancelled => ErrorKind::Other,
             Kind::Io => system.unwrap_or(ErrorKind::Other),
         };

@@ -219,12 +219,18 @@ impl ReadAt for Verified {
             let what = format!("no digest covers the bytes at {offset:#x}, before the image");
             return Err(Error::corrupt(what));
         };
+        // leaves that are not read whole are read one by one
+        self.will_need(&[offset..offset.saturating_add(buf.len() as u64)]);
         let filled = self.fill(at, buf);
         if filled.is_err() {
             // the buffer may hold bytes that do not match
             buf.fill(0);
         }
         filled
+    }
+
+    fn will_need(&self, ranges: &[Range<u64>]) {
+        self.source.will_need(ranges);
     }
 }
 

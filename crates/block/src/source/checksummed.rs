@@ -173,6 +173,10 @@ impl ReadAt for ChecksummedWindow {
         }
         filled
     }
+
+    fn will_need(&self, ranges: &[Range<u64>]) {
+        self.window.will_need(ranges);
+    }
 }
 
 impl fmt::Debug for ChecksummedWindow {

@@ -9,10 +9,13 @@ mod bytes;
 mod checksummed;
 mod file;
 mod memory;
+mod sequential;
 mod window;
 
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 use sinterfs_model::{Error, Result};
 
@@ -20,6 +23,7 @@ pub use bytes::Bytes;
 pub use checksummed::ChecksummedWindow;
 pub use file::FileSource;
 pub use memory::MemorySource;
+pub use sequential::SequentialReader;
 pub use window::Window;
 
 /// Reads bytes at any offset of a source whose length does not change.
@@ -35,6 +39,13 @@ pub trait ReadAt: Send + Sync {
     /// Fills the buffer with the bytes from `offset` on. Fails with `Corrupt` if the source is
     /// shorter.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// Tells which bytes will be read soon. Returns at once; a source that has to fetch its bytes
+    /// fetches these together. A hint: it changes no answer, and failures show when the bytes are
+    /// read.
+    fn will_need(&self, ranges: &[Range<u64>]) {
+        let _ = ranges;
+    }
 
     /// Returns a copy of `len` bytes from `offset` on. Fails with `Corrupt` if the source is
     /// shorter, before anything is allocated.

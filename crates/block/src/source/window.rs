@@ -1,6 +1,7 @@
 //! A range of a source as a source: an image behind a header, or in a partition.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_model::Result;
@@ -54,6 +55,15 @@ impl ReadAt for Window {
         check_range(self.len, offset, buf.len() as u64)?;
         // cannot overflow: the window is within the source, whose length is a u64
         self.source.read_at(self.start + offset, buf)
+    }
+
+    fn will_need(&self, ranges: &[Range<u64>]) {
+        let inside = |at: u64| self.start + at.min(self.len);
+        let ranges = ranges
+            .iter()
+            .map(|range| inside(range.start)..inside(range.end));
+        let ranges: Vec<_> = ranges.collect();
+        self.source.will_need(&ranges);
     }
 }
 

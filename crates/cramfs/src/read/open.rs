@@ -17,6 +17,9 @@ use super::nodes::Nodes;
 use super::superblock::SuperblockFields;
 use crate::layout::{BLOCK_SIZE, Flags, PADDING, SUPERBLOCK_LEN};
 
+/// Bytes from the start on that a remote source fetches when an image is opened.
+const LISTINGS_AHEAD: u64 = 512 << 10;
+
 /// Options for opening an image.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
@@ -72,6 +75,8 @@ impl Cramfs {
         let head = SuperblockFields::read(&whole).map_err(located)?;
         check_root(&head).map_err(located)?;
         let window = Window::new(source, start, head.size)?;
+        // listings are in front of the content; all of them are read
+        window.will_need(&[0..LISTINGS_AHEAD]);
         let nodes = Nodes::read(&window, &head, &options.limits)?;
         let mut blocks = BlockReader {
             window,

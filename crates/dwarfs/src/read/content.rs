@@ -177,6 +177,10 @@ impl Dwarfs {
     }
 
     fn open_block(&self, block: u32) -> Result<Opened> {
+        let index = usize::try_from(block).unwrap_or(usize::MAX);
+        // header and content in one
+        self.reader
+            .will_need(self.sections.blocks.get(index).copied());
         self.with_block(block, |range, header| {
             self.reader.open(range, header, self.metadata.block_size)
         })

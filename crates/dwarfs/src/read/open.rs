@@ -100,6 +100,11 @@ impl Dwarfs {
         let tables = sections
             .metadata
             .ok_or_else(missing(SectionType::METADATA_V2))?;
+        reader.will_need(
+            [Some(schema), Some(tables), sections.xattrs]
+                .into_iter()
+                .flatten(),
+        );
         let limit = options.limits.metadata;
         let schema_limit = limit.min(SCHEMA_LIMIT);
         let schema = reader.load(schema, SectionType::METADATA_V2_SCHEMA, schema_limit)?;

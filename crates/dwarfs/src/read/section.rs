@@ -237,6 +237,13 @@ impl SectionReader {
         })
     }
 
+    /// Tells the source that these sections will be read whole, headers and contents.
+    pub(crate) fn will_need(&self, sections: impl IntoIterator<Item = SectionRange>) {
+        let bytes = |range: SectionRange| range.offset..range.offset.saturating_add(range.len);
+        let ranges: Vec<_> = sections.into_iter().map(bytes).collect();
+        self.window.will_need(&ranges);
+    }
+
     /// Reads the header of a listed section. `Corrupt` if it does not match the list.
     pub(crate) fn header_of(
         &self,
@@ -383,6 +390,7 @@ impl SectionReader {
 
     /// Returns a section's decoded bytes. `Limit` if there are more than `limit`.
     pub(crate) fn load(&self, range: SectionRange, kind: SectionType, limit: u64) -> Result<Bytes> {
+        self.will_need([range]);
         let load = || {
             let header = self.header_of(range, kind)?;
             if header.compression != SectionCompression::NONE {

@@ -4,6 +4,7 @@
 //! metadata is checked whenever it is read, so that damage is an error only for those that need
 //! what is damaged.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use sinterfs_block::cache::{self, BlockCache};
@@ -58,6 +59,11 @@ impl Default for OpenOptions {
 /// The typical size of a cached block in bytes.
 const TYPICAL: u64 = 64 << 10;
 
+/// Bytes of metadata an inode, with names and the inline tail of a small file, that a remote source
+/// fetches when the image is opened, and the most for all inodes.
+const INODE_AHEAD: u64 = 1024;
+const METADATA_AHEAD: u64 = 2 << 20;
+
 impl Erofs {
     /// Opens an image and checks its superblock.
     ///
@@ -69,6 +75,7 @@ impl Erofs {
         let source = window(source, options.offset)?;
         let superblock = Superblock::read(&*source)?;
         let info = image_info(&superblock, source.len());
+        source.will_need(&[metadata_ahead(&superblock)]);
         let composefs = composefs::version(&*source)?;
         let bits = superblock.block_bits;
         let devices = Devices::new(source, &superblock.devices, &options.devices, bits)?;
@@ -107,6 +114,13 @@ pub fn needed_devices(source: &Arc<dyn ReadAt>, offset: u64) -> Result<Vec<Slot>
         Some(_) => slots,
         None => Vec::new(),
     })
+}
+
+/// Returns the bytes that probably hold the inodes: listings read them from directory to directory.
+fn metadata_ahead(superblock: &Superblock) -> Range<u64> {
+    let len = superblock.inodes.saturating_mul(INODE_AHEAD);
+    let start = superblock.meta_start;
+    start..start.saturating_add(len.min(METADATA_AHEAD))
 }
 
 fn window(source: Arc<dyn ReadAt>, offset: u64) -> Result<Arc<dyn ReadAt>> {

@@ -17,6 +17,9 @@ use super::record::InodeRecord;
 use super::superblock::Superblock;
 use crate::layout::{Flags, MetaRef};
 
+/// Bytes of tables that a remote source fetches when the image is opened.
+const TABLES_AHEAD: u64 = 8 << 20;
+
 /// The parts of an image that all others need.
 pub(super) struct ImageCore {
     pub(super) superblock: Superblock,
@@ -36,6 +39,9 @@ impl ImageCore {
         let superblock = Superblock::read(&whole).map_err(located)?;
         let codec = superblock.codec().map_err(located)?;
         let window = Window::new(source, start, superblock.bytes_used)?;
+        let tables = superblock.inode_table.start..superblock.bytes_used;
+        window
+            .will_need(&[tables.start..tables.end.min(tables.start.saturating_add(TABLES_AHEAD))]);
         let marker = superblock.major < 4 && superblock.flags.has(Flags::CHECK);
         let metadata = Metadata::new(window, superblock.order, codec, marker, kept);
         let root = record(&metadata, &superblock, Ino(superblock.root))?
