@@ -54,6 +54,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
         &["sinterfs-workers", "sinterfs-model", "sinterfs-block"],
     ),
     ("sinterfs-mount", &["sinterfs-model"]),
+    ("sinterfs-remote", &["sinterfs-model", "sinterfs-block"]),
     (
         "sinterfs",
         &[
@@ -75,6 +76,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
             "sinterfs-ops",
             "sinterfs-parity",
             "sinterfs-mount",
+            "sinterfs-remote",
         ],
     ),
     ("sinterfs-cli", &["sinterfs"]),
@@ -113,7 +115,7 @@ pub const UNSAFE_FILES: &[&str] = &[
 /// Crates whose `lib.rs` switches on the lints of [`super::lints`].
 pub const LINTED: &[&str] = &[
     "model", "block", "archive", "dwarfs", "squashfs", "erofs", "cramfs", "cromfs", "ext", "romfs",
-    "cloop", "wim", "parity", "iso9660",
+    "cloop", "wim", "parity", "iso9660", "remote",
 ];
 
 /// Circles of modules that are still there, by a crate's folder; files are relative to its `src`.

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** no choice of features warns: what cargo prints is a failure.
 
-use crate::run::{Outcome, cargo, cargo_with};
+use crate::run::{Outcome, cargo, cargo_with, output};
 
 /// Features of `sinterfs` that are checked alone, besides none, and those that meet in the code.
 const LIBRARY: &[&str] = &[
@@ -12,6 +12,8 @@ const LIBRARY: &[&str] = &[
     "composefs",
     "write,composefs",
     "mount,composefs",
+    "remote",
+    "write,mount,remote",
 ];
 
 /// Features of `sinterfs-block`, each checked alone, besides none.
@@ -26,11 +28,50 @@ pub fn features() -> Outcome {
             check(package, features)?;
         }
     }
+    network()?;
     cargo_with(
         "blocks of codecs that are left out",
         &["test", "--quiet", "--package", "sinterfs-block"],
         &["--no-default-features", "--test", "missing_codecs"].map(str::to_owned),
     )
+}
+
+/// Checks that the program without `remote` links nothing of the network, and with it no
+/// cryptography that needs more than a C compiler.
+fn network() -> Outcome {
+    println!("== the program's dependencies, without and with `remote`");
+    let tree = |more: &[&str]| {
+        let mut command = cargo();
+        command.args([
+            "tree",
+            "--package",
+            "sinterfs-cli",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+        ]);
+        output(command.args(more))
+    };
+    let forbidden = [
+        (
+            tree(&["--no-default-features"])?,
+            &["tokio v", "rustls v", "hyper v"][..],
+        ),
+        (
+            tree(&[])?,
+            &["openssl-sys v", "aws-lc-sys v", "webpki-roots v"],
+        ),
+    ];
+    for (found, names) in &forbidden {
+        let line = found
+            .lines()
+            .find(|line| names.iter().any(|name| line.starts_with(name)));
+        if let Some(line) = line {
+            return Err(format!("unexpected dependency: {line}"));
+        }
+    }
+    Ok(())
 }
 
 fn check(package: &str, features: &str) -> Outcome {

@@ -8,6 +8,7 @@ mod handle;
 mod info;
 mod open;
 mod open_options;
+mod place;
 mod recorded_purpose;
 mod registry;
 mod trust;
@@ -26,8 +27,13 @@ pub mod verify;
 pub use image::Image;
 pub use open::{open, open_source, open_with};
 pub use open_options::OpenOptions;
+#[cfg(feature = "remote")]
+pub use place::warm;
+pub use place::{is_url, shown};
 pub use registry::formats_read;
 pub use sinterfs_model as model;
 pub use sinterfs_model::{Error, FileType, Kind, Observer, Quiet, Result, Setting};
+#[cfg(feature = "remote")]
+pub use sinterfs_remote::{RemoteOptions, cache};
 #[cfg(feature = "write")]
 pub use write::builder::Builder;

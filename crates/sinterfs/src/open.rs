@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sinterfs_block::ReadAt;
 #[cfg(feature = "write")]
 use sinterfs_block::cache::BlockCache;
-use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::Result;
 
 use crate::image::Image;
 use crate::open_options::OpenOptions;
+use crate::place;
 use crate::registry;
 use crate::verify::trusted_source::{self, TrustedSource};
 
@@ -21,14 +22,14 @@ pub fn open(path: impl AsRef<Path>) -> Result<Image> {
     open_with(path, &OpenOptions::default())
 }
 
-/// Opens an image file of any format, by options.
+/// Opens an image of any format, by options; `path` may be a URL, with the feature `remote`.
 ///
 /// # Errors
 /// As [`open`]; with a [`crate::verify::Trust`] also `Corrupt` for an image that is another one.
 pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Image> {
     let path = path.as_ref();
-    let source = FileSource::open(path)?;
-    open_source(Arc::new(source), &options.beside(path)).map_err(|e| e.path(path))
+    let source = place::source(path, options)?;
+    open_source(source, &options.beside(path)).map_err(|e| e.path(place::shown(path)))
 }
 
 /// Opens an image from any bytes.

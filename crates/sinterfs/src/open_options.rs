@@ -35,6 +35,9 @@ pub struct OpenOptions {
     /// The directory in which further files of the image are looked for, by the names that the
     /// image has for them.
     pub beside: Option<PathBuf>,
+    /// How remote images are read.
+    #[cfg(feature = "remote")]
+    pub remote: sinterfs_remote::RemoteOptions,
 }
 
 impl Default for OpenOptions {
@@ -51,6 +54,8 @@ impl Default for OpenOptions {
             verify_objects: true,
             trust: None,
             beside: None,
+            #[cfg(feature = "remote")]
+            remote: sinterfs_remote::RemoteOptions::default(),
         }
     }
 }

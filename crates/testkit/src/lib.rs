@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
+pub mod http_server;
 mod image;
 pub mod mounted;
 mod random;

@@ -40,9 +40,9 @@ pub trait ReadAt: Send + Sync {
     /// shorter.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// Tells which bytes will be read soon. Returns at once; a source that has to fetch its bytes
-    /// fetches these together. A hint: it changes no answer, and failures show when the bytes are
-    /// read.
+    /// Announces which bytes will be read soon. Returns at once; a source that has to fetch its
+    /// bytes fetches these together. A hint: it changes no answer, and failures show when the bytes
+    /// are read.
     fn will_need(&self, ranges: &[Range<u64>]) {
         let _ = ranges;
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use sinterfs::verify::{Anchor, Root, Trust};
 use sinterfs::{Image, OpenOptions, Result};
 
+#[cfg(feature = "remote")]
+use crate::args::remote::RemoteArgs;
 use crate::{size, text};
 
 /// The heading of these flags. It is set per flag, because the image itself has no heading.
@@ -14,7 +16,7 @@ const OPENING: &str = "Opening the image";
 /// The image and how to open it.
 #[derive(Debug, clap::Args)]
 pub struct ImageArgs {
-    /// The image file.
+    /// The image: a file, or a URL (http:, https:, s3:, gs:, az:).
     #[arg(value_name = "IMAGE")]
     pub image: PathBuf,
 
@@ -45,6 +47,10 @@ pub struct ImageArgs {
 
     #[command(flatten)]
     trust: ProofArgs,
+
+    #[cfg(feature = "remote")]
+    #[command(flatten)]
+    remote: RemoteArgs,
 }
 
 /// How the integrity of the image is proved.
@@ -106,7 +112,8 @@ impl ImageArgs {
     pub fn open(&self) -> Result<Image> {
         let opened = sinterfs::open_with(&self.image, &self.options())?;
         for warning in opened.warnings() {
-            text::warn(&warning.path(&self.image).to_string());
+            let warning = warning.path(sinterfs::shown(&self.image));
+            text::warn(&warning.to_string());
         }
         Ok(opened)
     }
@@ -121,6 +128,8 @@ impl ImageArgs {
             image: self.image_in_file.clone(),
             objects: self.objects.clone(),
             trust: self.trust.trust().map(Box::new),
+            #[cfg(feature = "remote")]
+            remote: self.remote.options(),
             ..OpenOptions::default()
         }
     }

@@ -8,6 +8,8 @@ pub mod extract;
 pub mod filter;
 pub mod input;
 pub mod pack;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod report;
 pub mod run;
 pub mod stats;

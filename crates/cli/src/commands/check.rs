@@ -197,7 +197,7 @@ fn as_json(
     parity: Option<&ParityReport>,
 ) -> serde_json::Value {
     json!({
-        "image": text::json_name(image.as_os_str().as_encoded_bytes()),
+        "image": text::json_name(sinterfs::shown(image).as_os_str().as_encoded_bytes()),
         "deep": args.deep,
         "sections": report.sections,
         "inodes": report.inodes,

@@ -2,6 +2,8 @@
 
 mod archive;
 mod build;
+#[cfg(feature = "remote")]
+mod cache;
 mod cat;
 mod check;
 mod completions;
@@ -62,6 +64,8 @@ pub enum Command {
     Sign(sign::Args),
     Parity(parity::Args),
     Repair(repair::Args),
+    #[cfg(feature = "remote")]
+    Cache(cache::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -99,6 +103,8 @@ pub fn run(
         Command::Sign(args) => sign::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Repair(args) => repair::run(&args),
+        #[cfg(feature = "remote")]
+        Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run(&args, definitions()),
         Command::Man(args) => man::run(&args, definitions()),
     }

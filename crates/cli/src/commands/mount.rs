@@ -18,6 +18,9 @@ use crate::args::stats::{MountStats, StatsArgs};
 use crate::mount_options::{self, Settings};
 use crate::{flags, text};
 
+/// The threads that answer requests to a remote image.
+const REMOTE_THREADS: usize = 16;
+
 /// Mount an image on a directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -82,7 +85,8 @@ pub struct Args {
     #[arg(long)]
     verify: bool,
 
-    /// The number of threads that answer requests (default: 4 to 16, by the number of processors).
+    /// The number of threads that answer requests (default: 4 to 16, by the number of processors;
+    /// 16 for a remote image).
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
@@ -218,7 +222,12 @@ fn settings(args: &Args) -> Result<Settings> {
     if args.image.cache_size.is_none() {
         image.cache_bytes = sinterfs::mount::default_cache_bytes();
     }
-    mount.threads = args.threads.map_or(0, usize::from);
+    let default = match sinterfs::is_url(&args.image.image) {
+        // most of them wait for the network
+        true => REMOTE_THREADS,
+        false => 0,
+    };
+    mount.threads = args.threads.map_or(default, usize::from);
     mount.fsname = fsname(&args.image.image);
     mount.image = args.image.image.canonicalize().ok();
     mount.catch_signals = true;
@@ -256,6 +265,9 @@ fn method(args: &Args) -> MountMethod {
 
 /// Returns the source that `mount` and `df` show: the full path of the image.
 fn fsname(image: &Path) -> String {
+    if sinterfs::is_url(image) {
+        return text::name(sinterfs::shown(image).as_os_str().as_bytes());
+    }
     let full = std::path::absolute(image).unwrap_or_else(|_| image.to_owned());
     text::name(full.as_os_str().as_bytes())
 }

@@ -237,7 +237,7 @@ impl SectionReader {
         })
     }
 
-    /// Tells the source that these sections will be read whole, headers and contents.
+    /// Announces that these sections will be read whole, headers and contents.
     pub(crate) fn will_need(&self, sections: impl IntoIterator<Item = SectionRange>) {
         let bytes = |range: SectionRange| range.offset..range.offset.saturating_add(range.len);
         let ranges: Vec<_> = sections.into_iter().map(bytes).collect();

@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sinterfs_block::ReadAt;
 use sinterfs_block::digest::Verified;
-use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Findings, Image, Kind, Observer, Result, Stage, Tally};
 
 use crate::format::Format;
 use crate::open_options::OpenOptions;
+use crate::place;
 use crate::registry;
 use crate::verify::report::{CheckOptions, CheckReport};
 use crate::verify::trusted_source::{self, TrustedSource};
@@ -25,8 +26,8 @@ pub fn check(
     depth: CheckOptions,
     observer: &dyn Observer,
 ) -> Result<CheckReport> {
-    let located = |error: Error| error.path(path);
-    let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
+    let located = |error: Error| error.path(place::shown(path));
+    let source = place::source(path, options)?;
     let plain = Arc::clone(&source);
     let asked = options.beside(path);
     let trusted = trusted_source::prove(source, &asked).map_err(located)?;

@@ -4,13 +4,12 @@
 //! Spec: `docs/formats/digest.md`.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use sinterfs_block::digest::{Root, Verified, digest_range};
-use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Observer, Result};
 
 use crate::open_options::OpenOptions;
+use crate::place;
 use crate::verify::trusted_source;
 
 /// Computes the root of the digests that an image has of itself, or, if it has none, of its whole
@@ -18,8 +17,8 @@ use crate::verify::trusted_source;
 ///
 /// `Corrupt` for the first bytes that do not match the image's digests.
 pub fn digest(path: &Path, threads: usize, observer: &dyn Observer) -> Result<Root> {
-    let located = |error: Error| error.path(path);
-    let source: Arc<dyn ReadAt> = Arc::new(FileSource::open(path)?);
+    let located = |error: Error| error.path(place::shown(path));
+    let source = place::source(path, &OpenOptions::default())?;
     let own = trusted_source::in_image(&source, &OpenOptions::default()).map_err(located)?;
     let Some(own) = own else {
         return Ok(digest_range(&*source, 0, source.len())

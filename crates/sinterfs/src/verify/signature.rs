@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 
 use minisign_verify::{Error as Wrong, PublicKey, Signature};
 use sinterfs_block::digest::Root;
-use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Result};
+
+use crate::open_options::OpenOptions;
+use crate::place;
 
 /// The longest file of a key or of a signature that makes sense, in bytes.
 const LONGEST: u64 = 64 << 10;
@@ -25,7 +27,7 @@ pub fn signed_statement(root: Root) -> String {
 
 /// Returns where the signature of an image is looked for: `IMAGE.root.minisig`.
 pub fn signature_path(image: &Path) -> PathBuf {
-    let mut path = OsString::from(image);
+    let mut path = OsString::from(place::shown(image));
     path.push(".root.minisig");
     path.into()
 }
@@ -98,7 +100,7 @@ fn public_key(key: &OsStr) -> Result<PublicKey> {
 
 /// Reads a small file of text.
 pub(super) fn read(path: &Path) -> Result<String> {
-    let file = FileSource::open(path)?;
+    let file = place::source(path, &OpenOptions::default())?;
     if file.len() > LONGEST {
         return Err(Error::invalid("too long for a key or a signature").path(path));
     }

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use sinterfs_block::{FileSource, ReadAt};
 use sinterfs_model::{Error, Kind, Observer, Result, Setting, Source, Tree};
 use sinterfs_pipeline::source::image::content_map;
 
 use crate::image::Image;
 use crate::open;
 use crate::open_options::{OpenOptions, shared_cache};
+use crate::place;
 use crate::registry;
 use crate::verify::trusted_source;
 use crate::write::attributes::AttributeChanges;
@@ -33,18 +33,18 @@ pub fn recompress(
     observer: &dyn Observer,
 ) -> Result<RecompressReport> {
     let located = |error: Error| match error.kind() {
-        Kind::Corrupt => error.path(&request.image),
+        Kind::Corrupt => error.path(place::shown(&request.image)),
         _ => error,
     };
-    let file: Arc<dyn ReadAt> = Arc::new(FileSource::open(&request.image)?);
+    let file = place::source(&request.image, &request.open)?;
     let cache = shared_cache(request.open.cache_bytes);
     let options = OpenOptions {
         cache: Some(Arc::clone(&cache)),
         ..request.open.clone()
     };
     let trusted = trusted_source::establish(file, &options.beside(&request.image));
-    let trusted = trusted.map_err(|e| e.path(&request.image))?;
-    let opened = open::open_trusted(&trusted).map_err(|e| e.path(&request.image))?;
+    let trusted = trusted.map_err(|e| e.path(place::shown(&request.image)))?;
+    let opened = open::open_trusted(&trusted).map_err(|e| e.path(place::shown(&request.image)))?;
     let block_size = opened.raw().info().totals.block_size;
     let input = OpenInput::of_image(&opened, &request.image, &cache, request.build.threads)?;
     let prepared = Prepared {

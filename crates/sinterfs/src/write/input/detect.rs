@@ -12,6 +12,7 @@ use sinterfs_pipeline::source::{archive, manifest};
 use super::kinds::{Input, Layering, Whiteouts};
 use super::oci;
 use crate::open_options::OpenOptions;
+use crate::place;
 
 /// An empty tar is zeros up to this many bytes: GNU tar fills a record of 20 blocks.
 const EMPTY_TAR: u64 = 1 << 20;
@@ -70,6 +71,9 @@ impl What {
         if path.as_os_str() == "-" {
             return Ok(Self::Archive);
         }
+        if place::is_url(path) {
+            return Self::of_remote(path, options);
+        }
         let failed = |error| Error::io("cannot read the source", error).path(path);
         let status = std::fs::metadata(path).map_err(failed)?;
         let kind = status.file_type();
@@ -103,6 +107,25 @@ impl What {
             return Ok(Self::Archive);
         }
         Ok(Self::Image)
+    }
+}
+
+impl What {
+    /// Distinguishes archives from images by the first bytes of a remote object.
+    fn of_remote(path: &Path, options: &OpenOptions) -> Result<Self> {
+        if options.offset.is_some() {
+            return Ok(Self::Image);
+        }
+        let source = place::source(path, options)?;
+        let start = source.read(0, source.len().min(archive::START as u64))?;
+        if manifest::is_mtree(&start) {
+            let what = "a list of files is read from a file: download it";
+            return Err(Error::unsupported(what).path(place::shown(path)));
+        }
+        Ok(match archive::is_archive(&start) {
+            true => Self::Archive,
+            false => Self::Image,
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sinterfs_block::SequentialReader;
 use sinterfs_model::Result;
 use sinterfs_pipeline::Scratch;
 use sinterfs_pipeline::source::image::Damage;
@@ -10,6 +11,8 @@ use sinterfs_pipeline::source::{Archive, Edits, Exclude, Manifest, archive, dire
 
 use super::docker_archive::Layer;
 use super::kinds::{Input, ManifestOptions};
+use crate::open_options::OpenOptions;
+use crate::place;
 
 /// The options of opening an input.
 pub(crate) struct Request<'a> {
@@ -34,6 +37,10 @@ impl Request<'_> {
         };
         let archive = if path.as_os_str() == "-" {
             Archive::stdin(options)
+        } else if place::is_url(path) {
+            let source = place::source(path, &OpenOptions::default())?;
+            let stream = Box::new(SequentialReader::new(source));
+            Archive::of_stream(stream, place::shown(path), options)
         } else {
             Archive::open(path, options)
         };

@@ -19,6 +19,7 @@ use super::oci;
 use super::request::Request;
 use crate::open::open_cached;
 use crate::open_options::{OpenOptions, shared_cache};
+use crate::place;
 
 /// Sources so far.
 pub(super) struct Stack<'a> {
@@ -98,7 +99,7 @@ impl<'a> Stack<'a> {
         self.sources.push(MergeInput {
             source,
             at: part.at.clone(),
-            name: path.display().to_string(),
+            name: place::shown(path).display().to_string(),
             marks,
         });
     }

@@ -1,0 +1,66 @@
+//! Flags of commands that read remote images: the cache on disk, and what a server must promise.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use sinterfs::cache::CacheOptions;
+use sinterfs::{Error, RemoteOptions};
+
+use crate::{size, text};
+
+/// The heading of these flags.
+const REMOTE: &str = "Remote images";
+
+/// How a remote image is read.
+#[derive(Debug, clap::Args)]
+pub struct RemoteArgs {
+    /// The directory of the cache of remote images, or `none` (default: /var/cache/sinterfs for
+    /// root, else sinterfs in $XDG_CACHE_HOME or ~/.cache).
+    #[arg(long, help_heading = REMOTE, value_name = "DIR")]
+    cache: Option<OsString>,
+
+    /// The size of the cache. Images used longest ago are removed; 5 % of the file system stay
+    /// free.
+    #[arg(long, help_heading = REMOTE, value_name = "SIZE", default_value = "10G",
+          value_parser = size::parse)]
+    cache_limit: u64,
+
+    /// Read only what is in the cache, and connect to no server.
+    #[arg(long, help_heading = REMOTE)]
+    offline: bool,
+
+    /// Read a remote image whose server sends no strong ETag. If the image is replaced while it is
+    /// read, that may go unnoticed.
+    #[arg(long, help_heading = REMOTE)]
+    unpinned: bool,
+}
+
+impl RemoteArgs {
+    /// Returns the options for remote images.
+    pub fn options(&self) -> RemoteOptions {
+        let directory = directory(self.cache.as_ref());
+        RemoteOptions {
+            unpinned: self.unpinned,
+            offline: self.offline,
+            cache: directory.map(|directory| CacheOptions {
+                limit: self.cache_limit,
+                warn,
+                ..CacheOptions::new(directory)
+            }),
+            ..RemoteOptions::default()
+        }
+    }
+}
+
+/// Returns the directory that a flag names, or else the default one.
+pub fn directory(flag: Option<&OsString>) -> Option<PathBuf> {
+    match flag {
+        Some(word) if word == "none" => None,
+        Some(directory) => Some(directory.into()),
+        None => CacheOptions::default_directory(),
+    }
+}
+
+fn warn(error: &Error) {
+    text::warn(&format!("not cached: {error}"));
+}

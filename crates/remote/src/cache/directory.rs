@@ -1,0 +1,135 @@
+//! The directory of the cache: who may write there, and which version a URL had last.
+
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sinterfs_block::checksum::sha256;
+use sinterfs_block::verity::hex;
+use sinterfs_model::{Error, Result};
+
+use crate::fetch::Version;
+
+/// The version of the layout.
+const LAYOUT: &str = "v1";
+
+/// The longest file that describes an object.
+const LONGEST: u64 = 64 << 10;
+
+/// A cache's directory, of which is known that nobody else may write there.
+#[derive(Debug, Clone)]
+pub(crate) struct CacheDirectory {
+    pub(crate) root: PathBuf,
+}
+
+/// What is known about the version of a URL.
+pub(crate) enum Known {
+    /// It had this one last.
+    Version(Version),
+    /// Nothing; the caller keeps the lock until it has found out.
+    Nothing(#[allow(dead_code, reason = "held, not read")] Option<File>),
+}
+
+impl CacheDirectory {
+    /// Opens the directory of a cache, making it if it is missing.
+    ///
+    /// # Errors
+    /// `Io` if that fails; `Invalid` if other users may write there, or own it.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let io = |error| Error::io("cannot use the cache", error).path(path);
+        let root = path.join(LAYOUT);
+        for dir in [path, &root, &root.join("by-url")] {
+            let mut builder = DirBuilder::new();
+            let made = builder.recursive(true).mode(0o700).create(dir);
+            if let Err(error) = made
+                && !dir.is_dir()
+            {
+                return Err(io(error));
+            }
+            let found = std::fs::symlink_metadata(dir).map_err(io)?;
+            let own = rustix::process::geteuid().as_raw();
+            if found.uid() != own || found.mode() & 0o022 != 0 || !found.is_dir() {
+                let what = "the cache belongs to another user, or others may write there";
+                return Err(Error::invalid(what).path(dir));
+            }
+        }
+        Ok(Self { root })
+    }
+
+    /// Returns the directory of an object.
+    pub(crate) fn object(&self, url: &str, version: &Version) -> PathBuf {
+        let etag = version.etag.as_deref().unwrap_or_default();
+        let name = format!("{url}\n{etag}\n{}", version.len);
+        self.root.join(hex(&sha256(name.as_bytes())))
+    }
+
+    fn by_url(&self, url: &str) -> PathBuf {
+        self.root.join("by-url").join(hex(&sha256(url.as_bytes())))
+    }
+
+    /// Returns the version that a URL had last. If there is none, the first process that asks gets
+    /// the lock, and all others wait for it, so that one alone asks the server.
+    pub(crate) fn known(&self, url: &str, may_wait: bool) -> Known {
+        let path = self.by_url(url);
+        if let Some(version) = read_version(&path) {
+            return Known::Version(version);
+        }
+        let mut options = File::options();
+        let lock = options
+            .create(true)
+            .append(true)
+            .open(path.with_extension("lock"));
+        let Ok(lock) = lock else {
+            return Known::Nothing(None);
+        };
+        if may_wait && rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).is_err()
+        {
+            return Known::Nothing(None);
+        }
+        match read_version(&path) {
+            Some(version) => Known::Version(version),
+            None => Known::Nothing(Some(lock)),
+        }
+    }
+
+    /// Notes the version of a URL.
+    pub(crate) fn note(&self, url: &str, version: &Version) -> Result<()> {
+        let about = describe(url, version);
+        write_whole(&self.by_url(url), &about)
+    }
+}
+
+/// Returns a description of an object as it is stored.
+pub(crate) fn describe(url: &str, version: &Version) -> String {
+    json!({ "url": url, "etag": version.etag, "length": version.len }).to_string()
+}
+
+/// Reads the URL and the version in a description; `None` if it is damaged or missing.
+pub(crate) fn read_description(path: &Path) -> Option<(String, Version)> {
+    if std::fs::metadata(path).ok()?.len() > LONGEST {
+        return None;
+    }
+    let value: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let version = Version {
+        len: value.get("length")?.as_u64()?,
+        etag: Some(value.get("etag")?.as_str()?.to_owned()),
+    };
+    Some((value.get("url")?.as_str()?.to_owned(), version))
+}
+
+fn read_version(path: &Path) -> Option<Version> {
+    read_description(path).map(|(_, version)| version)
+}
+
+/// Replaces a file by one with this content, so that no reader sees a half.
+pub(crate) fn write_whole(path: &Path, content: &str) -> Result<()> {
+    let temporary = path.with_extension(format!("new-{}", std::process::id()));
+    let written = std::fs::write(&temporary, content);
+    let renamed = written.and_then(|()| std::fs::rename(&temporary, path));
+    renamed.map_err(|error| {
+        // what could not be written need not be there
+        let _ = std::fs::remove_file(&temporary);
+        Error::io("cannot write to the cache", error).path(path)
+    })
+}

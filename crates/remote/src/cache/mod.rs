@@ -1,0 +1,70 @@
+//! The cache on disk: stored bytes of remote objects, shared by all processes of a user.
+//!
+//! In: an object's URL and version. Out: its leaves, as far as they are there. Layout, below the
+//! directory of the cache:
+//!
+//! ```text
+//! v1/ID/data     sparse file: the object's bytes at their own offsets
+//! v1/ID/leaves   8 bytes a leaf: XXH3-64 of it, little-endian; 0 for one that is absent
+//! v1/ID/about    JSON: URL without query, entity tag, length; its time of change is the last use
+//! v1/by-url/URL  JSON: the version that the URL had last
+//! ```
+//!
+//! ID is the SHA-256 of URL, entity tag and length, URL that of the URL.
+//!
+//! **Invariant:** a leaf is given out only if its sum matches; whatever a crash, a full disk or
+//! another process left behind is a miss, never wrong bytes. Nothing is mapped.
+
+mod directory;
+mod store;
+mod sum;
+mod tidy;
+
+use std::path::PathBuf;
+
+use sinterfs_model::Error;
+
+pub(crate) use directory::{CacheDirectory, Known};
+pub(crate) use store::{LeafLock, Store};
+pub use tidy::{CachedObject, LeafDamage, clear, collect, list, verify};
+
+/// Where remote bytes are kept on disk, and how many.
+#[derive(Debug, Clone)]
+pub struct CacheOptions {
+    /// The directory of the cache. It is made if it is missing.
+    pub directory: PathBuf,
+    /// Bytes that all objects together may take.
+    pub limit: u64,
+    /// Is told once why the cache cannot be used; reads then go to the server.
+    pub warn: fn(&Error),
+}
+
+impl CacheOptions {
+    /// The default of `limit`.
+    pub const LIMIT: u64 = 10 << 30;
+
+    /// Returns options for a directory.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        Self {
+            // a daemon changes its working directory
+            directory: std::path::absolute(&directory).unwrap_or(directory),
+            limit: Self::LIMIT,
+            warn: |_| {},
+        }
+    }
+
+    /// Returns the directory that is used unless another one is named: `/var/cache/sinterfs` for
+    /// root, else `sinterfs` in `$XDG_CACHE_HOME` or in `~/.cache`; `None` without a home.
+    pub fn default_directory() -> Option<PathBuf> {
+        if rustix::process::geteuid().is_root() {
+            return Some("/var/cache/sinterfs".into());
+        }
+        let absolute = |name: &str| {
+            let path = PathBuf::from(std::env::var_os(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+        base.map(|base| base.join("sinterfs"))
+    }
+}

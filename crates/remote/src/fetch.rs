@@ -1,0 +1,177 @@
+//! Getting ranges until they arrive: retries with jitter, the server's own wishes, a deadline.
+//!
+//! **Invariant:** after the first answer nothing is returned whose length or entity tag differs.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use sinterfs_model::{Error, Result};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::address::Address;
+use crate::failure::{Cause, Failure};
+use crate::objects::{Condition, Fetched, Object, Wanted, is_strong};
+use crate::options::RemoteOptions;
+
+/// Requests at once for one image.
+const AT_ONCE: usize = 8;
+
+/// Of these, requests for what nobody waits for yet.
+const AHEAD_AT_ONCE: usize = 6;
+
+/// The first wait between two tries; each further one is twice as long, up to the last.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LAST_WAIT: Duration = Duration::from_secs(10);
+
+/// Whether somebody waits for bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    Now,
+    Ahead,
+}
+
+/// The version of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) len: u64,
+    pub(crate) etag: Option<String>,
+}
+
+/// Gets parts of one version of an object.
+#[derive(Debug)]
+pub(crate) struct Fetcher {
+    object: Object,
+    host: String,
+    deadline: Duration,
+    version: OnceLock<Version>,
+    all: Semaphore,
+    ahead: Semaphore,
+}
+
+impl Fetcher {
+    pub(crate) fn new(address: &Address, options: &RemoteOptions) -> Result<Self> {
+        Ok(Self {
+            object: Object::new(address, options.stall)?,
+            host: address.host(),
+            deadline: options.deadline,
+            version: OnceLock::new(),
+            all: Semaphore::new(AT_ONCE),
+            ahead: Semaphore::new(AHEAD_AT_ONCE),
+        })
+    }
+
+    /// Returns whether the last bytes can be asked for without knowing the length.
+    pub(crate) fn serves_last(&self) -> bool {
+        self.object.serves_last()
+    }
+
+    /// Decides for a version; everything is compared with it from now on.
+    pub(crate) fn pin(&self, version: Version) {
+        // the first one counts
+        let _ = self.version.set(version);
+    }
+
+    /// Returns the version that was decided for.
+    pub(crate) fn version(&self) -> Option<&Version> {
+        self.version.get()
+    }
+
+    /// Converts a failure to the error of a read.
+    pub(crate) fn error(&self, failure: &Failure, wanted: &Wanted) -> Error {
+        let host = &self.host;
+        match wanted {
+            Wanted::Range(range) => {
+                let count = range.end.saturating_sub(range.start);
+                let start = range.start;
+                failure.error(format_args!(
+                    "cannot read {count} bytes at {start:#x} from {host}"
+                ))
+            }
+            Wanted::Last(count) => failure.error(format_args!(
+                "cannot read the last {count} bytes from {host}"
+            )),
+        }
+    }
+
+    /// Gets a part, trying again until the deadline. With a known entity tag, an object that still
+    /// has it is the failure `Unchanged`.
+    pub(crate) async fn get(
+        &self,
+        wanted: &Wanted,
+        urgency: Urgency,
+        known: Option<&str>,
+    ) -> std::result::Result<Fetched, Failure> {
+        // never closed
+        let _ahead = match urgency {
+            Urgency::Ahead => self.ahead.acquire().await.ok(),
+            Urgency::Now => None,
+        };
+        let _one = self.all.acquire().await.ok();
+        // who names a wrong host does not wait for long
+        let patience = match self.version.get() {
+            Some(_) => self.deadline,
+            None => self.deadline / 3,
+        };
+        let deadline = Instant::now() + patience;
+        let (mut tries, mut wait) = (1_u32, FIRST_WAIT);
+        loop {
+            let late = |_| Failure::temporary("the answer takes too long");
+            let answer = timeout_at(deadline, self.once(wanted, known)).await;
+            let failure = match answer.map_err(late).and_then(|answer| answer) {
+                Ok(part) => return Ok(part),
+                Err(failure) => failure,
+            };
+            let Cause::Temporary(after) = failure.cause else {
+                return Err(failure);
+            };
+            let pause = after.unwrap_or_default().max(jittered(wait));
+            if Instant::now() + pause >= deadline {
+                let times = if tries == 1 { "try" } else { "tries" };
+                let what = format!("{} (after {tries} {times})", failure.what);
+                return Err(Failure::new(Cause::Final, what));
+            }
+            sleep(pause).await;
+            wait = wait.saturating_mul(2).min(LAST_WAIT);
+            tries = tries.saturating_add(1);
+        }
+    }
+
+    /// Gets a part once, and compares its version.
+    async fn once(
+        &self,
+        wanted: &Wanted,
+        known: Option<&str>,
+    ) -> std::result::Result<Fetched, Failure> {
+        let version = self.version.get();
+        let condition = match (version.and_then(|version| version.etag.as_deref()), known) {
+            (Some(etag), _) => Condition::Is(etag),
+            (None, Some(known)) => Condition::IsNot(known),
+            (None, None) => Condition::Any,
+        };
+        let part = self.object.get(wanted, condition).await?;
+        if let Some(version) = version
+            && (part.total != version.len || part.etag != version.etag)
+        {
+            let what = "the object was replaced after it was opened";
+            return Err(Failure::new(Cause::Changed, what));
+        }
+        Ok(part)
+    }
+}
+
+impl Version {
+    /// Returns whether an equal version means equal bytes.
+    pub(crate) fn is_strong(&self) -> bool {
+        self.etag.as_deref().is_some_and(is_strong)
+    }
+}
+
+/// Returns a time between a half and the whole, so that many clients do not come back at once.
+fn jittered(wait: Duration) -> Duration {
+    // seeded by the system for each value
+    let random = RandomState::new().hash_one(0_u8) % 512;
+    let part = u32::try_from(random).unwrap_or(0).saturating_add(512);
+    wait.saturating_mul(part) / 1024
+}

@@ -1,0 +1,63 @@
+//! Requests on their way, and those who wait for them.
+
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use crate::failure::Failure;
+use crate::leaves::Leaf;
+
+/// A request for leaves; any number of threads wait for one.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) leaves: Range<u64>,
+    landed: Mutex<Option<Result<Arc<[Leaf]>, Failure>>>,
+    ready: Condvar,
+}
+
+impl Flight {
+    pub(crate) fn new(leaves: Range<u64>) -> Self {
+        Self {
+            leaves,
+            landed: Mutex::default(),
+            ready: Condvar::new(),
+        }
+    }
+
+    /// Hands the result to all who wait.
+    pub(crate) fn land(&self, result: Result<Arc<[Leaf]>, Failure>) {
+        *self.landed.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        self.ready.notify_all();
+    }
+
+    /// Waits for a leaf of the request.
+    pub(crate) fn wait(&self, leaf: u64) -> Result<Leaf, Failure> {
+        let landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner);
+        let landed = self.ready.wait_while(landed, |landed| landed.is_none());
+        let landed = landed.unwrap_or_else(PoisonError::into_inner);
+        let lost = || Failure::temporary("a request ended without an answer");
+        match &*landed {
+            Some(Ok(leaves)) => {
+                let index = leaf.checked_sub(self.leaves.start);
+                let index = index.and_then(|index| usize::try_from(index).ok());
+                let leaf = index.and_then(|index| leaves.get(index));
+                leaf.cloned().ok_or_else(lost)
+            }
+            Some(Err(failure)) => Err(failure.clone()),
+            None => Err(lost()),
+        }
+    }
+}
+
+/// Lands a request with a failure if it ends without a result, as when its task panics.
+pub(crate) struct Landing(pub(crate) Arc<Flight>);
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        let landed = self.0.landed.lock();
+        let is_lost = landed.unwrap_or_else(PoisonError::into_inner).is_none();
+        if is_lost {
+            let what = "a request ended without an answer";
+            self.0.land(Err(Failure::temporary(what)));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Images where they lie: on web servers and in object stores, read by position.
+//!
+//! In: a URL (`http:`, `https:`, `s3:`, `gs:`, `az:`). Out: a `ReadAt` over the object's bytes.
+//! **Invariant:** all bytes are of one version of the object: the first answer pins its length and
+//! entity tag, every later one must have the same, and a changed object is an error (`Stale`).
+//! Threads of the asynchronous runtime are in here alone: no caller sees a future.
+//! Spec: RFC 9110 (ranges: section 14, preconditions: section 13), `docs/remote.md`.
+
+#![warn(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap
+)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        reason = "a test may panic"
+    )
+)]
+
+mod address;
+pub mod cache;
+mod failure;
+mod fetch;
+mod flight;
+mod leaves;
+mod objects;
+mod options;
+mod plan;
+mod read_ahead;
+mod remote;
+mod runtime;
+mod service;
+mod shared;
+
+pub use address::Address;
+pub use options::RemoteOptions;
+pub use remote::Remote;

@@ -1,0 +1,213 @@
+//! Objects of web servers and object stores, by ranges.
+//!
+//! In: an address, and credentials from where each store's own tools look for them (`AWS_*`,
+//! instance roles; `GOOGLE_*`; `AZURE_*`). Out: one answer for one range.
+//! **Invariant:** a body is read up to the length of the range and no further; redirects never lead
+//! from `https` to `http`.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::path::Path;
+use object_store::{ClientOptions, GetOptions, GetRange, HeaderValue, ObjectStore, RetryConfig};
+use sinterfs_model::{Error, Result};
+use tokio::time::timeout;
+
+use crate::address::{Address, Scheme, without_queries};
+use crate::failure::{Cause, Failure};
+use crate::runtime;
+use crate::service::Connector;
+
+/// The part of an object to get.
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted {
+    Range(Range<u64>),
+    /// The last bytes, for an object whose length is not known yet.
+    Last(u64),
+}
+
+/// Of which versions a part is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Condition<'a> {
+    Any,
+    /// The one with this entity tag.
+    Is(&'a str),
+    /// Any but the one with this entity tag, of which bytes are here.
+    IsNot(&'a str),
+}
+
+/// A part of an object, and what the answer said about the whole.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    pub(crate) start: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// The length of the object in bytes.
+    pub(crate) total: u64,
+    pub(crate) etag: Option<String>,
+}
+
+/// An object of a store.
+#[derive(Debug)]
+pub(crate) struct Object {
+    store: Box<dyn ObjectStore>,
+    path: Path,
+    scheme: Scheme,
+    stall: Duration,
+}
+
+impl Object {
+    /// Prepares requests; nothing is sent yet.
+    pub(crate) fn new(address: &Address, stall: Duration) -> Result<Self> {
+        // the client of TLS takes the cryptography that the runtime chooses
+        runtime::handle()?;
+        let (store, path) = store(address, stall).map_err(|error| {
+            let what = without_queries(&error.to_string());
+            Error::invalid(format!("cannot use {}: {what}", address.host()))
+        })?;
+        Ok(Self {
+            store,
+            path,
+            scheme: address.scheme,
+            stall,
+        })
+    }
+
+    /// Returns whether the last bytes can be asked for without knowing the length.
+    pub(crate) fn serves_last(&self) -> bool {
+        self.scheme != Scheme::Azure
+    }
+
+    /// Gets a part once.
+    pub(crate) async fn get(
+        &self,
+        wanted: &Wanted,
+        condition: Condition<'_>,
+    ) -> std::result::Result<Fetched, Failure> {
+        let options = GetOptions {
+            range: Some(match wanted {
+                Wanted::Range(range) => GetRange::Bounded(range.clone()),
+                Wanted::Last(count) => GetRange::Suffix(*count),
+            }),
+            if_match: match condition {
+                Condition::Is(etag) if is_strong(etag) => Some(etag.to_owned()),
+                _ => None,
+            },
+            if_none_match: match condition {
+                Condition::IsNot(etag) => Some(etag.to_owned()),
+                _ => None,
+            },
+            ..GetOptions::default()
+        };
+        let silent = |_| Failure::temporary("the server sends nothing");
+        let answer = timeout(self.stall, self.store.get_opts(&self.path, options)).await;
+        let answer = answer.map_err(silent)?.map_err(|e| Failure::of(&e))?;
+        let (range, total) = (answer.range.clone(), answer.meta.size);
+        let etag = answer.meta.e_tag.clone();
+        let most = match wanted {
+            Wanted::Range(range) => range.end.saturating_sub(range.start),
+            Wanted::Last(count) => *count,
+        };
+        let len = range.end.saturating_sub(range.start);
+        if len > most || range.end > total {
+            return Err(Failure::new(Cause::Final, "the server sent another range"));
+        }
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let mut bytes = Vec::with_capacity(len);
+        let mut body = answer.into_stream();
+        while let Some(chunk) = timeout(self.stall, body.next()).await.map_err(silent)? {
+            let chunk = chunk.map_err(|e| Failure::of(&e))?;
+            if chunk.len() > len - bytes.len() {
+                return Err(Failure::temporary("the server sent more than the range"));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        if bytes.len() < len {
+            let got = bytes.len();
+            let what = format!("the answer ended after {got} of {len} bytes");
+            return Err(Failure::temporary(what));
+        }
+        Ok(Fetched {
+            start: range.start,
+            bytes,
+            total,
+            etag,
+        })
+    }
+}
+
+/// Returns whether equal entity tags mean equal bytes.
+pub(crate) fn is_strong(etag: &str) -> bool {
+    !etag.starts_with("W/")
+}
+
+fn store(address: &Address, stall: Duration) -> object_store::Result<(Box<dyn ObjectStore>, Path)> {
+    let (bucket, key) = address.bucket_and_key();
+    let never = RetryConfig {
+        max_retries: 0,
+        ..RetryConfig::default()
+    };
+    let client = |allow_http: bool| {
+        ClientOptions::new()
+            .with_user_agent(HeaderValue::from_static(concat!(
+                "sinterfs/",
+                env!("CARGO_PKG_VERSION")
+            )))
+            .with_allow_http(allow_http)
+            .with_connect_timeout(stall)
+            .with_timeout_disabled()
+    };
+    let in_bucket = || Path::from_url_path(key);
+    Ok(match address.scheme {
+        Scheme::Http | Scheme::Https => {
+            let store = HttpBuilder::new()
+                .with_url(&address.url)
+                .with_client_options(client(address.scheme == Scheme::Http))
+                .with_retry(never)
+                .with_http_connector(Connector)
+                .build()?;
+            (Box::new(store), Path::default())
+        }
+        Scheme::S3 => {
+            let plain = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+            let store = AmazonS3Builder::from_env()
+                .with_bucket_name(bucket)
+                .with_client_options(client(is_plain(&plain)))
+                .with_retry(never)
+                .with_http_connector(Connector)
+                .build()?;
+            (Box::new(store), in_bucket()?)
+        }
+        Scheme::Gcs => {
+            let store = GoogleCloudStorageBuilder::from_env()
+                .with_bucket_name(bucket)
+                .with_client_options(client(is_plain(&["GOOGLE_BASE_URL"])))
+                .with_retry(never)
+                .with_http_connector(Connector)
+                .build()?;
+            (Box::new(store), in_bucket()?)
+        }
+        Scheme::Azure => {
+            let store = MicrosoftAzureBuilder::from_env()
+                .with_container_name(bucket)
+                .with_client_options(client(is_plain(&[
+                    "AZURE_STORAGE_ENDPOINT",
+                    "AZURE_ENDPOINT",
+                ])))
+                .with_retry(never)
+                .with_http_connector(Connector)
+                .build()?;
+            (Box::new(store), in_bucket()?)
+        }
+    })
+}
+
+/// Returns whether the environment names an endpoint without TLS.
+fn is_plain(names: &[&str]) -> bool {
+    let endpoint = names.iter().find_map(std::env::var_os);
+    endpoint.is_some_and(|url| url.as_encoded_bytes().starts_with(b"http://"))
+}

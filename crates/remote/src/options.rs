@@ -1,0 +1,36 @@
+//! How remote images are read: plain data.
+
+use std::time::Duration;
+
+use crate::cache::CacheOptions;
+
+/// How to read a remote image.
+#[derive(Debug, Clone)]
+pub struct RemoteOptions {
+    /// How long a read may take with all its retries.
+    pub deadline: Duration,
+    /// How long a server may send nothing before the request is made again.
+    pub stall: Duration,
+    /// Bytes of memory for what was fetched.
+    pub memory: u64,
+    /// Whether an object may be read whose server sends no strong entity tag, so that a change
+    /// might go unnoticed.
+    pub unpinned: bool,
+    /// Whether nothing is asked of servers: what is not in the cache is an error.
+    pub offline: bool,
+    /// Where bytes are kept on disk; `None` keeps them in memory alone.
+    pub cache: Option<CacheOptions>,
+}
+
+impl Default for RemoteOptions {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(60),
+            stall: Duration::from_secs(15),
+            memory: 64 << 20,
+            unpinned: false,
+            offline: false,
+            cache: None,
+        }
+    }
+}

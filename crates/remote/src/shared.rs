@@ -1,0 +1,274 @@
+//! What the threads that read an object share: its leaves, and the requests on their way.
+//!
+//! **Invariant:** a leaf is asked for once at a time, however many threads want it, and, with a
+//! cache on disk, processes of a machine; memory is that of the leaves that are kept and of the
+//! requests on their way, never that of the image.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sinterfs_model::{Error, Result};
+use tokio::time::{Instant, sleep};
+
+use crate::cache::{LeafLock, Store};
+use crate::failure::{Cause, Failure};
+use crate::fetch::{Fetcher, Urgency};
+use crate::flight::{Flight, Landing};
+use crate::leaves::{Leaf, Leaves};
+use crate::objects::{Fetched, Wanted};
+use crate::plan::{self, LEAF};
+use crate::runtime;
+
+/// Leaves that hints may have on their way.
+const MOST_AHEAD: usize = 512;
+
+/// How long another process may take to fetch a leaf before this one fetches it, too.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The first and the longest time between two looks at what another process fetches.
+const FIRST_LOOK: Duration = Duration::from_millis(2);
+const LAST_LOOK: Duration = Duration::from_millis(50);
+
+type Flights = HashMap<u64, Arc<Flight>>;
+
+/// An object that is read.
+pub(crate) struct Shared {
+    pub(crate) fetcher: Arc<Fetcher>,
+    pub(crate) len: u64,
+    pub(crate) leaves: Leaves,
+    pub(crate) store: Option<Store>,
+    /// Whether nothing is asked of the server.
+    pub(crate) offline: bool,
+    /// The request that each leaf comes with.
+    pub(crate) flights: Mutex<Flights>,
+}
+
+/// Where a leaf comes from.
+enum Origin {
+    Here(Leaf),
+    Flight(Arc<Flight>),
+}
+
+impl Shared {
+    /// Keeps the whole leaves of a part, and returns them with the number of the first.
+    pub(crate) fn keep(&self, part: &Fetched) -> (u64, Vec<Leaf>) {
+        let first = part.start.div_ceil(LEAF);
+        let skip = first.saturating_mul(LEAF).saturating_sub(part.start);
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let bytes = part.bytes.get(skip..).unwrap_or_default();
+        let mut kept = Vec::new();
+        for (number, bytes) in (first..).zip(bytes.chunks(LEAF as usize)) {
+            let range = plan::bytes(&(number..number.saturating_add(1)), self.len);
+            if bytes.len() as u64 == range.end.saturating_sub(range.start) {
+                let leaf = Leaf::from(bytes);
+                self.leaves.put(number, Arc::clone(&leaf));
+                kept.push(leaf);
+            }
+        }
+        if let Some(store) = &self.store {
+            store.put(first, &kept);
+        }
+        (first, kept)
+    }
+
+    /// Fills a buffer from `offset` on, and has further bytes fetched meanwhile.
+    pub(crate) fn fill(
+        self: &Arc<Self>,
+        offset: u64,
+        buf: &mut [u8],
+        ahead: &Range<u64>,
+    ) -> Result<()> {
+        let end = offset.saturating_add(buf.len() as u64);
+        let wanted = plan::leaves(&(offset..end));
+        let found = self.find(wanted.clone())?;
+        if !ahead.is_empty() {
+            self.ahead(ahead);
+        }
+        let mut rest = buf;
+        for (number, origin) in wanted.zip(found) {
+            let leaf = match origin {
+                Origin::Here(leaf) => leaf,
+                Origin::Flight(flight) => flight.wait(number).map_err(|failure| {
+                    let range = plan::bytes(&flight.leaves, self.len);
+                    self.fetcher.error(&failure, &Wanted::Range(range))
+                })?,
+            };
+            let skip = offset.saturating_sub(number.saturating_mul(LEAF));
+            let bytes = usize::try_from(skip).ok().and_then(|skip| leaf.get(skip..));
+            let bytes = bytes.unwrap_or_default();
+            let count = bytes.len().min(rest.len());
+            let (now, later) = rest.split_at_mut(count);
+            now.copy_from_slice(bytes.split_at(count).0);
+            rest = later;
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        Err(Error::invalid("a request ended without all of its bytes"))
+    }
+
+    /// Fetches bytes that are likely to be read, as far as there is room.
+    pub(crate) fn ahead(self: &Arc<Self>, range: &Range<u64>) {
+        if self.offline {
+            return;
+        }
+        let range = range.start.min(self.len)..range.end.min(self.len);
+        let mut flights = self.flights();
+        let room = MOST_AHEAD.saturating_sub(flights.len());
+        let missing = plan::leaves(&range).take(room);
+        let missing: Vec<u64> = missing
+            .filter(|&leaf| self.is_absent(&flights, leaf))
+            .collect();
+        // a hint: whoever reads the bytes asks again, and gets the error
+        let _ = self.launch(&mut flights, &missing, Urgency::Ahead);
+    }
+
+    fn flights(&self) -> MutexGuard<'_, Flights> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a leaf that is in memory or on disk.
+    fn here(&self, leaf: u64) -> Option<Leaf> {
+        if let Some(bytes) = self.leaves.get(leaf) {
+            return Some(bytes);
+        }
+        let bytes = self.store.as_ref()?.get(leaf)?;
+        self.leaves.put(leaf, Arc::clone(&bytes));
+        Some(bytes)
+    }
+
+    /// Returns whether a leaf is neither here nor on its way.
+    fn is_absent(&self, flights: &Flights, leaf: u64) -> bool {
+        !flights.contains_key(&leaf)
+            && !self.leaves.has(leaf)
+            && !self.store.as_ref().is_some_and(|store| store.has(leaf))
+    }
+
+    /// Finds each leaf, asking for those that are neither here nor on their way.
+    fn find(self: &Arc<Self>, wanted: Range<u64>) -> Result<Vec<Origin>> {
+        let mut found: HashMap<u64, Origin> = HashMap::new();
+        for leaf in wanted.clone() {
+            if let Some(bytes) = self.here(leaf) {
+                found.insert(leaf, Origin::Here(bytes));
+            }
+        }
+        let mut flights = self.flights();
+        let mut missing = Vec::new();
+        for leaf in wanted
+            .clone()
+            .filter(|leaf| !found.contains_key(leaf))
+            .collect::<Vec<_>>()
+        {
+            if let Some(flight) = flights.get(&leaf) {
+                found.insert(leaf, Origin::Flight(Arc::clone(flight)));
+            } else if let Some(bytes) = self.leaves.get(leaf) {
+                found.insert(leaf, Origin::Here(bytes));
+            } else {
+                missing.push(leaf);
+            }
+        }
+        for flight in self.launch(&mut flights, &missing, Urgency::Now)? {
+            for leaf in flight.leaves.clone() {
+                let origin = || Origin::Flight(Arc::clone(&flight));
+                found.entry(leaf).or_insert_with(origin);
+            }
+        }
+        drop(flights);
+        Ok(wanted.filter_map(|leaf| found.remove(&leaf)).collect())
+    }
+
+    /// Sends requests for missing leaves.
+    fn launch(
+        self: &Arc<Self>,
+        flights: &mut Flights,
+        missing: &[u64],
+        urgency: Urgency,
+    ) -> Result<Vec<Arc<Flight>>> {
+        if missing.is_empty() {
+            return Ok(Vec::new());
+        }
+        let runtime = runtime::handle()?;
+        let is_absent = |leaf| self.is_absent(flights, leaf);
+        let requests = plan::requests(missing.iter().copied(), is_absent);
+        let mut launched = Vec::with_capacity(requests.len());
+        for leaves in requests {
+            let flight = Arc::new(Flight::new(leaves.clone()));
+            for leaf in leaves {
+                flights.insert(leaf, Arc::clone(&flight));
+            }
+            runtime.spawn(Arc::clone(self).fly(Arc::clone(&flight), urgency));
+            launched.push(flight);
+        }
+        Ok(launched)
+    }
+
+    /// Does one request.
+    async fn fly(self: Arc<Self>, flight: Arc<Flight>, urgency: Urgency) {
+        let landing = Landing(Arc::clone(&flight));
+        let result = self.obtain(&flight.leaves, urgency).await;
+        let mut flights = self.flights();
+        for leaf in flight.leaves.clone() {
+            flights.remove(&leaf);
+        }
+        drop(flights);
+        flight.land(result.map(Arc::from));
+        drop(landing);
+    }
+
+    /// Gets leaves from the server, or waits until another process has stored them.
+    async fn obtain(
+        &self,
+        leaves: &Range<u64>,
+        urgency: Urgency,
+    ) -> std::result::Result<Vec<Leaf>, Failure> {
+        if self.offline {
+            let what = "it is not in the cache, and the server may not be asked (offline)";
+            return Err(Failure::new(Cause::Final, what));
+        }
+        let Some(store) = &self.store else {
+            return self.fetch(leaves, urgency).await;
+        };
+        let (begin, mut pause) = (Instant::now(), FIRST_LOOK);
+        let _lock = loop {
+            match store.try_lock(leaves) {
+                LeafLock::Busy if begin.elapsed() < PATIENCE => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(LAST_LOOK);
+                }
+                lock => break lock,
+            }
+        };
+        // another process may have stored them meanwhile
+        let stored: Vec<Option<Leaf>> = leaves.clone().map(|leaf| self.here(leaf)).collect();
+        let is_missing = |leaf: &Option<Leaf>| leaf.is_none();
+        let (Some(first), Some(last)) = (
+            stored.iter().position(is_missing),
+            stored.iter().rposition(is_missing),
+        ) else {
+            return Ok(stored.into_iter().flatten().collect());
+        };
+        let at = |index: usize| leaves.start.saturating_add(index as u64);
+        let fetched = self
+            .fetch(&(at(first)..at(last).saturating_add(1)), urgency)
+            .await?;
+        let (before, after) = (stored.get(..first), stored.get(last.saturating_add(1)..));
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        let mut all: Vec<Leaf> = before.iter().flatten().cloned().collect();
+        all.extend(fetched);
+        all.extend(after.iter().flatten().cloned());
+        Ok(all)
+    }
+
+    /// Gets leaves from the server.
+    async fn fetch(
+        &self,
+        leaves: &Range<u64>,
+        urgency: Urgency,
+    ) -> std::result::Result<Vec<Leaf>, Failure> {
+        let wanted = Wanted::Range(plan::bytes(leaves, self.len));
+        let part = self.fetcher.get(&wanted, urgency, None).await?;
+        Ok(self.keep(&part).1)
+    }
+}
