@@ -202,6 +202,6 @@ pub fn formats_read() -> Vec<&'static str> {
 }
 
 fn names(formats: impl Iterator<Item = &'static dyn Format>) -> String {
-    let names: Vec<_> = formats.map(|format| format.name()).collect();
+    let names: Vec<_> = formats.map(<dyn Format>::name).collect();
     names.join(", ")
 }

@@ -59,8 +59,11 @@ pub struct HttpServer {
     state: Arc<ServerState>,
 }
 
+/// The content of a file and its entity tag.
+type ServedFile = (Arc<Vec<u8>>, String);
+
 struct ServerState {
-    files: Mutex<HashMap<String, (Arc<Vec<u8>>, String)>>,
+    files: Mutex<HashMap<String, ServedFile>>,
     log: Mutex<Log>,
     plan: Mutex<Plan>,
     delay: Mutex<Duration>,
@@ -80,6 +83,10 @@ impl std::fmt::Debug for HttpServer {
     }
 }
 
+fn start_thread(work: impl FnOnce() + Send + 'static) {
+    thread::Builder::new().spawn(work).unwrap();
+}
+
 impl HttpServer {
     /// Starts without files.
     pub fn start() -> Self {
@@ -93,12 +100,12 @@ impl HttpServer {
             ignores_conditions: Mutex::new(false),
         });
         let served = Arc::clone(&state);
-        thread::spawn(move || {
+        start_thread(move || {
             for stream in listener.incoming() {
                 let (Ok(stream), state) = (stream, Arc::clone(&served)) else {
                     continue;
                 };
-                thread::spawn(move || serve(&stream, &state));
+                start_thread(move || serve(&stream, &state));
             }
         });
         Self { address, state }
