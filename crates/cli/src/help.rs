@@ -96,7 +96,7 @@ fn first_examples(text: &str) -> String {
     for line in text.lines().skip(start) {
         let is_command = line.starts_with("  ") && !line.starts_with("   ");
         let is_explained = kept.last().is_some_and(|last| last.starts_with("      "));
-        count += usize::from(is_command && is_explained || is_command && count == 0);
+        count += usize::from(is_command && (is_explained || count == 0));
         if line.is_empty() || count > EXAMPLES {
             break;
         }

@@ -175,7 +175,8 @@ fn a_killed_reader_leaves_nothing_wrong() {
 fn a_damaged_cache_is_fetched_again() {
     let scene = Scene::new();
     scene.read(&[]);
-    let damage: [(&str, fn(&Path)); 6] = [
+    type Damage = fn(&Path);
+    let damage: [(&str, Damage); 6] = [
         ("data", |path| {
             let mut bytes = std::fs::read(path).unwrap();
             for at in (0..bytes.len()).step_by(1 << 20) {

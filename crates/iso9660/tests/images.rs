@@ -224,7 +224,7 @@ fn rock_ridge_of_every_kind() {
     disc.put(
         30,
         &[
-            entry(b"NM", &[&[1][..], long[..100].as_bytes()].concat()),
+            entry(b"NM", &[&[1][..], &long.as_bytes()[..100]].concat()),
             ce(31, 8, 200),
         ]
         .concat(),
@@ -233,7 +233,7 @@ fn rock_ridge_of_every_kind() {
     let second = entry(b"SL", b"\0\x04\0\x01\x02ab\0\x02cd");
     disc.put_at(
         31 * SECTOR + 8,
-        &[nm(long[100..].as_bytes()), first, second].concat(),
+        &[nm(&long.as_bytes()[100..]), first, second].concat(),
     );
     let linked = [px(0o120_777, 1, None), ce(30, 0, 133)].concat();
     // a directory that was moved, below `a`
@@ -543,7 +543,7 @@ fn hostile_trees_end_in_errors() {
         refuse("a name", &[], &[file(name)]);
     }
     let more = record(b"M", 40, 4, RecordFlags::MORE, &[]);
-    refuse("no last section", &[], &[more.clone()]);
+    refuse("no last section", &[], std::slice::from_ref(&more));
     refuse("another file's section", &[], &[more, file(b"N")]);
     let mut cut = file(b"CUTNAME");
     cut[0] = 34;

@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
-use sinterfs_model::{Cursor, Dirent, Error, Extent, Image, ImageInfo, Ino, Inode, Kind, Result};
+use sinterfs_model::{
+    Cursor, Dirent, Error, Extent, Image, ImageInfo, Ino, Inode, Kind, Observer, Result, Stage,
+    Tally,
+};
 use sinterfs_mount::{MountOptions, Session, Trace, mount, umount};
 use sinterfs_testkit::mounted::{self, Way};
 use sinterfs_testkit::{MemImage, sample, skip};

@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 /// Bytes that are fetched, kept and compared as one: as large as the leaves of digests.
-pub(crate) const LEAF: u64 = 64 << 10;
+pub(crate) const LEAF: u64 = LEAF_LEN as u64;
+
+/// The same, as a length in memory.
+pub(crate) const LEAF_LEN: usize = 64 << 10;
 
 /// The largest request, in leaves.
 pub(crate) const MOST: u64 = (8 << 20) / LEAF;

@@ -59,7 +59,7 @@ impl Shared {
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let bytes = part.bytes.get(skip..).unwrap_or_default();
         let mut kept = Vec::new();
-        for (number, bytes) in (first..).zip(bytes.chunks(LEAF as usize)) {
+        for (number, bytes) in (first..).zip(bytes.chunks(plan::LEAF_LEN)) {
             let range = plan::bytes(&(number..number.saturating_add(1)), self.len);
             if bytes.len() as u64 == range.end.saturating_sub(range.start) {
                 let leaf = Leaf::from(bytes);

@@ -1,5 +1,6 @@
 //! Reads of a server that counts, and of one that fails: right bytes or an error, never others.
 
+#![allow(clippy::disallowed_methods, reason = "a test fails without threads")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;

@@ -220,7 +220,8 @@ impl ReadAt for Verified {
             return Err(Error::corrupt(what));
         };
         // leaves that are not read whole are read one by one
-        self.will_need(&[offset..offset.saturating_add(buf.len() as u64)]);
+        let range = offset..offset.saturating_add(buf.len() as u64);
+        self.will_need(std::slice::from_ref(&range));
         let filled = self.fill(at, buf);
         if filled.is_err() {
             // the buffer may hold bytes that do not match

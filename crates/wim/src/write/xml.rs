@@ -53,7 +53,7 @@ fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             // XML has no others below the space
             '\0'..=' ' if !matches!(character, ' ' | '\t' | '\n' | '\r') => {
-                escaped.push('\u{fffd}')
+                escaped.push('\u{fffd}');
             }
             _ => escaped.push(character),
         }

@@ -53,6 +53,18 @@ fn encoded(codec: UnitCodec, raw: &[u8]) -> Vec<u8> {
             lzzzz::lz4::compress_to_vec(raw, &mut encoded, 1).unwrap();
             encoded
         }
+        UnitCodec::Lz4Frame => {
+            let mut encoded = Vec::new();
+            let preferences = lzzzz::lz4f::Preferences::default();
+            lzzzz::lz4f::compress_to_vec(raw, &mut encoded, &preferences).unwrap();
+            encoded
+        }
+        UnitCodec::Bzip2 => {
+            let mut encoder =
+                ::bzip2::write::BzEncoder::new(Vec::new(), ::bzip2::Compression::best());
+            encoder.write_all(raw).unwrap();
+            encoder.finish().unwrap()
+        }
         UnitCodec::Zstd => {
             let mut encoded = vec![0; zstd_safe::compress_bound(raw.len())];
             let len = zstd_safe::compress(&mut encoded[..], raw, 15).unwrap();
@@ -76,12 +88,14 @@ fn encoded(codec: UnitCodec, raw: &[u8]) -> Vec<u8> {
     }
 }
 
-const ALL: [UnitCodec; 8] = [
+const ALL: [UnitCodec; 10] = [
     UnitCodec::Zlib,
     UnitCodec::Lzma,
     UnitCodec::Lzo,
     UnitCodec::Xz,
     UnitCodec::Lz4,
+    UnitCodec::Lz4Frame,
+    UnitCodec::Bzip2,
     UnitCodec::Zstd,
     UnitCodec::Deflate,
     UnitCodec::MicroLzma,

@@ -7,6 +7,10 @@ use crate::open_options::OpenOptions;
 /// The input.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one a build, and its options are built in place"
+)]
 pub enum Input {
     /// The tree below a directory.
     Directory(PathBuf),
