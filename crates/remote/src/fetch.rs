@@ -34,7 +34,7 @@ pub(crate) enum Urgency {
 
 /// The version of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Version {
+pub(crate) struct ObjectVersion {
     pub(crate) len: u64,
     pub(crate) etag: Option<String>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Fetcher {
     object: Object,
     host: String,
     deadline: Duration,
-    version: OnceLock<Version>,
+    version: OnceLock<ObjectVersion>,
     all: Semaphore,
     ahead: Semaphore,
 }
@@ -68,13 +68,13 @@ impl Fetcher {
     }
 
     /// Decides for a version; everything is compared with it from now on.
-    pub(crate) fn pin(&self, version: Version) {
+    pub(crate) fn pin(&self, version: ObjectVersion) {
         // the first one counts
         let _ = self.version.set(version);
     }
 
     /// Returns the version that was decided for.
-    pub(crate) fn version(&self) -> Option<&Version> {
+    pub(crate) fn version(&self) -> Option<&ObjectVersion> {
         self.version.get()
     }
 
@@ -161,7 +161,7 @@ impl Fetcher {
     }
 }
 
-impl Version {
+impl ObjectVersion {
     /// Returns whether an equal version means equal bytes.
     pub(crate) fn is_strong(&self) -> bool {
         self.etag.as_deref().is_some_and(is_strong)

@@ -14,7 +14,7 @@ use sinterfs_model::{Error, Result};
 use crate::address::Address;
 use crate::cache::{CacheDirectory, CacheOptions, Known, Store};
 use crate::failure::{Cause, Failure};
-use crate::fetch::{Fetcher, Urgency, Version};
+use crate::fetch::{Fetcher, ObjectVersion, Urgency};
 use crate::leaves::Leaves;
 use crate::objects::{Fetched, Wanted};
 use crate::options::RemoteOptions;
@@ -39,7 +39,7 @@ pub struct Remote {
 
 /// The version that an object has, and parts that came while that was found out.
 struct Opening {
-    version: Version,
+    version: ObjectVersion,
     parts: Vec<Fetched>,
 }
 
@@ -61,8 +61,8 @@ impl Remote {
         let mut lock = None;
         let found = match &cache {
             Some((directory, _)) => match directory.known(&url, !offline) {
-                Known::Version(version) if offline => Ok(Opening::nothing_but(version)),
-                Known::Version(version) => ask_again(&fetcher, version),
+                Known::ObjectVersion(version) if offline => Ok(Opening::nothing_but(version)),
+                Known::ObjectVersion(version) => ask_again(&fetcher, version),
                 Known::Nothing(_) if offline => Err(not_here()),
                 Known::Nothing(first) => {
                     lock = first;
@@ -121,7 +121,7 @@ impl Remote {
 }
 
 impl Opening {
-    fn nothing_but(version: Version) -> Self {
+    fn nothing_but(version: ObjectVersion) -> Self {
         Self {
             version,
             parts: Vec::new(),
@@ -136,7 +136,7 @@ fn not_here() -> Error {
 fn open_store(
     directory: &CacheDirectory,
     url: &str,
-    version: &Version,
+    version: &ObjectVersion,
     options: &CacheOptions,
 ) -> Option<Store> {
     let store = Store::open(directory, url, version, options);
@@ -153,7 +153,7 @@ fn ask(fetcher: &Arc<Fetcher>) -> Result<Opening> {
     let head = get(first.clone())?;
     let tail = fetcher.serves_last().then(|| get(Wanted::Last(TAIL)));
     let head = runtime::wait(&head)?.map_err(|failure| fetcher.error(&failure, &first))?;
-    let version = Version {
+    let version = ObjectVersion {
         len: head.total,
         etag: head.etag.clone(),
     };
@@ -172,7 +172,7 @@ fn ask(fetcher: &Arc<Fetcher>) -> Result<Opening> {
 }
 
 /// Asks whether the version is still the one of which bytes are in the cache.
-fn ask_again(fetcher: &Arc<Fetcher>, version: Version) -> Result<Opening> {
+fn ask_again(fetcher: &Arc<Fetcher>, version: ObjectVersion) -> Result<Opening> {
     let first = Wanted::Range(0..LEAF);
     let (asking, wanted) = (Arc::clone(fetcher), first.clone());
     let etag = version.etag.clone();
@@ -185,7 +185,7 @@ fn ask_again(fetcher: &Arc<Fetcher>, version: Version) -> Result<Opening> {
         }) => Ok(Opening::nothing_but(version)),
         Err(failure) => Err(fetcher.error(&failure, &first)),
         Ok(head) => Ok(Opening {
-            version: Version {
+            version: ObjectVersion {
                 len: head.total,
                 etag: head.etag.clone(),
             },

@@ -9,7 +9,7 @@ use sinterfs_block::checksum::sha256;
 use sinterfs_block::verity::hex;
 use sinterfs_model::{Error, Result};
 
-use crate::fetch::Version;
+use crate::fetch::ObjectVersion;
 
 /// The version of the layout.
 const LAYOUT: &str = "v1";
@@ -26,7 +26,7 @@ pub(crate) struct CacheDirectory {
 /// What is known about the version of a URL.
 pub(crate) enum Known {
     /// It had this one last.
-    Version(Version),
+    Version(ObjectVersion),
     /// Nothing; the caller keeps the lock until it has found out.
     Nothing(#[allow(dead_code, reason = "held, not read")] Option<File>),
 }
@@ -58,7 +58,7 @@ impl CacheDirectory {
     }
 
     /// Returns the directory of an object.
-    pub(crate) fn object(&self, url: &str, version: &Version) -> PathBuf {
+    pub(crate) fn object(&self, url: &str, version: &ObjectVersion) -> PathBuf {
         let etag = version.etag.as_deref().unwrap_or_default();
         let name = format!("{url}\n{etag}\n{}", version.len);
         self.root.join(hex(&sha256(name.as_bytes())))
@@ -94,31 +94,31 @@ impl CacheDirectory {
     }
 
     /// Notes the version of a URL.
-    pub(crate) fn note(&self, url: &str, version: &Version) -> Result<()> {
+    pub(crate) fn note(&self, url: &str, version: &ObjectVersion) -> Result<()> {
         let about = describe(url, version);
         write_whole(&self.by_url(url), &about)
     }
 }
 
 /// Returns a description of an object as it is stored.
-pub(crate) fn describe(url: &str, version: &Version) -> String {
+pub(crate) fn describe(url: &str, version: &ObjectVersion) -> String {
     json!({ "url": url, "etag": version.etag, "length": version.len }).to_string()
 }
 
 /// Reads the URL and the version in a description; `None` if it is damaged or missing.
-pub(crate) fn read_description(path: &Path) -> Option<(String, Version)> {
+pub(crate) fn read_description(path: &Path) -> Option<(String, ObjectVersion)> {
     if std::fs::metadata(path).ok()?.len() > LONGEST {
         return None;
     }
     let value: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-    let version = Version {
+    let version = ObjectVersion {
         len: value.get("length")?.as_u64()?,
         etag: Some(value.get("etag")?.as_str()?.to_owned()),
     };
     Some((value.get("url")?.as_str()?.to_owned(), version))
 }
 
-fn read_version(path: &Path) -> Option<Version> {
+fn read_version(path: &Path) -> Option<ObjectVersion> {
     read_description(path).map(|(_, version)| version)
 }
 

@@ -19,7 +19,7 @@ use super::CacheOptions;
 use super::directory::{CacheDirectory, describe, read_description, write_whole};
 use super::sum::sum_of;
 use super::tidy;
-use crate::fetch::Version;
+use crate::fetch::ObjectVersion;
 use crate::leaves::Leaf;
 use crate::plan::{self, LEAF};
 
@@ -52,7 +52,7 @@ impl Store {
     pub(crate) fn open(
         cache: &CacheDirectory,
         url: &str,
-        version: &Version,
+        version: &ObjectVersion,
         options: &CacheOptions,
     ) -> Result<Self> {
         let dir = cache.object(url, version);
