@@ -140,7 +140,13 @@ fn wrong_arguments_are_explained() {
     fails(&build(&["-b", "3000"]), 2, "power of two");
     fails(&build(&["--chmod", "q+z"]), 2, "q+z");
     fails(&build(&["--time-resolution", "1parsec"]), 2, "parsec");
-    fails(&build(&["--format", "tape"]), 2, "tape");
+    let unknown = build(&["--format", "tape"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let words = String::from_utf8_lossy(&unknown.stderr);
+    assert!(
+        words.contains("'tape'") && words.contains("possible values: dwarfs"),
+        "{words}"
+    );
     fails(&build(&["--exclude", "a[b"]), 2, "a[b");
     assert_eq!(build(&["-l", "10"]).status.code(), Some(2));
     fails(

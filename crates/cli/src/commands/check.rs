@@ -32,7 +32,7 @@ Examples:
   sinter verify --signed-by vendor.pub image.dwarfs
       Verify the signature of the image, and all data that it covers.
   sinter check --parity image.dwarfs
-      Also compare the image with image.dwarfs.parity, which `sinter parity` writes.
+      Also compare the image with its parity, which `sinter parity` writes.
 
 Digests in the image are always verified; --digest and --signed-by prove that they are the \
 expected ones."
