@@ -61,8 +61,8 @@ impl Remote {
         let mut lock = None;
         let found = match &cache {
             Some((directory, _)) => match directory.known(&url, !offline) {
-                Known::ObjectVersion(version) if offline => Ok(Opening::nothing_but(version)),
-                Known::ObjectVersion(version) => ask_again(&fetcher, version),
+                Known::Version(version) if offline => Ok(Opening::nothing_but(version)),
+                Known::Version(version) => ask_again(&fetcher, version),
                 Known::Nothing(_) if offline => Err(not_here()),
                 Known::Nothing(first) => {
                     lock = first;
