@@ -148,7 +148,7 @@ fn the_examples_run_as_c99_and_as_cxx() {
 
 #[test]
 fn the_static_library_needs_what_pkg_config_says() {
-    let Some(image) = shared("vectors/images/erofs/zstd.img") else {
+    let Some(image) = shared("vectors/images/erofs/full-lzma.img") else {
         return;
     };
     let installed = Installed::new();
