@@ -119,6 +119,6 @@ fn formats_without_solid_blocks_have_no_purposes() {
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
-            .contains("none of mount, archive, remote")
+            .contains("possible values: mount, archive, remote")
     );
 }
