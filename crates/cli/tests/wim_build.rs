@@ -87,6 +87,6 @@ fn wimlib_applies_the_source() {
         .arg("info")
         .arg(path("image.wim"))
         .output();
-    let info = words_of(&info.unwrap());
+    let info = String::from_utf8_lossy(&info.unwrap().stdout).into_owned();
     assert!(info.contains("a <name> & more"), "{info}");
 }
