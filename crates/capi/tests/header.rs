@@ -53,9 +53,12 @@ fn exported_symbols_are_those_of_the_list() {
             .arg(library("libsinterfs_capi.so")),
     );
     let listed = String::from_utf8(listed.stdout).unwrap();
+    // Cargo gives the library of a workspace's test the features of the whole workspace; what the
+    // feature `remote` brings exports functions of its own. The shipped library is built alone.
     let mut names: Vec<_> = listed
         .lines()
         .filter_map(|line| line.split(' ').nth(2))
+        .filter(|name| !name.starts_with("crc_fast_"))
         .collect();
     names.sort_unstable();
     compare(&source("symbols.txt"), &format!("{}\n", names.join("\n")));
