@@ -57,7 +57,9 @@ mod tests {
 
     #[test]
     fn groups_come_back_where_they_were_written_and_nowhere_else() {
-        let sums: Vec<u64> = (0..37).map(|i| i * 0x9e37_79b9_7f4a_7c15).collect();
+        let sums: Vec<u64> = (0..37)
+            .map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .collect();
         let bytes = write(&sums, 5);
         assert_eq!(bytes.len(), 3 * GROUP_BYTES);
         for (index, group) in bytes.chunks(GROUP_BYTES).enumerate() {

@@ -21,7 +21,7 @@ Examples:
   sinter cache gc --limit 2G
       Remove images that nobody has open, until the rest takes at most 2 GiB.
   sinter cache warm https://host/image.dwarfs
-      Download an image into the cache; `sinter mount --offline` then needs no server.")]
+      Fetch an image into the cache; then --offline needs no server.")]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
