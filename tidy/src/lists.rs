@@ -81,6 +81,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("sinterfs-cli", &["sinterfs"]),
     ("sinterfs-capi", &["sinterfs"]),
+    ("sinterfs-python", &["sinterfs"]),
     ("xtask", &["sinterfs-tidy"]),
     ("sinterfs-tidy", &[]),
     // runs the built program, links none of it

@@ -18,15 +18,17 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::python;
 use crate::run::{self, Outcome};
 use release::{Release, path_error};
 
 const HELP: &str = "\
 usage: cargo xtask dist [OPTIONS]
 
-Builds the static program, the C library and their .debs into target/dist (or below
-CARGO_TARGET_DIR), runs the program in an empty root, installs its package into another one,
-compiles and runs a C program with the packages of the library, runs lintian if it is installed,
+Builds the static program, the C library, their .debs and the Python wheel into target/dist (or
+below CARGO_TARGET_DIR), runs the program in an empty root, installs its package into another one,
+compiles and runs a C program with the packages of the library, installs the wheel into an empty
+environment, runs lintian if it is installed,
 and writes SHA256SUMS.
 
   --output DIR        write to another directory
@@ -80,6 +82,9 @@ pub fn dist(args: &[String]) -> Outcome {
         made.extend(packages);
     }
     if builds_all {
+        let wheel = python::wheel(&options.profile, &release.output, &binary::remapped())?;
+        python::proof(&wheel, &release.output)?;
+        made.push(wheel);
         made.iter()
             .filter(|made| debian::is_package(made))
             .try_for_each(|made| proof::lintian(made))?;

@@ -17,6 +17,7 @@ mod features;
 mod golden;
 mod licences;
 mod publish;
+mod python;
 mod run;
 mod toolchains;
 
@@ -33,7 +34,8 @@ usage: cargo xtask VERB [ARGUMENTS]      (or ./x VERB, which installs what is mi
   package [ARGS]      every crate that is published, packed
   msrv                everything, checked by the oldest Rust that README names
   cross [--all]       tests of the reading crates on s390x (big-endian) and aarch64, by qemu
-  test [ARGS]         check that everything works: cargo test of the whole workspace
+  test [ARGS]         check that everything works: cargo test of the whole workspace, python
+  python [ARGS]       the Python package: tests (ARGS are pytest's), doctests, types, style
   bench [SET...]      what ours and the peers at hand take, in turn (bench --help)
   dist [OPTIONS]      the static program and the .deb, tried out (dist --help)
   golden [--bless]    compare (or record) digests and dumps of images of a fixed tree
@@ -53,7 +55,8 @@ fn main() -> ExitCode {
         "package" => publish::package(&rest),
         "msrv" => toolchains::msrv(),
         "cross" => cross::cross(rest.iter().any(|arg| arg == "--all")),
-        "test" => run::cargo_with("test", &["test", "--workspace"], &rest),
+        "test" => test(&rest),
+        "python" => python::python(&rest),
         "bench" => run::cargo_with(
             "bench",
             &["run", "--release", "--package", "sinterfs-bench", "--"],
@@ -77,6 +80,16 @@ fn main() -> ExitCode {
             eprintln!("xtask {verb}: {message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Runs the tests of the whole workspace; without arguments, which are cargo's, those of the Python
+/// package, too.
+fn test(more: &[String]) -> run::Outcome {
+    run::cargo_with("test", &["test", "--workspace"], more)?;
+    match more {
+        [] => python::python(&[]),
+        _ => Ok(()),
     }
 }
 

@@ -1,0 +1,193 @@
+"""What opening, listing and reading 500 files take with this package and with other readers.
+
+``compare.py DIRECTORY [RUNS]``: packs the directory as SquashFS (zstd, by mksquashfs), as DwarFS
+and as a zip, then runs each reader in turn, each in a process of its own, and prints the least time
+of each step and its ratio to ours on the same image. Readers that are not installed are named and
+left out: PySquashfsImage, ratarmountcore.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+
+class Reader(NamedTuple):
+    """How an image is opened, its regular files listed, and one read."""
+
+    open: Callable[[str], object]
+    files: Callable[[object], Iterable[tuple[str, int]]]
+    read: Callable[[object, str], bytes]
+
+
+def _regular(mode: int) -> bool:
+    return mode & 0o170000 == 0o100000
+
+
+def _ours() -> Reader:
+    import sinterfs
+
+    return Reader(
+        sinterfs.Image.open,
+        lambda image: (
+            (path, stat.st_size) for path, stat in image.stats() if _regular(stat.st_mode)
+        ),
+        lambda image, path: image.read_bytes(path),
+    )
+
+
+def _ours_fsspec() -> Reader:
+    from sinterfs.filesystem import SinterFileSystem
+
+    def files(image: SinterFileSystem) -> Iterable[tuple[str, int]]:
+        for path, row in image.find("", detail=True).items():
+            if _regular(row["mode"]) and not row["islink"]:
+                yield path, row["size"]
+
+    return Reader(SinterFileSystem, files, lambda image, path: image.cat_file(path))
+
+
+def _pysquashfs() -> Reader:
+    from PySquashfsImage import SquashFsImage
+
+    def files(image: SquashFsImage) -> Iterable[tuple[str, int]]:
+        for entry in image:
+            if entry.is_file and not entry.is_symlink:
+                yield entry.path.lstrip("/"), entry.size
+
+    return Reader(
+        SquashFsImage.from_file,
+        files,
+        lambda image, path: image.select("/" + path).read_bytes(),
+    )
+
+
+def _ratarmount() -> Reader:
+    from ratarmountcore.mountsource.factory import open_mount_source
+
+    def files(source: object) -> Iterable[tuple[str, int]]:
+        todo = ["/"]
+        while todo:
+            top = todo.pop()
+            for name, info in source.list(top).items():
+                path = f"{top.rstrip('/')}/{name}"
+                if info.mode & 0o170000 == 0o040000:
+                    todo.append(path)
+                elif _regular(info.mode):
+                    yield path.lstrip("/"), info.size
+
+    def read(source: object, path: str) -> bytes:
+        with source.open(source.lookup("/" + path)) as file:
+            return file.read()
+
+    return Reader(lambda path: open_mount_source(path, writeIndex=False), files, read)
+
+
+def _zip() -> Reader:
+    return Reader(
+        zipfile.ZipFile,
+        lambda image: ((row.filename, row.file_size) for row in image.infolist()),
+        lambda image, path: image.read(path),
+    )
+
+
+def _directory() -> Reader:
+    def files(top: str) -> Iterable[tuple[str, int]]:
+        todo = [top]
+        while todo:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    elif entry.is_file(follow_symlinks=False):
+                        yield os.path.relpath(entry.path, top), entry.stat().st_size
+
+    def read(top: str, path: str) -> bytes:
+        with open(os.path.join(top, path), "rb") as file:
+            return file.read()
+
+    return Reader(str, files, read)
+
+
+#: A name, the reader, and what it reads.
+READERS = {
+    "sinterfs squashfs": (_ours, "squashfs"),
+    "sinterfs.filesystem squashfs": (_ours_fsspec, "squashfs"),
+    "PySquashfsImage": (_pysquashfs, "squashfs"),
+    "ratarmountcore squashfs": (_ratarmount, "squashfs"),
+    "sinterfs dwarfs": (_ours, "dwarfs"),
+    "zipfile": (_zip, "zip"),
+    "ratarmountcore zip": (_ratarmount, "zip"),
+    "directory": (_directory, "directory"),
+}
+
+
+def measure(name: str, path: str) -> None:
+    """Print the seconds of each step, and a sum over what was read, as JSON."""
+    reader = READERS[name][0]()
+    start = time.perf_counter()
+    image = reader.open(path)
+    opened = time.perf_counter()
+    files = sorted(reader.files(image))
+    listed = time.perf_counter()
+    chosen = random.Random(1).sample(files, min(500, len(files)))
+    begun = time.perf_counter()
+    total = sum(len(reader.read(image, file)) for file, _ in chosen)
+    done = time.perf_counter()
+    assert total == sum(size for _, size in chosen), (total, name)
+    steps = {"open": opened - start, "list": listed - opened, "read": done - begun}
+    print(json.dumps({"files": len(files), "bytes": total, "seconds": steps}))
+
+
+def pack(directory: str, work: str) -> dict[str, str]:
+    """Make what the readers read."""
+    import sinterfs
+
+    made = {kind: os.path.join(work, f"data.{kind}") for kind in ["squashfs", "dwarfs", "zip"]}
+    command = ["mksquashfs", directory, made["squashfs"], "-comp", "zstd", "-quiet", "-no-progress"]
+    subprocess.run(command, check=True)
+    sinterfs.build(directory, made["dwarfs"])
+    with zipfile.ZipFile(
+        made["zip"], "w", zipfile.ZIP_DEFLATED, strict_timestamps=False
+    ) as archive:
+        for file, _ in _directory().files(directory):
+            archive.write(os.path.join(directory, file), file)
+    return made | {"directory": directory}
+
+
+def main() -> None:
+    """Measure everything in turn."""
+    directory, runs = sys.argv[1], int((sys.argv[2:] or ["3"])[0])
+    best: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as work:
+        made = pack(directory, work)
+        for name in list(READERS) * runs:
+            path = made[READERS[name][1]]
+            command = [sys.executable, __file__, "--measure", name, path]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                print(f"left out: {name}: {done.stderr.strip().splitlines()[-1]}")
+                continue
+            seconds = json.loads(done.stdout)["seconds"]
+            known = best.setdefault(name, seconds)
+            best[name] = {step: min(known[step], seconds[step]) for step in seconds}
+    print(f"{'':30}{'open':>18}{'list':>18}{'read 500':>18}   seconds, ours / theirs")
+    ours = best["sinterfs squashfs"]
+    for name, seconds in best.items():
+        cells = [f"{seconds[step]:9.4f}{ours[step] / seconds[step]:9.2f}" for step in seconds]
+        print(f"{name:30}{''.join(cells)}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--measure"]:
+        measure(sys.argv[2], sys.argv[3])
+    else:
+        main()

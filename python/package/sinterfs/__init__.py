@@ -1,0 +1,151 @@
+"""Read-only file system images: DwarFS, SquashFS, EROFS, composefs, CRAMFS and romfs.
+
+``Image.open`` opens an image of any format; ``build``, ``check`` and ``diff`` make, verify and
+compare images. ``sinterfs.filesystem`` has the implementations for fsspec.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Literal
+
+from . import _sinterfs
+from ._errors import (
+    CorruptImageError,
+    InvalidRequestError,
+    LimitExceededError,
+    PathNotFoundError,
+    SinterError,
+    UnsupportedImageError,
+)
+from ._file import ImageFile, ImageRawIO
+from ._image import Entry, Image, Progress, StrPath, _strings
+from ._reports import BuildReport, Change, CheckReport, ExtractReport, FieldChange
+
+__all__ = [
+    "BuildReport",
+    "Change",
+    "CheckReport",
+    "CorruptImageError",
+    "Entry",
+    "ExtractReport",
+    "FieldChange",
+    "Image",
+    "ImageFile",
+    "ImageRawIO",
+    "InvalidRequestError",
+    "LimitExceededError",
+    "PathNotFoundError",
+    "SinterError",
+    "UnsupportedImageError",
+    "build",
+    "check",
+    "diff",
+    "formats",
+]
+
+
+def build(
+    source: StrPath | Iterable[StrPath],
+    image: StrPath,
+    *,
+    format: str | None = None,
+    level: int | None = None,
+    purpose: Literal["mount", "archive", "remote"] | None = None,
+    compression: str | None = None,
+    block_size: int | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+    include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    time_resolution: str | None = None,
+    create_timestamp: int | None = None,
+    with_digest: bool = False,
+    strict: bool = False,
+    replace: bool = False,
+    progress: Progress | None = None,
+) -> BuildReport:
+    """Pack a directory, an archive, a list of files or an image into an image.
+
+    Several sources are layers; later ones hide earlier ones. The format is that of the extension,
+    else DwarFS. Options mean what ``sinter build --help`` says of them; patterns of ``include``
+    come before those of ``exclude``, and the first that matches applies. On an error, or if
+    ``progress`` raises one, nothing is left of the image.
+    """
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    made = _sinterfs.build(
+        _strings(paths),
+        os.fspath(image),
+        format=format,
+        level=level,
+        purpose=purpose,
+        compression=compression,
+        block_size=block_size,
+        threads=threads,
+        memory=memory,
+        include=_strings(include),
+        exclude=_strings(exclude),
+        time_resolution=time_resolution,
+        create_timestamp=create_timestamp,
+        with_digest=with_digest,
+        strict=strict,
+        replace=replace,
+        progress=progress,
+    )
+    return BuildReport(*made)
+
+
+def check(
+    image: StrPath,
+    *,
+    deep: bool = False,
+    threads: int = 0,
+    offset: int | None = None,
+    devices: Iterable[StrPath] = (),
+    objects: StrPath | None = None,
+    progress: Progress | None = None,
+) -> CheckReport:
+    """Verify checksums and structure of an image file; with ``deep`` every block and file, too.
+
+    Damage is in the report; an error means that nothing could be checked.
+    """
+    found = _sinterfs.check(
+        os.fspath(image),
+        deep=deep,
+        threads=threads,
+        offset=offset,
+        devices=_strings(devices),
+        objects=None if objects is None else os.fspath(objects),
+        progress=progress,
+    )
+    return CheckReport(*found)
+
+
+def diff(
+    old: StrPath,
+    new: StrPath,
+    *,
+    ignore: Iterable[str] = (),
+    renames: bool = True,
+    threads: int = 0,
+) -> list[Change]:
+    """Compare two trees, each a directory, an archive or an image.
+
+    ``ignore`` names fields that are not compared: type, mode, uid, gid, size, mtime, target,
+    device, links, xattrs, content. What cannot be read is an error.
+    """
+    changes, warnings = _sinterfs.diff(
+        os.fspath(old), os.fspath(new), ignore=_strings(ignore), renames=renames, threads=threads
+    )
+    if warnings:
+        raise SinterError(5, warnings[0])
+    return [
+        Change(path, kind, what, to, [FieldChange(*row) for row in fields])
+        for path, kind, what, to, fields in changes
+    ]
+
+
+def formats() -> dict[str, list[str]]:
+    """Return the names of the formats with the extensions of their files."""
+    return dict(_sinterfs.formats())

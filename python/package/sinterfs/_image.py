@@ -1,0 +1,396 @@
+"""Images: opened, listed, read, extracted."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat as modes
+from collections.abc import Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Literal, Union, overload
+
+from . import _sinterfs
+from ._file import BUFFER_SIZE, ImageFile, ImageRawIO
+from ._reports import ExtractReport
+from ._stat import stat_result
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+StrPath = Union[str, "os.PathLike[str]"]
+#: Called with a stage, items and bytes done, items and bytes expected (0: not known).
+Progress = Callable[[str, int, int, int, int], object]
+
+
+def _strings(paths: Iterable[StrPath]) -> list[str]:
+    if isinstance(paths, (str, bytes)):
+        raise TypeError("a list of paths is wanted, not one path")
+    return [os.fspath(path) for path in paths]
+
+
+class Entry:
+    """A name in an image, like ``os.DirEntry``, and what can be done with it."""
+
+    __slots__ = ("_image", "_type", "name", "path")
+
+    def __init__(self, image: Image, path: str, file_type: int) -> None:
+        self._image = image
+        self._type = file_type
+        #: The path from the root of the image, without a leading slash.
+        self.path = path
+        #: The last part of the path.
+        self.name = path.rpartition("/")[2]
+
+    def __repr__(self) -> str:
+        return f"<sinterfs.Entry {self.path!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Entry):
+            return NotImplemented
+        return self._image is other._image and self.path == other.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        """Return whether this is a directory, or a symlink to one."""
+        return self._is(modes.S_IFDIR, follow_symlinks)
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        """Return whether this is a regular file, or a symlink to one."""
+        return self._is(modes.S_IFREG, follow_symlinks)
+
+    def is_symlink(self) -> bool:
+        """Return whether this is a symlink."""
+        return self._type == modes.S_IFLNK
+
+    def _is(self, file_type: int, follow_symlinks: bool) -> bool:
+        if not follow_symlinks or not self.is_symlink():
+            return self._type == file_type
+        try:
+            return modes.S_IFMT(self.stat().st_mode) == file_type
+        except FileNotFoundError:
+            return False
+
+    def inode(self) -> int:
+        """Return the inode number, which stays the same for an image."""
+        return self.stat(follow_symlinks=False).st_ino
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return the metadata."""
+        return self._image.stat(self.path, follow_symlinks=follow_symlinks)
+
+    def open(self, mode: Literal["rb"] = "rb", buffering: int = -1) -> ImageFile | ImageRawIO:
+        """Open the file for reading; see ``Image.open_file``."""
+        return self._image._open_binary(self.path, mode, buffering)
+
+    def read_bytes(self) -> bytes:
+        """Return the content."""
+        return self._image.read_bytes(self.path)
+
+    def read_text(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Return the content as text."""
+        return self.read_bytes().decode(encoding, errors)
+
+    def readlink(self) -> str:
+        """Return the target of the symlink."""
+        return self._image.readlink(self.path)
+
+    def xattrs(self) -> dict[str, bytes]:
+        """Return the extended attributes."""
+        return self._image.xattrs(self.path)
+
+    def scandir(self) -> Iterator[Entry]:
+        """Iterate over the entries of the directory."""
+        return self._image.scandir(self.path)
+
+
+class Image:
+    """An opened image of any format; the content decides which one.
+
+    Paths count from the root of the image, with or without a leading slash; symlinks are followed
+    inside the image. An image may be used by many threads, and by children of a fork, which open
+    their own handle; it is pickled by its path. Decoded blocks are kept in memory, up to
+    ``cache_bytes`` (512 MiB) a process.
+
+    >>> import sinterfs, tempfile, pathlib
+    >>> directory = pathlib.Path(tempfile.mkdtemp())
+    >>> (directory / "tree").mkdir()
+    >>> _ = (directory / "tree" / "hello.txt").write_text("hello")
+    >>> report = sinterfs.build(directory / "tree", directory / "tree.dwarfs")
+    >>> image = sinterfs.Image.open(directory / "tree.dwarfs")
+    >>> image.format, list(image)
+    ('dwarfs', ['hello.txt'])
+    >>> image["hello.txt"].read_text()
+    'hello'
+    >>> with image.open_file("hello.txt") as file:
+    ...     file.seek(1), file.read(3)
+    (1, b'ell')
+    """
+
+    def __init__(self, raw: _sinterfs.RawImage, source: object, options: dict[str, Any]) -> None:
+        """Wrap a handle; ``Image.open`` makes one."""
+        self._raw = raw
+        self._source = source
+        self._options = options
+
+    @classmethod
+    def open(
+        cls,
+        source: StrPath | bytes | BinaryIO,
+        *,
+        offset: int | None = None,
+        cache_bytes: int | None = None,
+        devices: Iterable[StrPath] = (),
+        objects: StrPath | None = None,
+    ) -> Image:
+        """Open an image file by its path, or from bytes or a binary file object that can seek.
+
+        ``offset`` is where the image starts in the file, if that shall not be searched;
+        ``devices`` are further files of an EROFS image; ``objects`` is the directory of the objects
+        of a composefs image. Of a file object, the position is not kept.
+        """
+        options: dict[str, Any] = {
+            "offset": offset,
+            "cache_bytes": cache_bytes,
+            "devices": [os.path.abspath(device) for device in _strings(devices)],  # noqa: PTH100
+            "objects": None if objects is None else os.path.abspath(objects),  # noqa: PTH100
+        }
+        values = (offset, cache_bytes, options["devices"], options["objects"])
+        raw = _sinterfs.RawImage
+        if isinstance(source, (str, os.PathLike)):
+            path = os.path.abspath(source)  # noqa: PTH100 (names that are not UTF-8)
+            return cls(raw.open_path(path, *values), path, options)
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            content = bytes(source)
+            return cls(raw.open_bytes(content, *values), content, options)
+        if isinstance(source, io.BytesIO):
+            content = source.getvalue()
+            return cls(raw.open_bytes(content, *values), content, options)
+        if isinstance(getattr(source, "raw", source), io.FileIO):
+            name = getattr(source, "name", "")
+            known = isinstance(name, str) and os.path.exists(name)  # noqa: PTH110
+            where = os.path.abspath(name) if known else f"descriptor {source.fileno()}"  # noqa: PTH100
+            made = raw.open_descriptor(source.fileno(), where, *values)
+            return cls(made, where if known else source, options)
+        if not (hasattr(source, "seek") and hasattr(source, "read")):
+            raise TypeError(f"a path, bytes or a binary file is wanted, not {type(source)!r}")
+        return cls(raw.open_object(source, *values), source, options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (type(self), self._source, self._options)
+
+    def __repr__(self) -> str:
+        source = self._source if isinstance(self._source, str) else type(self._source).__name__
+        return f"<sinterfs.Image {source!r}>"
+
+    def __enter__(self) -> Image:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the image in this process. Files of it that are open cannot be read any more."""
+        self._raw.close()
+
+    @property
+    def format(self) -> str:
+        """The name of the format, as in ``dwarfs``."""
+        return self._raw.format()
+
+    def info(self) -> dict[str, object]:
+        """Return facts about the image, as ``sinter info --json`` prints them."""
+        return self._raw.info()
+
+    def warnings(self) -> list[str]:
+        """Return damage to parts that are not needed to read the image."""
+        return self._raw.warnings()
+
+    def __getitem__(self, path: StrPath) -> Entry:
+        """Return the entry of a path; a KeyError tells that there is none."""
+        name = os.fspath(path)
+        try:
+            found = self._raw.stat(name, False)
+        except FileNotFoundError:
+            raise KeyError(name) from None
+        return Entry(self, name.strip("/"), modes.S_IFMT(found[0]))
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, (str, os.PathLike)) and self.lexists(path)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the paths of everything in the image, directories before their entries."""
+        return (entry.path for entry in self.entries())
+
+    def entries(self, top: StrPath = "") -> Iterator[Entry]:
+        """Iterate over everything below a directory, a directory before its entries."""
+        for batch in self._raw.walk(os.fspath(top)):
+            for path, stat in batch:
+                yield Entry(self, path, modes.S_IFMT(stat[0]))
+
+    def stats(self, top: StrPath = "") -> Iterator[tuple[str, os.stat_result]]:
+        """Iterate over the paths below a directory with their metadata, symlinks not followed."""
+        for batch in self._raw.walk(os.fspath(top)):
+            for path, stat in batch:
+                yield path, stat_result(stat)
+
+    def exists(self, path: StrPath) -> bool:
+        """Return whether a path exists, after symlinks."""
+        return self._has(path, follow=True)
+
+    def lexists(self, path: StrPath) -> bool:
+        """Return whether a path exists, if only as a symlink that leads nowhere."""
+        return self._has(path, follow=False)
+
+    def _has(self, path: StrPath, *, follow: bool) -> bool:
+        try:
+            self._raw.stat(os.fspath(path), follow)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def stat(self, path: StrPath, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return the metadata of a path."""
+        return stat_result(self._raw.stat(os.fspath(path), follow_symlinks))
+
+    def lstat(self, path: StrPath) -> os.stat_result:
+        """Return the metadata of a path without following a final symlink."""
+        return self.stat(path, follow_symlinks=False)
+
+    def listdir(self, path: StrPath = "") -> list[str]:
+        """Return the names in a directory, sorted by their bytes."""
+        return [name for name, _ in self._raw.list(os.fspath(path))]
+
+    def scandir(self, path: StrPath = "") -> Iterator[Entry]:
+        """Iterate over the entries of a directory, sorted by the bytes of their names."""
+        top = os.fspath(path).strip("/")
+        prefix = f"{top}/" if top else ""
+        for name, file_type in self._raw.list(top):
+            yield Entry(self, prefix + name, file_type)
+
+    def walk(self, top: StrPath = "") -> Iterator[tuple[str, list[str], list[str]]]:
+        """Iterate over directories as ``os.walk`` does: path, names of directories, other names.
+
+        Names that the caller removes from the first list are not entered.
+        """
+        todo = [os.fspath(top).strip("/")]
+        while todo:
+            path = todo.pop()
+            rows = self._raw.list(path)
+            directories = [name for name, kind in rows if kind == modes.S_IFDIR]
+            others = [name for name, kind in rows if kind != modes.S_IFDIR]
+            yield path, directories, others
+            prefix = f"{path}/" if path else ""
+            todo.extend(prefix + name for name in reversed(directories))
+
+    def readlink(self, path: StrPath) -> str:
+        """Return the target of a symlink."""
+        return self._raw.readlink(os.fspath(path))
+
+    def xattrs(self, path: StrPath) -> dict[str, bytes]:
+        """Return the extended attributes of a path; a final symlink is not followed."""
+        return self._raw.xattrs(os.fspath(path))
+
+    def read_bytes(self, path: StrPath) -> bytes:
+        """Return the content of a file."""
+        return self._raw.file(os.fspath(path)).read_to_end(0)
+
+    def read_text(self, path: StrPath, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Return the content of a file as text."""
+        return self.read_bytes(path).decode(encoding, errors)
+
+    @overload
+    def open_file(
+        self, path: StrPath, mode: Literal["rb"] = "rb", buffering: Literal[-1] = -1
+    ) -> ImageFile: ...
+    @overload
+    def open_file(
+        self, path: StrPath, mode: Literal["rb"], buffering: Literal[0]
+    ) -> ImageRawIO: ...
+    @overload
+    def open_file(
+        self,
+        path: StrPath,
+        mode: Literal["r", "rt"],
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> io.TextIOWrapper: ...
+    def open_file(
+        self,
+        path: StrPath,
+        mode: str = "rb",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> IO[Any] | ImageRawIO:
+        """Open a file for reading, as the function ``open`` does: buffered, or as text.
+
+        Binary files have ``read_at(offset, size)`` besides, which many threads may call at once.
+        """
+        if mode in ("r", "rt"):
+            binary = self._open_binary(path, "rb", buffering or -1)
+            return io.TextIOWrapper(binary, encoding or "utf-8", errors, newline)
+        return self._open_binary(path, mode, buffering)
+
+    def _open_binary(self, path: StrPath, mode: str, buffering: int) -> ImageFile | ImageRawIO:
+        if mode not in ("rb", "br"):
+            raise ValueError(f"images are read-only: mode is {mode!r}, not 'rb' or 'r'")
+        name = os.fspath(path)
+        raw = ImageRawIO(self._raw.file(name), name)
+        if buffering == 0:
+            return raw
+        return ImageFile(raw, BUFFER_SIZE if buffering < 0 else buffering)
+
+    def extract(
+        self,
+        target: StrPath,
+        paths: Iterable[StrPath] = (),
+        *,
+        globs: Iterable[str] = (),
+        strip: int = 0,
+        threads: int = 0,
+        owner: bool | None = None,
+        permissions: bool = True,
+        times: bool = True,
+        xattrs: bool = True,
+        sparse: bool = True,
+        overwrite: Literal["refuse", "replace", "keep"] = "refuse",
+        continue_on_error: bool = False,
+        progress: Progress | None = None,
+    ) -> ExtractReport:
+        """Restore everything, or paths and what matches globs, in a directory.
+
+        Nothing is written outside ``target``, whatever names and symlinks the image has. Owners are
+        restored for root, unless ``owner`` says otherwise. With ``continue_on_error``, entries that
+        cannot be restored are counted and in the report's warnings; without, the first is raised.
+        """
+        counts, warnings = _sinterfs.extract(
+            self._raw,
+            os.fspath(target),
+            paths=[path.strip("/") for path in _strings(paths)],
+            globs=_strings(globs),
+            strip=strip,
+            threads=threads,
+            owner=owner,
+            permissions=permissions,
+            times=times,
+            xattrs=xattrs,
+            sparse=sparse,
+            overwrite=overwrite,
+            continue_on_error=continue_on_error,
+            progress=progress,
+        )
+        return ExtractReport(*counts, warnings)
+
+
+def _reopened(kind: type[Image], source: Any, options: dict[str, Any]) -> Image:  # noqa: ANN401
+    """Open an image that was pickled."""
+    return kind.open(source, **options)

@@ -1,0 +1,117 @@
+"""The extension module; its classes and functions are used by those of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+_Stat = tuple[int, int, int, int, int, int, int, int, tuple[int, int, int]]
+_Progress = Callable[[str, int, int, int, int], object]
+
+class RawFile:
+    @property
+    def size(self) -> int: ...
+    @property
+    def stat(self) -> _Stat: ...
+    def read_at(self, offset: int, size: int) -> bytes: ...
+    def read_to_end(self, offset: int) -> bytes: ...
+
+class RawWalk:
+    def __iter__(self) -> Iterator[list[tuple[str, _Stat]]]: ...
+    def __next__(self) -> list[tuple[str, _Stat]]: ...
+
+class RawImage:
+    @staticmethod
+    def open_path(
+        path: str,
+        offset: int | None,
+        cache_bytes: int | None,
+        devices: list[str],
+        objects: str | None,
+    ) -> RawImage: ...
+    @staticmethod
+    def open_descriptor(
+        descriptor: int,
+        name: str,
+        offset: int | None,
+        cache_bytes: int | None,
+        devices: list[str],
+        objects: str | None,
+    ) -> RawImage: ...
+    @staticmethod
+    def open_bytes(
+        content: bytes,
+        offset: int | None,
+        cache_bytes: int | None,
+        devices: list[str],
+        objects: str | None,
+    ) -> RawImage: ...
+    @staticmethod
+    def open_object(
+        object: object,
+        offset: int | None,
+        cache_bytes: int | None,
+        devices: list[str],
+        objects: str | None,
+    ) -> RawImage: ...
+    def format(self) -> str: ...
+    def info(self) -> dict[str, object]: ...
+    def warnings(self) -> list[str]: ...
+    def close(self) -> None: ...
+    def stat(self, path: str, follow: bool) -> _Stat: ...
+    def list(self, path: str) -> list[tuple[str, int]]: ...
+    def walk(self, path: str) -> RawWalk: ...
+    def readlink(self, path: str) -> str: ...
+    def xattrs(self, path: str) -> dict[str, bytes]: ...
+    def file(self, path: str) -> RawFile: ...
+
+def extract(
+    image: RawImage,
+    target: str,
+    *,
+    paths: list[str],
+    globs: list[str],
+    strip: int,
+    threads: int,
+    owner: bool | None,
+    permissions: bool,
+    times: bool,
+    xattrs: bool,
+    sparse: bool,
+    overwrite: str,
+    continue_on_error: bool,
+    progress: _Progress | None,
+) -> tuple[tuple[int, int, int, int, int, int, int, int, int], list[str]]: ...
+def check(
+    path: str,
+    *,
+    deep: bool,
+    threads: int,
+    offset: int | None,
+    devices: list[str],
+    objects: str | None,
+    progress: _Progress | None,
+) -> tuple[list[str], list[str], int, int, str | None]: ...
+def diff(
+    old: str, new: str, *, ignore: list[str], renames: bool, threads: int
+) -> tuple[list[tuple[str, int, str, str | None, list[tuple[str, str, str]]]], list[str]]: ...
+def build(
+    sources: list[str],
+    image: str,
+    *,
+    format: str | None,
+    level: int | None,
+    purpose: str | None,
+    compression: str | None,
+    block_size: int | None,
+    threads: int | None,
+    memory: int | None,
+    include: list[str],
+    exclude: list[str],
+    time_resolution: str | None,
+    create_timestamp: int | None,
+    with_digest: bool,
+    strict: bool,
+    replace: bool,
+    progress: _Progress | None,
+) -> tuple[str, int, int, int, int, str | None, list[tuple[str, int]], list[str]]: ...
+def formats() -> list[tuple[str, list[str]]]: ...

@@ -1,0 +1,72 @@
+//! The library's errors as exceptions: subclasses of `OSError` with `errno` and the path.
+
+use std::ffi::OsString;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use sinterfs::errno::{Errno, errno};
+use sinterfs::{Error, Kind};
+
+/// Makes the exception of an error; the file object's own exception is its cause.
+pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    let number = errno(error).raw_os_error();
+    let name = match error.kind() {
+        Kind::Corrupt => "corrupt",
+        Kind::Unsupported => "unsupported",
+        Kind::NotFound => "not found",
+        Kind::Limit => "limit",
+        Kind::Invalid => "invalid",
+        _ => "system",
+    };
+    let path = error
+        .concerned_path()
+        .map(|path| path.as_os_str().to_owned());
+    let made = make(py, name, number, &message(error), path);
+    if let Some(cause) = cause(py, error) {
+        made.set_cause(py, Some(cause));
+    }
+    made
+}
+
+/// Makes an exception of a kind that only a number tells.
+pub fn with_number(py: Python<'_>, number: Errno, message: &str, path: Option<OsString>) -> PyErr {
+    make(py, "system", number.raw_os_error(), message, path)
+}
+
+/// Turns the error of a result into an exception.
+pub fn checked<T>(py: Python<'_>, result: sinterfs::Result<T>) -> PyResult<T> {
+    result.map_err(|error| raised(py, &error))
+}
+
+/// Returns the message without the path, which the exception has apart.
+fn message(error: &Error) -> String {
+    let text = error.to_string();
+    let path = error.concerned_path();
+    let path = path.map(|path| format!("{}: ", path.display()));
+    match path.and_then(|path| text.strip_prefix(&path).map(str::to_owned)) {
+        Some(rest) => rest,
+        None => text,
+    }
+}
+
+fn make(py: Python<'_>, name: &str, number: i32, text: &str, path: Option<OsString>) -> PyErr {
+    let made = py
+        .import("sinterfs._errors")
+        .and_then(|module| module.getattr("make"))
+        .and_then(|make| make.call1((name, number, text, path)));
+    match made {
+        Ok(made) => PyErr::from_value(made),
+        Err(error) => error,
+    }
+}
+
+/// Returns the exception of a file object that an image was read from.
+fn cause(py: Python<'_>, error: &Error) -> Option<PyErr> {
+    let inner = error.io_source()?.get_ref()?;
+    Some(inner.downcast_ref::<PyErr>()?.clone_ref(py))
+}
+
+/// Makes the exception for work of a thread that ended with a panic.
+pub fn panicked() -> PyErr {
+    PyRuntimeError::new_err("internal error: a thread of the library panicked")
+}

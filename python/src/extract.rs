@@ -1,0 +1,81 @@
+//! Restoring files of an image.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use sinterfs::model::Error;
+use sinterfs::ops::{ExtractOptions, Overwrite};
+
+use crate::error::raised;
+use crate::image::RawImage;
+use crate::observed::observed;
+
+/// Counts: directories, files, further names, symlinks, special files, bytes, kept, failed,
+/// imperfect; and the warnings.
+type Extracted = ((u64, u64, u64, u64, u64, u64, u64, u64, u64), Vec<String>);
+
+/// Restores an image, or paths of it, in a directory.
+#[pyfunction]
+#[pyo3(signature = (image, target, *, paths, globs, strip, threads, owner, permissions, times,
+    xattrs, sparse, overwrite, continue_on_error, progress))]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are named where they are given"
+)]
+pub fn extract(
+    py: Python<'_>,
+    image: &RawImage,
+    target: PathBuf,
+    paths: Vec<PathBuf>,
+    globs: Vec<String>,
+    strip: usize,
+    threads: usize,
+    owner: Option<bool>,
+    permissions: bool,
+    times: bool,
+    xattrs: bool,
+    sparse: bool,
+    overwrite: &str,
+    continue_on_error: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Extracted> {
+    let defaults = ExtractOptions::default();
+    let options = ExtractOptions {
+        paths,
+        globs,
+        strip,
+        threads,
+        owner: owner.unwrap_or(defaults.owner),
+        permissions,
+        times,
+        xattrs,
+        sparse,
+        overwrite: match overwrite {
+            "refuse" => Overwrite::Refuse,
+            "replace" => Overwrite::Replace,
+            "keep" => Overwrite::Keep,
+            _ => {
+                let what = format!("overwrite is {overwrite:?}, not refuse, replace or keep");
+                return Err(raised(py, &Error::invalid(what)));
+            }
+        },
+        continue_on_error,
+        cached: image.cache_bytes(),
+    };
+    let (image, _) = image.parts(py)?;
+    let (report, warnings) = observed(py, progress, move |observer| {
+        sinterfs::ops::extract(&**image.raw(), &target, &options, observer)
+    })?;
+    let counts = (
+        report.directories,
+        report.files,
+        report.links,
+        report.symlinks,
+        report.specials,
+        report.bytes,
+        report.kept,
+        report.failed,
+        report.imperfect,
+    );
+    Ok((counts, warnings))
+}

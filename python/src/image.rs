@@ -1,0 +1,240 @@
+//! SharedImage images: paths looked up, listed and opened.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rustix::fs::OFlags;
+use sinterfs::Image;
+use sinterfs::errno::Errno;
+use sinterfs::image::OpenOptions;
+
+use crate::error::{checked, with_number};
+use crate::file::RawFile;
+use crate::info::dictionary;
+use crate::shared_image::{Origin, SharedImage};
+use crate::source::ObjectSource;
+use crate::stat::{StatTuple, stat_tuple};
+use crate::walk::RawWalk;
+
+/// An opened image.
+#[pyclass(frozen, module = "sinterfs._sinterfs")]
+pub struct RawImage(Arc<SharedImage>);
+
+/// Makes the options of opening.
+fn options(
+    offset: Option<u64>,
+    cache_bytes: Option<u64>,
+    devices: Vec<PathBuf>,
+    objects: Option<PathBuf>,
+) -> OpenOptions {
+    let mut options = OpenOptions {
+        offset,
+        devices,
+        objects,
+        ..OpenOptions::default()
+    };
+    options.cache_bytes = cache_bytes.unwrap_or(options.cache_bytes);
+    options
+}
+
+#[pymethods]
+impl RawImage {
+    /// Opens an image file.
+    #[staticmethod]
+    fn open_path(
+        py: Python<'_>,
+        path: PathBuf,
+        offset: Option<u64>,
+        cache_bytes: Option<u64>,
+        devices: Vec<PathBuf>,
+        objects: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let mut options = options(offset, cache_bytes, devices, objects);
+        let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        options.beside = Some(beside.unwrap_or(Path::new(".")).to_owned());
+        // opened once by its name, which can be another file's later
+        let file = py.detach(|| open_file(&path));
+        let origin = Origin::File(checked(py, file)?, path);
+        Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
+    }
+
+    /// Opens an image by the descriptor of its file; that is opened again.
+    #[staticmethod]
+    fn open_descriptor(
+        py: Python<'_>,
+        descriptor: i32,
+        name: PathBuf,
+        offset: Option<u64>,
+        cache_bytes: Option<u64>,
+        devices: Vec<PathBuf>,
+        objects: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let options = options(offset, cache_bytes, devices, objects);
+        let link = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
+        let file = py.detach(|| open_file(&link));
+        let origin = Origin::File(checked(py, file)?, name);
+        Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
+    }
+
+    /// Opens an image from its bytes.
+    #[staticmethod]
+    fn open_bytes(
+        py: Python<'_>,
+        content: &Bound<'_, PyBytes>,
+        offset: Option<u64>,
+        cache_bytes: Option<u64>,
+        devices: Vec<PathBuf>,
+        objects: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let options = options(offset, cache_bytes, devices, objects);
+        let origin = Origin::Bytes(Arc::from(content.as_bytes()));
+        Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
+    }
+
+    /// Opens an image from a file object with `seek` and `read`.
+    #[staticmethod]
+    fn open_object(
+        py: Python<'_>,
+        object: &Bound<'_, PyAny>,
+        offset: Option<u64>,
+        cache_bytes: Option<u64>,
+        devices: Vec<PathBuf>,
+        objects: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let options = options(offset, cache_bytes, devices, objects);
+        let source = Arc::new(ObjectSource::new(object)?);
+        Ok(Self(Arc::new(SharedImage::from_source(
+            py, source, options,
+        )?)))
+    }
+
+    /// The name of the format.
+    fn format(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.0.image(py)?.format())
+    }
+
+    /// Facts about the image.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = self.with(py, Image::info)?;
+        dictionary(py, &rows)
+    }
+
+    /// Damage that does not keep the image from being read.
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let image = self.0.image(py)?;
+        Ok(image.warnings().iter().map(ToString::to_string).collect())
+    }
+
+    /// Closes this process's handle.
+    fn close(&self) {
+        self.0.close();
+    }
+
+    /// The metadata of a path.
+    fn stat(&self, py: Python<'_>, path: PathBuf, follow: bool) -> PyResult<StatTuple> {
+        let metadata = self.with(py, |image| match follow {
+            true => image.metadata(&path),
+            false => image.symlink_metadata(&path),
+        })?;
+        Ok(stat_tuple(&metadata))
+    }
+
+    /// Names and types of the entries of a directory.
+    fn list(&self, py: Python<'_>, path: PathBuf) -> PyResult<Vec<(OsString, u32)>> {
+        self.require_directory(py, &path)?;
+        self.with(py, |image| {
+            let entries = image.read_dir(&path)?;
+            let rows = entries.map(|entry| {
+                let entry = entry?;
+                Ok((entry.name().to_owned(), entry.file_type().bits()))
+            });
+            rows.collect()
+        })
+    }
+
+    /// Everything below a directory, in batches.
+    fn walk(&self, py: Python<'_>, path: PathBuf) -> PyResult<RawWalk> {
+        self.require_directory(py, &path)?;
+        let walk = self.with(py, |image| image.walk_below(&path))?;
+        Ok(RawWalk::new(walk))
+    }
+
+    /// The target of a symlink.
+    fn readlink(&self, py: Python<'_>, path: PathBuf) -> PyResult<OsString> {
+        self.with(py, |image| Ok(image.read_link(&path)?.into_os_string()))
+    }
+
+    /// The extended attributes of a path.
+    fn xattrs<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+        let xattrs = self.with(py, |image| image.xattrs(&path))?;
+        let made = PyDict::new(py);
+        for (name, value) in xattrs {
+            made.set_item(name, PyBytes::new(py, &value))?;
+        }
+        Ok(made)
+    }
+
+    /// Opens a regular file.
+    fn file(&self, py: Python<'_>, path: PathBuf) -> PyResult<RawFile> {
+        let image = self.0.image(py)?;
+        let opened = py.detach(|| RawFile::open(&self.0, &image, path.clone()));
+        opened.map_err(|error| {
+            let is_dir = image.metadata(&path).is_ok_and(|found| found.is_dir());
+            match is_dir {
+                true => numbered(py, Errno::ISDIR, "is a directory", &path),
+                false => crate::error::raised(py, &error),
+            }
+        })
+    }
+}
+
+impl RawImage {
+    /// Returns the image of this process, and its path.
+    pub fn parts(&self, py: Python<'_>) -> PyResult<(Image, Option<PathBuf>)> {
+        Ok((self.0.image(py)?, self.0.path().cloned()))
+    }
+
+    /// Returns how many bytes of decoded blocks are kept.
+    pub fn cache_bytes(&self) -> u64 {
+        self.0.options().cache_bytes
+    }
+
+    /// Asks the image while the interpreter is released.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&Image) -> sinterfs::Result<T> + Send,
+    ) -> PyResult<T> {
+        let image = self.0.image(py)?;
+        let answer = py.detach(|| ask(&image));
+        checked(py, answer)
+    }
+
+    fn require_directory(&self, py: Python<'_>, path: &Path) -> PyResult<()> {
+        if self.with(py, |image| image.metadata(path))?.is_dir() {
+            return Ok(());
+        }
+        Err(numbered(py, Errno::NOTDIR, "not a directory", path))
+    }
+}
+
+fn open_file(path: &Path) -> sinterfs::Result<File> {
+    let failed = |error| sinterfs::Error::io("cannot open", error).path(path);
+    // a fifo without a writer would block here, and is refused when the image is opened
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = File::options().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(failed)?;
+    match file.metadata().map_err(failed)?.is_dir() {
+        true => Err(failed(Errno::ISDIR.into())),
+        false => Ok(file),
+    }
+}
+
+fn numbered(py: Python<'_>, number: Errno, what: &str, path: &Path) -> PyErr {
+    with_number(py, number, what, Some(path.as_os_str().to_owned()))
+}

@@ -1,0 +1,47 @@
+//! The Python package's extension module, below the classes that users see (`package/sinterfs`).
+//!
+//! Enter paths, file objects and options; leave plain tuples, bytes and errors. **Invariants:** the
+//! interpreter is released while anything is read, decoded or built; after a fork no handle of the
+//! parent is used or dropped; errors are `OSError` with an `errno`.
+
+#![allow(
+    missing_debug_implementations,
+    reason = "no Rust program sees these types"
+)]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "arguments come from the interpreter by value"
+)]
+
+mod check;
+mod diff;
+mod error;
+mod extract;
+mod file;
+mod image;
+mod info;
+mod observed;
+mod shared_image;
+mod source;
+mod stat;
+mod walk;
+mod write;
+
+/// The extension module.
+#[pyo3::pymodule]
+mod _sinterfs {
+    #[pymodule_export]
+    use super::check::check;
+    #[pymodule_export]
+    use super::diff::diff;
+    #[pymodule_export]
+    use super::extract::extract;
+    #[pymodule_export]
+    use super::file::RawFile;
+    #[pymodule_export]
+    use super::image::RawImage;
+    #[pymodule_export]
+    use super::walk::RawWalk;
+    #[pymodule_export]
+    use super::write::{build, formats};
+}

@@ -1,0 +1,70 @@
+//! Everything below a directory, in batches: one call of Python for many entries.
+
+use std::ffi::OsString;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use sinterfs::errno::Errno;
+use sinterfs::image::{Entry, Walk};
+
+use crate::error::{checked, with_number};
+use crate::stat::{StatTuple, stat_tuple};
+
+/// Entries of a batch.
+const BATCH: usize = 1024;
+
+/// A path, and its metadata.
+type Row = (OsString, StatTuple);
+
+/// An iterator of lists of entries.
+#[pyclass(frozen, module = "sinterfs._sinterfs")]
+pub struct RawWalk {
+    process: u32,
+    walk: Mutex<Option<Walk>>,
+}
+
+impl RawWalk {
+    /// Starts below a directory.
+    pub fn new(walk: Walk) -> Self {
+        Self {
+            process: std::process::id(),
+            walk: Mutex::new(Some(walk)),
+        }
+    }
+}
+
+impl Drop for RawWalk {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            let walk = self.walk.get_mut();
+            std::mem::forget(walk.unwrap_or_else(PoisonError::into_inner).take());
+        }
+    }
+}
+
+#[pymethods]
+impl RawWalk {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Vec<Row>>> {
+        if self.process != std::process::id() {
+            let what = "a walk cannot be continued by another process";
+            return Err(with_number(py, Errno::BADF, what, None));
+        }
+        let batch = py.detach(|| {
+            let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
+            let rows = walk.iter_mut().flatten().take(BATCH);
+            rows.map(|entry| row(&entry?))
+                .collect::<sinterfs::Result<Vec<_>>>()
+        });
+        let batch = checked(py, batch)?;
+        Ok((!batch.is_empty()).then_some(batch))
+    }
+}
+
+fn row(entry: &Entry) -> sinterfs::Result<Row> {
+    let stat = stat_tuple(&entry.metadata()?);
+    Ok((entry.path().as_os_str().to_owned(), stat))
+}

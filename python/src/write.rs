@@ -1,0 +1,112 @@
+//! Building images.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use sinterfs::Builder;
+use sinterfs::build::{BuildReport, Purpose};
+
+use crate::error::checked;
+use crate::observed::observed;
+
+/// Format, files, bytes of content, bytes of the image, incomplete files, root digest, what the
+/// format could not keep, warnings.
+type Built = (
+    &'static str,
+    u64,
+    u64,
+    u64,
+    u64,
+    Option<String>,
+    Vec<(String, u64)>,
+    Vec<String>,
+);
+
+/// Packs sources into an image.
+#[pyfunction]
+#[pyo3(signature = (sources, image, *, format, level, purpose, compression, block_size, threads,
+    memory, include, exclude, time_resolution, create_timestamp, with_digest, strict, replace,
+    progress))]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are named where they are given"
+)]
+pub fn build(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    image: PathBuf,
+    format: Option<String>,
+    level: Option<u8>,
+    purpose: Option<&str>,
+    compression: Option<String>,
+    block_size: Option<u64>,
+    threads: Option<usize>,
+    memory: Option<u64>,
+    include: Vec<String>,
+    exclude: Vec<String>,
+    time_resolution: Option<String>,
+    create_timestamp: Option<u64>,
+    with_digest: bool,
+    strict: bool,
+    replace: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Built> {
+    let mut sources = sources.into_iter();
+    let first = sources
+        .next()
+        .ok_or(sinterfs::Error::invalid("nothing to pack"));
+    let mut builder = Builder::new(checked(py, first)?)
+        .strict(strict)
+        .replace(replace);
+    builder = sources.fold(builder, Builder::layer);
+    builder = include.into_iter().fold(builder, Builder::include);
+    builder = exclude.into_iter().fold(builder, Builder::exclude);
+    if let Some(level) = level {
+        builder = builder.level(level);
+    }
+    let purpose = purpose.map(str::parse::<Purpose>).transpose();
+    let request = builder.request_mut();
+    request.purpose = checked(py, purpose)?;
+    request.format = format;
+    request.compression = compression;
+    request.block_size = block_size;
+    request.threads = threads.unwrap_or(request.threads);
+    request.memory = memory;
+    request.time_resolution = time_resolution;
+    request.create_timestamp = create_timestamp;
+    request.with_digest = with_digest;
+    let (report, warnings) = observed(py, progress, move |observer| {
+        builder.build_observed(image, observer)
+    })?;
+    Ok(built(&report, warnings))
+}
+
+fn built(report: &BuildReport, warnings: Vec<String>) -> Built {
+    let (tree, image) = (&report.pipeline.tree, &report.pipeline.image);
+    let digest = image.root_digest.map(|digest| {
+        let digits = digest.iter().map(|byte| format!("{byte:02x}"));
+        digits.collect::<String>()
+    });
+    let losses = image.losses.iter();
+    (
+        report.format,
+        tree.files,
+        tree.bytes,
+        image.image_bytes,
+        report.incomplete(),
+        digest,
+        losses
+            .map(|loss| (loss.what.to_string(), loss.count))
+            .collect(),
+        warnings,
+    )
+}
+
+/// Names and extensions of the formats that are known.
+#[pyfunction]
+pub fn formats() -> Vec<(&'static str, Vec<&'static str>)> {
+    let formats = sinterfs::build::formats().into_iter();
+    formats
+        .map(|format| (format.name, format.extensions.to_vec()))
+        .collect()
+}

@@ -1,0 +1,254 @@
+"""Reading: everything is compared with the directory that the image was built of."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import pathlib
+import pickle
+import stat
+
+import pytest
+import sinterfs
+
+
+def everything(top: pathlib.Path) -> list[str]:
+    found = []
+    for path, directories, files in os.walk(top):
+        found += [os.path.relpath(os.path.join(path, name), top) for name in directories + files]
+    return sorted(found, key=os.fsencode)
+
+
+def test_paths_and_metadata_are_those_of_the_source(image, tree):
+    paths = sorted(image, key=os.fsencode)
+    assert paths == everything(tree)
+    for path in paths:
+        ours, theirs = image.lstat(path), os.lstat(tree / path)
+        assert ours.st_mode == theirs.st_mode
+        assert (ours.st_uid, ours.st_gid) == (theirs.st_uid, theirs.st_gid)
+        assert int(ours.st_mtime) == theirs.st_mtime_ns // 10**9
+        if stat.S_ISREG(theirs.st_mode):
+            assert ours.st_size == theirs.st_size
+            assert image.read_bytes(path) == (tree / path).read_bytes()
+        if stat.S_ISLNK(theirs.st_mode):
+            assert image.readlink(path) == os.readlink(tree / path)
+    assert image.stat("hello.txt").st_nlink == 2
+    assert image.stat("hello.txt").st_ino == image.stat("again.txt").st_ino
+
+
+def test_times_are_exact_where_the_image_has_them(images):
+    with sinterfs.Image.open(images["dwarfs"]) as image:
+        assert image.stat("hello.txt").st_mtime_ns == 1_600_000_000_123_456_789
+
+
+def test_listings_and_walks_are_those_of_os(image, tree):
+    for top in ["", "sub", "/sub/deep/", "empty"]:
+        below = tree / top.strip("/")
+        assert image.listdir(top) == sorted(os.listdir(below), key=os.fsencode)
+        with os.scandir(below) as entries:
+            theirs = {entry.name: entry for entry in entries}
+        for entry in image.scandir(top):
+            other = theirs.pop(entry.name)
+            if entry.name not in ("circle", "absolute"):
+                assert entry.is_dir() == other.is_dir()
+                assert entry.is_file() == other.is_file()
+            assert entry.is_symlink() == other.is_symlink()
+            assert entry.is_dir(follow_symlinks=False) == other.is_dir(follow_symlinks=False)
+            assert image.lexists(entry.path)
+        assert not theirs
+    ours = {path: (set(dirs), set(files)) for path, dirs, files in image.walk()}
+    theirs = {}
+    for path, dirs, files in os.walk(tree):
+        links = {name for name in dirs if os.path.islink(os.path.join(path, name))}
+        relative = os.path.relpath(path, tree)
+        theirs["" if relative == "." else relative] = (set(dirs) - links, set(files) | links)
+    assert ours == theirs
+    pruned = []
+    for path, dirs, _ in image.walk():
+        dirs.clear()
+        pruned.append(path)
+    assert pruned == [""] or len(pruned) == 1
+
+
+def test_entries_are_like_a_mapping(image):
+    entry = image["sub/link"]
+    assert (entry.name, entry.path, entry.is_symlink()) == ("link", "sub/link", True)
+    assert entry.read_text() == "hello, world\n"
+    assert entry.readlink() == "../hello.txt"
+    assert entry == image["/sub/link"] and len({entry, image["sub/link"]}) == 1
+    assert "sub/noise" in image and "dangling" in image and "no" not in image and 1 not in image
+    assert image.exists("sub/link") and not image.exists("dangling")
+    # absolute targets count from the root of the image
+    assert image["absolute"].is_dir() and image.exists("absolute/deep/zeros")
+    assert [below.name for below in image["sub/deep"].scandir()] == ["zeros"]
+    with pytest.raises(KeyError):
+        image["no"]
+
+
+def test_files_are_those_of_python(image, tree):
+    content = (tree / "sub/noise").read_bytes()
+    with image.open_file("sub/noise") as file, open(tree / "sub/noise", "rb") as other:
+        assert isinstance(file, io.BufferedReader)
+        for offset, whence, size in [(5, 0, 10), (-7, 2, 100), (-3, 1, 2), (2_000_000, 0, 999_999)]:
+            assert file.seek(offset, whence) == other.seek(offset, whence)
+            assert file.read(size) == other.read(size)
+        buffer = bytearray(1000)
+        file.seek(1234)
+        assert file.readinto(buffer) == 1000 and buffer == content[1234:2234]
+        assert file.seek(10**10) == 10**10 and file.read() == b""
+        file.seek(0)
+        assert file.read() == content
+        assert file.read_at(3, 4) == content[3:7] and file.read_at(10**12, 4) == b""
+        assert file.size == len(content) and file.stat().st_size == len(content)
+        with pytest.raises(OSError):
+            file.seek(-1)
+        with pytest.raises(io.UnsupportedOperation):
+            file.write(b"x")
+    with pytest.raises(ValueError):
+        file.read()
+    with image.open_file("hello.txt", "r") as text:
+        assert text.readlines() == ["hello, world\n"]
+    with image.open_file("sub/noise", "rb", 0) as raw:
+        assert isinstance(raw, io.RawIOBase) and raw.read(5) == content[:5]
+        with pytest.raises(ValueError):
+            raw.seek(-1)
+    with pytest.raises(ValueError, match="read-only"):
+        image.open_file("hello.txt", "w")
+    with image["hello.txt"].open() as file:
+        assert list(file) == [b"hello, world\n"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "kind", "number"),
+    [
+        (lambda image: image.stat("no/such"), FileNotFoundError, errno.ENOENT),
+        (lambda image: image.open_file("no"), sinterfs.PathNotFoundError, errno.ENOENT),
+        (lambda image: image.open_file("sub"), IsADirectoryError, errno.EISDIR),
+        (lambda image: image.open_file("fifo"), ValueError, errno.EINVAL),
+        (lambda image: image.listdir("hello.txt"), NotADirectoryError, errno.ENOTDIR),
+        (lambda image: list(image.entries("hello.txt")), NotADirectoryError, errno.ENOTDIR),
+        (lambda image: image.readlink("hello.txt"), sinterfs.SinterError, errno.EINVAL),
+        (lambda image: image.stat("circle"), sinterfs.InvalidRequestError, errno.EINVAL),
+    ],
+)
+def test_errors_have_types_and_numbers(image, ask, kind, number):
+    with pytest.raises(kind) as caught:
+        ask(image)
+    assert isinstance(caught.value, OSError)
+    assert caught.value.errno == number
+    assert caught.value.strerror and caught.value.filename
+
+
+def test_files_that_are_no_images(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        sinterfs.Image.open(tmp_path / "no")
+    assert caught.value.filename == str(tmp_path / "no")
+    with pytest.raises(IsADirectoryError):
+        sinterfs.Image.open(tmp_path)
+    (tmp_path / "text").write_text("text" * 1000)
+    with pytest.raises(sinterfs.UnsupportedImageError, match="not an image"):
+        sinterfs.Image.open(tmp_path / "text")
+    with pytest.raises(TypeError):
+        sinterfs.Image.open(5)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(sinterfs.InvalidRequestError):
+        sinterfs.Image.open(tmp_path / "fifo")
+
+
+def test_damage_is_an_error_with_a_place(images, tmp_path):
+    content = bytearray(images["dwarfs"].read_bytes())
+    for at in range(5000, 500_000, 1000):
+        content[at] ^= 0x55
+    damaged = tmp_path / "damaged.dwarfs"
+    damaged.write_bytes(content)
+    with sinterfs.Image.open(damaged) as image, pytest.raises(sinterfs.CorruptImageError) as caught:
+        for path in image:
+            if image[path].is_file(follow_symlinks=False):
+                image.read_bytes(path)
+    assert caught.value.errno == errno.EIO and "corrupt" in str(caught.value)
+    assert not sinterfs.check(damaged, deep=True).ok
+
+
+class Foreign:
+    """A file object that is nothing but seek, tell and read."""
+
+    def __init__(self, content: bytes) -> None:
+        self.inner = io.BytesIO(content)
+
+    def seek(self, offset, whence=0):
+        return self.inner.seek(offset, whence)
+
+    def tell(self):
+        return self.inner.tell()
+
+    def read(self, size):
+        return self.inner.read(min(size, 100_000))
+
+
+class Broken(Foreign):
+    def read(self, size):
+        if self.inner.tell() > 100_000:
+            raise ConnectionError("gone")
+        return super().read(size)
+
+
+def test_images_from_bytes_and_file_objects(path, tree):
+    content = path.read_bytes()
+    noise = (tree / "sub/noise").read_bytes()
+    with open(path, "rb") as file:
+        sources = [content, bytearray(content), io.BytesIO(content), file, Foreign(content)]
+        for source in sources:
+            with sinterfs.Image.open(source) as image:
+                assert image.read_bytes("sub/noise") == noise
+                assert image.listdir("empty") == []
+    behind = b"#!/bin/sh\n" + bytes(4086) + content
+    with sinterfs.Image.open(behind, offset=4096) as image:
+        assert image.read_bytes("sub/noise") == noise
+
+
+def test_the_exception_of_a_file_object_is_the_cause(images):
+    content = images["squashfs"].read_bytes()
+    broken = Broken(content)
+    with pytest.raises(OSError) as caught, sinterfs.Image.open(broken) as image:
+        image.read_bytes("sub/noise")
+    assert isinstance(caught.value.__cause__, ConnectionError)
+
+
+def test_images_are_pickled_by_their_path(image, path):
+    pickled = pickle.dumps(image)
+    assert len(pickled) < 1000
+    with pickle.loads(pickled) as again:
+        assert again.read_text("hello.txt") == "hello, world\n"
+        assert repr(again) == f"<sinterfs.Image {str(path)!r}>"
+    with pickle.loads(pickle.dumps(sinterfs.Image.open(path.read_bytes()))) as again:
+        assert again.exists("hello.txt")
+
+
+def test_a_closed_image_says_so(path):
+    image = sinterfs.Image.open(path)
+    file = image.open_file("hello.txt", "rb", 0)
+    image.close()
+    image.close()
+    for ask in [lambda: image.stat(""), lambda: file.read(), lambda: image.format]:
+        with pytest.raises(OSError, match="closed") as caught:
+            ask()
+        assert caught.value.errno == errno.EBADF
+
+
+def test_facts_and_formats(image, path):
+    assert image.format == path.suffix[1:]
+    assert isinstance(image.info(), dict) and image.info()
+    assert image.warnings() == []
+    assert "dwarfs" in sinterfs.formats()["dwarfs"]
+
+
+def test_extended_attributes(tmp_path):
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/file").write_text("x")
+    os.setxattr(tmp_path / "tree/file", "user.name", b"value\0")
+    sinterfs.build(tmp_path / "tree", tmp_path / "x.squashfs")
+    with sinterfs.Image.open(tmp_path / "x.squashfs") as image:
+        assert image.xattrs("file") == {"user.name": b"value\0"}
+        assert image["file"].xattrs() == image.xattrs("/file")
+        assert image.xattrs("") == {}
