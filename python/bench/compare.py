@@ -2,12 +2,14 @@
 
 ``compare.py DIRECTORY [RUNS]``: packs the directory as SquashFS (zstd, by mksquashfs), as DwarFS
 and as a zip, then runs each reader in turn, each in a process of its own, and prints the least time
-of each step and its ratio to ours on the same image. Readers that are not installed are named and
-left out: PySquashfsImage, ratarmountcore.
+of each step and the ratio of ours on the SquashFS image to it. The files are chosen once at random;
+what a reader returns is compared with the directory. Readers that are not installed are named and
+left out: PySquashfsImage, squashfsspec, ratarmountcore.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -32,6 +34,12 @@ def _regular(mode: int) -> bool:
     return mode & 0o170000 == 0o100000
 
 
+def _found(image: object) -> Iterable[tuple[str, int]]:
+    """List what a file system of fsspec finds; some have symlinks among the files."""
+    for path, row in image.find("", detail=True).items():
+        yield path, row["size"]
+
+
 def _ours() -> Reader:
     import sinterfs
 
@@ -47,12 +55,7 @@ def _ours() -> Reader:
 def _ours_fsspec() -> Reader:
     from sinterfs.filesystem import SinterFileSystem
 
-    def files(image: SinterFileSystem) -> Iterable[tuple[str, int]]:
-        for path, row in image.find("", detail=True).items():
-            if _regular(row["mode"]) and not row["islink"]:
-                yield path, row["size"]
-
-    return Reader(SinterFileSystem, files, lambda image, path: image.cat_file(path))
+    return Reader(SinterFileSystem, _found, lambda image, path: image.cat_file(path))
 
 
 def _pysquashfs() -> Reader:
@@ -68,6 +71,18 @@ def _pysquashfs() -> Reader:
         files,
         lambda image, path: image.select("/" + path).read_bytes(),
     )
+
+
+def _squashfsspec() -> Reader:
+    from squashfsspec import SquashFSFileSystem
+
+    return Reader(SquashFSFileSystem, _found, lambda image, path: image.cat_file(path))
+
+
+def _fsspec_zip() -> Reader:
+    from fsspec.implementations.zip import ZipFileSystem
+
+    return Reader(ZipFileSystem, _found, lambda image, path: image.cat_file(path))
 
 
 def _ratarmount() -> Reader:
@@ -122,29 +137,44 @@ READERS = {
     "sinterfs squashfs": (_ours, "squashfs"),
     "sinterfs.filesystem squashfs": (_ours_fsspec, "squashfs"),
     "PySquashfsImage": (_pysquashfs, "squashfs"),
+    "squashfsspec": (_squashfsspec, "squashfs"),
     "ratarmountcore squashfs": (_ratarmount, "squashfs"),
     "sinterfs dwarfs": (_ours, "dwarfs"),
     "zipfile": (_zip, "zip"),
+    "fsspec zip": (_fsspec_zip, "zip"),
     "ratarmountcore zip": (_ratarmount, "zip"),
     "directory": (_directory, "directory"),
 }
 
 
-def measure(name: str, path: str) -> None:
-    """Print the seconds of each step, and a sum over what was read, as JSON."""
+def measure(name: str, path: str, wanted: str) -> None:
+    """Print the seconds of each step, and what was read, as JSON."""
+    with open(wanted) as names:
+        chosen = json.load(names)
     reader = READERS[name][0]()
     start = time.perf_counter()
     image = reader.open(path)
     opened = time.perf_counter()
-    files = sorted(reader.files(image))
+    count = len(list(reader.files(image)))
     listed = time.perf_counter()
-    chosen = random.Random(1).sample(files, min(500, len(files)))
-    begun = time.perf_counter()
-    total = sum(len(reader.read(image, file)) for file, _ in chosen)
+    contents = [reader.read(image, file) for file in chosen]
     done = time.perf_counter()
-    assert total == sum(size for _, size in chosen), (total, name)
-    steps = {"open": opened - start, "list": listed - opened, "read": done - begun}
-    print(json.dumps({"files": len(files), "bytes": total, "seconds": steps}))
+    digest = hashlib.sha256(b"".join(contents)).hexdigest()
+    steps = {"open": opened - start, "list": listed - opened, "read": done - listed}
+    print(json.dumps({"files": count, "digest": digest, "seconds": steps}))
+
+
+def choose(directory: str, work: str) -> tuple[str, str]:
+    """Choose 500 files; return the name of their list and the digest of their contents."""
+    reader = _directory()
+    files = sorted(path for path, _ in reader.files(directory))
+    chosen = random.Random(1).sample(files, min(500, len(files)))
+    wanted = os.path.join(work, "wanted.json")
+    with open(wanted, "w") as names:
+        json.dump(chosen, names)
+    contents = b"".join(reader.read(directory, path) for path in chosen)
+    print(f"{len(files)} files; {len(chosen)} are read, {len(contents)} bytes")
+    return wanted, hashlib.sha256(contents).hexdigest()
 
 
 def pack(directory: str, work: str) -> dict[str, str]:
@@ -169,14 +199,17 @@ def main() -> None:
     best: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as work:
         made = pack(directory, work)
+        wanted, digest = choose(directory, work)
         for name in list(READERS) * runs:
             path = made[READERS[name][1]]
-            command = [sys.executable, __file__, "--measure", name, path]
+            command = [sys.executable, __file__, "--measure", name, path, wanted]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 print(f"left out: {name}: {done.stderr.strip().splitlines()[-1]}")
                 continue
-            seconds = json.loads(done.stdout)["seconds"]
+            told = json.loads(done.stdout)
+            assert told["digest"] == digest, f"{name} read something else"
+            seconds = told["seconds"]
             known = best.setdefault(name, seconds)
             best[name] = {step: min(known[step], seconds[step]) for step in seconds}
     print(f"{'':30}{'open':>18}{'list':>18}{'read 500':>18}   seconds, ours / theirs")
@@ -188,6 +221,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
-        measure(sys.argv[2], sys.argv[3])
+        measure(*sys.argv[2:5])
     else:
         main()

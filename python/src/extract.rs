@@ -10,14 +10,14 @@ use crate::error::raised;
 use crate::image::RawImage;
 use crate::observed::observed;
 
-/// Counts: directories, files, further names, symlinks, special files, bytes, kept, failed,
-/// imperfect; and the warnings.
-type Extracted = ((u64, u64, u64, u64, u64, u64, u64, u64, u64), Vec<String>);
+/// Directories, files, further names, symlinks, special files, bytes, kept, failed, damaged,
+/// imperfect.
+type Counts = (u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
 
-/// Restores an image, or paths of it, in a directory.
+/// Restores an image, or paths of it, in a directory; returns counts and warnings.
 #[pyfunction]
 #[pyo3(signature = (image, target, *, paths, globs, strip, threads, owner, permissions, times,
-    xattrs, sparse, overwrite, continue_on_error, progress))]
+    xattrs, sparse, overwrite, continue_on_error, salvage, progress))]
 #[allow(
     clippy::too_many_arguments,
     reason = "they are named where they are given"
@@ -37,8 +37,9 @@ pub fn extract(
     sparse: bool,
     overwrite: &str,
     continue_on_error: bool,
+    salvage: bool,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Extracted> {
+) -> PyResult<(Counts, Vec<String>)> {
     let defaults = ExtractOptions::default();
     let options = ExtractOptions {
         paths,
@@ -60,6 +61,7 @@ pub fn extract(
             }
         },
         continue_on_error,
+        salvage,
         cached: image.cache_bytes(),
     };
     let (image, _) = image.parts(py)?;
@@ -75,6 +77,7 @@ pub fn extract(
         report.bytes,
         report.kept,
         report.failed,
+        report.damaged,
         report.imperfect,
     );
     Ok((counts, warnings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import zipfile
@@ -12,12 +13,11 @@ import sinterfs
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.tests import abstract
 from sinterfs.filesystem import DwarfsFileSystem, SinterFileSystem
+from upath import UPath
 
 
-class ReadOnlyFixtures(abstract.BaseAbstractFixtures):
+class ReadOnlyFixtures(abstract.AbstractFixtures):
     """Scenarios of fsspec's tests, built by its own methods in a directory, then as an image."""
-
-    scenario: str
 
     @pytest.fixture
     def packed(self, tmp_path):
@@ -73,6 +73,9 @@ class ReadOnlyFixtures(abstract.BaseAbstractFixtures):
 class TestGet(ReadOnlyFixtures, abstract.AbstractGetTests):
     """Files and directories fetched from the image, by the tests of fsspec."""
 
+    # writes to the file system that it reads
+    test_get_directory_recursive = None
+
 
 @pytest.fixture
 def files(path):
@@ -107,8 +110,9 @@ def test_listings_are_those_of_the_directory(files, tree):
         names = [os.path.join(path.strip("/"), name) for name in os.listdir(tree / path.strip("/"))]
         assert files.ls(path, detail=False) == sorted(names)
         assert [row["name"] for row in files.ls(path)] == sorted(names)
+    listed = {os.path.basename(row["name"]): row for row in local.ls(str(tree), detail=True)}
     for path in ["hello.txt", "sub", "sub/link", "dangling", "fifo"]:
-        ours, theirs = files.info(path), local.info(str(tree / path))
+        ours, theirs = files.info(path), listed.get(path) or local.info(str(tree / path))
         for key in ["type", "islink", "mode", "uid", "gid", "nlink"]:
             if key != "nlink" or theirs["type"] == "file":
                 assert ours[key] == theirs[key], (path, key)
@@ -142,8 +146,21 @@ def test_contents_and_ranges(files, tree):
     with files.open("hello.txt", "r") as text:
         assert text.read() == "hello, world\n"
     assert files.modified("hello.txt").timestamp() == pytest.approx(1_600_000_000, abs=1)
-    with pytest.raises(OSError, match="read-only"):
-        files.open("new", "wb")
+    for write in [
+        lambda: files.open("new", "wb"),
+        lambda: files.pipe_file("new", b""),
+        lambda: files.touch("new"),
+        lambda: files.mkdir("new"),
+        lambda: files.makedirs("new/new"),
+        lambda: files.rmdir("empty"),
+        lambda: files.rm("hello.txt"),
+        lambda: files.mv("hello.txt", "new"),
+        lambda: files.cp_file("hello.txt", "new"),
+        lambda: files.put_file(str(tree / "hello.txt"), "new"),
+    ]:
+        with pytest.raises(OSError, match="read-only") as caught:
+            write()
+        assert caught.value.errno == errno.EROFS
     assert files.ukey("hello.txt") == files.ukey("hello.txt")
 
 
@@ -154,3 +171,25 @@ def test_file_systems_are_pickled(path):
     mapper = files.get_mapper("sub/deep")
     assert mapper["zeros"] == bytes(100_000)
     assert fsspec.get_filesystem_class("dwarfs") is DwarfsFileSystem
+
+
+def test_paths_are_those_of_pathlib(images, tree):
+    for name, image in images.items():
+        for top in [UPath("sinter://", fo=str(image)), UPath(f"{name}://::file://{image}")]:
+            names = sorted(os.listdir(tree), key=os.fsencode)
+            assert sorted((path.name for path in top.iterdir()), key=os.fsencode) == names
+            file = top / "sub" / "file-07"
+            local = tree / "sub" / "file-07"
+            assert (file.name, file.parent.name) == ("file-07", "sub")
+            assert file.read_text() == local.read_text()
+            assert file.stat().st_size == local.stat().st_size
+            assert file.is_file() and (top / "sub").is_dir() and not (top / "no").exists()
+            with file.open("rb") as content:
+                assert content.read() == local.read_bytes()
+            found = sorted(path.name for path in (top / "sub").glob("file-1*"))
+            assert found == sorted(path.name for path in (tree / "sub").glob("file-1*"))
+            assert pickle.loads(pickle.dumps(file)).read_bytes() == local.read_bytes()
+            with pytest.raises(OSError, match="read-only"):
+                file.write_text("x")
+            with pytest.raises(OSError, match="read-only"):
+                (top / "new").mkdir()

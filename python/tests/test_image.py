@@ -111,8 +111,11 @@ def test_files_are_those_of_python(image, tree):
         assert text.readlines() == ["hello, world\n"]
     with image.open_file("sub/noise", "rb", 0) as raw:
         assert isinstance(raw, io.RawIOBase) and raw.read(5) == content[:5]
-        with pytest.raises(ValueError):
+        with pytest.raises(OSError) as caught:
             raw.seek(-1)
+        assert caught.value.errno == errno.EINVAL
+        with pytest.raises(ValueError, match="whence"):
+            raw.seek(0, 9)
     with pytest.raises(ValueError, match="read-only"):
         image.open_file("hello.txt", "w")
     with image["hello.txt"].open() as file:
@@ -168,6 +171,12 @@ def test_damage_is_an_error_with_a_place(images, tmp_path):
                 image.read_bytes(path)
     assert caught.value.errno == errno.EIO and "corrupt" in str(caught.value)
     assert not sinterfs.check(damaged, deep=True).ok
+    with sinterfs.Image.open(damaged) as image:
+        with pytest.raises(sinterfs.CorruptImageError):
+            image.extract(tmp_path / "strict")
+        report = image.extract(tmp_path / "saved", salvage=True)
+    assert report.damaged > 0 and report.warnings
+    assert (tmp_path / "saved/sub/noise").stat().st_size == 3_000_001
 
 
 class Foreign:

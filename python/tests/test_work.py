@@ -46,7 +46,7 @@ def test_builds_report_what_they_made(tree, tmp_path):
     stages = {stage for stage, *_ in told}
     assert {"scan", "compress"} <= stages
     assert all(items >= 0 and size >= 0 for _, items, size, _, _ in told)
-    with pytest.raises(FileExistsError):
+    with pytest.raises(sinterfs.InvalidRequestError, match="exists"):
         sinterfs.build(tree, target)
     again = sinterfs.build(tree, target, level=1, replace=True, with_digest=True)
     assert again.root_digest and len(again.root_digest) == 64
@@ -115,6 +115,7 @@ def test_differences_of_two_trees(path, tree, tmp_path):
     copy = tmp_path / "copy"
     subprocess.run(["cp", "-a", tree, copy], check=True)
     (copy / "hello.txt").write_text("bye")
+    (copy / "sub/file-01").write_text("CONTENT 1\n")
     (copy / "added").write_text("this is new")
     os.rename(copy / "sub/noise", copy / "moved")
     os.unlink(copy / "dangling")
@@ -122,8 +123,9 @@ def test_differences_of_two_trees(path, tree, tmp_path):
     assert found["added"].what == "added"
     assert found["dangling"].what == "removed"
     assert (found["sub/noise"].what, found["sub/noise"].new_path) == ("renamed", "moved")
-    fields = {change.field: (change.old, change.new) for change in found["hello.txt"].fields}
-    assert fields["size"] == ("13", "3") and "content" in fields
+    (field,) = found["hello.txt"].fields
+    assert (field.field, field.old, field.new) == ("size", "13", "3")
+    assert [field.field for field in found["sub/file-01"].fields] == ["content"]
     with pytest.raises(ValueError, match="no field"):
         sinterfs.diff(path, copy, ignore=["colour"])
 

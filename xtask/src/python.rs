@@ -16,13 +16,15 @@ fn program(environment: &Path, name: &str) -> Command {
     let mut command = Command::new(environment.join("bin").join(name));
     command.current_dir(run::root().join("python"));
     command.env("VIRTUAL_ENV", environment);
+    // no directories of compiled modules in the checkout
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 
 /// Makes an environment with the tools of a list, unless it is there already.
 fn environment() -> Result<PathBuf, String> {
     let dir = run::target().join("python");
-    let environment = dir.join("environment");
+    let environment = dir.join("venv");
     let list = run::root().join("python/requirements-test.txt");
     let wanted = fs::read_to_string(&list).map_err(|e| format!("{}: {e}", list.display()))?;
     let stamp = dir.join("installed.txt");

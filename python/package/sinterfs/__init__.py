@@ -1,4 +1,4 @@
-"""Read-only file system images: DwarFS, SquashFS, EROFS, composefs, CRAMFS and romfs.
+"""Read-only file system images: DwarFS, SquashFS, EROFS, composefs, ISO 9660 and others.
 
 ``Image.open`` opens an image of any format; ``build``, ``check`` and ``diff`` make, verify and
 compare images. ``sinterfs.filesystem`` has the implementations for fsspec.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ class ImageRawIO(io.RawIOBase):
             raise ValueError(f"invalid whence ({whence}, should be 0, 1 or 2)")
         position = start[whence] + offset
         if position < 0:
-            raise ValueError(f"negative seek position {position}")
+            raise OSError(errno.EINVAL, f"negative seek position {position}", self.name)
         self._position = position
         return position
 

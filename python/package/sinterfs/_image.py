@@ -364,6 +364,7 @@ class Image:
         sparse: bool = True,
         overwrite: Literal["refuse", "replace", "keep"] = "refuse",
         continue_on_error: bool = False,
+        salvage: bool = False,
         progress: Progress | None = None,
     ) -> ExtractReport:
         """Restore everything, or paths and what matches globs, in a directory.
@@ -371,6 +372,8 @@ class Image:
         Nothing is written outside ``target``, whatever names and symlinks the image has. Owners are
         restored for root, unless ``owner`` says otherwise. With ``continue_on_error``, entries that
         cannot be restored are counted and in the report's warnings; without, the first is raised.
+        With ``salvage``, files of which parts cannot be read are restored with zeros in their place
+        and counted.
         """
         counts, warnings = _sinterfs.extract(
             self._raw,
@@ -386,6 +389,7 @@ class Image:
             sparse=sparse,
             overwrite=overwrite,
             continue_on_error=continue_on_error,
+            salvage=salvage,
             progress=progress,
         )
         return ExtractReport(*counts, warnings)

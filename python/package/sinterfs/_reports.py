@@ -22,6 +22,8 @@ class ExtractReport:
     kept: int
     #: Entries that could not be restored.
     failed: int
+    #: Files of which parts could not be read.
+    damaged: int
     #: Entries that were restored without some of their metadata.
     imperfect: int
     warnings: list[str]

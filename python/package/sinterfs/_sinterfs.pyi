@@ -79,8 +79,9 @@ def extract(
     sparse: bool,
     overwrite: str,
     continue_on_error: bool,
+    salvage: bool,
     progress: _Progress | None,
-) -> tuple[tuple[int, int, int, int, int, int, int, int, int], list[str]]: ...
+) -> tuple[tuple[int, int, int, int, int, int, int, int, int, int], list[str]]: ...
 def check(
     path: str,
     *,

@@ -14,7 +14,7 @@ import datetime
 import errno
 import os
 import stat as modes
-from typing import Any
+from typing import Any, NoReturn
 
 import fsspec
 from fsspec.archive import AbstractArchiveFileSystem
@@ -23,7 +23,7 @@ from fsspec.implementations.local import LocalFileSystem
 from ._file import ImageFile, ImageRawIO
 from ._image import Image
 
-_TYPES = {modes.S_IFDIR: "directory", modes.S_IFREG: "file", modes.S_IFLNK: "link"}
+_TYPES = {modes.S_IFDIR: "directory", modes.S_IFREG: "file"}
 
 
 class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
@@ -47,7 +47,7 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
         """Open an image: ``fo`` is a path, a URL or a binary file object."""
-        super().__init__(self, **kwargs)
+        super().__init__(**kwargs)
         self.of: Any = None
         self.fo = fo
         if isinstance(fo, (str, os.PathLike)):
@@ -87,7 +87,7 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
         described: dict[str, Any] = {"name": path, "islink": modes.S_ISLNK(found.st_mode)}
         if described["islink"]:
             described["destination"] = self.image.readlink(path)
-            # what leads nowhere, or in a circle, stays a link
+            # what leads nowhere, or in a circle, is described itself
             with contextlib.suppress(FileNotFoundError, ValueError):
                 found = self.image.stat(path)
         kind = modes.S_IFMT(found.st_mode)
@@ -194,8 +194,14 @@ class SinterFileSystem(AbstractArchiveFileSystem):  # type: ignore[misc]
     ) -> ImageFile:
         path = self._strip_protocol(path)
         if mode != "rb":
-            raise OSError(errno.EROFS, f"images are read-only: mode is {mode!r}", path)
+            self._refuse(path)
         return self.image.open_file(path)
+
+    def _refuse(self, path: str, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ANN401
+        """Refuse to write; fsspec's own ``mkdir`` would do nothing and say nothing."""
+        raise OSError(errno.EROFS, "images are read-only", self._strip_protocol(path))
+
+    mkdir = makedirs = rmdir = rm_file = cp_file = _refuse
 
 
 class DwarfsFileSystem(SinterFileSystem):
