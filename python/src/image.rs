@@ -16,7 +16,7 @@ use sinterfs::image::OpenOptions;
 use crate::error::{checked, with_number};
 use crate::file::RawFile;
 use crate::info::dictionary;
-use crate::shared_image::{Origin, SharedImage};
+use crate::shared_image::{ImageSource, SharedImage};
 use crate::source::ObjectSource;
 use crate::stat::{StatTuple, stat_tuple};
 use crate::walk::RawWalk;
@@ -59,7 +59,7 @@ impl RawImage {
         options.beside = Some(beside.unwrap_or(Path::new(".")).to_owned());
         // opened once by its name, which can be another file's later
         let file = py.detach(|| open_file(&path));
-        let origin = Origin::File(checked(py, file)?, path);
+        let origin = ImageSource::File(checked(py, file)?, path);
         Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
     }
 
@@ -77,7 +77,7 @@ impl RawImage {
         let options = options(offset, cache_bytes, devices, objects);
         let link = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
         let file = py.detach(|| open_file(&link));
-        let origin = Origin::File(checked(py, file)?, name);
+        let origin = ImageSource::File(checked(py, file)?, name);
         Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
     }
 
@@ -92,7 +92,7 @@ impl RawImage {
         objects: Option<PathBuf>,
     ) -> PyResult<Self> {
         let options = options(offset, cache_bytes, devices, objects);
-        let origin = Origin::Bytes(Arc::from(content.as_bytes()));
+        let origin = ImageSource::Bytes(Arc::from(content.as_bytes()));
         Ok(Self(Arc::new(SharedImage::new(py, origin, options)?)))
     }
 

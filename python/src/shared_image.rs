@@ -18,7 +18,7 @@ use crate::error::{checked, with_number};
 use crate::source::BytesSource;
 
 /// What an image is opened from again.
-pub enum Origin {
+pub enum ImageSource {
     /// A file, which stays the same when another one gets its name.
     File(File, PathBuf),
     /// Bytes in memory.
@@ -29,7 +29,7 @@ pub enum Origin {
 
 /// An image and how it was opened.
 pub struct SharedImage {
-    origin: Origin,
+    origin: ImageSource,
     options: OpenOptions,
     handle: Mutex<Handle>,
 }
@@ -50,7 +50,7 @@ impl Drop for Handle {
 
 impl SharedImage {
     /// Opens an image.
-    pub fn new(py: Python<'_>, origin: Origin, options: OpenOptions) -> PyResult<Self> {
+    pub fn new(py: Python<'_>, origin: ImageSource, options: OpenOptions) -> PyResult<Self> {
         let image = py.detach(|| open(&origin, &options));
         Ok(Self::of(checked(py, image)?, origin, options))
     }
@@ -62,10 +62,10 @@ impl SharedImage {
         options: OpenOptions,
     ) -> PyResult<Self> {
         let image = py.detach(|| sinterfs::open_source(source, &options));
-        Ok(Self::of(checked(py, image)?, Origin::Object, options))
+        Ok(Self::of(checked(py, image)?, ImageSource::Object, options))
     }
 
-    fn of(image: Image, origin: Origin, options: OpenOptions) -> Self {
+    fn of(image: Image, origin: ImageSource, options: OpenOptions) -> Self {
         let handle = Handle {
             process: std::process::id(),
             image: Some(image),
@@ -80,7 +80,7 @@ impl SharedImage {
     /// Returns the path of the image's file, if it has one.
     pub fn path(&self) -> Option<&PathBuf> {
         match &self.origin {
-            Origin::File(_, path) => Some(path),
+            ImageSource::File(_, path) => Some(path),
             _ => None,
         }
     }
@@ -100,7 +100,7 @@ impl SharedImage {
                 None => return Err(closed(py)),
             }
         }
-        if matches!(self.origin, Origin::Object) {
+        if matches!(self.origin, ImageSource::Object) {
             let what = "an image of a file object cannot be used by another process: open it there";
             return Err(with_number(py, Errno::BADF, what, None));
         }
@@ -126,20 +126,20 @@ impl SharedImage {
     }
 }
 
-fn open(origin: &Origin, options: &OpenOptions) -> sinterfs::Result<Image> {
+fn open(origin: &ImageSource, options: &OpenOptions) -> sinterfs::Result<Image> {
     match origin {
-        Origin::File(file, path) => {
+        ImageSource::File(file, path) => {
             let again = file.try_clone();
             let again = again.map_err(|error| Error::io("cannot open", error).path(path))?;
             let source = FileSource::from_file(again, path)?;
             let opened = sinterfs::open_source(Arc::new(source), options);
             opened.map_err(|error| error.path(path))
         }
-        Origin::Bytes(bytes) => {
+        ImageSource::Bytes(bytes) => {
             let source = BytesSource(Arc::clone(bytes));
             sinterfs::open_source(Arc::new(source), options)
         }
-        Origin::Object => Err(Error::unsupported("a file object is opened once")),
+        ImageSource::Object => Err(Error::unsupported("a file object is opened once")),
     }
 }
 
