@@ -88,7 +88,7 @@ fn main() -> ExitCode {
 fn test(more: &[String]) -> run::Outcome {
     run::cargo_with("test", &["test", "--workspace"], more)?;
     match more {
-        [] => python::python(&[]),
+        [] => python::test(),
         _ => Ok(()),
     }
 }

@@ -1,5 +1,5 @@
 //! `python`: the Python package, built and tested in a virtual environment below the target
-//! directory.
+//! directory; and its part of `test`, with the extension module that `cargo test` has built.
 //!
 //! Enters the checkout; leaves an environment with the package, its tests, types, style and
 //! doctests checked. Packages come from the index that pip is configured for. **Invariant:**
@@ -77,6 +77,29 @@ fn wheels(dir: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
+/// Runs everything that checks the package, with the extension module that `cargo test` has built:
+/// a wheel has other features, for which Cargo builds most crates once more.
+pub fn test() -> Outcome {
+    let environment = environment()?;
+    let unpacked = run::target().join("python/unpacked");
+    if unpacked.exists() {
+        fs::remove_dir_all(&unpacked).map_err(|e| format!("{}: {e}", unpacked.display()))?;
+    }
+    let package = unpacked.join("sinterfs");
+    fs::create_dir_all(&package).map_err(|e| format!("{}: {e}", package.display()))?;
+    let mut copy = Command::new("cp");
+    copy.args(["--recursive", "--no-target-directory"])
+        .arg(run::root().join("python/package/sinterfs"));
+    run::output(copy.arg(&package))?;
+    let built = run::target().join("debug/deps/lib_sinterfs.so");
+    let module = package.join("_sinterfs.abi3.so");
+    fs::copy(&built, &module).map_err(|e| format!("{}: {e}", built.display()))?;
+    let mut maturin = program(&environment, "maturin");
+    maturin.args(["pep517", "write-dist-info", "--metadata-directory"]);
+    run("metadata of the Python package", maturin.arg(&unpacked))?;
+    checks(&environment, Some(&unpacked), &[])
+}
+
 /// Builds and installs the package, and runs everything that checks it; arguments are pytest's.
 pub fn python(more: &[String]) -> Outcome {
     let wheel = wheel("dev", &run::target().join("python/wheels"), "")?;
@@ -84,17 +107,28 @@ pub fn python(more: &[String]) -> Outcome {
     let mut pip = program(&environment, "pip");
     pip.args(["install", "--quiet", "--no-deps", "--force-reinstall"]);
     run("install the wheel", pip.arg(wheel))?;
-    let mut pytest = program(&environment, "pytest");
+    checks(&environment, None, more)
+}
+
+/// Runs tests, doctests and the checks of types and style; `package` is where the package is if it
+/// is not installed.
+fn checks(environment: &Path, package: Option<&Path>, more: &[String]) -> Outcome {
+    let program = |name: &str| {
+        let mut command = program(environment, name);
+        command.envs(package.map(|package| ("PYTHONPATH", package)));
+        command
+    };
+    let mut pytest = program("pytest");
     run("tests of the Python package", pytest.arg("-q").args(more))?;
-    let mut doctest = program(&environment, "pytest");
+    let mut doctest = program("pytest");
     doctest.args(["-q", "--doctest-modules", "--pyargs", "sinterfs"]);
     run("doctests", &mut doctest)?;
-    let mut mypy = program(&environment, "mypy");
+    let mut mypy = program("mypy");
     mypy.args(["--strict", "--cache-dir", "/dev/null", "package/sinterfs"]);
     run("mypy", &mut mypy)?;
-    let mut ruff = program(&environment, "ruff");
+    let mut ruff = program("ruff");
     run("ruff", ruff.args(["check", "--no-cache", "."]))?;
-    let mut format = program(&environment, "ruff");
+    let mut format = program("ruff");
     run(
         "ruff format",
         format.args(["format", "--no-cache", "--check", "."]),
