@@ -66,7 +66,7 @@ impl Examined {
     }
 }
 
-/// Examines a file, and the file of its record, which may be the same.
+/// Examines a file, and the file of its record.
 pub fn examine(
     file: &dyn ReadAt,
     record: &dyn ReadAt,
@@ -75,17 +75,13 @@ pub fn examine(
     observer: &dyn Observer,
 ) -> Result<Examined> {
     let layout = found.layout;
-    let expected = match layout.frame {
-        Some(_) => layout.file_len(),
-        None => layout.record_len(),
-    };
-    let in_record = [0, found.moved, difference(record.len(), expected)];
-    let in_file = [0, difference(file.len(), layout.file_len()), found.moved];
-    // the record of another file says nothing of this one
-    let in_file = match layout.frame {
-        Some(_) => in_file,
-        None => [in_file[0], in_file[1], in_file[1]],
-    };
+    let in_record = [
+        0,
+        found.moved,
+        difference(record.len(), layout.record_len()),
+    ];
+    let moved = difference(file.len(), layout.len);
+    let in_file = [0, moved, moved];
     let mut damage = Damage {
         moved: in_file[1] != 0 || in_record[2] != 0,
         ..Damage::default()
@@ -98,11 +94,12 @@ pub fn examine(
         let sum = sums.get(index as usize).copied().flatten();
         let place = match (index.checked_sub(layout.data), sum) {
             (_, None) => None,
-            (None, Some(sum)) => data_place(file, &layout, index, sum, in_file)?,
+            (None, Some(sum)) => {
+                let (at, len) = layout.data_range(index);
+                place_of(file, at, (layout.shard, len), sum, in_file)?
+            }
             (Some(parity), Some(sum)) => {
-                let at = layout
-                    .record_offset()
-                    .saturating_add(layout.parity_offset(parity));
+                let at = layout.parity_offset(parity);
                 let (whole, len) = (layout.shard, layout.shard);
                 place_of(record, at, (whole, len), sum, in_record)?
             }
@@ -145,9 +142,7 @@ fn sums(
     let layout = found.layout;
     let mut sums = vec![None; layout.shards()];
     for copy in 0..COPIES {
-        let start = layout
-            .record_offset()
-            .saturating_add(layout.copy_offset(copy));
+        let start = layout.copy_offset(copy);
         let mut header = [0; HEADER];
         let is_header = |at| {
             record.read_at(at, &mut header).is_ok()
@@ -182,56 +177,6 @@ fn positions(offset: u64, shifts: [i64; 3]) -> impl Iterator<Item = u64> {
     (0..all.len())
         .filter(move |index| is_first(*index))
         .filter_map(move |index| all.get(index).copied().flatten())
-}
-
-/// Looks for a shard of data. One that the frame divides is looked for at its own place only.
-fn data_place(
-    file: &dyn ReadAt,
-    layout: &ParityLayout,
-    index: u32,
-    sum: u64,
-    shifts: [i64; 3],
-) -> Result<Option<u64>> {
-    let (start, len) = layout.data_range(index);
-    let (first, last) = (
-        layout.file_offset(start),
-        layout.file_offset(start.saturating_add(len).saturating_sub(1)),
-    );
-    if last.saturating_sub(first) < layout.shard {
-        return place_of(file, first, (layout.shard, len), sum, shifts);
-    }
-    for at in positions(first, shifts) {
-        let frame = (layout, at);
-        let found = sum_of(layout.shard, len, |offset, part| {
-            read_divided(file, frame, start, offset, part)
-        });
-        if is_sum(found, sum)? {
-            return Ok(Some(at));
-        }
-    }
-    Ok(None)
-}
-
-/// Reads a part of a shard that the frame divides, if the shard begins at `at`.
-pub(crate) fn read_divided(
-    file: &dyn ReadAt,
-    (layout, at): (&ParityLayout, u64),
-    start: u64,
-    offset: u64,
-    part: &mut [u8],
-) -> Result<()> {
-    let shift = difference(at, layout.file_offset(start));
-    let before = layout.frame.map_or(u64::MAX, |frame| frame.before);
-    let from = start.saturating_add(offset);
-    let front = usize::try_from(before.saturating_sub(from)).unwrap_or(usize::MAX);
-    let (front, back) = part.split_at_mut(front.min(part.len()));
-    let place = |offset: u64| layout.file_offset(offset).checked_add_signed(shift);
-    for (bytes, offset) in [(&mut *front, from), (back, from.max(before))] {
-        if !bytes.is_empty() {
-            file.read_at(place(offset).unwrap_or(u64::MAX), bytes)?;
-        }
-    }
-    Ok(())
 }
 
 /// Looks for a shard, of which `len` bytes are stored, where it belongs and where it may be.

@@ -48,9 +48,7 @@ fn last_header(bytes: &[u8], start: u64) -> Option<FoundRecord> {
     let mut candidates = windows.filter(|(_, window)| window.starts_with(&MAGIC));
     candidates.find_map(|(at, window)| {
         let (layout, copy, set) = ParityLayout::parse(window.try_into().ok()?)?;
-        let expected = layout
-            .record_offset()
-            .checked_add(layout.copy_offset(copy))?;
+        let expected = layout.copy_offset(copy);
         let moved = i64::try_from(start.checked_add(at as u64)?).ok()?;
         let moved = moved.checked_sub(i64::try_from(expected).ok()?)?;
         Some(FoundRecord { layout, set, moved })

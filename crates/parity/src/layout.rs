@@ -16,6 +16,9 @@ const VERSION: u16 = 1;
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 64;
 
+/// Bytes of a header that are zero.
+const RESERVED: usize = 16;
+
 /// The copies of header and table in a record.
 pub(crate) const COPIES: usize = 3;
 
@@ -40,19 +43,10 @@ pub(crate) const UNIT: u64 = 64;
 /// The longest file.
 const MOST_BYTES: u64 = 1 << 50;
 
-/// Where the record is in the file that it protects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
-    /// The offset of the frame in the file.
-    pub before: u64,
-    /// Bytes of the frame before the record: the header of a section.
-    pub head: u32,
-}
-
 /// The numbers of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParityLayout {
-    /// The length of the data in bytes: of the file without the frame.
+    /// The length of the file in bytes.
     pub len: u64,
     /// Bytes of a shard.
     pub shard: u64,
@@ -60,14 +54,12 @@ pub struct ParityLayout {
     pub data: u32,
     /// Shards of parity.
     pub parity: u32,
-    /// Where the record is, if it is in the file itself.
-    pub frame: Option<Frame>,
 }
 
 impl ParityLayout {
     /// Chooses the numbers for a file of `len` bytes and so many percent of parity. `Invalid` for
     /// an empty file and for percentages other than 1 to 100.
-    pub fn new(len: u64, percent: u8, frame: Option<Frame>) -> Result<Self> {
+    pub fn new(len: u64, percent: u8) -> Result<Self> {
         if len == 0 {
             return Err(Error::invalid("an empty file needs no parity"));
         }
@@ -89,7 +81,6 @@ impl ParityLayout {
             shard,
             data: count(data)?,
             parity: count(parity)?,
-            frame,
         })
     }
 
@@ -139,30 +130,6 @@ impl ParityLayout {
         (start, self.len.saturating_sub(start).min(self.shard))
     }
 
-    /// Converts an offset in the data to one in the file.
-    pub(crate) fn file_offset(&self, offset: u64) -> u64 {
-        match self.frame {
-            Some(frame) if offset >= frame.before => {
-                offset + u64::from(frame.head) + self.record_len()
-            }
-            _ => offset,
-        }
-    }
-
-    /// Returns the length of the file.
-    pub fn file_len(&self) -> u64 {
-        match self.frame {
-            Some(frame) => self.len + u64::from(frame.head) + self.record_len(),
-            None => self.len,
-        }
-    }
-
-    /// Returns the offset of the record in its file.
-    pub fn record_offset(&self) -> u64 {
-        self.frame
-            .map_or(0, |frame| frame.before + u64::from(frame.head))
-    }
-
     /// Writes the header of a copy. `set` is the checksum of all checksums.
     pub(crate) fn header(&self, copy: usize, set: u64) -> [u8; HEADER] {
         let mut bytes = Vec::with_capacity(HEADER);
@@ -173,10 +140,7 @@ impl ParityLayout {
         bytes.extend_from_slice(&self.len.to_le_bytes());
         bytes.extend_from_slice(&self.data.to_le_bytes());
         bytes.extend_from_slice(&self.parity.to_le_bytes());
-        let frame = self.frame.unwrap_or(Frame { before: 0, head: 0 });
-        bytes.extend_from_slice(&frame.before.to_le_bytes());
-        bytes.extend_from_slice(&frame.head.to_le_bytes());
-        bytes.extend_from_slice(&u32::from(self.frame.is_some()).to_le_bytes());
+        bytes.extend_from_slice(&[0; RESERVED]);
         bytes.extend_from_slice(&set.to_le_bytes());
         bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
         bytes.try_into().unwrap_or([0; HEADER])
@@ -194,21 +158,17 @@ impl ParityLayout {
         };
         let is_one = bytes.starts_with(&MAGIC)
             && number(8, 2)? == u64::from(VERSION)
+            && bytes.get(32..32 + RESERVED)? == [0; RESERVED]
             && number(56, 8)? == xxh3_64(bytes.get(..56)?);
         if !is_one {
             return None;
         }
         let copy = usize::try_from(number(10, 2)?).ok()?;
-        let frame = Frame {
-            before: number(32, 8)?,
-            head: u32::try_from(number(40, 4)?).ok()?,
-        };
         let layout = Self {
             shard: number(12, 4)?.checked_mul(UNIT)?,
             len: number(16, 8)?,
             data: u32::try_from(number(24, 4)?).ok()?,
             parity: u32::try_from(number(28, 4)?).ok()?,
-            frame: (number(44, 4)? == 1).then_some(frame),
         };
         (copy < COPIES && layout.is_sound()).then_some((layout, copy, number(48, 8)?))
     }
@@ -220,7 +180,6 @@ impl ParityLayout {
             && self.len.div_ceil(self.shard) == u64::from(self.data)
             && (1..=MOST_READ).contains(&self.data)
             && (1..=self.data).contains(&self.parity)
-            && self.frame.is_none_or(|frame| frame.before <= self.len)
     }
 }
 
@@ -230,19 +189,8 @@ mod tests {
 
     #[test]
     fn a_header_comes_back_and_no_change_of_it_does() {
-        for (len, percent, frame) in [
-            (1, 1, None),
-            (
-                100_000,
-                5,
-                Some(Frame {
-                    before: 90_000,
-                    head: 64,
-                }),
-            ),
-            (1 << 50, 100, None),
-        ] {
-            let layout = ParityLayout::new(len, percent, frame).unwrap();
+        for (len, percent) in [(1, 1), (100_000, 5), (1 << 50, 100)] {
+            let layout = ParityLayout::new(len, percent).unwrap();
             for copy in 0..COPIES {
                 let bytes = layout.header(copy, 77);
                 assert_eq!(ParityLayout::parse(&bytes), Some((layout, copy, 77)));
@@ -259,7 +207,7 @@ mod tests {
     fn parts_of_a_record_follow_each_other() {
         for len in [1, 1024, 5000, 1 << 20, 1 << 30] {
             for percent in [1, 5, 50, 100] {
-                let layout = ParityLayout::new(len, percent, None).unwrap();
+                let layout = ParityLayout::new(len, percent).unwrap();
                 let mut parts: Vec<(u64, u64)> = (0..COPIES)
                     .map(|copy| (layout.copy_offset(copy), layout.copy_len()))
                     .collect();
@@ -279,9 +227,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_protected_is_refused() {
-        assert!(ParityLayout::new(0, 5, None).is_err());
-        assert!(ParityLayout::new(10, 0, None).is_err());
-        assert!(ParityLayout::new(10, 101, None).is_err());
-        assert!(ParityLayout::new(u64::MAX, 5, None).is_err());
+        assert!(ParityLayout::new(0, 5).is_err());
+        assert!(ParityLayout::new(10, 0).is_err());
+        assert!(ParityLayout::new(10, 101).is_err());
+        assert!(ParityLayout::new(u64::MAX, 5).is_err());
     }
 }

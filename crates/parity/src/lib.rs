@@ -33,6 +33,6 @@ mod table;
 pub use encode::encode;
 pub use examine::{Damage, Examined, examine};
 pub use find::{FoundRecord, find};
-pub use layout::{Frame, MAGIC, ParityLayout};
-pub use record::{ParityRecord, record_len};
+pub use layout::ParityLayout;
+pub use record::ParityRecord;
 pub use restore::{Restored, restore};

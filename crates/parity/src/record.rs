@@ -7,7 +7,7 @@ use std::fs::File;
 
 use sinterfs_model::Result;
 
-use crate::layout::{COPIES, Frame, ParityLayout};
+use crate::layout::{COPIES, ParityLayout};
 use crate::shards::{length, load};
 use crate::table;
 
@@ -21,11 +21,6 @@ pub struct ParityRecord {
     sums: Vec<u64>,
     set: u64,
     scratch: File,
-}
-
-/// Returns the length of the record of a file in bytes, before it is made.
-pub fn record_len(len: u64, percent: u8, frame: Option<Frame>) -> Result<u64> {
-    Ok(ParityLayout::new(len, percent, frame)?.record_len())
 }
 
 impl ParityRecord {

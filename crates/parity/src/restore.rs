@@ -12,7 +12,7 @@ use sinterfs_block::ReadAt;
 use sinterfs_model::{Error, Observer, Result};
 
 use crate::encode::{encode, read_part};
-use crate::examine::{Examined, read_divided};
+use crate::examine::Examined;
 use crate::layout::ParityLayout;
 use crate::record::ParityRecord;
 use crate::shards::{code_error, for_each, length, load, store, window};
@@ -151,8 +151,7 @@ impl ReadAt for Restored<'_> {
             let (part, after) = rest.split_at_mut(length(len)?);
             match place {
                 Shard::File(start) => {
-                    let first = index * self.layout.shard;
-                    read_divided(self.file, (&self.layout, start), first, within, part)?;
+                    self.file.read_at(start.saturating_add(within), part)?;
                 }
                 Shard::Scratch(slot) => {
                     load(&self.scratch, part, slot * self.layout.shard + within)?;

@@ -7,28 +7,23 @@ use std::fs::File;
 
 use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_model::{Error, Kind, Quiet, Result};
-use sinterfs_parity::{Frame, ParityLayout, encode, examine, find, restore};
+use sinterfs_parity::{ParityLayout, encode, examine, find, restore};
 use sinterfs_testkit::{Random, noise};
-
-/// Bytes of the frame before the record.
-const HEAD: u32 = 64;
 
 fn scratch() -> Result<File> {
     tempfile::tempfile().map_err(|error| Error::io("scratch", error))
 }
 
-/// A file with its record, beside it or in it.
+/// A file with its record.
 struct Protected {
     layout: ParityLayout,
-    /// The file; with a frame, the record is in it.
     file: Vec<u8>,
-    /// The record, if it is beside the file.
-    record: Option<Vec<u8>>,
+    record: Vec<u8>,
 }
 
 impl Protected {
-    fn new(data: &[u8], percent: u8, frame: Option<Frame>) -> Self {
-        let layout = ParityLayout::new(data.len() as u64, percent, frame).unwrap();
+    fn new(data: &[u8], percent: u8) -> Self {
+        let layout = ParityLayout::new(data.len() as u64, percent).unwrap();
         let source = MemorySource(data.to_vec());
         let made = encode(&source, layout, scratch().unwrap(), 2, &Quiet).unwrap();
         let mut record = Vec::new();
@@ -38,18 +33,7 @@ impl Protected {
         })
         .unwrap();
         assert_eq!(record.len() as u64, layout.record_len());
-        let Some(frame) = frame else {
-            let (file, record) = (data.to_vec(), Some(record));
-            return Self {
-                layout,
-                file,
-                record,
-            };
-        };
-        let (before, after) = data.split_at(frame.before as usize);
-        let head = [7; HEAD as usize];
-        let file = [before, &head, &record, after].concat();
-        let record = None;
+        let file = data.to_vec();
         Self {
             layout,
             file,
@@ -57,36 +41,20 @@ impl Protected {
         }
     }
 
-    fn data(&self) -> Vec<u8> {
-        let Some(frame) = self.layout.frame else {
-            return self.file.clone();
-        };
-        let end = self.layout.record_offset() + self.layout.record_len();
-        [
-            &self.file[..frame.before as usize],
-            &self.file[end as usize..],
-        ]
-        .concat()
-    }
-
     /// Restores damaged bytes, and compares the result with what was there.
-    fn repair(&self, file: &[u8], record: Option<&[u8]>) -> Result<()> {
-        let file = MemorySource(file.to_vec());
-        let record = record.map(|record| MemorySource(record.to_vec()));
-        let record: &dyn ReadAt = record.as_ref().map_or(&file, |record| record);
-        let found = find(record)?.ok_or_else(|| Error::not_found("no record"))?;
-        let examined = examine(&file, record, found, 2, &Quiet)?;
-        let (data, made) = restore(&file, record, &examined, scratch, 2, &Quiet)?;
+    fn repair(&self, file: &[u8], record: &[u8]) -> Result<()> {
+        let (file, record) = (MemorySource(file.to_vec()), MemorySource(record.to_vec()));
+        let found = find(&record)?.ok_or_else(|| Error::not_found("no record"))?;
+        let examined = examine(&file, &record, found, 2, &Quiet)?;
+        let (data, made) = restore(&file, &record, &examined, scratch, 2, &Quiet)?;
         assert_eq!(found.layout, self.layout);
-        assert_eq!(*data.read(0, data.len())?, self.data()[..], "other bytes");
+        assert_eq!(*data.read(0, data.len())?, self.file[..], "other bytes");
         let mut bytes = Vec::new();
         made.for_each_part(|part| {
             bytes.extend_from_slice(part);
             Ok(())
         })?;
-        let at = self.layout.record_offset() as usize;
-        let whole = self.record.as_ref().unwrap_or(&self.file);
-        assert!(whole[at..at + bytes.len()] == bytes, "another record");
+        assert!(self.record == bytes, "another record");
         Ok(())
     }
 }
@@ -96,18 +64,13 @@ fn runs() -> usize {
     runs.and_then(|runs| runs.parse().ok()).unwrap_or(250)
 }
 
-/// Files of several lengths, some with the record in them.
-fn files(random: &mut Random) -> Vec<Protected> {
+/// Files of several lengths.
+fn files() -> Vec<Protected> {
     let lengths = [1, 1000, 1024, 5000, 70_001, 300_000];
     let mut files = Vec::new();
     for (index, len) in lengths.into_iter().enumerate() {
         let data = noise(index as u64, len);
-        for percent in [5, 30] {
-            files.push(Protected::new(&data, percent, None));
-            let before = random.below(len + 1) as u64;
-            let frame = Frame { before, head: HEAD };
-            files.push(Protected::new(&data, percent, Some(frame)));
-        }
+        files.extend([5, 30].map(|percent| Protected::new(&data, percent)));
     }
     files
 }
@@ -137,24 +100,30 @@ fn damage(kind: usize, bytes: &mut Vec<u8>, units: usize, shard: usize, random: 
 #[test]
 fn damage_up_to_the_bound_is_repaired() {
     let mut random = Random(20_261_123);
-    let files = files(&mut random);
+    let files = files();
     for kind in 0..5 {
         let mut damaged = 0;
         for run in 0..runs() {
             let file = &files[random.below(files.len())];
             let (units, shard) = (file.layout.parity as usize, file.layout.shard as usize);
             let (mut bytes, mut record) = (file.file.clone(), file.record.clone());
-            match &mut record {
-                // the shards of the record count, too
-                Some(record) if random.below(2) == 0 => {
-                    let some = random.below(units + 1);
-                    damage(kind, &mut bytes, some, shard, &mut random);
-                    damage(random.below(5), record, units - some, shard, &mut random);
-                }
-                _ => damage(kind, &mut bytes, units, shard, &mut random),
+            // the shards of the record count, too
+            let some = match random.below(2) {
+                0 => random.below(units + 1),
+                _ => units,
+            };
+            damage(kind, &mut bytes, some, shard, &mut random);
+            if some < units {
+                damage(
+                    random.below(5),
+                    &mut record,
+                    units - some,
+                    shard,
+                    &mut random,
+                );
             }
             damaged += usize::from(bytes != file.file || record != file.record);
-            let repaired = file.repair(&bytes, record.as_deref());
+            let repaired = file.repair(&bytes, &record);
             assert!(
                 repaired.is_ok(),
                 "{kind} {run}: {:?} {repaired:?}",
@@ -168,55 +137,47 @@ fn damage_up_to_the_bound_is_repaired() {
 #[test]
 fn damage_beyond_the_bound_is_an_error() {
     let mut random = Random(5);
-    for frame in [
-        None,
-        Some(Frame {
-            before: 50_000,
-            head: HEAD,
-        }),
-    ] {
-        let file = Protected::new(&noise(9, 60_000), 10, frame);
-        let (parity, shard) = (file.layout.parity as usize, file.layout.shard as usize);
-        for more in 1..40 {
-            let mut bytes = file.file.clone();
-            for number in 0..(parity + more).min(48) {
-                bytes[number * shard + random.below(shard)] ^= 0x10;
-            }
-            let error = file.repair(&bytes, file.record.as_deref()).unwrap_err();
-            assert_eq!(error.kind(), Kind::Corrupt, "{error}");
-            assert!(error.to_string().contains("too few"), "{error}");
+    let file = Protected::new(&noise(9, 60_000), 10);
+    let (parity, shard) = (file.layout.parity as usize, file.layout.shard as usize);
+    for more in 1..40 {
+        let mut bytes = file.file.clone();
+        for number in 0..(parity + more).min(48) {
+            bytes[number * shard + random.below(shard)] ^= 0x10;
         }
+        let error = file.repair(&bytes, &file.record).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+        assert!(error.to_string().contains("too few"), "{error}");
     }
 }
 
 #[test]
 fn a_record_of_another_file_restores_nothing() {
-    let a = Protected::new(&noise(1, 50_000), 5, None);
-    let b = Protected::new(&noise(2, 50_000), 5, None);
-    assert!(a.repair(&a.file, b.record.as_deref()).is_err());
+    let a = Protected::new(&noise(1, 50_000), 5);
+    let b = Protected::new(&noise(2, 50_000), 5);
+    assert!(a.repair(&a.file, &b.record).is_err());
     let none = find(&MemorySource(noise(3, 3 << 20))).unwrap();
     assert!(none.is_none());
 }
 
 #[test]
 fn no_change_of_a_record_harms() {
-    let file = Protected::new(&noise(4, 20_000), 20, None);
+    let file = Protected::new(&noise(4, 20_000), 20);
     let mut random = Random(77);
     for _ in 0..runs() {
-        let mut record = file.record.clone().unwrap();
+        let mut record = file.record.clone();
         for _ in 0..=random.below(400) {
             let at = random.below(record.len());
             record[at] = random.number() as u8;
         }
         // either it is good enough, or there is an error: never other bytes
-        let _ = file.repair(&file.file, Some(&record));
+        let _ = file.repair(&file.file, &record);
     }
 }
 
 #[test]
 fn the_record_depends_on_the_file_alone() {
     let data = noise(8, 5 << 20);
-    let layout = ParityLayout::new(data.len() as u64, 5, None).unwrap();
+    let layout = ParityLayout::new(data.len() as u64, 5).unwrap();
     let source = MemorySource(data);
     let mut known = None;
     for threads in [1, 2, 5] {

@@ -70,7 +70,7 @@ pub fn write_parity(
 ) -> Result<u64> {
     let located = |error: Error| error.path(image);
     let source = FileSource::open(image)?;
-    let layout = ParityLayout::new(source.len(), percent, None).map_err(located)?;
+    let layout = ParityLayout::new(source.len(), percent).map_err(located)?;
     let output = Output::create(to, replace)?;
     let record = encode(&source, layout, scratch(to).file()?, threads, observer);
     let record = record.map_err(located)?;
@@ -141,7 +141,7 @@ struct Sources {
 impl Sources {
     fn open(image: &Path, parity: &Path) -> Result<Self> {
         let (image, source) = (FileSource::open(image)?, FileSource::open(parity)?);
-        let found = find(&source)?.filter(|found| found.layout.frame.is_none());
+        let found = find(&source)?;
         let found = found.ok_or_else(|| {
             Error::corrupt("no header of a parity file is intact here").path(parity)
         })?;
