@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use std::fs::File;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinterfs_block::{MemorySource, ReadAt};
 use sinterfs_model::{Error, Kind, Quiet, Result};
@@ -171,6 +172,50 @@ fn no_change_of_a_record_harms() {
         }
         // either it is good enough, or there is an error: never other bytes
         let _ = file.repair(&file.file, &record);
+    }
+}
+
+/// Data of which a byte changes after some reads of it.
+struct Changing {
+    data: Vec<u8>,
+    at: u64,
+    /// How often it is read before.
+    sound: usize,
+    reads: AtomicUsize,
+}
+
+impl ReadAt for Changing {
+    fn len(&self) -> u64 {
+        self.data.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let start = offset as usize;
+        buf.copy_from_slice(&self.data[start..start + buf.len()]);
+        if (offset..offset + buf.len() as u64).contains(&self.at)
+            && self.reads.fetch_add(1, Ordering::Relaxed) >= self.sound
+        {
+            buf[(self.at - offset) as usize] ^= 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn data_that_changes_meanwhile_is_an_error() {
+    for len in [1, 1000, 70_000, 5 << 20] {
+        let layout = ParityLayout::new(len, 20).unwrap();
+        for at in [0, len / 2, len - 1] {
+            let data = Changing {
+                data: noise(len, len as usize),
+                at,
+                sound: 1,
+                reads: AtomicUsize::new(0),
+            };
+            let made = encode(&data, layout, scratch().unwrap(), 2, &Quiet);
+            let error = made.map(drop).unwrap_err();
+            assert!(error.to_string().contains("changed while"), "{error}");
+        }
     }
 }
 
