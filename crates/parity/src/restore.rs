@@ -9,6 +9,7 @@ use std::fs::File;
 
 use reed_solomon_simd::ReedSolomonDecoder;
 use sinterfs_block::ReadAt;
+use sinterfs_block::checksum::Xxh3;
 use sinterfs_model::{Error, Observer, Result};
 
 use crate::encode::{encode, read_part};
@@ -16,6 +17,9 @@ use crate::examine::Examined;
 use crate::layout::ParityLayout;
 use crate::record::ParityRecord;
 use crate::shards::{code_error, for_each, length, load, store, window};
+
+/// Bytes that are passed on at once.
+const STEP: u64 = 1 << 20;
 
 /// The data of a file, of which some shards were restored.
 pub struct Restored<'a> {
@@ -86,6 +90,36 @@ pub fn restore<'a>(
 }
 
 impl Restored<'_> {
+    /// Passes the data to `out`, in order, each byte read once more and compared with the checksums
+    /// of `record`. `Io` if it is not what it was when the record was computed: what was passed on
+    /// must not be used then.
+    pub fn for_each_part(
+        &self,
+        record: &ParityRecord,
+        mut out: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let shard = self.layout.shard;
+        let mut buf = vec![0; length(shard.min(STEP))?];
+        for (index, expected) in (0..self.layout.data).zip(record.sums()) {
+            let (offset, stored) = self.layout.data_range(index);
+            let (mut sum, mut at) = (Xxh3::default(), 0);
+            while at < shard {
+                let part = buf.split_at_mut(length((shard - at).min(STEP))?).0;
+                read_part(self, &self.layout, index, at, part)?;
+                sum.update(part);
+                let data = length(stored.saturating_sub(at).min(part.len() as u64))?;
+                out(part.split_at(data).0)?;
+                at += part.len() as u64;
+            }
+            if sum.digest() != *expected {
+                let what = format!("the file changed while it was read, near byte {offset}");
+                let changed = std::io::Error::other("it has other bytes when read again");
+                return Err(Error::io(what, changed));
+            }
+        }
+        Ok(())
+    }
+
     /// Computes the missing shards, in windows, on several threads.
     fn decode(
         &self,

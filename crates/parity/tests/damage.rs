@@ -220,6 +220,33 @@ fn data_that_changes_meanwhile_is_an_error() {
 }
 
 #[test]
+fn what_is_copied_was_compared() {
+    let file = Protected::new(&noise(3, 300_000), 5);
+    let record = MemorySource(file.record.clone());
+    let found = find(&record).unwrap().unwrap();
+    let mut bytes = file.file.clone();
+    bytes[77] ^= 1;
+    // one byte of a sound shard: once to examine it, once to decode, twice to encode
+    for (sound, is_right) in [(4, false), (5, true)] {
+        let data = Changing {
+            data: bytes.clone(),
+            at: 200_000,
+            sound,
+            reads: AtomicUsize::new(0),
+        };
+        let examined = examine(&data, &record, found, 1, &Quiet).unwrap();
+        let (data, made) = restore(&data, &record, &examined, scratch, 1, &Quiet).unwrap();
+        let mut copy = Vec::new();
+        let copied = data.for_each_part(&made, |part| {
+            copy.extend_from_slice(part);
+            Ok(())
+        });
+        assert_eq!(copied.is_ok(), is_right, "{copied:?}");
+        assert!(!is_right || copy == file.file);
+    }
+}
+
+#[test]
 fn the_record_depends_on_the_file_alone() {
     let data = noise(8, 5 << 20);
     let layout = ParityLayout::new(data.len() as u64, 5).unwrap();
