@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use std::fs::File;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinterfs_block::{MemorySource, ReadAt};
@@ -243,6 +244,46 @@ fn what_is_copied_was_compared() {
         });
         assert_eq!(copied.is_ok(), is_right, "{copied:?}");
         assert!(!is_right || copy == file.file);
+    }
+}
+
+/// Bytes of which a range cannot be read.
+struct Unreadable(Vec<u8>, Range<u64>);
+
+impl ReadAt for Unreadable {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let end = offset + buf.len() as u64;
+        if offset < self.1.end && self.1.start < end {
+            let error = std::io::Error::from_raw_os_error(5);
+            return Err(Error::io("cannot read", error));
+        }
+        buf.copy_from_slice(&self.0[offset as usize..end as usize]);
+        Ok(())
+    }
+}
+
+#[test]
+fn an_unreadable_sector_costs_only_its_shards() {
+    // a record of 5 % and one that is longer than what is searched at once
+    for (len, percent) in [(700_000, 5), (3 << 20, 60)] {
+        let file = Protected::new(&noise(12, len), percent);
+        let record = file.record.clone();
+        let mut bytes = file.file.clone();
+        bytes[5000] ^= 1;
+        let data = MemorySource(bytes);
+        let sectors = record.len().div_ceil(4096);
+        for sector in (0..sectors).filter(|at| at % 37 == 0 || *at + 2 >= sectors) {
+            let range = sector as u64 * 4096..(sector as u64 + 1) * 4096;
+            let record = Unreadable(record.clone(), range);
+            let found = find(&record).unwrap().expect("a header");
+            let examined = examine(&data, &record, found, 2, &Quiet).unwrap();
+            let (restored, _) = restore(&data, &record, &examined, scratch, 2, &Quiet).unwrap();
+            assert!(*restored.read(0, len as u64).unwrap() == file.file[..]);
+        }
     }
 }
 
