@@ -165,15 +165,29 @@ fn a_record_of_another_file_restores_nothing() {
 fn no_change_of_a_record_harms() {
     let file = Protected::new(&noise(4, 20_000), 20);
     let mut random = Random(77);
+    let (mut repaired, mut refused) = (0, 0);
     for _ in 0..runs() {
-        let mut record = file.record.clone();
-        for _ in 0..=random.below(400) {
+        let (mut bytes, mut record) = (file.file.clone(), file.record.clone());
+        bytes[random.below(20_000)] ^= 0x20;
+        let most = 1 << random.below(9);
+        for _ in 0..=random.below(most) {
             let at = random.below(record.len());
             record[at] = random.number() as u8;
         }
-        // either it is good enough, or there is an error: never other bytes
-        let _ = file.repair(&file.file, &record);
+        // either it is good enough, which compares the bytes, or there is an error
+        match file.repair(&bytes, &record) {
+            Ok(()) => repaired += 1,
+            Err(error) => {
+                assert!(
+                    [Kind::Corrupt, Kind::NotFound].contains(&error.kind()),
+                    "{error}"
+                );
+                refused += 1;
+            }
+        }
     }
+    let few = runs() / 10;
+    assert!(repaired > few && refused > few, "{repaired}, {refused}");
 }
 
 /// Data of which a byte changes after some reads of it.
