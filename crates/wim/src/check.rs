@@ -86,8 +86,7 @@ pub fn check(
 /// Reads every blob; one that is read as a whole is compared with its SHA-1.
 fn blobs(image: &Wim, report: &mut Report, observer: &dyn Observer) -> Result<()> {
     let table = &image.contents.table;
-    let total = table.blobs.iter().map(|blob| blob.len).sum();
-    observer.expect(Stage::Verify, Tally::bytes(total));
+    observer.expect(Stage::Verify, Tally::bytes(image.decoded_bytes()));
     // in the order of the file, so that each chunk is decoded once
     let mut order: Vec<u32> = (0..).take(table.blobs.len()).collect();
     order.sort_by_key(|number| {

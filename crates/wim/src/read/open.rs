@@ -366,6 +366,7 @@ fn image_info(contents: &Contents, nodes: &Nodes) -> ImageInfo {
         NO_BLOB => 0,
         blob => contents.table.get(blob).map_or(0, |(blob, _)| blob.len),
     });
+    let stored = contents.parts.iter().map(|part| part.window.len());
     let is_compressed = first.is_some_and(|header| header.flags.has(HeaderFlags::COMPRESSION));
     ImageInfo {
         format: "wim",
@@ -373,8 +374,8 @@ fn image_info(contents: &Contents, nodes: &Nodes) -> ImageInfo {
         root: Ino(1),
         totals: FsInfo {
             inodes: nodes.all.len() as u64,
-            bytes: Some(bytes.sum()),
-            stored: contents.parts.iter().map(|part| part.window.len()).sum(),
+            bytes: Some(bytes.fold(0, u64::saturating_add)),
+            stored: stored.fold(0, u64::saturating_add),
             block_size: match first {
                 Some(header) if is_compressed => header.chunk_size.into(),
                 _ => 4096,
