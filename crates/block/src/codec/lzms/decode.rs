@@ -23,8 +23,9 @@ pub fn decode(stream: &[u8], output: &mut [u8]) -> Result<()> {
     let mut at = 0;
     while at < output.len() {
         decoder.item(output, &mut at)?;
+        // an item takes a bit at least: without this, four bytes decode to a chunk of any length
+        decoder.reader.finish()?;
     }
-    decoder.reader.finish()?;
     targets::make_relative(output);
     Ok(())
 }
@@ -153,7 +154,7 @@ fn number(
 /// Appends bytes that change as earlier ones.
 fn continue_delta(output: &mut [u8], at: &mut usize, delta: Delta, len: usize) -> Result<()> {
     let span = 1_usize << delta.power;
-    let back = (delta.distance as usize) << delta.power;
+    let back = (delta.distance as usize).saturating_mul(span);
     let start = *at;
     if back.checked_add(span).is_none_or(|back| back > start) {
         let what = format!("a delta {back} bytes back at byte {start}");
@@ -172,4 +173,18 @@ fn continue_delta(output: &mut [u8], at: &mut usize, delta: Delta, len: usize) -
     }
     *at = start + len;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_ends_early_is_not_decoded_further() {
+        let mut output = vec![0xff; 1 << 16];
+        let error = decode(&[0; 4], &mut output).unwrap_err();
+        assert!(error.what().contains("ends too early"), "{error}");
+        let written = output.iter().rposition(|byte| *byte != 0xff);
+        assert!(written.is_some_and(|at| at < 64), "{written:?}");
+    }
 }

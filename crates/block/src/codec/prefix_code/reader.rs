@@ -3,7 +3,7 @@
 //! In: bytes. Out: numbers of up to 32 bits.
 //!
 //! **Invariant:** past the end of the stream all bits are zero, and the reader counts the words
-//! that are missing, so that a decoder can tell afterwards that the stream was too short.
+//! that are missing, so that a decoder can tell at any time that the stream was too short.
 
 use sinterfs_model::{Error, Result};
 
@@ -47,7 +47,7 @@ impl<'a, const BACKWARD: bool> WordReader<'a, BACKWARD> {
                     u16::from_le_bytes(*word)
                 }
                 None => {
-                    self.missing += 16;
+                    self.missing = self.missing.saturating_add(16);
                     0
                 }
             };
@@ -83,6 +83,7 @@ impl<'a, const BACKWARD: bool> WordReader<'a, BACKWARD> {
     }
 
     /// Fails with `Corrupt` if more bits were used than there are.
+    #[inline]
     pub(in crate::codec) fn finish(&self) -> Result<()> {
         if self.missing > self.count {
             return Err(ends_early());

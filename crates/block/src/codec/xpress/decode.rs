@@ -41,7 +41,7 @@ pub fn decode(stream: &[u8], output: &mut [u8]) -> Result<()> {
         reader.skip(bits);
         reader.ensure(16);
         let distance = (1_usize << bits) + low as usize;
-        copy_match(output, &mut at, distance, len + MIN_MATCH)?;
+        copy_match(output, &mut at, distance, len.saturating_add(MIN_MATCH))?;
     }
     reader.finish()
 }
@@ -59,5 +59,5 @@ fn long_length(reader: &mut WordReader<'_, false>) -> Result<usize> {
     if len < 15 {
         return Err(Error::corrupt("a long match that is short"));
     }
-    Ok(usize::try_from(len).unwrap_or(usize::MAX - MIN_MATCH))
+    Ok(usize::try_from(len).unwrap_or(usize::MAX))
 }
