@@ -124,6 +124,9 @@ pub struct ImageInfo {
     pub totals: FsInfo,
     /// What the image can store.
     pub capability: Capability,
+    /// Whether content is compared with digests only where a file is read from its first byte to
+    /// its last in order: who reads it in parts in any other order gets damage without an error.
+    pub checked_in_order: bool,
 }
 
 /// A read-only file system in an image file; may be used by many threads at once.

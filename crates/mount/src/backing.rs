@@ -60,6 +60,7 @@ impl OneFile {
                 root: ROOT,
                 totals,
                 capability,
+                checked_in_order: false,
             },
         }
     }

@@ -3,9 +3,10 @@
 //! Enters a plan; leaves what of one file is read in one go. **Invariants:** the jobs of a file
 //! cover it exactly. Unless all blocks fit into the cache, what a job reads of a block that is read
 //! elsewhere, too, no other block's job reads: so a block is needed while its own jobs run, and not
-//! again, whatever refers to it, and it is released with the last of them. Memory is about 60 bytes
-//! a job, 16 a range and 40 a block, of these at most `RANGES` and `BLOCKS`; the rest is read file
-//! by file.
+//! again, whatever refers to it, and it is released with the last of them. Files of an image that
+//! compares content with digests in the order of the file are not cut at all. Memory is about 60
+//! bytes a job, 16 a range and 40 a block, of these at most `RANGES` and `BLOCKS`; the rest is read
+//! file by file.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -51,6 +52,8 @@ pub(crate) struct Jobs {
     ranges: Vec<Range<u64>>,
     /// Unless all blocks fit into the cache: how they are used.
     uses: HashMap<u64, Use>,
+    /// Whether each file is one job.
+    whole: bool,
 }
 
 impl Jobs {
@@ -59,6 +62,7 @@ impl Jobs {
     pub(crate) fn of(plan: &Plan, image: &dyn Image, cached: u64) -> Self {
         let mut jobs = Self {
             uses: uses(plan, image, cached),
+            whole: image.info().checked_in_order,
             ..Self::default()
         };
         for (leaf, item) in files(plan) {
@@ -94,7 +98,7 @@ impl Jobs {
                 image.release(block);
             }
         };
-        if self.uses.get(&job.key.0).is_none_or(|at| at.shared) {
+        if !self.whole && self.uses.get(&job.key.0).is_none_or(|at| at.shared) {
             return release(job.key.0);
         }
         for range in self.ranges(job) {
@@ -114,8 +118,11 @@ impl Jobs {
 
     /// Cuts a file at borders of extents, so that there are never more ranges than extents.
     fn cut(&mut self, image: &dyn Image, leaf: u32, ino: Ino) -> Result<()> {
-        let mut parts = Parts::default();
-        let full = self.ranges.len() >= RANGES;
+        let mut parts = Parts {
+            whole: self.whole,
+            ..Parts::default()
+        };
+        let full = self.whole || self.ranges.len() >= RANGES;
         let uses = &self.uses;
         image.extents(ino, 0, &mut |extent| {
             let shared = |at: &Use| !full && at.shared;
@@ -150,6 +157,8 @@ impl Jobs {
 /// A file while it is cut.
 #[derive(Debug, Default)]
 struct Parts {
+    /// Whether there is one part alone.
+    whole: bool,
     parts: Vec<Part>,
     /// The part of each block that is shared.
     of_block: HashMap<u64, usize>,
@@ -217,7 +226,7 @@ impl Parts {
     /// Finds the part for blocks without another reader.
     fn in_own(&mut self, key: (u64, u64), len: u64) -> usize {
         let (index, data) = match self.own {
-            Some((index, data)) if data < PART => (index, data),
+            Some((index, data)) if self.whole || data < PART => (index, data),
             _ => {
                 self.parts.push(Part::at(key));
                 (self.parts.len() - 1, 0)

@@ -6,9 +6,12 @@
 
 mod support;
 
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
-use sinterfs_model::{Image, Ino, Quiet};
+use sinterfs_model::{Cursor, Dirent, Extent, Image, ImageInfo, Ino, Inode, Quiet, Result};
 use sinterfs_ops::{
     Archive, ArchiveFormat, ArchiveOptions, ArchiveOrder, ExtractOptions, extract, verify,
 };
@@ -205,5 +208,105 @@ fn a_damaged_block_costs_the_files_that_refer_to_it() {
         assert!(lost > 2 && lost < 20, "{lost}");
         assert_eq!((report.failed, report.files), (lost, 40 - lost));
         assert_eq!(notes.warnings().len() as u64, lost);
+    }
+}
+
+/// An image that fails a test if a file is not read from front to back.
+struct InOrder<'a> {
+    image: &'a MemImage,
+    /// Where the latest read of each file ended.
+    ends: Mutex<HashMap<Ino, u64>>,
+}
+
+impl Image for InOrder<'_> {
+    fn info(&self) -> &ImageInfo {
+        self.image.info()
+    }
+
+    fn inode(&self, ino: Ino) -> Result<Inode> {
+        self.image.inode(ino)
+    }
+
+    fn read_dir(
+        &self,
+        dir: Ino,
+        from: Cursor,
+        visit: &mut dyn FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.image.read_dir(dir, from, visit)
+    }
+
+    fn lookup(&self, dir: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        self.image.lookup(dir, name)
+    }
+
+    fn parent(&self, dir: Ino) -> Result<Ino> {
+        self.image.parent(dir)
+    }
+
+    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
+        self.image.read_link(ino)
+    }
+
+    fn extents(
+        &self,
+        ino: Ino,
+        from: u64,
+        visit: &mut dyn FnMut(Extent) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.image.extents(ino, from, visit)
+    }
+
+    fn read_at(&self, ino: Ino, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let read = self.image.read_at(ino, offset, buf)?;
+        // one byte makes a block be decoded ahead of its use
+        if buf.len() > 1 {
+            let end = offset + read as u64;
+            let before = self.ends.lock().unwrap().insert(ino, end);
+            assert!(before.is_none_or(|before| before <= offset), "{ino:?}");
+        }
+        Ok(read)
+    }
+
+    fn release(&self, block: u64) {
+        self.image.release(block);
+    }
+}
+
+#[test]
+fn files_whose_content_is_checked_in_order_are_read_in_order() {
+    let (image, _) = woven();
+    let image = image.checked_in_order();
+    let in_order = || InOrder {
+        image: &image,
+        ends: Mutex::default(),
+    };
+    for threads in [1, 4] {
+        let (_guard, target) = target();
+        let options = ExtractOptions {
+            threads,
+            cached: 8 * 4096,
+            ..Default::default()
+        };
+        image.take_kept();
+        extract(&in_order(), &target, &options, &Quiet).unwrap();
+        let kept = image.take_kept();
+        assert!(kept.now.is_empty(), "{threads} threads: {kept:?}");
+        assert_all_same(&image, &target);
+        verify(&in_order(), threads, &Quiet).unwrap();
+        for order in [ArchiveOrder::Path, ArchiveOrder::Image] {
+            let options = ArchiveOptions {
+                threads,
+                order,
+                ahead: 2 * 4096,
+                held: 3 * 4096,
+                ..ArchiveOptions::of(ArchiveFormat::Tar)
+            };
+            let image = in_order();
+            let mut archive = Archive::plan(&image, &options, &Quiet).unwrap();
+            archive.keep_in(tempfile::tempfile().unwrap());
+            archive.write(&mut Vec::new()).unwrap();
+            assert_eq!(archive.later_bytes(), 0);
+        }
     }
 }

@@ -226,6 +226,7 @@ impl Builder {
                 stored: self.blocks.iter().map(|block| block.len() as u64).sum(),
                 block_size: self.block_size as u64,
             },
+            checked_in_order: false,
             capability: Capability {
                 xattrs: self.xattrs,
                 special_hard_links: true,
@@ -275,6 +276,12 @@ impl MemImage {
     /// Returns the inode number of a node.
     pub fn ino(&self, id: Id) -> Ino {
         Ino(id.0 as u64 ^ self.mask)
+    }
+
+    /// Says of the image that content is compared with digests in the order of each file.
+    pub fn checked_in_order(mut self) -> Self {
+        self.info.checked_in_order = true;
+        self
     }
 
     /// Damages the block that holds a byte of a file.

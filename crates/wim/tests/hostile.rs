@@ -4,9 +4,14 @@
 
 mod support;
 
-use sinterfs_model::{Image, Quiet};
+use std::sync::Arc;
+
+use sinterfs_block::checksum::Sha1Digest;
+use sinterfs_block::{MemorySource, ReadAt};
+use sinterfs_model::{Error, Image, Kind, Quiet, Result};
 use sinterfs_wim::check::check;
-use support::{Made, directory, file, open, options, solid, source};
+use sinterfs_wim::layout::{HEADER_LEN, ResourceEntry, ResourceFlags, WimHeader, attributes};
+use support::{Made, ROOT_LISTING, directory, entry, file, open, options, solid, source};
 
 #[test]
 fn sizes_that_exceed_64_bits_are_no_panic() {
@@ -27,4 +32,54 @@ fn sizes_that_exceed_64_bits_are_no_panic() {
     assert_eq!(image.decoded_bytes(), u64::MAX);
     let report = check(source(&bytes), &options(), false, &Quiet).unwrap();
     assert!(report.findings.is_sound(), "{:?}", report.findings);
+}
+
+#[test]
+fn each_reader_of_damaged_content_learns_of_it() {
+    let mut made = Made::default();
+    let resource = made.resource(&[7; 3000]);
+    let damaged = made.some_digest();
+    made.entry(resource, damaged);
+    let bytes = made.finish(&directory(&[file("a", damaged), file("b", damaged)]));
+    let image = open(&bytes).unwrap();
+    let read = |name: &[u8], at| {
+        let ino = image.lookup(image.info().root, name).unwrap().unwrap();
+        image.read_at(ino, at, &mut [0; 1000])
+    };
+    for at in [0, 1000] {
+        assert_eq!(read(b"a", at).unwrap(), 1000);
+        assert_eq!(read(b"b", at).unwrap(), 1000);
+    }
+    for name in [b"a", b"b"] {
+        let error = read(name, 2000).unwrap_err();
+        assert!(error.what().contains("SHA-1"), "{error}");
+    }
+}
+
+#[test]
+fn reads_that_nobody_continues_do_not_end_the_comparison_of_others() {
+    let mut made = Made::default();
+    let mut files = Vec::new();
+    for number in 0..2000_u32 {
+        let blob = made.content(&number.to_le_bytes());
+        files.push(file(&number.to_string(), blob));
+    }
+    let resource = made.resource(b"damaged");
+    let damaged = made.some_digest();
+    files.push(file("damaged", made.entry(resource, damaged)));
+    let image = open(&made.finish(&directory(&files))).unwrap();
+    let ino = |name: &str| {
+        let root = image.info().root;
+        image.lookup(root, name.as_bytes()).unwrap().unwrap()
+    };
+    for number in 0..2000 {
+        image
+            .read_at(ino(&number.to_string()), 0, &mut [0; 2])
+            .unwrap();
+    }
+    image.read_at(ino("damaged"), 0, &mut [0; 4]).unwrap();
+    let error = image.read_at(ino("damaged"), 4, &mut [0; 4]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+    // a program that reads files in several parts must know
+    assert!(image.info().checked_in_order);
 }

@@ -148,6 +148,7 @@ fn image_info(head: &SuperblockFields, nodes: &Nodes, block_size: u32) -> ImageI
             stored: head.size,
             block_size: block_size.into(),
         },
+        checked_in_order: false,
         capability: Capability {
             xattrs: false,
             special_hard_links: false,

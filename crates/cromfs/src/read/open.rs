@@ -226,6 +226,7 @@ fn image_info(
             stored: content.fblocks.window.len(),
             block_size: head.block_size.into(),
         },
+        checked_in_order: false,
         capability: Capability {
             xattrs: false,
             special_hard_links: true,

@@ -205,6 +205,7 @@ fn image_info(
             stored: reader.len(),
             block_size: metadata.block_size,
         },
+        checked_in_order: false,
         capability: Capability {
             xattrs,
             special_hard_links: false,

@@ -157,6 +157,7 @@ fn image_info(superblock: &Superblock, stored: u64) -> ImageInfo {
             stored,
             block_size,
         },
+        checked_in_order: false,
         capability: Capability {
             xattrs: true,
             special_hard_links: true,

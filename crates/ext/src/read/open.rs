@@ -183,6 +183,7 @@ fn image_info(head: &ExtSuperblock) -> ImageInfo {
             stored: head.blocks.saturating_mul(head.block_size.into()),
             block_size: head.block_size.into(),
         },
+        checked_in_order: false,
         capability: Capability {
             xattrs: true,
             special_hard_links: true,

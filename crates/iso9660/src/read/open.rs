@@ -294,6 +294,7 @@ fn image_info(
             },
             block_size: primary.block_size.into(),
         },
+        checked_in_order: false,
         capability: Capability {
             xattrs: is_rock_ridge,
             special_hard_links: is_rock_ridge,

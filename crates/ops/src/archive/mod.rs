@@ -55,7 +55,8 @@ impl<'a> Archive<'a> {
         let (plan, refused) = select::plan(image, &selection, options.strip)?;
         let with_root = selection.is_empty() && options.strip == 0;
         let (sequence, mut schedule) = order(image, &plan, options, with_root)?;
-        if schedule.bytes_at_once() > options.held {
+        // ranges that are kept for much later are not read in order
+        if schedule.bytes_at_once() > options.held && !image.info().checked_in_order {
             schedule.hold(image, &plan, &sequence, options.held)?;
         }
         let archive = ArchiveJob {

@@ -121,6 +121,7 @@ fn image_info(size: u64, inodes: &InodeTable) -> ImageInfo {
             stored: size,
             block_size: BLOCK_SIZE,
         },
+        checked_in_order: false,
         capability: Capability {
             xattrs: false,
             special_hard_links: true,

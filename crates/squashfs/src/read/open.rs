@@ -267,6 +267,7 @@ fn image_info(superblock: &Superblock) -> ImageInfo {
             stored: superblock.bytes_used,
             block_size: u64::from(superblock.block_size),
         },
+        checked_in_order: false,
         capability: Capability {
             xattrs: superblock.xattr_table.is_some(),
             special_hard_links: major > 2,

@@ -381,6 +381,7 @@ fn image_info(contents: &Contents, nodes: &Nodes) -> ImageInfo {
                 _ => 4096,
             },
         },
+        checked_in_order: true,
         capability: Capability {
             xattrs: true,
             special_hard_links: true,

@@ -44,7 +44,6 @@ pub struct Made {
     body: Vec<u8>,
     entries: Vec<BlobEntry>,
     count: u64,
-    pub xml: Vec<u8>,
 }
 
 impl Made {
@@ -105,18 +104,25 @@ impl Made {
     }
 
     /// Returns a file with an image of this metadata.
-    pub fn finish(mut self, metadata: &[u8]) -> Vec<u8> {
+    pub fn finish(self, metadata: &[u8]) -> Vec<u8> {
+        self.finish_with(metadata, |_| ())
+    }
+
+    /// Returns a file with an image of this metadata, and a header that is changed.
+    pub fn finish_with(mut self, metadata: &[u8], change: impl FnOnce(&mut WimHeader)) -> Vec<u8> {
         let mut resource = self.resource(metadata);
         resource.flags = ResourceFlags(ResourceFlags::METADATA);
         self.entry(resource, sha1(metadata));
-        let xml = std::mem::take(&mut self.xml);
         let entries: Vec<_> = self.entries.iter().flat_map(BlobEntry::encode).collect();
-        let header = WimHeader {
+        let xml = "\u{feff}<WIM></WIM>".encode_utf16();
+        let xml: Vec<u8> = xml.flat_map(u16::to_le_bytes).collect();
+        let mut header = WimHeader {
             images: 1,
             xml: self.resource(&xml),
             blobs: self.resource(&entries),
             ..WimHeader::empty()
         };
+        change(&mut header);
         [&header.encode()[..], &self.body].concat()
     }
 }
