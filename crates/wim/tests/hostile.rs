@@ -83,3 +83,56 @@ fn reads_that_nobody_continues_do_not_end_the_comparison_of_others() {
     // a program that reads files in several parts must know
     assert!(image.info().checked_in_order);
 }
+
+#[test]
+fn listings_that_are_parts_of_each_other_are_refused() {
+    const COUNT: u64 = 50;
+    let unusable = file("a/b", [0; 20]);
+    let first = file("000", [0; 20]).len() as u64;
+    // the listing of each directory is the rest of one listing, from another entry on
+    let listings = ROOT_LISTING + COUNT * first + 8;
+    let directories: Vec<_> = (0..COUNT)
+        .map(|number| {
+            let at = listings + number * unusable.len() as u64;
+            entry(&format!("{number:03}"), attributes::DIRECTORY, at, [0; 20])
+        })
+        .collect();
+    let mut metadata = directory(&directories);
+    for _ in 0..COUNT {
+        metadata.extend_from_slice(&unusable);
+    }
+    metadata.extend_from_slice(&[0; 8]);
+    let error = open(&Made::default().finish(&metadata)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+    assert!(error.what().contains("overlap"), "{error}");
+}
+
+#[test]
+fn resources_that_overlap_are_refused() {
+    let image = |overlapping: fn(&mut ResourceEntry)| {
+        let mut made = Made::default();
+        let mut resource = made.resource(&[7; 1000]);
+        let one = made.some_digest();
+        made.entry(resource, one);
+        overlapping(&mut resource);
+        let other = made.some_digest();
+        made.entry(resource, other);
+        open(&made.finish(&directory(&[file("a", one), file("b", other)])))
+    };
+    let cases: [fn(&mut ResourceEntry); 3] = [
+        |resource| (resource.stored, resource.len) = (999, 999),
+        |resource| (resource.at, resource.stored, resource.len) = (HEADER_LEN as u64 + 1, 5, 5),
+        |resource| resource.at += 999,
+    ];
+    for change in cases {
+        let error = image(change).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+        assert!(error.what().contains("overlap"), "{error}");
+        assert!(error.place().is_some(), "{error}");
+    }
+    // behind each other, and twice the same
+    let behind: fn(&mut ResourceEntry) = |resource| resource.at += 1000;
+    for change in [behind, |_| {}] {
+        image(change).unwrap();
+    }
+}

@@ -2,10 +2,10 @@
 //!
 //! In: the tables of all parts. Out: resources, and blobs in them.
 //!
-//! **Invariant:** every resource is within its file, and every blob within its resource.
+//! **Invariant:** every resource is within its file, and every blob within its resource. Resources do
+//! not overlap: chunks of different ones are different blocks, and no byte is decoded for two.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use sinterfs_block::checksum::Sha1Digest;
 use sinterfs_block::{Bytes, ReadAt};
@@ -36,12 +36,24 @@ pub(crate) struct BlobTable {
     /// The resources of the metadata of images, in their order.
     pub(crate) metadata: Vec<(u32, Sha1Digest)>,
     by_digest: HashMap<Sha1Digest, u32>,
+    /// Resources by part and position.
+    by_place: HashMap<(usize, u64), u32>,
+    /// Bytes of memory that the tables of chunks of solid resources may still take.
+    solid_tables: u64,
 }
 
 /// Bytes of memory that an entry takes.
 const ENTRY_MEMORY: u64 = 192;
 
 impl BlobTable {
+    /// Makes a table without blobs.
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            solid_tables: limits.metadata,
+            ..Self::default()
+        }
+    }
+
     /// Reads the table of a part and adds its blobs. `with_metadata` tells whether images of this
     /// part are wanted.
     pub(super) fn add(
@@ -76,6 +88,23 @@ impl BlobTable {
         Ok(())
     }
 
+    /// Checks that no two resources overlap.
+    pub(super) fn check_places(&self, parts: &[Part]) -> Result<()> {
+        let mut places: Vec<_> = self.resources.iter().collect();
+        places.sort_unstable_by_key(|resource| (resource.part, resource.at));
+        let mut pairs = places.iter().zip(places.iter().skip(1));
+        let overlapping = pairs.find(|(one, next)| {
+            one.part == next.part && next.at - one.at < one.stored && next.stored > 0
+        });
+        let Some((one, next)) = overlapping else {
+            return Ok(());
+        };
+        let (at, other) = (one.at, next.at);
+        let what = format!("the resources at {at:#x} and {other:#x} overlap");
+        let start = parts.get(one.part).map_or(0, |part| part.window.start());
+        Err(Error::corrupt(what).at("resource", start.saturating_add(other)))
+    }
+
     /// Returns the index of the blob with a digest.
     pub(crate) fn find(&self, digest: &Sha1Digest) -> Option<u32> {
         self.by_digest.get(digest).copied()
@@ -106,7 +135,7 @@ struct Adding<'a> {
     table: &'a mut BlobTable,
     part: usize,
     file: &'a Part,
-    /// The solid resources of the current run with their decoded lengths.
+    /// The solid resources of the current run, each with the decoded position behind it.
     run: Vec<(u32, u64)>,
     /// Whether the latest entry was one of a solid resource.
     in_run: bool,
@@ -151,8 +180,10 @@ impl Adding<'_> {
                 return Err(Error::limit("65536 solid resources in a row"));
             }
             let number = self.resource(resource)?;
-            let len = self.table.resources.last().map_or(0, |last| last.len);
-            self.run.push((number, len));
+            let found = self.table.resources.get(number as usize);
+            let len = found.map_or(0, |resource| resource.len);
+            let start = self.run.last().map_or(0, |(_, end)| *end);
+            self.run.push((number, start.saturating_add(len)));
             return Ok(());
         }
         self.in_run = false;
@@ -163,16 +194,15 @@ impl Adding<'_> {
         if len == 0 || self.table.find(&entry.digest).is_some() {
             return Ok(());
         }
-        let mut at = resource.at;
-        for &(number, whole) in &self.run {
-            if at < whole {
-                if len > whole - at {
-                    break;
-                }
-                self.blob(number, at, len, entry);
-                return Ok(());
-            }
-            at -= whole;
+        let at = resource.at;
+        let index = self.run.partition_point(|(_, end)| *end <= at);
+        let before = index.checked_sub(1).and_then(|index| self.run.get(index));
+        let start = before.map_or(0, |(_, end)| *end);
+        if let Some(&(number, end)) = self.run.get(index)
+            && len <= end - at
+        {
+            self.blob(number, at - start, len, entry);
+            return Ok(());
         }
         let what = format!(
             "a blob of {len} bytes at {:#x} of solid resources",
@@ -181,7 +211,7 @@ impl Adding<'_> {
         Err(Error::corrupt(what))
     }
 
-    /// Adds a resource of the part and returns its number.
+    /// Adds a resource of the part and returns its number; one that is there twice has one number.
     fn resource(&mut self, entry: &ResourceEntry) -> Result<u32> {
         let window = &self.file.window;
         let end = entry.at.checked_add(entry.stored);
@@ -191,9 +221,24 @@ impl Adding<'_> {
             return Err(Error::corrupt(what));
         }
         let resource = Resource::new(self.file, self.part, entry)?;
+        let place = (self.part, entry.at);
+        let known = self.table.by_place.get(&place).copied();
+        if let Some(number) = known
+            && let Some(known) = self.table.resources.get(number as usize)
+            && known.is_same(&resource)
+        {
+            return Ok(number);
+        }
+        if matches!(resource.kind, ResourceKind::Solid(_)) {
+            let memory = resource.chunk_count().saturating_mul(8);
+            let left = self.table.solid_tables.checked_sub(memory);
+            let short = || Error::limit("chunks of solid resources take more than metadata may");
+            self.table.solid_tables = left.ok_or_else(short)?;
+        }
         let number = u32::try_from(self.table.resources.len());
         let number = number.map_err(|_| Error::limit("2^32 resources"))?;
         self.table.resources.push(resource);
+        self.table.by_place.insert(place, number);
         Ok(number)
     }
 
@@ -208,20 +253,4 @@ impl Adding<'_> {
         });
         self.table.by_digest.insert(entry.digest, number);
     }
-}
-
-/// Returns the resource that a reference of the header names, in memory.
-pub(super) fn header_resource(file: &Part, part: usize, entry: &ResourceEntry) -> Result<Resource> {
-    let is_raw = !entry.flags.has(ResourceFlags::COMPRESSED);
-    if is_raw {
-        return Ok(Resource {
-            part,
-            at: entry.at,
-            stored: entry.stored,
-            len: entry.stored,
-            kind: ResourceKind::Raw,
-            solid: OnceLock::new(),
-        });
-    }
-    Resource::new(file, part, entry)
 }

@@ -96,6 +96,12 @@ impl Resource {
         Ok(resource)
     }
 
+    /// Returns whether another resource is the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let fields = |of: &Self| (of.part, of.at, of.stored, of.len, of.kind);
+        fields(self) == fields(other)
+    }
+
     /// Compares the number of chunks with the stored bytes, each chunk having at least one.
     fn check(&self) -> Result<()> {
         let count = self.chunk_count();

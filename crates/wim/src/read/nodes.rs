@@ -2,7 +2,7 @@
 //!
 //! In: decoded metadata resources. Out: `Nodes`.
 //!
-//! **Invariant:** a listing is read once, so that the walk ends. Names of a directory are unique
+//! **Invariant:** listings do not overlap, so that the walk ends after as many bytes as there are. Names of a directory are unique
 //! and sorted, 1 to 255 bytes without `/` and NUL, and neither `.` nor `..`: entries with other
 //! names are left out and told, as wimlib does. Content that an entry refers to is there.
 //!
@@ -202,6 +202,7 @@ impl Nodes {
             metadata,
             table,
             seen: HashSet::new(),
+            left: metadata.len() as u64,
             groups: HashMap::new(),
         };
         walk.root(at, parent)
@@ -241,6 +242,8 @@ struct MetadataWalk<'a> {
     table: &'a BlobTable,
     /// The positions of listings that were read.
     seen: HashSet<u64>,
+    /// Bytes of entries that may still be read: each is read once.
+    left: u64,
     groups: HashMap<Group, u32>,
 }
 
@@ -282,6 +285,7 @@ impl MetadataWalk<'_> {
         loop {
             let entry = dentries::entry(self.metadata, at).map_err(|error| located(error, at))?;
             let Some(entry) = entry else { break };
+            let start = at;
             let name = to_bytes(entry.name);
             // of equal names the first one stays
             let twice = "the directory has another entry of that name";
@@ -289,6 +293,7 @@ impl MetadataWalk<'_> {
             if let Some(why) = why {
                 self.nodes.leave_out(&name, why);
                 at = self.skip_streams(&entry)?;
+                self.pass(start, at)?;
                 continue;
             }
             let (index, next) = self.node(&entry, dir).map_err(|error| located(error, at))?;
@@ -296,9 +301,20 @@ impl MetadataWalk<'_> {
             taken.insert(name.clone());
             names.push((name, index));
             at = next;
+            self.pass(start, at)?;
         }
         names.sort_unstable();
         self.nodes.set_names(dir, names)
+    }
+
+    /// Takes the bytes of an entry and its streams of those that may still be read.
+    fn pass(&mut self, start: u64, end: u64) -> Result<()> {
+        let left = self.left.checked_sub(end.saturating_sub(start));
+        self.left = left.ok_or_else(|| {
+            let error = Error::corrupt("the listings of directories overlap");
+            located(error, start)
+        })?;
+        Ok(())
     }
 
     fn skip_streams(&self, entry: &Dentry<'_>) -> Result<u64> {

@@ -121,13 +121,14 @@ impl Wim {
         let first = parts.first().map(|part| part.header);
         let first = first.ok_or_else(|| Error::invalid("no WIM image"))?;
         check_parts(&first, &parts)?;
-        let mut table = BlobTable::default();
+        let mut table = BlobTable::new(&options.limits);
         for part in 0..parts.len() {
             let of_image = parts
                 .get(part)
                 .is_some_and(|part| part.header.guid == first.guid);
             table.add(&parts, part, of_image, &options.limits)?;
         }
+        table.check_places(&parts)?;
         let cache = options.cache.clone().unwrap_or_else(|| {
             let typical = u64::from(first.chunk_size).max(1 << 15);
             Arc::new(BlockCache::new(options.cache_bytes, typical))
